@@ -1,0 +1,273 @@
+//! Pixel boxes and how they overlap arrays and chunks.
+
+use serde::{Deserialize, Serialize};
+
+/// A pixel box `[start, stop)` per axis, fastest axis first. It may lie partly or wholly
+/// outside an array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Region {
+    /// First pixel of each axis.
+    pub start: Vec<i64>,
+    /// One past the last pixel of each axis.
+    pub stop: Vec<i64>,
+}
+
+/// Why a box cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegionError {
+    /// The box has another number of axes than the array.
+    #[error("region has {region} axes but the array has {array}")]
+    Axes {
+        /// Axes of the box.
+        region: usize,
+        /// Axes of the array.
+        array: usize,
+    },
+    /// The box is empty or inverted on an axis.
+    #[error("region is empty on axis {axis}: [{start}, {stop})")]
+    Empty {
+        /// Axis, from 0, fastest first.
+        axis: usize,
+        /// First pixel asked for.
+        start: i64,
+        /// One past the last pixel asked for.
+        stop: i64,
+    },
+    /// No pixel of the box lies in the array.
+    #[error("region {region} does not overlap the array of shape {shape:?}")]
+    NoOverlap {
+        /// The box.
+        region: Region,
+        /// Shape of the array, fastest axis first.
+        shape: Vec<u64>,
+    },
+    /// Part of the box lies outside the array, where that was not allowed.
+    #[error("region {region} lies partly outside the array of shape {shape:?}")]
+    Partial {
+        /// The box.
+        region: Region,
+        /// Shape of the array, fastest axis first.
+        shape: Vec<u64>,
+    },
+    /// The box holds more pixels than can be counted in memory.
+    #[error("region {region} is too large")]
+    TooLarge {
+        /// The box.
+        region: Region,
+    },
+}
+
+/// The part of a box that lies in an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// The part inside the array, in array coordinates.
+    pub inside: Region,
+    /// Whether the whole box is inside.
+    pub complete: bool,
+}
+
+impl Region {
+    /// A box from its corners.
+    ///
+    /// # Errors
+    /// [`RegionError::Axes`] where the corners differ in length, [`RegionError::Empty`] where a
+    /// side has no pixel.
+    pub fn new(start: Vec<i64>, stop: Vec<i64>) -> Result<Region, RegionError> {
+        if start.len() != stop.len() {
+            return Err(RegionError::Axes { region: stop.len(), array: start.len() });
+        }
+        for (axis, (&start, &stop)) in start.iter().zip(&stop).enumerate() {
+            if stop <= start || stop.checked_sub(start).is_none() {
+                return Err(RegionError::Empty { axis, start, stop });
+            }
+        }
+        Ok(Region { start, stop })
+    }
+
+    /// The whole of an array of this shape (no axis may be empty or exceed `i64`).
+    pub fn whole(shape: &[u64]) -> Region {
+        Region {
+            start: vec![0; shape.len()],
+            stop: shape.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect(),
+        }
+    }
+
+    /// Number of axes.
+    pub fn axes(&self) -> usize {
+        self.start.len()
+    }
+
+    /// Pixels along each axis.
+    pub fn shape(&self) -> Vec<u64> {
+        self.start.iter().zip(&self.stop).map(|(&a, &b)| b.abs_diff(a)).collect()
+    }
+
+    /// Pixels in the box.
+    ///
+    /// # Errors
+    /// [`RegionError::TooLarge`] where the count exceeds `usize`.
+    pub fn pixels(&self) -> Result<usize, RegionError> {
+        self.shape()
+            .iter()
+            .try_fold(1usize, |n, &side| n.checked_mul(usize::try_from(side).ok()?))
+            .ok_or_else(|| RegionError::TooLarge { region: self.clone() })
+    }
+
+    /// The part of the box in an array of `shape`.
+    ///
+    /// # Errors
+    /// [`RegionError::Axes`] or [`RegionError::NoOverlap`].
+    pub fn overlap(&self, shape: &[u64]) -> Result<Overlap, RegionError> {
+        if self.axes() != shape.len() {
+            return Err(RegionError::Axes { region: self.axes(), array: shape.len() });
+        }
+        let whole = Region::whole(shape);
+        match self.intersection(&whole) {
+            Some(inside) => Ok(Overlap { complete: inside == *self, inside }),
+            None => Err(RegionError::NoOverlap { region: self.clone(), shape: shape.to_vec() }),
+        }
+    }
+
+    /// The pixels in both boxes, if any.
+    pub fn intersection(&self, other: &Region) -> Option<Region> {
+        let start: Vec<i64> =
+            self.start.iter().zip(&other.start).map(|(&a, &b)| a.max(b)).collect();
+        let stop: Vec<i64> = self.stop.iter().zip(&other.stop).map(|(&a, &b)| a.min(b)).collect();
+        start.iter().zip(&stop).all(|(a, b)| a < b).then_some(Region { start, stop })
+    }
+
+    /// The contiguous runs of `part` as they lie in an array that holds exactly `self`:
+    /// positions in elements from the array's first. `part` must lie in `self`.
+    pub fn runs(&self, part: &Region) -> Runs {
+        let shape = self.shape();
+        let mut run = 1u64;
+        let mut first = 0;
+        // Axes that `part` spans whole join into one run with the next axis.
+        for axis in 0..self.axes() {
+            run *= part.stop[axis].abs_diff(part.start[axis]);
+            first = axis + 1;
+            if part.start[axis] != self.start[axis] || part.stop[axis] != self.stop[axis] {
+                break;
+            }
+        }
+        let mut stride = 1u64;
+        let mut offset = 0u64;
+        let mut axes = Vec::new();
+        for axis in 0..self.axes() {
+            offset += part.start[axis].abs_diff(self.start[axis]) * stride;
+            if axis >= first {
+                axes.push((part.stop[axis].abs_diff(part.start[axis]), stride));
+            }
+            stride = stride.saturating_mul(shape[axis]);
+        }
+        Runs { at: vec![0; axes.len()], axes, offset, run, done: false }
+    }
+}
+
+impl std::fmt::Display for Region {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[")?;
+        for (axis, (start, stop)) in self.start.iter().zip(&self.stop).enumerate() {
+            if axis > 0 {
+                write!(f, ", ")?;
+            }
+            write!(f, "{start}:{stop}")?;
+        }
+        write!(f, "]")
+    }
+}
+
+/// Iterator over `(first element, elements)` of the contiguous runs of a box in an array.
+#[derive(Clone, Debug)]
+pub struct Runs {
+    axes: Vec<(u64, u64)>,
+    at: Vec<u64>,
+    offset: u64,
+    run: u64,
+    done: bool,
+}
+
+impl Iterator for Runs {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        if self.done {
+            return None;
+        }
+        let item = (self.offset, self.run);
+        self.done = true;
+        for (at, &(count, stride)) in self.at.iter_mut().zip(&self.axes) {
+            *at += 1;
+            self.offset += stride;
+            if *at < count {
+                self.done = false;
+                break;
+            }
+            self.offset -= count * stride;
+            *at = 0;
+        }
+        Some(item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn region(start: &[i64], stop: &[i64]) -> Region {
+        Region::new(start.to_vec(), stop.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn empty_box_is_refused() {
+        assert!(matches!(Region::new(vec![3], vec![3]), Err(RegionError::Empty { axis: 0, .. })));
+        assert!(matches!(
+            Region::new(vec![i64::MIN], vec![i64::MAX]),
+            Err(RegionError::Empty { .. })
+        ));
+    }
+
+    #[test]
+    fn overlap_trims_and_reports() {
+        let overlap = region(&[-5, 2], &[3, 4]).overlap(&[10, 10]).unwrap();
+        assert_eq!(overlap.inside, region(&[0, 2], &[3, 4]));
+        assert!(!overlap.complete);
+        assert!(region(&[10, 0], &[12, 4]).overlap(&[10, 10]).is_err());
+    }
+
+    #[test]
+    fn whole_rows_join_into_one_run() {
+        let runs: Vec<_> = Region::whole(&[8, 6]).runs(&region(&[0, 2], &[8, 5])).collect();
+        assert_eq!(runs, [(16, 24)]);
+    }
+
+    proptest! {
+        #[test]
+        fn runs_visit_each_pixel_of_the_part_once(
+            sides in prop::collection::vec((1u64..6, 0i64..6, 1i64..6), 1..4)
+        ) {
+            let shape: Vec<u64> = sides.iter().map(|s| s.0).collect();
+            let part = region(
+                &sides.iter().map(|s| s.1).collect::<Vec<_>>(),
+                &sides.iter().map(|s| s.1 + s.2).collect::<Vec<_>>(),
+            );
+            let Ok(overlap) = part.overlap(&shape) else { return Ok(()) };
+            let mut seen = Vec::new();
+            for (offset, run) in Region::whole(&shape).runs(&overlap.inside) {
+                seen.extend(offset..offset + run);
+            }
+            let total: u64 = shape.iter().product();
+            let expected: Vec<u64> = (0..total).filter(|&element| {
+                let mut rest = element;
+                shape.iter().enumerate().all(|(axis, &side)| {
+                    let at = (rest % side) as i64;
+                    rest /= side;
+                    overlap.inside.start[axis] <= at && at < overlap.inside.stop[axis]
+                })
+            }).collect();
+            prop_assert_eq!(seen, expected);
+        }
+    }
+}

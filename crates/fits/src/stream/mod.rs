@@ -1,0 +1,1 @@
+//! Whole-file compression.
