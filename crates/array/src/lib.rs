@@ -8,4 +8,4 @@ mod dtype;
 mod region;
 
 pub use dtype::DType;
-pub use region::{Overlap, Region, RegionError, Runs};
+pub use region::{Overlap, Region, RegionError, Run, Runs};

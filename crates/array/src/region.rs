@@ -137,31 +137,38 @@ impl Region {
         start.iter().zip(&stop).all(|(a, b)| a < b).then_some(Region { start, stop })
     }
 
-    /// The contiguous runs of `part` as they lie in an array that holds exactly `self`:
-    /// positions in elements from the array's first. `part` must lie in `self`.
-    pub fn runs(&self, part: &Region) -> Runs {
-        let shape = self.shape();
-        let mut run = 1u64;
-        let mut first = 0;
-        // Axes that `part` spans whole join into one run with the next axis.
+    /// How the pixels of `part` lie in two arrays at once: one that holds exactly `self` and one
+    /// that holds exactly `to`. `part` must lie in both.
+    pub fn runs(&self, to: &Region, part: &Region) -> Runs {
+        let length = |axis: usize| part.stop[axis].abs_diff(part.start[axis]);
+        let spans = |whole: &Region, axis: usize| {
+            part.start[axis] == whole.start[axis] && part.stop[axis] == whole.stop[axis]
+        };
+        // Axes that `part` spans whole in both arrays join into one run with the next axis.
+        let mut elements = 1u64;
+        let mut joined = 0;
         for axis in 0..self.axes() {
-            run *= part.stop[axis].abs_diff(part.start[axis]);
-            first = axis + 1;
-            if part.start[axis] != self.start[axis] || part.stop[axis] != self.stop[axis] {
+            elements *= length(axis);
+            joined = axis + 1;
+            if !(spans(self, axis) && spans(to, axis)) {
                 break;
             }
         }
-        let mut stride = 1u64;
-        let mut offset = 0u64;
-        let mut axes = Vec::new();
+        let mut runs = Runs { axes: Vec::new(), next: Some(Run { from: 0, to: 0, elements }) };
+        let (mut stride_from, mut stride_to) = (1u64, 1u64);
+        let (shape_from, shape_to) = (self.shape(), to.shape());
+        let (mut from, mut at) = (0u64, 0u64);
         for axis in 0..self.axes() {
-            offset += part.start[axis].abs_diff(self.start[axis]) * stride;
-            if axis >= first {
-                axes.push((part.stop[axis].abs_diff(part.start[axis]), stride));
+            from += part.start[axis].abs_diff(self.start[axis]).saturating_mul(stride_from);
+            at += part.start[axis].abs_diff(to.start[axis]).saturating_mul(stride_to);
+            if axis >= joined {
+                runs.axes.push(Stride { at: 0, count: length(axis), stride_from, stride_to });
             }
-            stride = stride.saturating_mul(shape[axis]);
+            stride_from = stride_from.saturating_mul(shape_from[axis]);
+            stride_to = stride_to.saturating_mul(shape_to[axis]);
         }
-        Runs { at: vec![0; axes.len()], axes, offset, run, done: false }
+        runs.next = Some(Run { from, to: at, elements });
+        runs
     }
 }
 
@@ -178,34 +185,49 @@ impl std::fmt::Display for Region {
     }
 }
 
-/// Iterator over `(first element, elements)` of the contiguous runs of a box in an array.
+/// Pixels that are contiguous in both arrays: positions and length in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// First element in the array copied from.
+    pub from: u64,
+    /// First element in the array copied to.
+    pub to: u64,
+    /// Number of elements.
+    pub elements: u64,
+}
+
+/// Iterator over the [`Run`]s of a box, in ascending order in both arrays.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    axes: Vec<(u64, u64)>,
-    at: Vec<u64>,
-    offset: u64,
-    run: u64,
-    done: bool,
+    axes: Vec<Stride>,
+    next: Option<Run>,
+}
+
+#[derive(Clone, Debug)]
+struct Stride {
+    at: u64,
+    count: u64,
+    stride_from: u64,
+    stride_to: u64,
 }
 
 impl Iterator for Runs {
-    type Item = (u64, u64);
+    type Item = Run;
 
-    fn next(&mut self) -> Option<(u64, u64)> {
-        if self.done {
-            return None;
-        }
-        let item = (self.offset, self.run);
-        self.done = true;
-        for (at, &(count, stride)) in self.at.iter_mut().zip(&self.axes) {
-            *at += 1;
-            self.offset += stride;
-            if *at < count {
-                self.done = false;
+    fn next(&mut self) -> Option<Run> {
+        let item = self.next.take()?;
+        let mut following = item;
+        for axis in &mut self.axes {
+            following.from += axis.stride_from;
+            following.to += axis.stride_to;
+            axis.at += 1;
+            if axis.at < axis.count {
+                self.next = Some(following);
                 break;
             }
-            self.offset -= count * stride;
-            *at = 0;
+            following.from -= axis.count * axis.stride_from;
+            following.to -= axis.count * axis.stride_to;
+            axis.at = 0;
         }
         Some(item)
     }
@@ -239,8 +261,9 @@ mod tests {
 
     #[test]
     fn whole_rows_join_into_one_run() {
-        let runs: Vec<_> = Region::whole(&[8, 6]).runs(&region(&[0, 2], &[8, 5])).collect();
-        assert_eq!(runs, [(16, 24)]);
+        let part = region(&[0, 2], &[8, 5]);
+        let runs: Vec<_> = Region::whole(&[8, 6]).runs(&part, &part).collect();
+        assert_eq!(runs, [Run { from: 16, to: 0, elements: 24 }]);
     }
 
     proptest! {
@@ -255,8 +278,11 @@ mod tests {
             );
             let Ok(overlap) = part.overlap(&shape) else { return Ok(()) };
             let mut seen = Vec::new();
-            for (offset, run) in Region::whole(&shape).runs(&overlap.inside) {
-                seen.extend(offset..offset + run);
+            let mut filled = 0;
+            for run in Region::whole(&shape).runs(&overlap.inside, &overlap.inside) {
+                prop_assert_eq!(run.to, filled);
+                filled += run.elements;
+                seen.extend(run.from..run.from + run.elements);
             }
             let total: u64 = shape.iter().product();
             let expected: Vec<u64> = (0..total).filter(|&element| {
