@@ -1,1 +1,29 @@
-//! Engine.
+//! Open, lay out, select, fetch, decode, assemble, write: cutouts of one region or many.
+//!
+//! The only crate that knows the others. Threads, no async: [`swathe_store`] hides that.
+#![warn(missing_docs)]
+
+mod assemble;
+mod batch;
+mod content;
+mod cutout;
+mod error;
+mod inflate;
+mod kept;
+mod object;
+mod output;
+mod sha256;
+mod single;
+mod stages;
+mod template;
+mod work;
+
+pub use batch::{Batch, Job, Row, Summary, Target, Written};
+pub use cutout::{Cutout, Mode};
+pub use error::EngineError;
+pub use object::{Object, Selector};
+pub use output::OutputKind;
+pub use single::cut;
+pub use stages::{STAGES, Stage, Stages};
+pub use template::Template;
+pub use work::{Cancel, Work};

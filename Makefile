@@ -1,0 +1,58 @@
+# Each recipe bootstraps what it needs: a Python environment in .venv with the native module
+# built in release mode. Cargo and maturin share one target folder.
+
+PYTHON ?= python3
+ARGS ?=
+FILES ?=
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := dev
+export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
+
+.PHONY: run test test-rust test-python lint fmt bench fuzz clean
+
+run: $(VENV)/built
+	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
+
+test: test-rust test-python
+
+test-rust:
+	cargo test --release --workspace --quiet
+
+test-python: $(VENV)/built
+	$(BIN)/python -m pytest -q $(ARGS)
+
+lint: $(VENV)/built
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fmt: $(VENV)/built
+	cargo fmt --all
+	$(BIN)/ruff check --fix-only -q .
+	$(BIN)/ruff format -q .
+
+bench: EXTRAS := dev,bench
+bench: $(VENV)/built
+	$(BIN)/python benches/run.py $(ARGS)
+
+fuzz:
+	fuzz/run $(or $(SECONDS_EACH),30)
+
+clean:
+	rm -rf $(VENV) build target
+
+$(VENV)/maturin:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --disable-pip-version-check 'maturin>=1.10,<2'
+	touch $@
+
+# Asked every time, cheap when nothing changed: cargo and pip know what is out of date.
+$(VENV)/built: $(VENV)/maturin FORCE
+	@command -v cargo >/dev/null || { echo "Rust 1.89 or newer is needed: https://rustup.rs"; exit 1; }
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --extras $(EXTRAS)
+	@touch $@
+
+FORCE:

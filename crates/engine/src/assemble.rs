@@ -1,0 +1,382 @@
+//! Pixels of many regions of one image, read together: every byte is read, and every tile
+//! decoded, once for all regions that need it.
+
+use crate::content::Content;
+use crate::cutout::{Cutout, Placed};
+use crate::error::EngineError;
+use crate::object::Object;
+use crate::stages::Stage;
+use crate::template::Template;
+use crate::work::Work;
+use std::ops::Range;
+use std::sync::Arc;
+use swathe_array::{Region, Run, Runs};
+use swathe_fits::codec::TileInput;
+use swathe_fits::{Storage, TileEntry, TileTable};
+use swathe_plan::Break;
+
+/// Takes each finished cutout, with the number of its region. Its error ends the reading.
+pub(crate) type Done<'a> =
+    dyn FnMut(usize, Result<Cutout, EngineError>, &mut Work) -> Result<(), EngineError> + 'a;
+
+/// Cut the placed regions of an image, each finished as soon as its last pixel is there.
+///
+/// # Errors
+/// What made it impossible to go on; regions not yet handed to `done` are not cut.
+pub(crate) fn cut(
+    object: &Object,
+    template: &Arc<Template>,
+    placed: Vec<(usize, Placed)>,
+    work: &mut Work,
+    done: &mut Done<'_>,
+) -> Result<(), EngineError> {
+    let mut jobs: Vec<Job> =
+        placed.into_iter().map(|(id, placed)| Job { id, placed, state: State::Waiting }).collect();
+    match &template.image.storage {
+        Storage::Contiguous { offset } => {
+            from_rows(&object.content, *offset, template, &mut jobs, work, done)
+        }
+        Storage::Tiles(table) => from_tiles(&object.content, table, template, &mut jobs, work, done),
+    }
+}
+
+/// One region on its way to a cutout.
+struct Job {
+    id: usize,
+    placed: Placed,
+    state: State,
+}
+
+enum State {
+    Waiting,
+    Filling(Filling),
+    Finished,
+}
+
+struct Filling {
+    file: Vec<u8>,
+    header_start: usize,
+    data: Range<usize>,
+}
+
+impl Job {
+    /// The buffer, made at the first pixel: headers written, pixels outside the image filled.
+    fn filling(&mut self, template: &Template) -> Result<&mut Filling, EngineError> {
+        if let State::Waiting = self.state {
+            let mut file = Vec::new();
+            let expected = self.placed.bytes + 16 * crate::template::BLOCK;
+            file.try_reserve(expected).map_err(|_| EngineError::TooLarge {
+                url: template.url.clone(),
+                hdu: template.hdu,
+                region: self.placed.output.clone(),
+                bytes: self.placed.bytes as u64,
+                limit: 0,
+            })?;
+            let header_start = template.write_headers(&self.placed, None, &mut file)?;
+            let data = file.len()..file.len() + self.placed.bytes;
+            file.resize(data.end, 0);
+            self.placed.prefill(&mut file[data.clone()]);
+            self.state = State::Filling(Filling { file, header_start, data });
+        }
+        match &mut self.state {
+            State::Filling(filling) => Ok(filling),
+            _ => Err(EngineError::Internal {
+                place: format!("cutting {} of {}", self.placed.output, template.url),
+                message: "a finished cutout was given more pixels".into(),
+            }),
+        }
+    }
+
+    fn finish(&mut self, template: &Arc<Template>) -> Result<Cutout, EngineError> {
+        self.filling(template)?;
+        let State::Filling(mut filling) = std::mem::replace(&mut self.state, State::Finished) else {
+            unreachable!("filling() left the job in that state")
+        };
+        template.complete(&self.placed, filling.data.clone(), &mut filling.file)?;
+        Ok(Cutout {
+            template: template.clone(),
+            region: self.placed.output.clone(),
+            header: filling.header_start..filling.data.start,
+            data: filling.data,
+            file: filling.file,
+        })
+    }
+}
+
+/// A region of a contiguous array that pixels are being copied into.
+struct Sweep {
+    job: usize,
+    runs: Runs,
+    run: Option<Run>,
+    first: u64,
+}
+
+fn from_rows(
+    content: &Content,
+    offset: u64,
+    template: &Arc<Template>,
+    jobs: &mut [Job],
+    work: &mut Work,
+    done: &mut Done<'_>,
+) -> Result<(), EngineError> {
+    let size = template.image.dtype.size() as u64;
+    let whole = Region::whole(&template.image.shape);
+    let gap_bytes = content.reach().gap_bytes;
+    let mut sweeps = Vec::with_capacity(jobs.len());
+    let mut segments = Vec::new();
+    for (job, Job { placed, .. }) in jobs.iter().enumerate() {
+        let mut runs = whole.runs(&placed.output, &placed.inside);
+        add_segments(runs.clone(), offset, size, gap_bytes, &mut segments);
+        let run = runs.next();
+        let first = offset + run.map_or(0, |run| run.from) * size;
+        sweeps.push(Sweep { job, runs, run, first });
+    }
+    segments.sort_unstable_by_key(|segment: &Range<u64>| segment.start);
+    sweeps.sort_by_key(|sweep| std::cmp::Reverse(sweep.first));
+    let mut active: Vec<Sweep> = Vec::new();
+    let what = || format!("the image in HDU {}", template.hdu);
+    let mut reading = std::mem::take(&mut work.reading);
+    work.stages.enter(Stage::Read);
+    let read = content.read(&segments, Break::Anywhere, &what, &mut reading, &mut |at, piece| {
+        work.stages.enter(Stage::Assemble);
+        let end = at + piece.len() as u64;
+        while sweeps.last().is_some_and(|sweep| sweep.first < end) {
+            active.extend(sweeps.pop());
+        }
+        let mut next = 0;
+        while next < active.len() {
+            let sweep = &mut active[next];
+            let job = &mut jobs[sweep.job];
+            let filling = job.filling(template)?;
+            let pixels = &mut filling.file[filling.data.clone()];
+            if copy_piece(sweep, pixels, at, piece, offset, size) {
+                let id = job.id;
+                let cutout = job.finish(template);
+                active.swap_remove(next);
+                done(id, cutout, work)?;
+                work.stages.enter(Stage::Assemble);
+            } else {
+                next += 1;
+            }
+        }
+        work.stages.enter(Stage::Read);
+        Ok(())
+    });
+    work.reading = reading;
+    read
+}
+
+/// The byte ranges of runs; rows so close that the gap between them is read through anyway come
+/// out as one.
+fn add_segments(runs: Runs, offset: u64, size: u64, gap_bytes: u64, to: &mut Vec<Range<u64>>) {
+    let first = to.len();
+    for run in runs {
+        let start = offset + run.from * size;
+        let end = start + run.elements * size;
+        match to[first..].last_mut() {
+            Some(last) if start <= last.end.saturating_add(gap_bytes) => last.end = end,
+            _ => to.push(start..end),
+        }
+    }
+}
+
+/// Copy what `piece` holds of a region; true when its last pixel was copied.
+fn copy_piece(
+    sweep: &mut Sweep,
+    pixels: &mut [u8],
+    at: u64,
+    piece: &[u8],
+    offset: u64,
+    size: u64,
+) -> bool {
+    let end = at + piece.len() as u64;
+    while let Some(run) = sweep.run {
+        let start = offset + run.from * size;
+        let stop = start + run.elements * size;
+        let (from, until) = (start.max(at), stop.min(end));
+        if from < until {
+            let source = &piece[(from - at) as usize..(until - at) as usize];
+            let to = (run.to * size + (from - start)) as usize;
+            pixels[to..to + source.len()].copy_from_slice(source);
+        }
+        if stop > end {
+            return false;
+        }
+        sweep.run = sweep.runs.next();
+    }
+    true
+}
+
+/// A tile that some regions need.
+struct Needed {
+    tile: u64,
+    /// Which of the sorted (tile, job) pairs.
+    pairs: Range<usize>,
+}
+
+fn from_tiles(
+    content: &Content,
+    table: &TileTable,
+    template: &Arc<Template>,
+    jobs: &mut [Job],
+    work: &mut Work,
+    done: &mut Done<'_>,
+) -> Result<(), EngineError> {
+    let shape = &template.image.shape;
+    let mut pairs: Vec<(u64, usize)> = Vec::new();
+    let mut left = vec![0usize; jobs.len()];
+    for (job, Job { placed, .. }) in jobs.iter().enumerate() {
+        let tiles = table.rows_for(shape, &placed.inside);
+        left[job] = tiles.len();
+        pairs.extend(tiles.into_iter().map(|tile| (tile, job)));
+    }
+    pairs.sort_unstable();
+    let needed = group(&pairs);
+    let entries = read_entries(content, table, template, &needed, work)?;
+    let mut order: Vec<usize> = (0..needed.len()).collect();
+    order.sort_by_key(|&index| entries[index].offset);
+    let segments: Vec<Range<u64>> = order
+        .iter()
+        .map(|&index| entries[index].offset..entries[index].offset + entries[index].len)
+        .collect();
+    let mut next = 0;
+    let what = || format!("the tiles of HDU {}", template.hdu);
+    let mut reading = std::mem::take(&mut work.reading);
+    work.stages.enter(Stage::Read);
+    let read = content.read(&segments, Break::BetweenSegments, &what, &mut reading, &mut |at, piece| {
+        let end = at + piece.len() as u64;
+        while next < order.len() && segments[next].end <= end {
+            let index = order[next];
+            let bytes = &piece[(segments[next].start - at) as usize..(segments[next].end - at) as usize];
+            next += 1;
+            let Needed { tile, pairs: ref range } = needed[index];
+            let takers = &pairs[range.clone()];
+            place_tile(table, template, tile, &entries[index], bytes, takers, jobs, work)?;
+            for &(_, job) in takers {
+                left[job] -= 1;
+                if left[job] == 0 {
+                    let id = jobs[job].id;
+                    let cutout = jobs[job].finish(template);
+                    done(id, cutout, work)?;
+                }
+            }
+        }
+        work.stages.enter(Stage::Read);
+        Ok(())
+    });
+    work.reading = reading;
+    read
+}
+
+fn group(pairs: &[(u64, usize)]) -> Vec<Needed> {
+    let mut needed = Vec::new();
+    let mut start = 0;
+    for chunk in pairs.chunk_by(|a, b| a.0 == b.0) {
+        needed.push(Needed { tile: chunk[0].0, pairs: start..start + chunk.len() });
+        start += chunk.len();
+    }
+    needed
+}
+
+/// The table rows of the needed tiles: where each lies and how it is scaled.
+fn read_entries(
+    content: &Content,
+    table: &TileTable,
+    template: &Template,
+    needed: &[Needed],
+    work: &mut Work,
+) -> Result<Vec<TileEntry>, EngineError> {
+    let segments: Vec<Range<u64>> = needed
+        .iter()
+        .map(|needed| {
+            let start = table.table_start + needed.tile * table.row_bytes;
+            start..start + table.row_bytes
+        })
+        .collect();
+    let mut entries = Vec::with_capacity(needed.len());
+    let what = || format!("the table of tiles in HDU {}", template.hdu);
+    work.stages.enter(Stage::Read);
+    content.read(&segments, Break::BetweenSegments, &what, &mut work.reading, &mut |at, piece| {
+        let end = at + piece.len() as u64;
+        while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {
+            let row = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
+            let entry = table.entry(row).map_err(|source| EngineError::Header {
+                url: template.url.clone(),
+                hdu: template.hdu,
+                source,
+            })?;
+            entries.push(entry);
+        }
+        Ok(())
+    })?;
+    if let Some(empty) = entries.iter().position(|entry| entry.len == 0) {
+        let at = entries[empty].offset;
+        return Err(EngineError::Truncated {
+            url: template.url.clone(),
+            what: format!("tile {} of HDU {}", needed[empty].tile, template.hdu),
+            end: at,
+            start: at,
+            stop: at + 1,
+        });
+    }
+    Ok(entries)
+}
+
+/// Decode a tile and copy its pixels into all regions that need it.
+#[allow(clippy::too_many_arguments)] // all of them are one tile's
+fn place_tile(
+    table: &TileTable,
+    template: &Arc<Template>,
+    tile: u64,
+    entry: &TileEntry,
+    bytes: &[u8],
+    takers: &[(u64, usize)],
+    jobs: &mut [Job],
+    work: &mut Work,
+) -> Result<(), EngineError> {
+    let size = template.image.dtype.size();
+    let region = table.tile(&template.image.shape, tile);
+    let parts: Vec<Region> = takers
+        .iter()
+        .filter_map(|&(_, job)| region.intersection(&jobs[job].placed.inside))
+        .collect();
+    let shape = region.shape();
+    let need = parts.iter().map(|part| last_element(&region, part)).max().unwrap_or(0);
+    work.stages.enter(Stage::Decode);
+    let input = TileInput {
+        bytes,
+        encoding: entry.encoding,
+        shape: &shape,
+        tile,
+        scale: entry.scale,
+        zero: entry.zero,
+        blank: entry.blank,
+    };
+    table.codec.decode(&input, need, &mut work.codec, &mut work.tile).map_err(|source| {
+        EngineError::Tile { url: template.url.clone(), hdu: template.hdu, tile, source }
+    })?;
+    work.stages.enter(Stage::Assemble);
+    for (&(_, job), part) in takers.iter().zip(&parts) {
+        let job = &mut jobs[job];
+        let output = job.placed.output.clone();
+        let filling = job.filling(template)?;
+        let pixels = &mut filling.file[filling.data.clone()];
+        for run in region.runs(&output, part) {
+            let length = run.elements as usize * size;
+            let (from, to) = (run.from as usize * size, run.to as usize * size);
+            pixels[to..to + length].copy_from_slice(&work.tile[from..from + length]);
+        }
+    }
+    Ok(())
+}
+
+/// One past the last element of `part` in a tile.
+fn last_element(tile: &Region, part: &Region) -> usize {
+    let mut stride = 1u64;
+    let mut last = 0;
+    for axis in 0..tile.axes() {
+        last += (part.stop[axis] - 1).abs_diff(tile.start[axis]) * stride;
+        stride *= tile.stop[axis].abs_diff(tile.start[axis]);
+    }
+    last as usize + 1
+}

@@ -1,0 +1,526 @@
+//! Many targets at once: grouped by object, cut by several threads, written as they are done.
+
+use crate::assemble;
+use crate::cutout::{Cutout, Mode, Placed};
+use crate::error::EngineError;
+use crate::object::{Object, Selector};
+use crate::output::{Output, OutputKind};
+use crate::sha256;
+use crate::stages::{Stage, Stages};
+use crate::template::Template;
+use crate::work::{Cancel, Work};
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use swathe_array::{Region, RegionError};
+
+/// Targets of one object that a thread takes at once: few enough that threads share the work on
+/// one object, many enough that what they share is read once.
+const UNIT_TARGETS: usize = 256;
+/// Pixels being assembled by one thread, unless one cutout alone is larger.
+const UNIT_BYTES: usize = 32 << 20;
+/// Results hashed together: the hash runs over up to 16 messages at once.
+const HASHED_TOGETHER: usize = 16;
+/// Results waiting for their hash.
+const WAITING_BYTES: usize = 4 << 20;
+
+/// One target of a batch.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Which of the batch's objects.
+    pub file: usize,
+    /// Which of the batch's selectors.
+    pub hdu: usize,
+    /// First pixel on NAXIS1 and NAXIS2, from 0; then width and height.
+    pub pixels: [i64; 4],
+    /// Name of its result.
+    pub name: String,
+}
+
+/// What is to be cut, and where it goes.
+pub struct Job {
+    /// URLs of the objects.
+    pub files: Vec<String>,
+    /// HDUs that targets refer to.
+    pub selectors: Vec<Selector>,
+    /// The targets.
+    pub targets: Vec<Target>,
+    /// Folder or archive.
+    pub output: PathBuf,
+    /// Which of those.
+    pub kind: OutputKind,
+    /// Whether to keep what an archive already holds.
+    pub append: bool,
+    /// What happens at the edge of an image.
+    pub mode: Mode,
+    /// Physical value of pixels outside the image.
+    pub fill: Option<f64>,
+    /// Planes `[start, stop)` on NAXIS3; all by default.
+    pub planes: Option<(i64, i64)>,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// How a target ended.
+#[derive(Debug)]
+pub struct Row {
+    /// Its number in the batch.
+    pub target: usize,
+    /// The version of the object, if it could be opened.
+    pub version: String,
+    /// The result, or why there is none.
+    pub outcome: Result<Written, EngineError>,
+}
+
+/// A result that was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256.
+    pub sha256: [u8; 32],
+}
+
+/// What a batch cost.
+pub struct Summary {
+    /// Time per stage, summed over threads.
+    pub stages: Stages,
+    /// Bytes read from objects, as stored.
+    pub bytes_read: u64,
+    /// Seconds from start to finish.
+    pub wall_s: f64,
+    /// What the user should be told though the work went on.
+    pub notes: Vec<String>,
+}
+
+/// A running batch.
+pub struct Batch {
+    rows: Receiver<Row>,
+    threads: Vec<std::thread::JoinHandle<Work>>,
+    shared: Arc<Shared>,
+    started: Instant,
+}
+
+struct Shared {
+    job: Job,
+    output: Mutex<Option<Arc<Output>>>,
+    units: Mutex<VecDeque<Unit>>,
+    files: Vec<Mutex<Slot>>,
+    notes: Mutex<Vec<String>>,
+    cancel: Cancel,
+}
+
+/// Some targets of one HDU of one object.
+struct Unit {
+    file: usize,
+    hdu: usize,
+    targets: Vec<usize>,
+}
+
+/// An object while units of it are left.
+struct Slot {
+    units_left: usize,
+    opened: Option<Result<Arc<Object>, String>>,
+    missing: bool,
+}
+
+impl Batch {
+    /// Start cutting.
+    ///
+    /// # Errors
+    /// [`EngineError::Output`] where the output cannot be written.
+    pub fn start(job: Job, cancel: Cancel) -> Result<Batch, EngineError> {
+        let output = Arc::new(Output::open(&job.output, job.kind, job.append)?);
+        let units = divide(&job);
+        let mut left = vec![0; job.files.len()];
+        for unit in &units {
+            left[unit.file] += 1;
+        }
+        let slot = |units_left| Mutex::new(Slot { units_left, opened: None, missing: false });
+        let threads = job.threads.clamp(1, units.len().max(1));
+        let shared = Arc::new(Shared {
+            files: left.into_iter().map(slot).collect(),
+            units: Mutex::new(units),
+            output: Mutex::new(Some(output.clone())),
+            notes: Mutex::default(),
+            cancel,
+            job,
+        });
+        let (sender, rows) = channel();
+        let mut batch = Batch { rows, threads: Vec::new(), shared, started: Instant::now() };
+        for number in 0..threads {
+            let shared = batch.shared.clone();
+            let mut writer = Writer::new(output.clone(), sender.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("swathe-cut-{number}"))
+                .spawn(move || shared.run(&mut writer));
+            match thread {
+                Ok(thread) => batch.threads.push(thread),
+                // With at least one thread the batch is only slower.
+                Err(_) if number > 0 => break,
+                Err(source) => {
+                    return Err(EngineError::Internal {
+                        place: "starting a thread".into(),
+                        message: source.to_string(),
+                    });
+                }
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Rows finished since the last call, waiting for the first of them at most `timeout`.
+    /// `None` when no more will come.
+    pub fn poll(&self, timeout: Duration) -> Option<Vec<Row>> {
+        match self.rows.recv_timeout(timeout) {
+            Ok(row) => {
+                let mut rows = vec![row];
+                rows.extend(self.rows.try_iter());
+                Some(rows)
+            }
+            Err(RecvTimeoutError::Timeout) => Some(Vec::new()),
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// Stop soon; results already made stay.
+    pub fn cancel(&self) {
+        self.shared.cancel.cancel();
+    }
+
+    /// Wait for the threads and close the output.
+    ///
+    /// # Errors
+    /// [`EngineError::Output`] where the end of an archive cannot be written.
+    pub fn finish(self) -> Result<Summary, EngineError> {
+        let mut stages = Stages::start();
+        let mut bytes_read = 0;
+        for thread in self.threads {
+            let work = thread.join().map_err(|_| EngineError::Internal {
+                place: "cutting".into(),
+                message: "a thread died".into(),
+            })?;
+            stages.add(&work.stages);
+            bytes_read += work.bytes_read();
+        }
+        let output = lock(&self.shared.output).take();
+        if let Some(output) = output.and_then(Arc::into_inner) {
+            output.close()?;
+        }
+        let notes = std::mem::take(&mut *lock(&self.shared.notes));
+        let wall_s = self.started.elapsed().as_secs_f64();
+        Ok(Summary { stages, bytes_read, wall_s, notes })
+    }
+}
+
+/// Group targets by object and HDU, in the order the objects first appear, each group from the
+/// first image row to the last.
+fn divide(job: &Job) -> VecDeque<Unit> {
+    let mut groups: Vec<Unit> = Vec::new();
+    let mut number: HashMap<(usize, usize), usize> = HashMap::new();
+    for (target, Target { file, hdu, .. }) in job.targets.iter().enumerate() {
+        let group = *number.entry((*file, *hdu)).or_insert_with(|| {
+            groups.push(Unit { file: *file, hdu: *hdu, targets: Vec::new() });
+            groups.len() - 1
+        });
+        groups[group].targets.push(target);
+    }
+    let mut units = VecDeque::new();
+    for Unit { file, hdu, mut targets } in groups {
+        targets.sort_by_key(|&target| (job.targets[target].pixels[1], target));
+        for part in targets.chunks(UNIT_TARGETS) {
+            units.push_back(Unit { file, hdu, targets: part.to_vec() });
+        }
+    }
+    units
+}
+
+impl Shared {
+    fn run(&self, writer: &mut Writer) -> Work {
+        let mut work = Work::start(self.cancel.clone());
+        while !self.cancel.is_cancelled() {
+            let Some(unit) = lock(&self.units).pop_front() else { break };
+            work.stages.enter(Stage::Open);
+            let ran = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
+            if let Err(panic) = ran {
+                let message = panic
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
+                    .unwrap_or_default();
+                work = Work::start(self.cancel.clone());
+                self.fail_rest(&unit, writer, || EngineError::Internal {
+                    place: format!("cutting from {}", self.job.files[unit.file]),
+                    message: message.clone(),
+                });
+            }
+            self.release(&unit);
+        }
+        writer.flush(&mut work);
+        work.stages.enter(Stage::Open);
+        work
+    }
+
+    fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut Work) {
+        writer.begin(unit.targets.len());
+        let object = match self.open(unit.file) {
+            Ok(object) => object,
+            Err((missing, message)) => {
+                return self.fail_rest(unit, writer, || reopen_error(missing, &message));
+            }
+        };
+        writer.version = object.version();
+        let template = match object.template(&self.job.selectors[unit.hdu]) {
+            Ok(template) => template,
+            Err(error) => {
+                let message = error.to_string();
+                let mut first = Some(error);
+                return self.fail_rest(unit, writer, || {
+                    first.take().unwrap_or_else(|| reopen_error(false, &message))
+                });
+            }
+        };
+        let mut placed = VecDeque::new();
+        for (index, &target) in unit.targets.iter().enumerate() {
+            match self.place(&template, target) {
+                Ok(place) => placed.push_back((index, place)),
+                Err(error) => writer.fail(index, target, error),
+            }
+        }
+        while !placed.is_empty() && !self.cancel.is_cancelled() {
+            self.run_part(unit, &object, &template, take_part(&mut placed), writer, work);
+        }
+    }
+
+    /// Cut what fits in memory at once. Where that fails, cut one by one: only the targets that
+    /// need the damaged part are lost.
+    fn run_part(
+        &self,
+        unit: &Unit,
+        object: &Object,
+        template: &Arc<Template>,
+        part: Vec<(usize, Placed)>,
+        writer: &mut Writer,
+        work: &mut Work,
+    ) {
+        let tried = self.cut(unit, object, template, part.clone(), writer, work);
+        let Err(mut error) = tried else { return };
+        let alone = part.len() == 1;
+        for (index, placed) in part {
+            if writer.reported[index] || self.cancel.is_cancelled() {
+                continue;
+            }
+            if !alone {
+                match self.cut(unit, object, template, vec![(index, placed)], writer, work) {
+                    Ok(()) => continue,
+                    Err(own) => error = own,
+                }
+            }
+            if !matches!(error, EngineError::Interrupted) {
+                let message = error.to_string();
+                let own = std::mem::replace(&mut error, reopen_error(false, &message));
+                writer.fail(index, unit.targets[index], own);
+            }
+        }
+    }
+
+    /// Cut, and hand on each result; those of a stream whose checksum is still to come only
+    /// when it has come.
+    fn cut(
+        &self,
+        unit: &Unit,
+        object: &Object,
+        template: &Arc<Template>,
+        part: Vec<(usize, Placed)>,
+        writer: &mut Writer,
+        work: &mut Work,
+    ) -> Result<(), EngineError> {
+        let mut held = Vec::new();
+        let hold = object.is_unverified();
+        assemble::cut(object, template, part, work, &mut |index, cutout, work| {
+            let target = unit.targets[index];
+            match cutout {
+                Ok(cutout) if hold => held.push((index, cutout)),
+                Ok(cutout) => writer.give(index, target, cutout, &self.job, work),
+                Err(error) => writer.fail(index, target, error),
+            }
+            Ok(())
+        })?;
+        if hold {
+            work.stages.enter(Stage::Read);
+            object.settle(&self.cancel)?;
+        }
+        for (index, cutout) in held {
+            writer.give(index, unit.targets[index], cutout, &self.job, work);
+        }
+        Ok(())
+    }
+
+    fn place(&self, template: &Template, target: usize) -> Result<Placed, EngineError> {
+        let [x, y, width, height] = self.job.targets[target].pixels;
+        let shape = &template.image.shape;
+        let overflow = |axis, start, size: i64| {
+            template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
+        };
+        let mut start = vec![x, y];
+        let mut stop = vec![
+            x.checked_add(width).ok_or_else(|| overflow(0, x, width))?,
+            y.checked_add(height).ok_or_else(|| overflow(1, y, height))?,
+        ];
+        for (axis, &length) in shape.iter().enumerate().skip(2) {
+            let whole = (0, i64::try_from(length).unwrap_or(i64::MAX));
+            let (first, last) = self.job.planes.filter(|_| axis == 2).unwrap_or(whole);
+            start.push(first);
+            stop.push(last);
+        }
+        let region =
+            Region::new(start, stop).map_err(|error| template.region_error(error))?;
+        Placed::new(template, &region, self.job.mode, self.job.fill)
+    }
+
+    /// The object, opened once for all its units.
+    fn open(&self, file: usize) -> Result<Arc<Object>, (bool, String)> {
+        let mut slot = lock(&self.files[file]);
+        if slot.opened.is_none() {
+            let opened = Object::open(&self.job.files[file], self.cancel.clone());
+            slot.missing = opened.as_ref().is_err_and(EngineError::is_missing);
+            slot.opened = Some(opened.map(Arc::new).map_err(|error| error.to_string()));
+        }
+        match &slot.opened {
+            Some(Ok(object)) => Ok(object.clone()),
+            Some(Err(message)) => Err((slot.missing, message.clone())),
+            None => Err((false, "not opened".into())),
+        }
+    }
+
+    /// Close the object after its last unit, and keep what was learnt of it.
+    fn release(&self, unit: &Unit) {
+        let mut slot = lock(&self.files[unit.file]);
+        slot.units_left -= 1;
+        if slot.units_left > 0 {
+            return;
+        }
+        if let Some(Ok(object)) = slot.opened.take() {
+            drop(slot);
+            if let Err(error) = object.settle(&self.cancel) {
+                lock(&self.notes).push(error.to_string());
+            }
+            lock(&self.notes).extend(object.take_notes());
+        }
+    }
+
+    fn fail_rest(&self, unit: &Unit, writer: &mut Writer, mut error: impl FnMut() -> EngineError) {
+        for (index, &target) in unit.targets.iter().enumerate() {
+            if !writer.reported.get(index).copied().unwrap_or(false) {
+                writer.fail(index, target, error());
+            }
+        }
+    }
+}
+
+/// Take from the front what fits in memory at once, at least one.
+fn take_part(placed: &mut VecDeque<(usize, Placed)>) -> Vec<(usize, Placed)> {
+    let mut bytes = 0;
+    let mut part = Vec::new();
+    while let Some((_, next)) = placed.front() {
+        bytes += next.bytes;
+        if !part.is_empty() && bytes > UNIT_BYTES {
+            break;
+        }
+        part.extend(placed.pop_front());
+    }
+    part
+}
+
+/// An error that many targets share, told again.
+fn reopen_error(missing: bool, message: &str) -> EngineError {
+    EngineError::Shared { missing, message: message.to_string() }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Panics are caught per unit; what these locks guard is whole between statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hashes and writes the results of one thread, and reports each target once.
+struct Writer {
+    output: Arc<Output>,
+    rows: Sender<Row>,
+    version: String,
+    /// Which targets of the unit were reported or are waiting.
+    reported: Vec<bool>,
+    waiting: Vec<Waiting>,
+    waiting_bytes: usize,
+}
+
+struct Waiting {
+    target: usize,
+    name: String,
+    version: String,
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    fn new(output: Arc<Output>, rows: Sender<Row>) -> Writer {
+        Writer {
+            output,
+            rows,
+            version: String::new(),
+            reported: Vec::new(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+        }
+    }
+
+    fn begin(&mut self, targets: usize) {
+        self.reported.clear();
+        self.reported.resize(targets, false);
+        self.version.clear();
+    }
+
+    fn give(&mut self, index: usize, target: usize, cutout: Cutout, job: &Job, work: &mut Work) {
+        let name = job.targets[target].name.clone();
+        match self.output.form(cutout, &name) {
+            Err(error) => self.fail(index, target, error),
+            Ok(bytes) => {
+                self.reported[index] = true;
+                self.waiting_bytes += bytes.len();
+                let version = self.version.clone();
+                self.waiting.push(Waiting { target, name, version, bytes });
+                if self.waiting.len() >= HASHED_TOGETHER || self.waiting_bytes > WAITING_BYTES {
+                    self.flush(work);
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, index: usize, target: usize, error: EngineError) {
+        if let Some(reported) = self.reported.get_mut(index) {
+            *reported = true;
+        }
+        self.report(target, self.version.clone(), Err(error));
+    }
+
+    fn flush(&mut self, work: &mut Work) {
+        work.stages.enter(Stage::Hash);
+        let messages: Vec<&[u8]> = self.waiting.iter().map(|waiting| &waiting.bytes[..]).collect();
+        let digests = sha256::digests(&messages);
+        work.stages.enter(Stage::Write);
+        for (waiting, sha256) in std::mem::take(&mut self.waiting).into_iter().zip(digests) {
+            let bytes = waiting.bytes.len() as u64;
+            let written = self.output.put(&waiting.name, &waiting.bytes);
+            let outcome = written.map(|()| Written { bytes, sha256 });
+            self.report(waiting.target, waiting.version, outcome);
+        }
+        self.waiting_bytes = 0;
+        work.stages.enter(Stage::Assemble);
+    }
+
+    fn report(&self, target: usize, version: String, outcome: Result<Written, EngineError>) {
+        // Nobody listens any more only when the batch was dropped: then nobody wants the row.
+        let _ = self.rows.send(Row { target, version, outcome });
+    }
+}

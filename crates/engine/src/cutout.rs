@@ -1,0 +1,205 @@
+//! Regions placed on an image, and the pixels cut from it.
+
+use crate::error::EngineError;
+use crate::template::Template;
+use std::ops::Range;
+use std::sync::Arc;
+use swathe_array::{DType, Region, RegionError};
+
+/// What happens to a box that lies partly outside the image (as astropy's `Cutout2D`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Only the part inside is cut.
+    Trim,
+    /// Pixels outside are filled.
+    Partial,
+    /// It is an error.
+    Strict,
+}
+
+/// A cutout larger than this is refused rather than attempted, unless `SWATHE_MAX_CUTOUT_BYTES`
+/// says otherwise: damaged headers ask for terabytes.
+const DEFAULT_LIMIT_BYTES: u64 = 8 << 30;
+
+fn limit_bytes() -> u64 {
+    static LIMIT: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        let set = std::env::var("SWATHE_MAX_CUTOUT_BYTES").ok();
+        set.and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_LIMIT_BYTES)
+    })
+}
+
+/// A region placed on an image.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    /// The pixels to read.
+    pub inside: Region,
+    /// The pixels of the cutout; those not `inside` are filled.
+    pub output: Region,
+    /// Bytes of the pixels of the cutout.
+    pub bytes: usize,
+    fill: Option<Fill>,
+}
+
+#[derive(Clone, Debug)]
+struct Fill {
+    stored: Vec<u8>,
+    text: String,
+}
+
+impl Placed {
+    /// Place a box on the image.
+    ///
+    /// # Errors
+    /// [`EngineError::Region`], [`EngineError::Fill`] or [`EngineError::TooLarge`].
+    pub(crate) fn new(
+        template: &Template,
+        region: &Region,
+        mode: Mode,
+        fill: Option<f64>,
+    ) -> Result<Placed, EngineError> {
+        let image = &template.image;
+        let overlap =
+            region.overlap(&image.shape).map_err(|error| template.region_error(error))?;
+        let partial = !overlap.complete;
+        if partial && mode == Mode::Strict {
+            return Err(template.region_error(RegionError::Partial {
+                region: region.clone(),
+                shape: image.shape.clone(),
+            }));
+        }
+        let filled = partial && mode == Mode::Partial;
+        let output = if filled { region.clone() } else { overlap.inside.clone() };
+        let bytes = template.data_bytes(&output)?;
+        if bytes as u64 > limit_bytes() {
+            return Err(EngineError::TooLarge {
+                url: template.url.clone(),
+                hdu: template.hdu,
+                region: output,
+                bytes: bytes as u64,
+                limit: limit_bytes(),
+            });
+        }
+        let fill = filled.then(|| Fill::new(template, fill)).transpose()?;
+        Ok(Placed { inside: overlap.inside, output, bytes, fill })
+    }
+
+    pub(crate) fn fill_text(&self) -> Option<&str> {
+        self.fill.as_ref().map(|fill| fill.text.as_str())
+    }
+
+    /// Give every pixel of an empty cutout its value before the image's are copied in.
+    pub(crate) fn prefill(&self, pixels: &mut [u8]) {
+        if let Some(fill) = &self.fill {
+            for pixel in pixels.chunks_exact_mut(fill.stored.len()) {
+                pixel.copy_from_slice(&fill.stored);
+            }
+        }
+    }
+}
+
+impl Fill {
+    /// The stored form of a physical fill value. By default NaN for floats, BLANK for integers
+    /// that declare one, and otherwise physical 0.
+    fn new(template: &Template, wanted: Option<f64>) -> Result<Fill, EngineError> {
+        let dtype = template.image.dtype;
+        let header = &template.image.header;
+        let wrong = |fill: f64, why: String| EngineError::Fill {
+            url: template.url.clone(),
+            hdu: template.hdu,
+            fill,
+            why,
+        };
+        let number = |keyword: &str, default: f64| {
+            header.get_float(keyword).map(|value| value.unwrap_or(default)).map_err(|source| {
+                EngineError::Header { url: template.url.clone(), hdu: template.hdu, source }
+            })
+        };
+        let (zero, scale) = (number("BZERO", 0.0)?, number("BSCALE", 1.0)?);
+        if dtype.is_float() {
+            let value = wanted.unwrap_or(f64::NAN);
+            return Ok(Fill { stored: store(dtype, (value - zero) / scale, 0), text: text(value) });
+        }
+        let blank = header.get_int("BLANK").ok().flatten();
+        let (stored, text) = match (wanted, blank) {
+            (None, Some(blank)) => (blank, format!("BLANK ({blank})")),
+            (Some(value), Some(blank)) if value.is_nan() => (blank, format!("BLANK ({blank})")),
+            _ => {
+                let value = wanted.unwrap_or(0.0);
+                let exact = (value - zero) / scale;
+                if !exact.is_finite() || (scale == 1.0 && exact.fract() != 0.0) {
+                    return Err(wrong(value, "integer pixels cannot hold it".into()));
+                }
+                (exact.round() as i64, text(value))
+            }
+        };
+        let range = match dtype {
+            DType::U8 => 0..=i64::from(u8::MAX),
+            DType::I16 => i64::from(i16::MIN)..=i64::from(i16::MAX),
+            DType::I32 => i64::from(i32::MIN)..=i64::from(i32::MAX),
+            _ => i64::MIN..=i64::MAX,
+        };
+        if !range.contains(&stored) {
+            let why = format!(
+                "it would be stored as {stored}, outside {} to {} of BITPIX {}",
+                range.start(),
+                range.end(),
+                dtype.bitpix()
+            );
+            return Err(wrong(wanted.unwrap_or(0.0), why));
+        }
+        Ok(Fill { stored: store(dtype, 0.0, stored), text })
+    }
+}
+
+fn text(value: f64) -> String {
+    if value.is_nan() { "NaN".into() } else { value.to_string() }
+}
+
+fn store(dtype: DType, float: f64, integer: i64) -> Vec<u8> {
+    match dtype {
+        DType::U8 => vec![integer as u8],
+        DType::I16 => (integer as i16).to_be_bytes().to_vec(),
+        DType::I32 => (integer as i32).to_be_bytes().to_vec(),
+        DType::I64 => integer.to_be_bytes().to_vec(),
+        DType::F32 => (float as f32).to_be_bytes().to_vec(),
+        DType::F64 => float.to_be_bytes().to_vec(),
+    }
+}
+
+/// Pixels, header and provenance of a region: a complete FITS file in memory.
+pub struct Cutout {
+    /// What it was cut from.
+    pub template: Arc<Template>,
+    /// The pixels it covers.
+    pub region: Region,
+    /// The file.
+    pub file: Vec<u8>,
+    /// The image's header in the file.
+    pub header: Range<usize>,
+    /// The stored, big-endian pixels in the file.
+    pub data: Range<usize>,
+}
+
+impl Cutout {
+    /// The header of the image, padded to whole blocks.
+    pub fn header(&self) -> &[u8] {
+        &self.file[self.header.clone()]
+    }
+
+    /// Write the file. What cannot be written whole is not left behind.
+    ///
+    /// # Errors
+    /// [`EngineError::Output`].
+    pub fn write(&self, path: &std::path::Path) -> Result<(), EngineError> {
+        crate::output::write_file(path, &self.file).map_err(|source| EngineError::Output {
+            path: path.display().to_string(),
+            source,
+        })
+    }
+
+    /// The stored pixels, big-endian, fastest axis first.
+    pub fn data(&self) -> &[u8] {
+        &self.file[self.data.clone()]
+    }
+}

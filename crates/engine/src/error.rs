@@ -1,0 +1,157 @@
+//! What can go wrong with a cut, in terms of what a caller can do about it.
+
+use swathe_array::{Region, RegionError};
+use swathe_fits::FitsError;
+use swathe_fits::codec::CodecError;
+use swathe_fits::stream::StreamError;
+use swathe_store::StoreError;
+
+/// Errors of the engine. Each names the object, and the HDU or tile where one is meant.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The object could not be opened or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The object ends before something its headers promise.
+    #[error("{url}: ends at byte {end}, but {what} needs bytes {start} to {stop}")]
+    Truncated {
+        /// The object.
+        url: String,
+        /// What was being read.
+        what: String,
+        /// Where the (decompressed) object ends.
+        end: u64,
+        /// First byte wanted.
+        start: u64,
+        /// One past the last byte wanted.
+        stop: u64,
+    },
+    /// The object's compression is damaged.
+    #[error("{url}: {source}")]
+    Stream {
+        /// The object.
+        url: String,
+        /// What the decoder found.
+        source: StreamError,
+    },
+    /// A header is damaged, or says something impossible or unsupported.
+    #[error("{url}, HDU {hdu}: {source}")]
+    Header {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// What was found.
+        source: FitsError,
+    },
+    /// A compressed tile is damaged.
+    #[error("{url}, HDU {hdu}, tile {tile}: {source}")]
+    Tile {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// Row of the compressed table, from 0.
+        tile: u64,
+        /// What the decoder found.
+        source: CodecError,
+    },
+    /// There is no such HDU.
+    #[error("{url}: no HDU {wanted}; it has {found}")]
+    NoSuchHdu {
+        /// The object.
+        url: String,
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        found: String,
+    },
+    /// The box does not fit the image.
+    #[error("{url}, HDU {hdu}: {source}")]
+    Region {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// Why not.
+        source: RegionError,
+    },
+    /// The pixels outside the image cannot be given the value asked for.
+    #[error("{url}, HDU {hdu}: cannot fill with {fill}: {why}")]
+    Fill {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// The value.
+        fill: f64,
+        /// Why not.
+        why: String,
+    },
+    /// The cutout would not fit in memory.
+    #[error("{url}, HDU {hdu}: cutout {region} of {bytes} bytes exceeds the limit of {limit} bytes")]
+    TooLarge {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// The box.
+        region: Region,
+        /// Bytes of its pixels.
+        bytes: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+    /// A result could not be written.
+    #[error("{path}: cannot write: {source}")]
+    Output {
+        /// The file or archive.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A result cannot be held by the kind of output asked for.
+    #[error("{path}: {why}")]
+    OutputKind {
+        /// The file or archive.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// An error that was told before, of an object that many targets share.
+    #[error("{message}")]
+    Shared {
+        /// Whether the object does not exist.
+        missing: bool,
+        /// What was told.
+        message: String,
+    },
+    /// The work was cancelled.
+    #[error("interrupted")]
+    Interrupted,
+    /// A fault of Swathe itself.
+    #[error("internal error in {place}: {message}")]
+    Internal {
+        /// What was being done.
+        place: String,
+        /// The message of the fault.
+        message: String,
+    },
+}
+
+impl EngineError {
+    /// Whether the object does not exist.
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            EngineError::Store(StoreError::NotFound { .. })
+                | EngineError::Shared { missing: true, .. }
+        )
+    }
+
+    /// Whether the box has no pixel in the image.
+    pub fn is_no_overlap(&self) -> bool {
+        matches!(self, EngineError::Region { source: RegionError::NoOverlap { .. }, .. })
+    }
+}

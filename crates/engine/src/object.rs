@@ -1,0 +1,320 @@
+//! One open object: what it is wrapped in, its HDUs, and what is needed to cut from each.
+
+use crate::content::Content;
+use crate::error::EngineError;
+use crate::inflate::StreamReader;
+use crate::kept::{self, Kept};
+use crate::template::Template;
+use crate::work::Cancel;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use swathe_fits::stream::{SeekTable, StreamKind};
+use swathe_fits::{Hdu, HduKind, Header, Parsed};
+use swathe_store::Source;
+
+/// First bytes read for a header; most headers are shorter.
+const HEADER_BYTES: usize = 4 * 2880;
+/// A header longer than this is refused (the parser's own limit on cards is lower).
+const HEADER_LIMIT: usize = 16 << 20;
+/// More HDUs than this are refused: a damaged file could promise one per 2880 bytes.
+const HDU_LIMIT: usize = 100_000;
+
+/// Which HDU is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Selector {
+    /// The first HDU with an image.
+    FirstImage,
+    /// By number, from 0.
+    Index(usize),
+    /// By EXTNAME (any case) and, if given, EXTVER.
+    Name(String, Option<i64>),
+}
+
+impl std::fmt::Display for Selector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Selector::FirstImage => write!(f, "with an image"),
+            Selector::Index(index) => write!(f, "{index}"),
+            Selector::Name(name, None) => write!(f, "named {name:?}"),
+            Selector::Name(name, Some(version)) => write!(f, "named {name:?}, version {version}"),
+        }
+    }
+}
+
+/// An open object.
+pub struct Object {
+    source: Arc<dyn Source>,
+    kind: Option<StreamKind>,
+    pub(crate) content: Content,
+    walk: Mutex<Walk>,
+    templates: Mutex<HashMap<usize, Arc<Template>>>,
+    notes: Mutex<Vec<String>>,
+    cancel: Cancel,
+}
+
+#[derive(Default)]
+struct Walk {
+    hdus: Vec<Arc<Hdu>>,
+    /// Where the next header would start; `None` when all were found.
+    next: Option<u64>,
+    /// Whether more is known than is kept.
+    grown: bool,
+}
+
+impl Object {
+    /// Open an object by path or URL. Reads its first bytes, or what the index keeps of it.
+    /// `cancel` ends the reading of headers; cuts bring their own.
+    ///
+    /// # Errors
+    /// As [`swathe_store::open`].
+    pub fn open(url: &str, cancel: Cancel) -> Result<Object, EngineError> {
+        let source = swathe_store::open(url)?;
+        let kind = if source.is_local() {
+            let mut first = [0; 4];
+            let length = source.len().min(4) as usize;
+            source.read_exact_at(0, &mut first[..length])?;
+            StreamKind::detect(&first[..length])
+        } else {
+            None
+        };
+        // The headers of a plain local file are as near as the index is.
+        let known = if kind.is_some() || !source.is_local() { kept::load(&*source) } else { None };
+        let (kind, content) = match (kind, &known) {
+            (Some(kind), _) => (Some(kind), None),
+            (None, _) if source.is_local() => (None, Some(Content::plain(source.clone(), false)?)),
+            (None, Some(Kept { seek: Some(table), .. })) => (Some(table.kind), None),
+            (None, Some(_)) => (None, Some(Content::plain(source.clone(), false)?)),
+            (None, None) => {
+                let content = Content::plain(source.clone(), true)?;
+                let kind = StreamKind::detect(&content.peek(0, 4, &cancel)?);
+                (kind, kind.is_none().then_some(content))
+            }
+        };
+        let mut walk = Walk { next: Some(0), ..Walk::default() };
+        let mut seek = None;
+        if let Some(known) = known {
+            walk.hdus = known.hdus.into_iter().map(Arc::new).collect();
+            walk.next = known.next;
+            seek = known.seek;
+        }
+        let content = match (content, kind) {
+            (Some(content), _) => content,
+            (None, Some(kind)) => {
+                let table = seek.unwrap_or_else(|| SeekTable::new(kind));
+                Content::Stream(Box::new(Mutex::new(StreamReader::new(source.clone(), table))))
+            }
+            (None, None) => unreachable!("an object is plain or compressed"),
+        };
+        Ok(Object {
+            source,
+            kind,
+            content,
+            walk: Mutex::new(walk),
+            templates: Mutex::default(),
+            notes: Mutex::default(),
+            cancel,
+        })
+    }
+
+    /// The object's URL or path, without credentials.
+    pub fn url(&self) -> &str {
+        self.source.url()
+    }
+
+    /// Bytes of the object as stored.
+    pub fn size(&self) -> u64 {
+        self.source.len()
+    }
+
+    /// The version that is read: every byte of every cut comes from it.
+    pub fn version(&self) -> String {
+        self.source.version().to_string()
+    }
+
+    /// How the object is compressed as a whole.
+    pub fn kind(&self) -> Option<StreamKind> {
+        self.kind
+    }
+
+    /// What a user should be told about this object or its index entry, though the work went on.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.notes))
+    }
+
+    /// All HDUs, in order.
+    ///
+    /// # Errors
+    /// Where the first header cannot be read. What follows the last readable HDU is a note.
+    pub fn hdus(&self) -> Result<Vec<Arc<Hdu>>, EngineError> {
+        let mut walk = lock(&self.walk);
+        while self.step(&mut walk)?.is_some() {}
+        Ok(walk.hdus.clone())
+    }
+
+    /// The HDU that is meant, reading no further than it.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchHdu`], or as [`Object::hdus`].
+    pub fn find(&self, selector: &Selector) -> Result<Arc<Hdu>, EngineError> {
+        let matches = |hdu: &Hdu| match selector {
+            Selector::FirstImage => {
+                matches!(hdu.kind(), HduKind::Image | HduKind::CompressedImage)
+            }
+            Selector::Index(index) => hdu.index == *index,
+            Selector::Name(name, version) => is_named(hdu, name, *version),
+        };
+        let mut walk = lock(&self.walk);
+        if let Some(hdu) = walk.hdus.iter().find(|hdu| matches(hdu)) {
+            return Ok(hdu.clone());
+        }
+        while let Some(hdu) = self.step(&mut walk)? {
+            if matches(&hdu) {
+                return Ok(hdu);
+            }
+        }
+        Err(EngineError::NoSuchHdu {
+            url: self.url().to_string(),
+            wanted: selector.to_string(),
+            found: describe(&walk.hdus),
+        })
+    }
+
+    /// What is needed to cut from an HDU, made once.
+    ///
+    /// # Errors
+    /// Where the HDU is no image, or its header or the tables its WCS needs cannot be used.
+    pub fn template(&self, selector: &Selector) -> Result<Arc<Template>, EngineError> {
+        let hdu = self.find(selector)?;
+        if let Some(template) = lock(&self.templates).get(&hdu.index) {
+            return Ok(template.clone());
+        }
+        let template = Arc::new(Template::new(self, &hdu)?);
+        lock(&self.templates).insert(hdu.index, template.clone());
+        Ok(template)
+    }
+
+    /// Whether what is read now is vouched for only by [`Object::settle`]: the first read of a
+    /// gzip stream, whose checksum stands at its end.
+    pub fn is_unverified(&self) -> bool {
+        self.kind == Some(StreamKind::Gzip)
+            && self.content.stream_reader().is_some_and(|reader| reader.is_unfinished())
+    }
+
+    /// Finish a first read: go on to the end of a gzip or bzip2 stream that was begun, so that
+    /// its checks hold and its seek points are known, and keep what was learnt.
+    ///
+    /// # Errors
+    /// Where the stream is damaged further on.
+    pub fn settle(&self, cancel: &Cancel) -> Result<(), EngineError> {
+        let mut seek = None;
+        if let Some(mut reader) = self.content.stream_reader() {
+            // A bzip2 block carries its own checksum, so there is no need to read on.
+            if self.kind == Some(StreamKind::Gzip) {
+                reader.finish(cancel)?;
+            }
+            seek = reader.grown_table().cloned();
+            reader.table_kept();
+        }
+        let mut walk = lock(&self.walk);
+        let worth_keeping = self.kind.is_some() || !self.source.is_local();
+        if !worth_keeping || !(walk.grown || seek.is_some()) {
+            return Ok(());
+        }
+        walk.grown = false;
+        let seek = seek.or_else(|| self.content.stream_reader().map(|reader| reader.table()));
+        let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
+        let mut kept = Kept { hdus, next: walk.next, seek };
+        if let Err(message) = kept::save(&*self.source, &mut kept) {
+            self.note(format!("the index was not written: {message}"));
+        }
+        Ok(())
+    }
+
+    /// Read one more HDU.
+    fn step(&self, walk: &mut Walk) -> Result<Option<Arc<Hdu>>, EngineError> {
+        let Some(start) = walk.next else { return Ok(None) };
+        let index = walk.hdus.len();
+        let parsed = match self.read_header(index, start) {
+            Ok(parsed) => parsed,
+            Err(error @ EngineError::Header { .. }) if index > 0 => {
+                self.note(format!("ignored what follows HDU {}: {error}", index - 1));
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        walk.grown = true;
+        walk.next = None;
+        let Some((header, bytes)) = parsed else { return Ok(None) };
+        let hdu = Hdu::new(index, start, bytes, header)
+            .map(Arc::new)
+            .map_err(|source| self.header_error(index, source))?;
+        walk.next = (walk.hdus.len() < HDU_LIMIT).then(|| hdu.end());
+        walk.hdus.push(hdu.clone());
+        Ok(Some(hdu))
+    }
+
+    /// The header that starts at `start`; `None` at the end of the object.
+    fn read_header(
+        &self,
+        index: usize,
+        start: u64,
+    ) -> Result<Option<(Header, u64)>, EngineError> {
+        let mut wanted = HEADER_BYTES;
+        loop {
+            let bytes = self.content.peek(start, wanted, &self.cancel)?;
+            if bytes.is_empty() && index > 0 {
+                return Ok(None);
+            }
+            let parsed = Header::parse(&bytes).map_err(|source| self.header_error(index, source))?;
+            match parsed {
+                Parsed::Complete { header, bytes } => return Ok(Some((header, bytes as u64))),
+                Parsed::Incomplete if bytes.len() < wanted || wanted >= HEADER_LIMIT => {
+                    return Err(EngineError::Truncated {
+                        url: self.url().to_string(),
+                        what: format!("the header of HDU {index} (no END card)"),
+                        end: start + bytes.len() as u64,
+                        start,
+                        stop: start + wanted as u64,
+                    });
+                }
+                Parsed::Incomplete => wanted *= 4,
+            }
+        }
+    }
+
+    pub(crate) fn header_error(&self, hdu: usize, source: swathe_fits::FitsError) -> EngineError {
+        EngineError::Header { url: self.url().to_string(), hdu, source }
+    }
+
+    fn note(&self, note: String) {
+        lock(&self.notes).push(format!("{}: {note}", self.url()));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is whole between two statements, even after a panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_named(hdu: &Hdu, name: &str, version: Option<i64>) -> bool {
+    let own = hdu.name();
+    let named = match own.as_deref().map(str::trim) {
+        Some(own) => own.eq_ignore_ascii_case(name.trim()),
+        None => hdu.index == 0 && name.trim().eq_ignore_ascii_case("PRIMARY"),
+    };
+    named && version.is_none_or(|version| hdu.version() == version)
+}
+
+fn describe(hdus: &[Arc<Hdu>]) -> String {
+    const SHOWN: usize = 12;
+    let names: Vec<String> = hdus
+        .iter()
+        .take(SHOWN)
+        .map(|hdu| {
+            let name = hdu.name().map(|name| format!(" {}", name.trim())).unwrap_or_default();
+            format!("{}{name} ({})", hdu.index, hdu.kind())
+        })
+        .collect();
+    let more = if hdus.len() > SHOWN { ", ..." } else { "" };
+    format!("{} HDUs: {}{more}", hdus.len(), names.join(", "))
+}

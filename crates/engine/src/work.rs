@@ -1,0 +1,67 @@
+//! What a thread carries from one cut to the next: its clock, its buffers, and whether to stop.
+
+use crate::error::EngineError;
+use crate::stages::Stages;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use swathe_fits::codec::Scratch;
+
+/// Tells work that it is no longer wanted. Looked at about every 256 KiB.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ask all work that holds this to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the work was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// [`EngineError::Interrupted`] if the work was asked to stop.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        if self.is_cancelled() { Err(EngineError::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// What a thread needs to read.
+#[derive(Default)]
+pub(crate) struct Reading {
+    /// For windows of a local file.
+    pub scratch: Vec<u8>,
+    /// Bytes read from objects, as stored.
+    pub bytes: u64,
+    /// Whether to stop.
+    pub cancel: Cancel,
+}
+
+/// The clock and the reusable buffers of one thread.
+pub struct Work {
+    /// Time per stage.
+    pub stages: Stages,
+    pub(crate) reading: Reading,
+    /// One decoded tile.
+    pub(crate) tile: Vec<u8>,
+    /// For the tile decoders.
+    pub(crate) codec: Scratch,
+}
+
+impl Work {
+    /// Nothing carried yet; the clock starts.
+    pub fn start(cancel: Cancel) -> Work {
+        Work {
+            stages: Stages::start(),
+            reading: Reading { cancel, ..Reading::default() },
+            tile: Vec::new(),
+            codec: Scratch::default(),
+        }
+    }
+
+    /// Bytes read from objects, as stored.
+    pub fn bytes_read(&self) -> u64 {
+        self.reading.bytes
+    }
+}

@@ -1,0 +1,485 @@
+//! Images stored as tables of compressed tiles (FITS Standard 4.0, section 10.1).
+
+use crate::card::Card;
+use crate::codec::{Codec, Dither, Encoding, Quantize, TileCodec};
+use crate::error::FitsError;
+use crate::hdu::{Hdu, Image, Storage, axes, dtype, required};
+use crate::header::Header;
+use swathe_array::Region;
+
+/// The table of tiles of a compressed image.
+#[derive(Clone, Debug)]
+pub struct TileTable {
+    /// How tiles are coded.
+    pub codec: TileCodec,
+    /// Pixels of a tile along each axis, NAXIS1 first; those at the far edges may be smaller.
+    pub tile_shape: Vec<u64>,
+    /// Rows, one per tile.
+    pub rows: u64,
+    /// Bytes of a row.
+    pub row_bytes: u64,
+    /// First byte of the first row.
+    pub table_start: u64,
+    /// First byte of the heap.
+    pub heap_start: u64,
+    /// Bytes of the heap.
+    pub heap_len: u64,
+    columns: Vec<(Encoding, Descriptor)>,
+    scale: Source,
+    zero: Source,
+    blank: Source,
+}
+
+/// Where one tile lies and how it is scaled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TileEntry {
+    /// The column it is in.
+    pub encoding: Encoding,
+    /// First byte in the file.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// ZSCALE.
+    pub scale: f64,
+    /// ZZERO.
+    pub zero: f64,
+    /// ZBLANK.
+    pub blank: Option<i64>,
+}
+
+/// A column of variable-length arrays.
+#[derive(Clone, Copy, Debug)]
+struct Descriptor {
+    at: usize,
+    /// 64-bit (Q) rather than 32-bit (P) descriptors.
+    wide: bool,
+    element_bytes: u64,
+}
+
+/// Where a number per tile comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Absent,
+    Constant(f64),
+    Column { at: usize, form: u8 },
+}
+
+/// A column of the table.
+struct Column {
+    name: String,
+    at: usize,
+    form: u8,
+    array_form: u8,
+}
+
+impl TileTable {
+    /// The pixels of a tile.
+    pub fn tile(&self, image_shape: &[u64], row: u64) -> Region {
+        let mut rest = row;
+        let mut start = Vec::with_capacity(image_shape.len());
+        let mut stop = Vec::with_capacity(image_shape.len());
+        for (&side, &tile) in image_shape.iter().zip(&self.tile_shape) {
+            let along = side.div_ceil(tile);
+            let first = (rest % along) * tile;
+            rest /= along;
+            start.push(first as i64);
+            stop.push(side.min(first + tile) as i64);
+        }
+        Region { start, stop }
+    }
+
+    /// The rows of the tiles that hold a region, ascending. The region must lie in the image.
+    pub fn rows_for(&self, image_shape: &[u64], region: &Region) -> Vec<u64> {
+        let mut rows = vec![0];
+        let mut stride = 1;
+        for (axis, (&side, &tile)) in image_shape.iter().zip(&self.tile_shape).enumerate() {
+            let first = region.start[axis].unsigned_abs() / tile;
+            let last = (region.stop[axis] - 1).unsigned_abs() / tile;
+            rows = (first..=last)
+                .flat_map(|at| rows.iter().map(move |row| row + at * stride))
+                .collect();
+            stride *= side.div_ceil(tile);
+        }
+        rows
+    }
+
+    /// Read a row of the table.
+    ///
+    /// # Errors
+    /// [`FitsError::OutsideHeap`] where it points elsewhere, [`FitsError::Missing`] where no
+    /// column holds the tile.
+    pub fn entry(&self, row: &[u8]) -> Result<TileEntry, FitsError> {
+        let found = self.columns.iter().find_map(|(encoding, column)| {
+            let (count, offset) = column.read(row)?;
+            (count > 0).then_some((*encoding, count.checked_mul(column.element_bytes), offset))
+        });
+        let Some((encoding, len, offset)) = found else {
+            return Err(FitsError::Missing { keyword: "the data of a tile".into() });
+        };
+        let outside = |stop| FitsError::OutsideHeap { start: offset, stop, heap: self.heap_len };
+        let len = len.ok_or_else(|| outside(u64::MAX))?;
+        let stop = offset.checked_add(len).ok_or_else(|| outside(u64::MAX))?;
+        if stop > self.heap_len {
+            return Err(outside(stop));
+        }
+        Ok(TileEntry {
+            encoding,
+            offset: self.heap_start + offset,
+            len,
+            scale: self.scale.read(row).unwrap_or(1.0),
+            zero: self.zero.read(row).unwrap_or(0.0),
+            blank: self.blank.read(row).map(|blank| blank as i64),
+        })
+    }
+}
+
+impl Descriptor {
+    /// Count and heap offset.
+    fn read(&self, row: &[u8]) -> Option<(u64, u64)> {
+        if self.wide {
+            Some((word64(row, self.at)? as u64, word64(row, self.at + 8)? as u64))
+        } else {
+            Some((u64::from(word32(row, self.at)? as u32), u64::from(word32(row, self.at + 4)? as u32)))
+        }
+    }
+}
+
+impl Source {
+    fn read(&self, row: &[u8]) -> Option<f64> {
+        match *self {
+            Source::Absent => None,
+            Source::Constant(value) => Some(value),
+            Source::Column { at, form } => match form {
+                b'D' => Some(f64::from_bits(word64(row, at)? as u64)),
+                b'E' => Some(f64::from(f32::from_bits(word32(row, at)? as u32))),
+                b'K' => Some(word64(row, at)? as f64),
+                b'J' => Some(f64::from(word32(row, at)?)),
+                b'I' => Some(f64::from(i16::from_be_bytes(row.get(at..at + 2)?.try_into().ok()?))),
+                b'B' => Some(f64::from(*row.get(at)?)),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn word32(row: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_be_bytes(row.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn word64(row: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_be_bytes(row.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// The image in a compressed table.
+pub(crate) fn image(hdu: &Hdu) -> Result<Image, FitsError> {
+    let header = &hdu.header;
+    let shape = axes(header, "ZNAXIS")?;
+    if shape.is_empty() || shape.contains(&0) {
+        return Err(FitsError::NotAnImage { found: "a compressed image without pixels".into() });
+    }
+    let dtype = dtype(header, "ZBITPIX")?;
+    let tile_shape = tile_shape(header, &shape)?;
+    let table = axes(header, "NAXIS")?;
+    let &[row_bytes, rows] = &table[..] else {
+        return Err(FitsError::Value {
+            keyword: "NAXIS".into(),
+            expected: "2 axes of a table",
+            found: table.len().to_string(),
+        });
+    };
+    let tiles = shape
+        .iter()
+        .zip(&tile_shape)
+        .try_fold(1u64, |n, (&side, &tile)| n.checked_mul(side.div_ceil(tile)));
+    if tiles != Some(rows) {
+        return Err(FitsError::Value {
+            keyword: "NAXIS2".into(),
+            expected: "one row per tile",
+            found: format!("{rows} rows for tiles of {tile_shape:?} in an image of {shape:?}"),
+        });
+    }
+    let columns = columns(header, row_bytes)?;
+    let find = |name: &str| columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+    let number = |name: &str, keyword: &str| -> Result<Source, FitsError> {
+        Ok(match (find(name), header.get_float(keyword)?) {
+            (Some(column), _) => Source::Column { at: column.at, form: column.form },
+            (None, Some(value)) => Source::Constant(value),
+            (None, None) => Source::Absent,
+        })
+    };
+    let (scale, zero) = (number("ZSCALE", "ZSCALE")?, number("ZZERO", "ZZERO")?);
+    let mut blank = number("ZBLANK", "ZBLANK")?;
+    let quantised = dtype.is_float() && !matches!(scale, Source::Absent);
+    if !quantised {
+        blank = Source::Absent;
+    }
+    let data = [
+        ("COMPRESSED_DATA", Encoding::Codec),
+        ("GZIP_COMPRESSED_DATA", Encoding::Gzip),
+        ("UNCOMPRESSED_DATA", Encoding::Uncompressed),
+    ];
+    let data: Vec<_> = data
+        .iter()
+        .filter_map(|&(name, encoding)| Some((encoding, descriptor(find(name)?)?)))
+        .collect();
+    if data.is_empty() {
+        return Err(FitsError::Missing { keyword: "TTYPEn = 'COMPRESSED_DATA'".into() });
+    }
+    let table_bytes = row_bytes.saturating_mul(rows);
+    let heap_at = match header.get_int("THEAP")? {
+        None => table_bytes,
+        Some(at) => u64::try_from(at).ok().filter(|&at| at >= table_bytes).ok_or_else(|| {
+            FitsError::Value {
+                keyword: "THEAP".into(),
+                expected: "an offset behind the table",
+                found: at.to_string(),
+            }
+        })?,
+    };
+    let storage = Storage::Tiles(TileTable {
+        codec: tile_codec(header, dtype, quantised)?,
+        tile_shape,
+        rows,
+        row_bytes,
+        table_start: hdu.data_start,
+        heap_start: hdu.data_start + heap_at.min(hdu.data_len),
+        heap_len: hdu.data_len.saturating_sub(heap_at),
+        columns: data,
+        scale,
+        zero,
+        blank,
+    });
+    let (header, primary) = image_header(header);
+    Ok(Image { dtype, shape, storage, header, primary })
+}
+
+fn tile_shape(header: &Header, shape: &[u64]) -> Result<Vec<u64>, FitsError> {
+    (1..=shape.len())
+        .map(|axis| {
+            let keyword = format!("ZTILE{axis}");
+            // By default a tile is a row.
+            let default = if axis == 1 { shape[0] as i64 } else { 1 };
+            let length = header.get_int(&keyword)?.unwrap_or(default);
+            u64::try_from(length).ok().filter(|&length| length > 0).ok_or(FitsError::Value {
+                keyword,
+                expected: "a length from 1",
+                found: length.to_string(),
+            })
+        })
+        .collect()
+}
+
+fn tile_codec(
+    header: &Header,
+    dtype: swathe_array::DType,
+    quantised: bool,
+) -> Result<TileCodec, FitsError> {
+    let name = header
+        .get_str("ZCMPTYPE")?
+        .ok_or_else(|| FitsError::Missing { keyword: "ZCMPTYPE".into() })?;
+    let parameter = |wanted: &str, default: i64| -> Result<i64, FitsError> {
+        for number in 1..=99 {
+            let Some(name) = header.get_str(&format!("ZNAME{number}"))? else { break };
+            if name.trim().eq_ignore_ascii_case(wanted) {
+                let value = header.get_float(&format!("ZVAL{number}"))?;
+                return Ok(value.map_or(default, |value| value as i64));
+            }
+        }
+        Ok(default)
+    };
+    let codec = match name.trim() {
+        "RICE_1" | "RICE_ONE" => {
+            let value = |name: &str, default: i64| -> Result<usize, FitsError> {
+                let value = parameter(name, default)?;
+                usize::try_from(value).ok().filter(|&value| value > 0).ok_or(FitsError::Value {
+                    keyword: name.into(),
+                    expected: "a number from 1",
+                    found: value.to_string(),
+                })
+            };
+            Codec::Rice { block: value("BLOCKSIZE", 32)?, bytes_per_pixel: value("BYTEPIX", 4)? }
+        }
+        "GZIP_1" => Codec::Gzip1,
+        "GZIP_2" => Codec::Gzip2,
+        "PLIO_1" => Codec::Plio,
+        "HCOMPRESS_1" => Codec::Hcompress { smooth: parameter("SMOOTH", 0)? != 0 },
+        "NOCOMPRESS" => Codec::None,
+        _ => {
+            return Err(FitsError::Value {
+                keyword: "ZCMPTYPE".into(),
+                expected: "RICE_1, GZIP_1, GZIP_2, PLIO_1, HCOMPRESS_1 or NOCOMPRESS",
+                found: name,
+            });
+        }
+    };
+    let quantize = if quantised { Some(quantize(header)?) } else { None };
+    Ok(TileCodec { codec, dtype, quantize })
+}
+
+fn quantize(header: &Header) -> Result<Quantize, FitsError> {
+    let method = header.get_str("ZQUANTIZ")?.unwrap_or_else(|| "NO_DITHER".into());
+    let dither = match method.trim() {
+        "NO_DITHER" | "NONE" | "" => Dither::None,
+        "SUBTRACTIVE_DITHER_1" => Dither::Subtractive1,
+        "SUBTRACTIVE_DITHER_2" => Dither::Subtractive2,
+        _ => {
+            return Err(FitsError::Value {
+                keyword: "ZQUANTIZ".into(),
+                expected: "NO_DITHER, SUBTRACTIVE_DITHER_1 or SUBTRACTIVE_DITHER_2",
+                found: method,
+            });
+        }
+    };
+    let seed = header.get_int("ZDITHER0")?.unwrap_or(1);
+    let seed = u32::try_from(seed).ok().filter(|seed| (1..=10_000).contains(seed)).ok_or_else(
+        || FitsError::Value {
+            keyword: "ZDITHER0".into(),
+            expected: "1 to 10000",
+            found: seed.to_string(),
+        },
+    )?;
+    Ok(Quantize { dither, seed })
+}
+
+fn columns(header: &Header, row_bytes: u64) -> Result<Vec<Column>, FitsError> {
+    let fields = required(header, "TFIELDS")?;
+    if !(0..=999).contains(&fields) {
+        return Err(FitsError::Value {
+            keyword: "TFIELDS".into(),
+            expected: "0 to 999",
+            found: fields.to_string(),
+        });
+    }
+    let mut columns = Vec::new();
+    let mut at = 0u64;
+    for field in 1..=fields {
+        let keyword = format!("TFORM{field}");
+        let text = header
+            .get_str(&keyword)?
+            .ok_or_else(|| FitsError::Missing { keyword: keyword.clone() })?;
+        let (width, form, array_form) = column_form(&text).ok_or_else(|| FitsError::Value {
+            keyword: keyword.clone(),
+            expected: "a binary table format",
+            found: text.clone(),
+        })?;
+        let name = header.get_str(&format!("TTYPE{field}"))?.unwrap_or_default();
+        let end = at.checked_add(width).filter(|&end| end <= row_bytes);
+        let Some(end) = end else {
+            return Err(FitsError::Value {
+                keyword,
+                expected: "columns that fit in NAXIS1 bytes",
+                found: text,
+            });
+        };
+        columns.push(Column { name: name.trim().to_string(), at: at as usize, form, array_form });
+        at = end;
+    }
+    Ok(columns)
+}
+
+/// Bytes, type and element type of a column such as `1PB(2048)` or `D`.
+fn column_form(text: &str) -> Option<(u64, u8, u8)> {
+    let text = text.trim().as_bytes();
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let repeat: u64 = match digits {
+        0 => 1,
+        _ => std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?,
+    };
+    let form = *text.get(digits)?;
+    let each = match form {
+        b'L' | b'B' | b'A' => 1,
+        b'X' => return Some((repeat.div_ceil(8), form, 0)),
+        b'I' => 2,
+        b'J' | b'E' => 4,
+        b'K' | b'D' | b'C' | b'P' => 8,
+        b'M' | b'Q' => 16,
+        _ => return None,
+    };
+    let array_form = text.get(digits + 1).copied().unwrap_or(b'B');
+    Some((repeat.checked_mul(each)?, form, array_form))
+}
+
+fn descriptor(column: &Column) -> Option<Descriptor> {
+    let wide = match column.form {
+        b'P' => false,
+        b'Q' => true,
+        _ => return None,
+    };
+    let element_bytes = match column.array_form {
+        b'I' => 2,
+        b'J' | b'E' => 4,
+        b'K' | b'D' => 8,
+        _ => 1,
+    };
+    Some(Descriptor { at: column.at, wide, element_bytes })
+}
+
+/// The header of the image as it was before compression, and whether it was the primary HDU.
+/// Cards of the table and of the compression go; those that stand for an image's take its place.
+fn image_header(table: &Header) -> (Header, bool) {
+    let primary = table.has("ZSIMPLE");
+    let mut cards = Vec::with_capacity(table.cards().len());
+    let stood_for = |card: &Card, keyword: &str| {
+        let mut image = *card;
+        image.0[..8].copy_from_slice(Card::from_text(keyword).0[..8].as_ref());
+        image
+    };
+    match (table.card("ZSIMPLE"), table.card("ZTENSION")) {
+        (Some(card), _) => cards.push(stood_for(card, "SIMPLE")),
+        (None, Some(card)) => cards.push(stood_for(card, "XTENSION")),
+        (None, None) => cards.push(Card::string("XTENSION", "IMAGE", "Image extension")),
+    }
+    let mandatory = |from: &str, to: &str, cards: &mut Vec<Card>| {
+        if let Some(card) = table.card(from) {
+            cards.push(stood_for(card, to));
+        }
+    };
+    mandatory("ZBITPIX", "BITPIX", &mut cards);
+    mandatory("ZNAXIS", "NAXIS", &mut cards);
+    for axis in 1..=table.get_int("ZNAXIS").ok().flatten().unwrap_or(0).clamp(0, 999) {
+        mandatory(&format!("ZNAXIS{axis}"), &format!("NAXIS{axis}"), &mut cards);
+    }
+    if !primary {
+        cards.push(table.card("ZPCOUNT").map_or_else(
+            || Card::fixed("PCOUNT", "0", ""),
+            |card| stood_for(card, "PCOUNT"),
+        ));
+        cards.push(table.card("ZGCOUNT").map_or_else(
+            || Card::fixed("GCOUNT", "1", ""),
+            |card| stood_for(card, "GCOUNT"),
+        ));
+    }
+    for card in table.cards() {
+        match String::from_utf8_lossy(card.keyword()).as_ref() {
+            "ZEXTEND" if primary => cards.push(stood_for(card, "EXTEND")),
+            "ZBLOCKED" if primary => cards.push(stood_for(card, "BLOCKED")),
+            "ZHECKSUM" => cards.push(stood_for(card, "CHECKSUM")),
+            "ZDATASUM" => cards.push(stood_for(card, "DATASUM")),
+            "CHECKSUM" if !table.has("ZHECKSUM") => cards.push(*card),
+            "DATASUM" if !table.has("ZDATASUM") => cards.push(*card),
+            keyword if is_of_table(keyword) => {}
+            _ => cards.push(*card),
+        }
+    }
+    (Header::from_cards(cards), primary)
+}
+
+/// Whether a keyword belongs to the table or to the compression, not to the image.
+fn is_of_table(keyword: &str) -> bool {
+    const NAMED: [&str; 27] = [
+        "XTENSION", "SIMPLE", "BITPIX", "NAXIS", "PCOUNT", "GCOUNT", "TFIELDS", "THEAP", "ZIMAGE",
+        "ZSIMPLE", "ZTENSION", "ZEXTEND", "ZBLOCKED", "ZPCOUNT", "ZGCOUNT", "ZBITPIX", "ZNAXIS",
+        "ZCMPTYPE", "ZMASKCMP", "ZQUANTIZ", "ZDITHER0", "ZSCALE", "ZZERO", "ZBLANK", "CHECKSUM",
+        "DATASUM", "FZALGOR",
+    ];
+    const NUMBERED: [&str; 15] = [
+        "NAXIS", "TTYPE", "TFORM", "TUNIT", "TDISP", "TNULL", "TDIM", "TSCAL", "TZERO", "ZNAXIS",
+        "ZTILE", "ZNAME", "ZVAL", "ZCTYP", "ZFORM",
+    ];
+    let numbered = |prefix: &str| {
+        keyword.strip_prefix(prefix).is_some_and(|number| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    NAMED.contains(&keyword) || NUMBERED.iter().any(|prefix| numbered(prefix))
+}

@@ -1,0 +1,231 @@
+//! The header of a cutout: the source's cards, verbatim and in order, with only what a cut
+//! changes.
+
+use crate::card::{CARD, Card, format_float};
+use crate::checksum;
+use crate::error::FitsError;
+use crate::hdu::Image;
+use crate::header::{BLOCK, Header, end_header};
+use swathe_array::Region;
+
+/// What a cutout's HISTORY says.
+#[derive(Clone, Copy, Debug)]
+pub struct Provenance<'a> {
+    /// The object it was cut from.
+    pub source: &'a str,
+    /// Its version.
+    pub source_version: &'a str,
+    /// The value of pixels outside the image, if there are any.
+    pub fill: Option<&'a str>,
+}
+
+/// The header of cutouts of one image, prepared once and rendered per region.
+#[derive(Clone, Debug)]
+pub struct CutHeader {
+    cards: Vec<u8>,
+    axes: usize,
+    edits: Vec<Edit>,
+    checked: bool,
+}
+
+/// One number that depends on the region.
+#[derive(Clone, Debug)]
+struct Edit {
+    /// Byte of the card to replace; `None` appends one.
+    at: Option<usize>,
+    keyword: String,
+    comment: String,
+    axis: usize,
+    number: Number,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    /// The length of the axis.
+    Length,
+    /// This value less where the cut starts. Left alone where it starts at 0.
+    Shifted(f64),
+    /// This value, once the axis starts elsewhere.
+    Constant(f64),
+}
+
+impl CutHeader {
+    /// Prepare the header of an image.
+    ///
+    /// # Errors
+    /// Where NAXISn or a number that has to be changed cannot be read.
+    pub fn new(image: &Image) -> Result<CutHeader, FitsError> {
+        let header = &image.header;
+        let axes = image.shape.len();
+        let mut edits = Vec::new();
+        for axis in 0..axes {
+            let keyword = format!("NAXIS{}", axis + 1);
+            if !header.has(&keyword) {
+                return Err(FitsError::Missing { keyword });
+            }
+            edits.push(edit(header, keyword, axis, Number::Length));
+            for alternate in alternates(header) {
+                reference_pixel(header, axis, &alternate, &mut edits)?;
+            }
+            physical(header, axis, &mut edits)?;
+        }
+        let mut cards = Vec::with_capacity(header.cards().len() * CARD);
+        for card in header.cards() {
+            cards.extend_from_slice(&card.0);
+        }
+        let checked = header.has("DATASUM") || header.has("CHECKSUM");
+        Ok(CutHeader { cards, axes, edits, checked })
+    }
+
+    /// Whether the header holds checksums, so that rendering it needs the data.
+    pub fn needs_data(&self) -> bool {
+        self.checked
+    }
+
+    /// Append the header of a cut, in whole blocks. `region` is in pixels of the source, NAXIS1
+    /// first. Without `data` checksums are left to be filled in by rendering again; the length
+    /// does not change.
+    ///
+    /// # Errors
+    /// [`FitsError::Axes`].
+    pub fn render(
+        &self,
+        region: &Region,
+        provenance: &Provenance<'_>,
+        data: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FitsError> {
+        if region.axes() != self.axes {
+            return Err(FitsError::Axes { expected: self.axes, found: region.axes() });
+        }
+        let start = out.len();
+        out.reserve((self.cards.len() + 16 * CARD).next_multiple_of(BLOCK));
+        out.extend_from_slice(&self.cards);
+        for edit in &self.edits {
+            let first = region.start[edit.axis];
+            let text = match edit.number {
+                Number::Length => region.stop[edit.axis].abs_diff(first).to_string(),
+                Number::Shifted(_) | Number::Constant(_) if first == 0 => continue,
+                Number::Shifted(value) => format_float(value - first as f64),
+                Number::Constant(value) => format_float(value),
+            };
+            let card = Card::fixed(&edit.keyword, &text, &edit.comment);
+            match edit.at {
+                Some(at) => out[start + at..start + at + CARD].copy_from_slice(&card.0),
+                None => out.extend_from_slice(&card.0),
+            }
+        }
+        history(region, provenance, out);
+        end_header(out, start);
+        if let Some(data) = data.filter(|_| self.checked) {
+            checksum::update(out, start, data);
+        }
+        Ok(())
+    }
+}
+
+fn edit(header: &Header, keyword: String, axis: usize, number: Number) -> Edit {
+    let at = header.position(&keyword);
+    let comment = at.map(|at| header.cards()[at].comment()).unwrap_or_default();
+    Edit { at: at.map(|at| at * CARD), keyword, comment, axis, number }
+}
+
+/// The WCS versions that a header describes: "", "A" ... "Z".
+fn alternates(header: &Header) -> Vec<String> {
+    let letters = std::iter::once(String::new()).chain(('A'..='Z').map(String::from));
+    letters
+        .filter(|letter| {
+            header.cards().iter().any(|card| {
+                let keyword = String::from_utf8_lossy(card.keyword());
+                let Some(stem) = keyword.strip_suffix(letter.as_str()) else { return false };
+                stem.ends_with(|end: char| end.is_ascii_digit())
+                    && ["CRPIX", "CRVAL", "CTYPE", "CDELT", "CD", "PC"].iter().any(|prefix| {
+                        stem.strip_prefix(prefix).is_some_and(|rest| {
+                            rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
+                        })
+                    })
+            })
+        })
+        .collect()
+}
+
+/// CRPIXja: where absent it is 0 (FITS Standard 4.0, section 8.2), and has to be added.
+fn reference_pixel(
+    header: &Header,
+    axis: usize,
+    alternate: &str,
+    edits: &mut Vec<Edit>,
+) -> Result<(), FitsError> {
+    let keyword = format!("CRPIX{}{alternate}", axis + 1);
+    let value = header.get_float(&keyword)?.unwrap_or(0.0);
+    edits.push(edit(header, keyword, axis, Number::Shifted(value)));
+    Ok(())
+}
+
+/// LTVi and LTMi_i, which lead back to the pixels of the source: physical = (pixel - LTV) / LTM.
+fn physical(header: &Header, axis: usize, edits: &mut Vec<Edit>) -> Result<(), FitsError> {
+    let keyword = format!("LTV{}", axis + 1);
+    let value = header.get_float(&keyword)?.unwrap_or(0.0);
+    edits.push(edit(header, keyword, axis, Number::Shifted(value)));
+    let keyword = format!("LTM{0}_{0}", axis + 1);
+    if !header.has(&keyword) {
+        edits.push(edit(header, keyword, axis, Number::Constant(1.0)));
+    }
+    Ok(())
+}
+
+fn history(region: &Region, provenance: &Provenance<'_>, out: &mut Vec<u8>) {
+    let mut section = String::from("[");
+    for (axis, (start, stop)) in region.start.iter().zip(&region.stop).enumerate() {
+        let comma = if axis > 0 { "," } else { "" };
+        section.push_str(&format!("{comma}{}:{stop}", start + 1));
+    }
+    section.push(']');
+    let version = env!("CARGO_PKG_VERSION");
+    add_history(&format!("Swathe {version} cut {section} of"), out);
+    add_history(provenance.source, out);
+    add_history(&format!("version {}", provenance.source_version), out);
+    if let Some(fill) = provenance.fill {
+        add_history(&format!("pixels outside the image are {fill}"), out);
+    }
+}
+
+/// HISTORY cards hold 72 characters of printable ASCII each.
+fn add_history(text: &str, out: &mut Vec<u8>) {
+    let printable: Vec<u8> =
+        text.chars().map(|c| if matches!(c, ' '..='~') { c as u8 } else { b'?' }).collect();
+    for piece in printable.chunks(CARD - 8) {
+        let mut card = [b' '; CARD];
+        card[..7].copy_from_slice(b"HISTORY");
+        card[8..8 + piece.len()].copy_from_slice(piece);
+        out.extend_from_slice(&card);
+    }
+}
+
+/// Turn the header of a cut into that of an IMAGE extension of this name.
+///
+/// # Errors
+/// Where `header` is none.
+pub fn as_extension(header: &[u8], name: &str, data: &[u8]) -> Result<Vec<u8>, FitsError> {
+    let crate::Parsed::Complete { header, .. } = Header::parse(header)? else {
+        return Err(FitsError::Missing { keyword: "END".into() });
+    };
+    let axes = header.get_int("NAXIS")?.unwrap_or(0).clamp(0, 999) as usize;
+    let mandatory = (3 + axes).min(header.cards().len());
+    let mut cards = vec![Card::string("XTENSION", "IMAGE", "Image extension")];
+    cards.extend_from_slice(header.cards().get(1..mandatory).unwrap_or_default());
+    cards.push(Card::fixed("PCOUNT", "0", ""));
+    cards.push(Card::fixed("GCOUNT", "1", ""));
+    // 68 characters fit between the quotes.
+    let quoted: String = name.chars().filter(|c| matches!(c, ' '..='~')).take(68).collect();
+    cards.push(Card::string("EXTNAME", &quoted, ""));
+    let replaced = ["PCOUNT", "GCOUNT", "EXTEND", "BLOCKED", "EXTNAME", "EXTVER", "EXTLEVEL"];
+    cards.extend(
+        header.cards()[mandatory..]
+            .iter()
+            .filter(|card| !replaced.iter().any(|keyword| card.is(keyword))),
+    );
+    let mut bytes = Header::from_cards(cards).to_bytes();
+    checksum::update(&mut bytes, 0, data);
+    Ok(bytes)
+}

@@ -1,0 +1,69 @@
+//! What can be wrong with a header.
+
+/// A header, or what it promises, that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitsError {
+    /// The bytes do not begin a FITS header.
+    #[error("not FITS: expected {expected}, found {found}")]
+    NotFits {
+        /// What a header begins with.
+        expected: &'static str,
+        /// What is there.
+        found: String,
+    },
+    /// A header without end.
+    #[error("header has more than {limit} cards and no END")]
+    TooManyCards {
+        /// Cards allowed.
+        limit: usize,
+    },
+    /// A keyword that must be there is not.
+    #[error("keyword {keyword} is missing")]
+    Missing {
+        /// The keyword.
+        keyword: String,
+    },
+    /// A keyword has a value it cannot have.
+    #[error("keyword {keyword}: expected {expected}, found {found}")]
+    Value {
+        /// The keyword.
+        keyword: String,
+        /// What it may be.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+    /// The sizes in a header exceed what can be addressed.
+    #[error("data of {what} are too large: {found}")]
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// The sizes.
+        found: String,
+    },
+    /// The HDU holds no image.
+    #[error("HDU holds no image but {found}")]
+    NotAnImage {
+        /// What it holds.
+        found: String,
+    },
+    /// A descriptor of the compressed table points outside the heap.
+    #[error("tile lies at bytes {start} to {stop} of a heap of {heap} bytes")]
+    OutsideHeap {
+        /// First byte.
+        start: u64,
+        /// One past the last byte.
+        stop: u64,
+        /// Length of the heap.
+        heap: u64,
+    },
+    /// A region has another number of axes than the image.
+    #[error("region has {found} axes but the image has {expected}")]
+    Axes {
+        /// Axes of the image.
+        expected: usize,
+        /// Axes of the region.
+        found: usize,
+    },
+}

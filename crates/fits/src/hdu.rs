@@ -1,0 +1,258 @@
+//! Header-data units: what they hold and where.
+
+use crate::compressed::{self, TileTable};
+use crate::error::FitsError;
+use crate::header::{BLOCK, Header};
+use serde::{Deserialize, Serialize};
+use swathe_array::DType;
+
+/// More axes than any image has; the standard allows 999.
+const AXES_LIMIT: i64 = 999;
+/// An image of more axes is not cut: regions are boxes of a few dimensions.
+const IMAGE_AXES_LIMIT: usize = 16;
+
+/// What an HDU holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HduKind {
+    /// An image with pixels.
+    Image,
+    /// A table whose rows are the tiles of an image.
+    CompressedImage,
+    /// A binary or ASCII table.
+    Table,
+    /// A header without data.
+    Empty,
+    /// Random groups or a foreign extension.
+    Other,
+}
+
+impl std::fmt::Display for HduKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            HduKind::Image => "image",
+            HduKind::CompressedImage => "compressed image",
+            HduKind::Table => "table",
+            HduKind::Empty => "empty",
+            HduKind::Other => "other",
+        })
+    }
+}
+
+/// A header and where it and its data lie.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hdu {
+    /// Number, from 0.
+    pub index: usize,
+    /// Its cards.
+    pub header: Header,
+    /// First byte of the header.
+    pub header_start: u64,
+    /// First byte of the data.
+    pub data_start: u64,
+    /// Bytes of data, without padding.
+    pub data_len: u64,
+    kind: HduKind,
+}
+
+/// An image and how its pixels are stored.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Type of the stored pixels.
+    pub dtype: DType,
+    /// Pixels along each axis, NAXIS1 first.
+    pub shape: Vec<u64>,
+    /// Where they are.
+    pub storage: Storage,
+    /// Its header, as if it were not compressed.
+    pub header: Header,
+    /// Whether it is, or was before compression, the primary HDU.
+    pub primary: bool,
+}
+
+/// Where pixels are.
+#[derive(Clone, Debug)]
+pub enum Storage {
+    /// One after the other from this byte.
+    Contiguous {
+        /// Of the first pixel.
+        offset: u64,
+    },
+    /// In compressed tiles.
+    Tiles(TileTable),
+}
+
+impl Hdu {
+    /// An HDU from its header of `header_bytes` at `header_start`.
+    ///
+    /// # Errors
+    /// Where the sizes in the header are impossible.
+    pub fn new(
+        index: usize,
+        header_start: u64,
+        header_bytes: u64,
+        header: Header,
+    ) -> Result<Hdu, FitsError> {
+        let too_large = |found: String| FitsError::TooLarge { what: "the HDU", found };
+        let data_start = header_start
+            .checked_add(header_bytes)
+            .ok_or_else(|| too_large(format!("{header_bytes} bytes of header")))?;
+        let (kind, data_len) = measure(&header)?;
+        data_start
+            .checked_add(data_len)
+            .and_then(|end| end.checked_next_multiple_of(BLOCK as u64))
+            .filter(|&end| i64::try_from(end).is_ok())
+            .ok_or_else(|| too_large(format!("{data_len} bytes")))?;
+        Ok(Hdu { index, header, header_start, data_start, data_len, kind })
+    }
+
+    /// Where the next HDU would start.
+    pub fn end(&self) -> u64 {
+        (self.data_start + self.data_len).next_multiple_of(BLOCK as u64)
+    }
+
+    /// What it holds.
+    pub fn kind(&self) -> HduKind {
+        self.kind
+    }
+
+    /// EXTNAME.
+    pub fn name(&self) -> Option<String> {
+        self.header.get_str("EXTNAME").ok().flatten()
+    }
+
+    /// EXTVER.
+    pub fn version(&self) -> i64 {
+        self.header.get_int("EXTVER").ok().flatten().unwrap_or(1)
+    }
+
+    /// The image it holds.
+    ///
+    /// # Errors
+    /// [`FitsError::NotAnImage`], or where the header cannot be understood.
+    pub fn image(&self) -> Result<Image, FitsError> {
+        match self.kind {
+            HduKind::Image => {
+                let shape = axes(&self.header, "NAXIS")?;
+                check_axes(&shape)?;
+                Ok(Image {
+                    dtype: dtype(&self.header, "BITPIX")?,
+                    shape,
+                    storage: Storage::Contiguous { offset: self.data_start },
+                    header: self.header.clone(),
+                    primary: self.header.has("SIMPLE"),
+                })
+            }
+            HduKind::CompressedImage => {
+                let image = compressed::image(self)?;
+                check_axes(&image.shape)?;
+                Ok(image)
+            }
+            HduKind::Empty => Err(FitsError::NotAnImage { found: "no data".into() }),
+            HduKind::Table => Err(FitsError::NotAnImage { found: "a table".into() }),
+            HduKind::Other => Err(FitsError::NotAnImage {
+                found: "random groups or a foreign extension".into(),
+            }),
+        }
+    }
+}
+
+fn check_axes(shape: &[u64]) -> Result<(), FitsError> {
+    if shape.len() > IMAGE_AXES_LIMIT {
+        return Err(FitsError::Value {
+            keyword: "NAXIS".into(),
+            expected: "at most 16 axes",
+            found: shape.len().to_string(),
+        });
+    }
+    Ok(())
+}
+
+/// The pixel type that BITPIX (or ZBITPIX) names.
+pub(crate) fn dtype(header: &Header, keyword: &str) -> Result<DType, FitsError> {
+    let bitpix = required(header, keyword)?;
+    DType::from_bitpix(bitpix).ok_or_else(|| FitsError::Value {
+        keyword: keyword.to_string(),
+        expected: "8, 16, 32, 64, -32 or -64",
+        found: bitpix.to_string(),
+    })
+}
+
+pub(crate) fn required(header: &Header, keyword: &str) -> Result<i64, FitsError> {
+    header.get_int(keyword)?.ok_or_else(|| FitsError::Missing { keyword: keyword.to_string() })
+}
+
+/// The lengths of the axes: NAXIS and NAXISn, or ZNAXIS and ZNAXISn.
+pub(crate) fn axes(header: &Header, prefix: &str) -> Result<Vec<u64>, FitsError> {
+    let count = required(header, prefix)?;
+    if !(0..=AXES_LIMIT).contains(&count) {
+        return Err(FitsError::Value {
+            keyword: prefix.to_string(),
+            expected: "0 to 999",
+            found: count.to_string(),
+        });
+    }
+    (1..=count)
+        .map(|axis| {
+            let keyword = format!("{prefix}{axis}");
+            let length = required(header, &keyword)?;
+            u64::try_from(length).map_err(|_| FitsError::Value {
+                keyword,
+                expected: "a length from 0",
+                found: length.to_string(),
+            })
+        })
+        .collect()
+}
+
+/// What a header's HDU holds, and how many bytes (FITS Standard 4.0, equations 1 and 2).
+fn measure(header: &Header) -> Result<(HduKind, u64), FitsError> {
+    let shape = axes(header, "NAXIS")?;
+    let extension = header.get_str("XTENSION")?;
+    let groups = header.get_bool("GROUPS").ok().flatten() == Some(true)
+        && shape.first() == Some(&0)
+        && shape.len() > 1;
+    let pixels = &shape[usize::from(groups)..];
+    let bits = if shape.is_empty() { 8 } else { dtype(header, "BITPIX")?.bitpix() };
+    let too_large = || FitsError::TooLarge {
+        what: "the HDU",
+        found: format!("BITPIX {bits}, NAXISn {shape:?}"),
+    };
+    let count = |keyword: &str, default: i64| -> Result<u64, FitsError> {
+        let value = header.get_int(keyword)?.unwrap_or(default);
+        u64::try_from(value).map_err(|_| FitsError::Value {
+            keyword: keyword.to_string(),
+            expected: "a count from 0",
+            found: value.to_string(),
+        })
+    };
+    let array = pixels.iter().try_fold(1u64, |n, &side| {
+        // A zero side empties the array, however long the others are.
+        if n == 0 || side == 0 { Some(0) } else { n.checked_mul(side) }
+    });
+    let array = if shape.is_empty() { 0 } else { array.ok_or_else(too_large)? };
+    let (groups_of, extra) = if extension.is_some() || groups {
+        (count("GCOUNT", 1)?, count("PCOUNT", 0)?)
+    } else {
+        (1, 0)
+    };
+    let bytes = array
+        .checked_add(extra)
+        .and_then(|n| n.checked_mul(groups_of))
+        .and_then(|n| n.checked_mul(bits.unsigned_abs() / 8))
+        .ok_or_else(too_large)?;
+    let kind = match extension.as_deref().map(str::trim) {
+        _ if groups => HduKind::Other,
+        Some("BINTABLE" | "A3DTABLE") => {
+            if header.get_bool("ZIMAGE").ok().flatten() == Some(true) {
+                HduKind::CompressedImage
+            } else {
+                HduKind::Table
+            }
+        }
+        Some("TABLE") => HduKind::Table,
+        None | Some("IMAGE" | "IUEIMAGE") if array == 0 => HduKind::Empty,
+        None | Some("IMAGE" | "IUEIMAGE") => HduKind::Image,
+        Some(_) => HduKind::Other,
+    };
+    Ok((kind, bytes))
+}

@@ -1,0 +1,179 @@
+//! `Batch` and the rows it gives.
+
+use crate::enter::enter;
+use crate::errors::to_python;
+use crate::object::{parse_mode, selector};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+use swathe_engine::{Cancel, Job, OutputKind, Row, STAGES, Target};
+
+/// Start cutting many targets. See `_swathe.pyi`.
+#[pyfunction]
+#[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode, fill,
+                    planes, threads, append))]
+#[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
+pub(crate) fn start_batch(
+    py: Python<'_>,
+    files: Vec<String>,
+    file: PyBuffer<i32>,
+    hdu: Vec<Bound<'_, PyAny>>,
+    hdu_index: PyBuffer<i32>,
+    boxes: PyBuffer<i64>,
+    names: Vec<String>,
+    output: PathBuf,
+    kind: &str,
+    mode: &str,
+    fill: Option<f64>,
+    planes: Option<(i64, i64)>,
+    threads: usize,
+    append: bool,
+) -> PyResult<Batch> {
+    let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
+    let file = file.to_vec(py)?;
+    let hdu_index = hdu_index.to_vec(py)?;
+    let boxes = boxes.to_vec(py)?;
+    let count = names.len();
+    if file.len() != count || hdu_index.len() != count || boxes.len() != 4 * count {
+        return Err(PyValueError::new_err(format!(
+            "{count} names, but {} files, {} HDUs and {} box numbers",
+            file.len(),
+            hdu_index.len(),
+            boxes.len()
+        )));
+    }
+    let number = |value: i32, limit: usize, what: &str| {
+        usize::try_from(value)
+            .ok()
+            .filter(|&value| value < limit)
+            .ok_or_else(|| PyValueError::new_err(format!("{what} {value} is not below {limit}")))
+    };
+    let mut targets = Vec::with_capacity(count);
+    for (target, name) in names.into_iter().enumerate() {
+        targets.push(Target {
+            file: number(file[target], files.len(), "file")?,
+            hdu: number(hdu_index[target], selectors.len(), "hdu")?,
+            pixels: [0, 1, 2, 3].map(|column| boxes[4 * target + column]),
+            name,
+        });
+    }
+    let kind = match kind {
+        "folder" => OutputKind::Folder,
+        "zip" => OutputKind::Zip,
+        "tar" => OutputKind::Tar,
+        "fits" => OutputKind::Fits,
+        _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
+    };
+    let mode = parse_mode(mode)?;
+    let job = Job { files, selectors, targets, output, kind, append, mode, fill, planes, threads };
+    let cancel = Cancel::default();
+    let token = cancel.clone();
+    let inner = enter(py, &cancel, move || swathe_engine::Batch::start(job, token))?;
+    Ok(Batch { inner: Mutex::new(Some(inner)), cancel })
+}
+
+/// A running batch. Its receiver allows one thread at a time, hence the lock.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Batch {
+    inner: Mutex<Option<swathe_engine::Batch>>,
+    cancel: Cancel,
+}
+
+#[pymethods]
+impl Batch {
+    /// Rows finished since the last call, after at most `timeout_s`; `None` when all are told.
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Rows>> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
+        let rows = py.detach(|| match self.inner.lock() {
+            Ok(inner) => inner.as_ref().and_then(|batch| batch.poll(timeout)),
+            Err(_) => None,
+        });
+        py.check_signals()?;
+        Ok(rows.map(Rows::new))
+    }
+
+    fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Wait for the threads, close the output; what it cost.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let taken = self.inner.lock().ok().and_then(|mut inner| inner.take());
+        let Some(batch) = taken else {
+            return Err(PyValueError::new_err("the batch is finished"));
+        };
+        // Not through `enter`: the output must be closed even when Ctrl-C comes again.
+        let summary = py.detach(|| batch.finish()).map_err(|error| to_python(py, &error))?;
+        let cost = PyDict::new(py);
+        for (stage, name) in STAGES {
+            cost.set_item(name, summary.stages.seconds(stage))?;
+        }
+        cost.set_item("wall", summary.wall_s)?;
+        cost.set_item("bytes_read", summary.bytes_read)?;
+        cost.set_item("notes", summary.notes)?;
+        Ok(cost)
+    }
+}
+
+/// Finished rows, as parallel lists.
+#[pyclass(frozen, get_all, module = "swathe._swathe")]
+pub(crate) struct Rows {
+    target: Vec<usize>,
+    status: Vec<&'static str>,
+    reason: Vec<String>,
+    bytes: Vec<u64>,
+    version: Vec<String>,
+    sha256: Vec<String>,
+}
+
+impl Rows {
+    fn new(finished: Vec<Row>) -> Rows {
+        let mut rows = Rows {
+            target: Vec::new(),
+            status: Vec::new(),
+            reason: Vec::new(),
+            bytes: Vec::new(),
+            version: Vec::new(),
+            sha256: Vec::new(),
+        };
+        for row in finished {
+            rows.target.push(row.target);
+            rows.version.push(row.version);
+            match row.outcome {
+                Ok(written) => {
+                    rows.status.push("ok");
+                    rows.reason.push(String::new());
+                    rows.bytes.push(written.bytes);
+                    rows.sha256.push(hex(&written.sha256));
+                }
+                Err(error) => {
+                    rows.status.push(if error.is_missing() {
+                        "missing"
+                    } else if error.is_no_overlap() {
+                        "no-overlap"
+                    } else {
+                        "error"
+                    });
+                    rows.reason.push(error.to_string());
+                    rows.bytes.push(0);
+                    rows.sha256.push(String::new());
+                }
+            }
+        }
+        rows
+    }
+}
+
+fn hex(digest: &[u8; 32]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    digest
+        .iter()
+        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
+        .map(char::from)
+        .collect()
+}

@@ -1,0 +1,55 @@
+//! The one way from Python into long work: without the GIL, with Ctrl-C, with errors mapped.
+
+use crate::errors::to_python;
+use pyo3::prelude::*;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+use swathe_engine::{Cancel, EngineError};
+
+/// How long Ctrl-C may go unnoticed.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
+/// Run `work` on a thread of its own while this one waits for it or for a signal. On a signal
+/// `cancel` is set and the signal's exception raised; the thread then ends by itself.
+pub(crate) fn enter<T: Send + 'static>(
+    py: Python<'_>,
+    cancel: &Cancel,
+    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, mut receiver) = channel();
+    let spawned = std::thread::Builder::new().name("swathe".into()).spawn(move || {
+        // The receiver is gone only if a signal ended the wait: then nobody wants the result.
+        let _ = sender.send(work());
+    });
+    if let Err(source) = spawned {
+        return Err(to_python(
+            py,
+            &EngineError::Internal {
+                place: "starting a thread".into(),
+                message: source.to_string(),
+            },
+        ));
+    }
+    loop {
+        let (waited, kept) = py.detach(move || (receiver.recv_timeout(SIGNALS_EVERY), receiver));
+        match waited {
+            Ok(result) => return result.map_err(|error| to_python(py, &error)),
+            Err(RecvTimeoutError::Timeout) => {
+                receiver = kept;
+                if let Err(signal) = py.check_signals() {
+                    cancel.cancel();
+                    return Err(signal);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(to_python(
+                    py,
+                    &EngineError::Internal {
+                        place: "native code".into(),
+                        message: "a thread panicked; the message is on standard error".into(),
+                    },
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Every error of the engine as one of the Python classes in `swathe.errors`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use swathe_array::RegionError;
+use swathe_engine::EngineError;
+use swathe_store::StoreError;
+
+/// The Python class for an error. Exhaustive where the crates allow it; a variant added later
+/// without a class here raises the base class, which a test looks for.
+pub(crate) fn class(error: &EngineError) -> &'static str {
+    match error {
+        EngineError::Store(error) => match error {
+            StoreError::NotFound { .. } => "NotFoundError",
+            StoreError::Forbidden { .. } => "AccessError",
+            _ => "SourceError",
+        },
+        EngineError::Shared { missing: true, .. } => "NotFoundError",
+        EngineError::Truncated { .. }
+        | EngineError::Stream { .. }
+        | EngineError::Header { .. }
+        | EngineError::Tile { .. } => "FormatError",
+        EngineError::NoSuchHdu { .. } => "NoSuchHduError",
+        EngineError::Region { source, .. } => match source {
+            RegionError::NoOverlap { .. } => "NoOverlapError",
+            RegionError::Partial { .. } => "PartialOverlapError",
+            _ => "RegionError",
+        },
+        EngineError::Fill { .. } | EngineError::TooLarge { .. } => "RegionError",
+        EngineError::Output { .. } | EngineError::OutputKind { .. } => "OutputError",
+        _ => "SwatheError",
+    }
+}
+
+/// The exception to raise for an error.
+pub(crate) fn to_python(py: Python<'_>, error: &EngineError) -> PyErr {
+    let found = py
+        .import("swathe.errors")
+        .and_then(|module| module.getattr(class(error)))
+        .and_then(|class| Ok(class.cast_into::<PyType>()?));
+    match found {
+        Ok(class) => PyErr::from_type(class, (error.to_string(),)),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,25 @@
+//! The native half of the Python package: converts arguments, releases the GIL, maps errors.
+//! No logic.
+#![allow(missing_docs)] // documented in python/swathe/_swathe.pyi
+
+mod batch;
+mod enter;
+mod errors;
+mod object;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _swathe {
+    #[pymodule_export]
+    use crate::batch::{Batch, Rows, start_batch};
+    #[pymodule_export]
+    use crate::object::{Cutout, HduInfo, Object, Pixels, open};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

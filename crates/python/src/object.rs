@@ -1,0 +1,290 @@
+//! `Object`, `HduInfo` and `Cutout`.
+
+use crate::enter::enter;
+use crate::errors::to_python;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use swathe_array::Region;
+use swathe_engine::{Cancel, EngineError, Mode, Selector};
+use swathe_fits::{Hdu, HduKind, Storage};
+
+/// Open an object by path or URL.
+#[pyfunction]
+pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Object> {
+    let cancel = Cancel::default();
+    let token = cancel.clone();
+    let inner = enter(py, &cancel, move || swathe_engine::Object::open(&url, token))?;
+    Ok(Object { inner: Arc::new(inner) })
+}
+
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Object {
+    inner: Arc<swathe_engine::Object>,
+}
+
+#[pymethods]
+impl Object {
+    #[getter]
+    fn url(&self) -> &str {
+        self.inner.url()
+    }
+
+    #[getter]
+    fn kind(&self) -> &'static str {
+        use swathe_fits::stream::StreamKind;
+        match self.inner.kind() {
+            None => "plain",
+            Some(StreamKind::Gzip) => "gzip",
+            Some(StreamKind::Bzip2) => "bzip2",
+            Some(StreamKind::Compress) => "compress",
+        }
+    }
+
+    #[getter]
+    fn size(&self) -> u64 {
+        self.inner.size()
+    }
+
+    #[getter]
+    fn version(&self) -> String {
+        self.inner.version()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.inner.take_notes()
+    }
+
+    fn hdus(&self, py: Python<'_>) -> PyResult<Vec<HduInfo>> {
+        let object = self.inner.clone();
+        let hdus = enter(py, &Cancel::default(), move || {
+            let hdus = object.hdus()?;
+            object.settle(&Cancel::default())?;
+            Ok(hdus)
+        })?;
+        Ok(hdus.iter().map(|hdu| HduInfo::new(hdu)).collect())
+    }
+
+    #[pyo3(signature = (hdu=None))]
+    fn find(&self, py: Python<'_>, hdu: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        let selector = selector(hdu)?;
+        let object = self.inner.clone();
+        Ok(enter(py, &Cancel::default(), move || object.find(&selector))?.index)
+    }
+
+    fn header<'py>(&self, py: Python<'py>, hdu: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let object = self.inner.clone();
+        let header = enter(py, &Cancel::default(), move || {
+            let found = object.find(&Selector::Index(hdu))?;
+            match found.kind() {
+                HduKind::Image | HduKind::CompressedImage => {
+                    Ok(object.template(&Selector::Index(hdu))?.image.header.to_bytes())
+                }
+                _ => Ok(found.header.to_bytes()),
+            }
+        })?;
+        Ok(PyBytes::new(py, &header))
+    }
+
+    fn wcs_hdus<'py>(&self, py: Python<'py>, hdu: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let object = self.inner.clone();
+        let file = enter(py, &Cancel::default(), move || {
+            Ok(object.template(&Selector::Index(hdu))?.wcs_file())
+        })?;
+        Ok(PyBytes::new(py, &file))
+    }
+
+    #[pyo3(signature = (hdu, start, stop, mode, fill=None))]
+    fn cut(
+        &self,
+        py: Python<'_>,
+        hdu: usize,
+        start: Vec<i64>,
+        stop: Vec<i64>,
+        mode: &str,
+        fill: Option<f64>,
+    ) -> PyResult<Cutout> {
+        let mode = parse_mode(mode)?;
+        let url = self.inner.url().to_string();
+        let region = Region::new(start, stop)
+            .map_err(|source| to_python(py, &EngineError::Region { url, hdu, source }))?;
+        let object = self.inner.clone();
+        let cancel = Cancel::default();
+        let token = cancel.clone();
+        let inner = enter(py, &cancel, move || {
+            swathe_engine::cut(&object, &Selector::Index(hdu), &region, mode, fill, &token)
+        })?;
+        Ok(Cutout { inner: Arc::new(inner) })
+    }
+}
+
+/// Which HDU a Python argument means.
+pub(crate) fn selector(hdu: Option<&Bound<'_, PyAny>>) -> PyResult<Selector> {
+    let Some(hdu) = hdu.filter(|hdu| !hdu.is_none()) else { return Ok(Selector::FirstImage) };
+    if hdu.is_instance_of::<PyString>() {
+        return Ok(Selector::Name(hdu.extract()?, None));
+    }
+    if let Ok((name, version)) = hdu.extract::<(String, i64)>() {
+        return Ok(Selector::Name(name, Some(version)));
+    }
+    match hdu.extract::<usize>() {
+        Ok(index) => Ok(Selector::Index(index)),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "hdu must be a number from 0, a name, a (name, version) pair or None, not {hdu}"
+        ))),
+    }
+}
+
+pub(crate) fn parse_mode(mode: &str) -> PyResult<Mode> {
+    match mode {
+        "trim" => Ok(Mode::Trim),
+        "partial" => Ok(Mode::Partial),
+        "strict" => Ok(Mode::Strict),
+        _ => Err(PyValueError::new_err(format!(
+            "mode must be 'trim', 'partial' or 'strict', not {mode:?}"
+        ))),
+    }
+}
+
+#[pyclass(frozen, get_all, module = "swathe._swathe")]
+pub(crate) struct HduInfo {
+    index: usize,
+    name: Option<String>,
+    version: i64,
+    kind: &'static str,
+    bitpix: Option<i64>,
+    shape: Vec<u64>,
+    codec: Option<&'static str>,
+    tile_shape: Option<Vec<u64>>,
+    data_start: u64,
+    problem: Option<String>,
+}
+
+impl HduInfo {
+    fn new(hdu: &Hdu) -> HduInfo {
+        let kind = match hdu.kind() {
+            HduKind::Image => "image",
+            HduKind::CompressedImage => "compressed-image",
+            HduKind::Table => "table",
+            HduKind::Empty => "empty",
+            _ => "other",
+        };
+        let mut info = HduInfo {
+            index: hdu.index,
+            name: hdu.name(),
+            version: hdu.version(),
+            kind,
+            bitpix: None,
+            shape: Vec::new(),
+            codec: None,
+            tile_shape: None,
+            data_start: hdu.data_start,
+            problem: None,
+        };
+        if !matches!(hdu.kind(), HduKind::Image | HduKind::CompressedImage) {
+            return info;
+        }
+        match hdu.image() {
+            Ok(image) => {
+                info.bitpix = Some(image.dtype.bitpix());
+                info.shape = image.shape.iter().rev().copied().collect();
+                if let Storage::Tiles(table) = &image.storage {
+                    info.codec = Some(table.codec.codec.name());
+                    info.tile_shape = Some(table.tile_shape.iter().rev().copied().collect());
+                }
+            }
+            Err(error) => info.problem = Some(error.to_string()),
+        }
+        info
+    }
+}
+
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Cutout {
+    inner: Arc<swathe_engine::Cutout>,
+}
+
+#[pymethods]
+impl Cutout {
+    #[getter]
+    fn stored(&self) -> Pixels {
+        Pixels { inner: self.inner.clone() }
+    }
+
+    #[getter]
+    fn bitpix(&self) -> i64 {
+        self.inner.template.image.dtype.bitpix()
+    }
+
+    #[getter]
+    fn shape(&self) -> Vec<u64> {
+        self.inner.region.shape().into_iter().rev().collect()
+    }
+
+    /// Whether the pixels were decoded from tiles: astropy then gives native byte order.
+    #[getter]
+    fn native(&self) -> bool {
+        matches!(self.inner.template.image.storage, Storage::Tiles(_))
+    }
+
+    #[getter]
+    fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.inner.header())
+    }
+
+    #[getter]
+    fn start(&self) -> Vec<i64> {
+        self.inner.region.start.clone()
+    }
+
+    fn fits<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.file)
+    }
+
+    fn write(&self, py: Python<'_>, path: String) -> PyResult<usize> {
+        let cutout = self.inner.clone();
+        enter(py, &Cancel::default(), move || {
+            cutout.write(std::path::Path::new(&path))?;
+            Ok(cutout.file.len())
+        })
+    }
+}
+
+/// The stored pixels of a cutout, uncopied, through the buffer protocol.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Pixels {
+    inner: Arc<swathe_engine::Cutout>,
+}
+
+#[pymethods]
+impl Pixels {
+    fn __len__(&self) -> usize {
+        self.inner.data().len()
+    }
+
+    /// # Safety
+    /// Called by Python with a valid view. The memory belongs to the cutout, which the view's
+    /// reference to `slf` keeps alive and nothing changes.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("no view to fill"));
+        }
+        let pixels = slf.get().inner.data();
+        let (start, length) = (pixels.as_ptr(), pixels.len());
+        let Ok(length) = ffi::Py_ssize_t::try_from(length) else {
+            return Err(PyBufferError::new_err("too many bytes for a buffer"));
+        };
+        // SAFETY: see above; read-only, so the pointer is never written through.
+        let filled = unsafe {
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start as *mut c_void, length, 1, flags)
+        };
+        if filled == -1 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }
+    }
+}
