@@ -58,14 +58,15 @@ impl CutHeader {
         let header = &image.header;
         let axes = image.shape.len();
         let mut edits = Vec::new();
+        let alternates = alternates(header);
         for axis in 0..axes {
             let keyword = format!("NAXIS{}", axis + 1);
             if !header.has(&keyword) {
                 return Err(FitsError::Missing { keyword });
             }
             edits.push(edit(header, keyword, axis, Number::Length));
-            for alternate in alternates(header) {
-                reference_pixel(header, axis, &alternate, &mut edits)?;
+            for alternate in &alternates {
+                reference_pixel(header, axis, alternate, &mut edits)?;
             }
             physical(header, axis, &mut edits)?;
         }
@@ -132,21 +133,24 @@ fn edit(header: &Header, keyword: String, axis: usize, number: Number) -> Edit {
 
 /// The WCS versions that a header describes: "", "A" ... "Z".
 fn alternates(header: &Header) -> Vec<String> {
-    let letters = std::iter::once(String::new()).chain(('A'..='Z').map(String::from));
-    letters
-        .filter(|letter| {
-            header.cards().iter().any(|card| {
-                let keyword = String::from_utf8_lossy(card.keyword());
-                let Some(stem) = keyword.strip_suffix(letter.as_str()) else { return false };
-                stem.ends_with(|end: char| end.is_ascii_digit())
-                    && ["CRPIX", "CRVAL", "CTYPE", "CDELT", "CD", "PC"].iter().any(|prefix| {
-                        stem.strip_prefix(prefix).is_some_and(|rest| {
-                            rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
-                        })
-                    })
-            })
-        })
-        .collect()
+    let mut found: Vec<String> =
+        header.cards().iter().filter_map(|card| alternate(card.keyword())).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The version that a WCS keyword such as CRVAL1A or CD1_2 belongs to.
+fn alternate(keyword: &[u8]) -> Option<String> {
+    const PREFIXES: [&[u8]; 6] = [b"CRPIX", b"CRVAL", b"CTYPE", b"CDELT", b"CD", b"PC"];
+    let rest = PREFIXES.iter().find_map(|prefix| keyword.strip_prefix(*prefix))?;
+    let (&last, stem) = rest.split_last()?;
+    let (stem, letter) = match last {
+        b'A'..=b'Z' => (stem, char::from(last).to_string()),
+        _ => (rest, String::new()),
+    };
+    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    stem.split(|&byte| byte == b'_').all(digits).then_some(letter)
 }
 
 /// CRPIXja: where absent it is 0 (FITS Standard 4.0, section 8.2), and has to be added.
