@@ -141,7 +141,8 @@ pub(crate) fn parse_value(field: &[u8]) -> (Value, &[u8]) {
 
 /// A real number of the standard: an exponent may be marked by D, and there is no `inf`.
 fn parse_float(text: &str) -> Option<f64> {
-    let plain = |byte: u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'E' | b'e' | b'D' | b'd');
+    let plain =
+        |byte: u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'E' | b'e' | b'D' | b'd');
     if text.is_empty() || !text.bytes().all(plain) {
         return None;
     }

@@ -36,8 +36,7 @@ pub fn companions(image: &Image) -> Vec<Need> {
         }
     };
     for axis in 1..=image.shape.len() {
-        for (keyword, record, name) in
-            [("CPDIS", "DP", "WCSDVARR"), ("D2IMDIS", "D2IM", "D2IMARR")]
+        for (keyword, record, name) in [("CPDIS", "DP", "WCSDVARR"), ("D2IMDIS", "D2IM", "D2IMARR")]
         {
             let kind = header.get_str(&format!("{keyword}{axis}")).ok().flatten();
             if kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("lookup")) {

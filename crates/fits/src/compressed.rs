@@ -139,7 +139,10 @@ impl Descriptor {
         if self.wide {
             Some((word64(row, self.at)? as u64, word64(row, self.at + 8)? as u64))
         } else {
-            Some((u64::from(word32(row, self.at)? as u32), u64::from(word32(row, self.at + 4)? as u32)))
+            Some((
+                u64::from(word32(row, self.at)? as u32),
+                u64::from(word32(row, self.at + 4)? as u32),
+            ))
         }
     }
 }
@@ -331,13 +334,14 @@ fn quantize(header: &Header) -> Result<Quantize, FitsError> {
         }
     };
     let seed = header.get_int("ZDITHER0")?.unwrap_or(1);
-    let seed = u32::try_from(seed).ok().filter(|seed| (1..=10_000).contains(seed)).ok_or_else(
-        || FitsError::Value {
-            keyword: "ZDITHER0".into(),
-            expected: "1 to 10000",
-            found: seed.to_string(),
-        },
-    )?;
+    let seed =
+        u32::try_from(seed).ok().filter(|seed| (1..=10_000).contains(seed)).ok_or_else(|| {
+            FitsError::Value {
+                keyword: "ZDITHER0".into(),
+                expected: "1 to 10000",
+                found: seed.to_string(),
+            }
+        })?;
     Ok(Quantize { dither, seed })
 }
 
@@ -440,14 +444,16 @@ fn image_header(table: &Header) -> (Header, bool) {
         mandatory(&format!("ZNAXIS{axis}"), &format!("NAXIS{axis}"), &mut cards);
     }
     if !primary {
-        cards.push(table.card("ZPCOUNT").map_or_else(
-            || Card::fixed("PCOUNT", "0", ""),
-            |card| stood_for(card, "PCOUNT"),
-        ));
-        cards.push(table.card("ZGCOUNT").map_or_else(
-            || Card::fixed("GCOUNT", "1", ""),
-            |card| stood_for(card, "GCOUNT"),
-        ));
+        cards.push(
+            table
+                .card("ZPCOUNT")
+                .map_or_else(|| Card::fixed("PCOUNT", "0", ""), |card| stood_for(card, "PCOUNT")),
+        );
+        cards.push(
+            table
+                .card("ZGCOUNT")
+                .map_or_else(|| Card::fixed("GCOUNT", "1", ""), |card| stood_for(card, "GCOUNT")),
+        );
     }
     for card in table.cards() {
         match String::from_utf8_lossy(card.keyword()).as_ref() {

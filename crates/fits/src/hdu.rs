@@ -149,9 +149,9 @@ impl Hdu {
             }
             HduKind::Empty => Err(FitsError::NotAnImage { found: "no data".into() }),
             HduKind::Table => Err(FitsError::NotAnImage { found: "a table".into() }),
-            HduKind::Other => Err(FitsError::NotAnImage {
-                found: "random groups or a foreign extension".into(),
-            }),
+            HduKind::Other => {
+                Err(FitsError::NotAnImage { found: "random groups or a foreign extension".into() })
+            }
         }
     }
 }

@@ -18,9 +18,12 @@ const MAGIC: [u8; 2] = [0xdd, 0x99];
 /// Buffers for coefficients of one width.
 #[derive(Debug, Default)]
 pub(super) struct Buffers<T> {
+    /// Absolute values: of 32 bits if the tile's fit, since adding a bit plane is bound by them.
+    narrow: Vec<Wrapping<i32>>,
+    wide: Vec<Wrapping<i64>>,
+    codes: quadtree::Codes,
     coefficients: Vec<T>,
     levels: Levels<T>,
-    codes: quadtree::Codes,
 }
 
 /// The fields ahead of the bit planes.
@@ -81,38 +84,18 @@ pub(super) fn decode<'b, T: Coefficient>(
             found: i64::from(*planes),
         });
     }
-    let Buffers { coefficients, levels, codes } = buffers;
-    coefficients.clear();
+    let Buffers { narrow, wide, codes, coefficients, levels } = buffers;
     room(NAME, coefficients, nx * ny)?;
-    let (nx2, ny2) = (nx.div_ceil(2), ny.div_ceil(2));
-    let mut bits = Bits::new(head.coded);
-    let quadrants = [
-        (0, 0, nx2, ny2, head.planes[0]),
-        (0, ny2, nx2, ny / 2, head.planes[1]),
-        (nx2, 0, nx / 2, ny2, head.planes[1]),
-        (nx2, ny2, nx / 2, ny / 2, head.planes[2]),
-    ];
-    for (row, column, rows, columns, planes) in quadrants {
-        let at = (row * ny + column).min(coefficients.len());
-        let quadrant =
-            quadtree::Quadrant { values: &mut coefficients[at..], stride: ny, rows, columns };
-        quadtree::decode(&mut bits, planes, quadrant, codes)?;
-    }
-    bits.refill();
-    let end = bits.take(4);
-    if end != 0 {
-        return Err(CodecError::Corrupt {
-            codec: NAME,
-            what: "mark after the bit planes",
-            expected: 0,
-            found: i64::from(end),
-        });
-    }
-    let bits = signs(bits.align(), T::new(head.scale.max(1)), coefficients);
+    let bits = if head.planes.iter().all(|planes| *planes < 32) {
+        read(&head, codes, narrow, coefficients)?
+    } else {
+        read(&head, codes, wide, coefficients)?
+    };
     if bits.overrun() {
-        return Err(short(bytes));
+        let found = bytes.len() as u64;
+        return Err(CodecError::Short { codec: NAME, expected: found + 1, found });
     }
-    coefficients[0] = T::from_sum(head.sum) * T::new(head.scale.max(1));
+    coefficients[0] = T::from_i64(head.sum) * T::new(head.scale.max(1));
     let smoothing = if smooth { head.scale >> 1 } else { 0 };
     transform::invert(coefficients, nx, ny, T::new(smoothing.max(0)), need, levels)
 }
@@ -141,21 +124,58 @@ fn fits(head: &Head<'_>, shape: &[u64]) -> Result<(), CodecError> {
     Ok(())
 }
 
-fn short(bytes: &[u8]) -> CodecError {
-    let found = bytes.len() as u64;
-    CodecError::Short { codec: NAME, expected: found + 1, found }
+/// Reads the bit planes, by way of `magnitudes`, and signs of all coefficients.
+fn read<'a, M: Coefficient, T: Coefficient>(
+    head: &Head<'a>,
+    codes: &mut quadtree::Codes,
+    magnitudes: &mut Vec<M>,
+    coefficients: &mut [T],
+) -> Result<Bits<'a>, CodecError> {
+    let (nx, ny) = (head.nx, head.ny);
+    magnitudes.clear();
+    room(NAME, magnitudes, nx * ny)?;
+    let (nx2, ny2) = (nx.div_ceil(2), ny.div_ceil(2));
+    let mut bits = Bits::new(head.coded);
+    let quadrants = [
+        (0, 0, nx2, ny2, head.planes[0]),
+        (0, ny2, nx2, ny / 2, head.planes[1]),
+        (nx2, 0, nx / 2, ny2, head.planes[1]),
+        (nx2, ny2, nx / 2, ny / 2, head.planes[2]),
+    ];
+    for (row, column, rows, columns, planes) in quadrants {
+        let at = (row * ny + column).min(magnitudes.len());
+        let values = &mut magnitudes[at..];
+        let quadrant = quadtree::Quadrant { values, stride: ny, rows, columns };
+        quadtree::decode(&mut bits, planes, quadrant, codes)?;
+    }
+    bits.refill();
+    let end = bits.take(4);
+    if end != 0 {
+        return Err(CodecError::Corrupt {
+            codec: NAME,
+            what: "mark after the bit planes",
+            expected: 0,
+            found: i64::from(end),
+        });
+    }
+    Ok(signs(bits.align(), T::new(head.scale.max(1)), magnitudes, coefficients))
 }
 
 /// Gives every coefficient that is not zero its sign, one bit each, and undoes the digitisation.
-fn signs<'a, T: Coefficient>(mut bits: Bits<'a>, scale: T, coefficients: &mut [T]) -> Bits<'a> {
-    let zero = T::new(0);
-    for group in coefficients.chunks_mut(32) {
+fn signs<'a, M: Coefficient, T: Coefficient>(
+    mut bits: Bits<'a>,
+    scale: T,
+    magnitudes: &[M],
+    coefficients: &mut [T],
+) -> Bits<'a> {
+    let zero = M::new(0);
+    for (to, from) in coefficients.chunks_mut(32).zip(magnitudes.chunks(32)) {
         bits.refill();
-        for value in group.iter_mut() {
-            let present = u32::from(*value != zero);
+        for (to, from) in to.iter_mut().zip(from) {
+            let present = u32::from(*from != zero);
             // All ones where the sign bit is set: x ^ -1 - -1 is -x.
             let minus = T::new(-((bits.word >> 63) as i32 & present as i32));
-            *value = ((*value ^ minus) - minus) * scale;
+            *to = ((T::from_i64(from.to_i64()) ^ minus) - minus) * scale;
             bits.skip(present);
         }
     }
@@ -168,8 +188,11 @@ impl Coefficient for Wrapping<i32> {
     fn new(value: i32) -> Self {
         Wrapping(value)
     }
-    fn from_sum(sum: i64) -> Self {
-        Wrapping(sum as i32)
+    fn from_i64(value: i64) -> Self {
+        Wrapping(value as i32)
+    }
+    fn to_i64(self) -> i64 {
+        self.0.into()
     }
 }
 
@@ -178,7 +201,10 @@ impl Coefficient for Wrapping<i64> {
     fn new(value: i32) -> Self {
         Wrapping(value.into())
     }
-    fn from_sum(sum: i64) -> Self {
-        Wrapping(sum)
+    fn from_i64(value: i64) -> Self {
+        Wrapping(value)
+    }
+    fn to_i64(self) -> i64 {
+        self.0
     }
 }

@@ -461,6 +461,6 @@ trait Coefficient:
     /// Bits of the integer.
     const BITS: u8;
     fn new(value: i32) -> Self;
-    /// The sum of all pixels, which the format keeps in 64 bits.
-    fn from_sum(sum: i64) -> Self;
+    fn from_i64(value: i64) -> Self;
+    fn to_i64(self) -> i64;
 }

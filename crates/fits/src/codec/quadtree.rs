@@ -64,6 +64,33 @@ const fn huffman() -> [(u8, u8); 64] {
 pub(super) fn decode<T: Coefficient>(
     bits: &mut Bits<'_>,
     planes: u8,
+    quadrant: Quadrant<'_, T>,
+    codes: &mut Codes,
+) -> Result<(), CodecError> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+        // SAFETY: the processor has both features, asked for on the line above. With the same in
+        // `transform`, 16-bit sky in tiles of 16 rows: 53 -> 73 Mpixel/s.
+        return unsafe { planes_with_avx2(bits, planes, quadrant, codes) };
+    }
+    each_plane(bits, planes, quadrant, codes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi2")]
+fn planes_with_avx2<T: Coefficient>(
+    bits: &mut Bits<'_>,
+    planes: u8,
+    quadrant: Quadrant<'_, T>,
+    codes: &mut Codes,
+) -> Result<(), CodecError> {
+    each_plane(bits, planes, quadrant, codes)
+}
+
+#[inline(always)]
+fn each_plane<T: Coefficient>(
+    bits: &mut Bits<'_>,
+    planes: u8,
     mut quadrant: Quadrant<'_, T>,
     codes: &mut Codes,
 ) -> Result<(), CodecError> {
@@ -102,6 +129,7 @@ pub(super) fn decode<T: Coefficient>(
 }
 
 /// Plainly stored codes.
+#[inline(always)]
 fn direct(bits: &mut Bits<'_>, codes: &mut [u8]) {
     let mut reader = *bits;
     for group in codes.chunks_mut(14) {
@@ -115,6 +143,7 @@ fn direct(bits: &mut Bits<'_>, codes: &mut [u8]) {
 }
 
 /// Codes of a tree, from its root down, into `codes.above`; false if all are zero.
+#[inline(always)]
 fn tree(bits: &mut Bits<'_>, rows: usize, columns: usize, codes: &mut Codes) -> bool {
     let levels = rows.max(columns).max(1).next_power_of_two().trailing_zeros();
     bits.refill();
@@ -141,6 +170,7 @@ fn code(bits: &mut Bits<'_>, present: u8) -> u8 {
 
 /// One level down: a code for every child that its parent says is there. Children are stored
 /// from the last to the first.
+#[inline(always)]
 fn expand(bits: &mut Bits<'_>, above: &[u8], rows: usize, columns: usize, below: &mut [u8]) {
     let mut reader = *bits;
     let parents_across = columns.div_ceil(2);
@@ -169,6 +199,7 @@ fn expand(bits: &mut Bits<'_>, above: &[u8], rows: usize, columns: usize, below:
 }
 
 /// Sets bit `plane` of the four coefficients under every code.
+#[inline(always)]
 fn insert<T: Coefficient>(codes: &[u8], plane: u8, quadrant: &mut Quadrant<'_, T>) {
     let Quadrant { values, stride, rows, columns } = quadrant;
     let across = columns.div_ceil(2);

@@ -81,6 +81,39 @@ pub(super) fn invert<'l, T: Coefficient>(
 ) -> Result<&'l [T], CodecError> {
     room(NAME, &mut levels.coarse, nx * ny)?;
     room(NAME, &mut levels.fine, nx * ny)?;
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, asked for on the line above. Figures: `quadtree`.
+        unsafe { levels_with_avx2(coefficients, nx, ny, smoothing, need, levels) };
+        return Ok(&levels.coarse);
+    }
+    each_level(coefficients, nx, ny, smoothing, need, levels);
+    Ok(&levels.coarse)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn levels_with_avx2<T: Coefficient>(
+    coefficients: &mut [T],
+    nx: usize,
+    ny: usize,
+    smoothing: T,
+    need: usize,
+    levels: &mut Levels<T>,
+) {
+    each_level(coefficients, nx, ny, smoothing, need, levels);
+}
+
+/// Leaves the pixels in `levels.coarse`.
+#[inline(always)]
+fn each_level<T: Coefficient>(
+    coefficients: &mut [T],
+    nx: usize,
+    ny: usize,
+    smoothing: T,
+    need: usize,
+    levels: &mut Levels<T>,
+) {
     let top = nx.max(ny).next_power_of_two().trailing_zeros() as usize;
     levels.coarse[0] = coefficients[0];
     if top > 0 {
@@ -98,7 +131,6 @@ pub(super) fn invert<'l, T: Coefficient>(
         step.expand(&levels.coarse, Rounding::of(level), wanted, &mut levels.fine);
         std::mem::swap(&mut levels.coarse, &mut levels.fine);
     }
-    Ok(&levels.coarse)
 }
 
 /// One level: where its differences are and how large the result is.
@@ -112,6 +144,7 @@ struct Level<'a, T> {
 
 impl<T: Coefficient> Level<'_, T> {
     /// Turns the sums `coarse` into the `wanted` first rows of sums `fine`.
+    #[inline(always)]
     fn expand(&mut self, coarse: &[T], rounding: Rounding<T>, wanted: usize, fine: &mut [T]) {
         let (half_rows, half) = (self.rows.div_ceil(2), self.columns.div_ceil(2));
         for (row, out) in fine[..wanted * self.columns].chunks_mut(2 * self.columns).enumerate() {
@@ -169,6 +202,7 @@ fn pair_of_rows<T: Coefficient>(r: Rounding<T>, h: [&[T]; 4], upper: &mut [T], l
 }
 
 /// The sums of the last row of an odd number of them.
+#[inline(always)]
 fn single_row<T: Coefficient>(r: Rounding<T>, h0: &[T], hy: &[T], out: &mut [T]) {
     let (pairs, single) = out.as_chunks_mut::<2>();
     for ((out, h0), hy) in pairs.iter_mut().zip(h0).zip(hy) {
@@ -184,6 +218,7 @@ fn single_row<T: Coefficient>(r: Rounding<T>, h0: &[T], hy: &[T], out: &mut [T])
 impl<T: Coefficient> Level<'_, T> {
     /// Moves the differences of one row of blocks towards what the neighbouring sums suggest, by
     /// no more than digitisation may have changed them and never past a monotonic slope.
+    #[inline(always)]
     fn smooth(&mut self, coarse: &[T], row: usize) {
         let (half_rows, half) = (self.rows.div_ceil(2), self.columns.div_ceil(2));
         let inner_row = row > 0 && 2 * row + 2 < self.rows;

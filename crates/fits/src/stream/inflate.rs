@@ -1,0 +1,534 @@
+//! Inflating deflate blocks (RFC 1951), resumable between any two symbols.
+//!
+//! Ours, because no library both starts in the middle of a block's byte and tells where blocks
+//! start at the speed of a whole-buffer decoder. A literal and what follows it in one lookup make it
+//! faster than those on image data (`docs/benchmarks.md`).
+
+use super::huffman::{self, Table, entry};
+
+/// How far back a match may reach.
+pub(super) const WINDOW_BYTES: usize = 32 << 10;
+/// Bytes decoded into the buffer before they are handed out.
+const CHUNK_BYTES: usize = 128 << 10;
+/// Room behind the chunk: three pairs, a literal and a match of 258 bytes, and what copying in steps of 16
+/// bytes writes too much.
+const SLACK_BYTES: usize = 6 + 1 + 258 + 16 + 8;
+/// Input that must lie ahead for a round of the loop: three refills of at most 8 bytes, and 8
+/// bytes are loaded at once.
+const AHEAD_BYTES: usize = 32;
+
+/// Stored, fixed, dynamic, and what is between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Before the three bits that begin a block.
+    BlockStart,
+    /// Inside a stored block.
+    Stored { left: usize },
+    /// Inside a block of codes.
+    Codes,
+    /// Past the last block.
+    Done,
+}
+
+/// Why [`Inflate::run`] came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// More input is needed.
+    Input,
+    /// The buffer is full.
+    Full,
+    /// A block begins here.
+    Block,
+    /// The last block ended.
+    Done,
+}
+
+/// A decoder of deflate blocks into a buffer of its own.
+pub(super) struct Inflate {
+    state: State,
+    last_block: bool,
+    /// Bits taken from the input and not yet used: fewer than 8 between calls.
+    bits: u64,
+    bit_count: u32,
+    codes: Box<Table<2048>>,
+    distances: Box<Table<512>>,
+    /// History, then new bytes.
+    buffer: Box<[u8]>,
+    /// Matches may not reach before this.
+    valid_from: usize,
+    /// New bytes not yet handed out: `handed..end`.
+    handed: usize,
+    end: usize,
+}
+
+/// Where in the input the decoder is.
+struct Input<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Inflate {
+    pub(super) fn new() -> Inflate {
+        Inflate {
+            state: State::BlockStart,
+            last_block: false,
+            bits: 0,
+            bit_count: 0,
+            codes: Box::new(Table::new(huffman::LITERALS_AND_LENGTHS)),
+            distances: Box::new(Table::new(huffman::DISTANCES)),
+            buffer: vec![0; WINDOW_BYTES + CHUNK_BYTES + SLACK_BYTES].into(),
+            valid_from: 0,
+            handed: 0,
+            end: 0,
+        }
+    }
+
+    /// Start over at a block, with no history.
+    pub(super) fn restart(&mut self) {
+        debug_assert_eq!(self.handed, self.end);
+        self.state = State::BlockStart;
+        self.last_block = false;
+        (self.bits, self.bit_count) = (0, 0);
+        (self.valid_from, self.handed, self.end) = (0, 0, 0);
+    }
+
+    /// Start over at a block with this history, of at most [`WINDOW_BYTES`], `skip` bits into the
+    /// next byte of the input.
+    pub(super) fn restart_with(
+        &mut self,
+        window: usize,
+        fill: impl FnOnce(&mut [u8]) -> bool,
+    ) -> bool {
+        self.restart();
+        (self.handed, self.end) = (window, window);
+        fill(&mut self.buffer[..window])
+    }
+
+    /// Bits of the last byte consumed that are still to be used.
+    pub(super) fn bits_kept(&self) -> u32 {
+        self.bit_count
+    }
+
+    /// Take back to `skip` bits into `byte`, which was consumed.
+    pub(super) fn skip_into(&mut self, byte: u8, skip: u32) {
+        self.bits = u64::from(byte >> skip);
+        self.bit_count = 8 - skip;
+    }
+
+    /// The bytes before the next one that matches may reach.
+    pub(super) fn window(&self) -> &[u8] {
+        &self.buffer[self.valid_from.max(self.end.saturating_sub(WINDOW_BYTES))..self.end]
+    }
+
+    /// New bytes, to be handed out before more is decoded.
+    pub(super) fn pending(&self) -> &[u8] {
+        &self.buffer[self.handed..self.end]
+    }
+
+    /// Say that the first `count` pending bytes were handed out.
+    pub(super) fn hand_out(&mut self, count: usize) {
+        self.handed += count;
+    }
+
+    /// Decode from `input`; gives the bytes consumed and why it stopped. Stops at every start of
+    /// a block but the one it was called at. `last`: no input follows.
+    pub(super) fn run(&mut self, input: &[u8], last: bool) -> Result<(usize, Pause), &'static str> {
+        let mut input = Input { bytes: input, at: 0 };
+        let paused = self.blocks(&mut input, last);
+        // Whole bytes go back, so that the caller's count of them is exact.
+        let whole = (self.bit_count / 8) as usize;
+        input.at -= whole;
+        self.bit_count %= 8;
+        self.bits &= (1 << self.bit_count) - 1;
+        Ok((input.at, paused?))
+    }
+
+    fn blocks(&mut self, input: &mut Input, last: bool) -> Result<Pause, &'static str> {
+        let mut at_call = true;
+        loop {
+            match self.state {
+                State::Done => return Ok(Pause::Done),
+                State::BlockStart if self.last_block => self.state = State::Done,
+                State::BlockStart if !at_call => return Ok(Pause::Block),
+                State::BlockStart => {
+                    let begun = (input.at, self.bits, self.bit_count);
+                    if self.block_start(input)? {
+                        at_call = false;
+                    } else {
+                        (input.at, self.bits, self.bit_count) = begun;
+                        return Ok(Pause::Input);
+                    }
+                }
+                State::Stored { left } => {
+                    self.make_room();
+                    let room = WINDOW_BYTES + CHUNK_BYTES - self.end;
+                    let count = left.min(room).min(input.bytes.len() - input.at);
+                    let from = &input.bytes[input.at..input.at + count];
+                    self.buffer[self.end..self.end + count].copy_from_slice(from);
+                    self.end += count;
+                    input.at += count;
+                    self.state = match left - count {
+                        0 => State::BlockStart,
+                        left => State::Stored { left },
+                    };
+                    if count == room && left > count {
+                        return Ok(Pause::Full);
+                    }
+                    if left > count {
+                        return Ok(Pause::Input);
+                    }
+                }
+                State::Codes => {
+                    self.make_room();
+                    if self.end >= WINDOW_BYTES + CHUNK_BYTES {
+                        return Ok(Pause::Full);
+                    }
+                    let ended = if input.bytes.len() - input.at >= AHEAD_BYTES {
+                        self.symbols(input)?
+                    } else if last {
+                        self.symbols_of_the_end(input)?
+                    } else {
+                        return Ok(Pause::Input);
+                    };
+                    if ended {
+                        self.state = State::BlockStart;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Move the history to the front once the buffer is full and all was handed out.
+    fn make_room(&mut self) {
+        if self.handed == self.end && self.end >= WINDOW_BYTES + CHUNK_BYTES {
+            let from = self.end - WINDOW_BYTES;
+            self.buffer.copy_within(from..self.end, 0);
+            self.valid_from = self.valid_from.saturating_sub(from);
+            (self.handed, self.end) = (WINDOW_BYTES, WINDOW_BYTES);
+        }
+    }
+
+    /// Bytewise refill, for headers. False where the input ends before `count` bits.
+    fn need(&mut self, input: &mut Input, count: u32) -> bool {
+        while self.bit_count < count {
+            let Some(&byte) = input.bytes.get(input.at) else { return false };
+            self.bits |= u64::from(byte) << self.bit_count;
+            self.bit_count += 8;
+            input.at += 1;
+        }
+        true
+    }
+
+    fn take(&mut self, count: u32) -> u32 {
+        let value = self.bits & ((1 << count) - 1);
+        self.bits >>= count;
+        self.bit_count -= count;
+        value as u32
+    }
+
+    /// Read what begins a block; false where the input ends inside it.
+    fn block_start(&mut self, input: &mut Input) -> Result<bool, &'static str> {
+        if !self.need(input, 3) {
+            return Ok(false);
+        }
+        let last_block = self.take(1) == 1;
+        self.state = match self.take(2) {
+            0 => {
+                // The lengths start at the next whole byte.
+                let partial = self.bit_count % 8;
+                self.take(partial);
+                if !self.need(input, 32) {
+                    return Ok(self.unbegun());
+                }
+                let (length, complement) = (self.take(16), self.take(16));
+                if length != complement ^ 0xffff {
+                    return Err("the two lengths of a stored block differ");
+                }
+                // Bytes in the bit buffer are the first of the block.
+                let whole = self.bit_count / 8;
+                input.at -= whole as usize;
+                (self.bits, self.bit_count) = (0, 0);
+                State::Stored { left: length as usize }
+            }
+            1 => {
+                let mut lengths = [8; 288];
+                lengths[144..256].fill(9);
+                lengths[256..280].fill(7);
+                self.codes.set(&lengths)?;
+                self.codes.join_literals();
+                self.distances.set(&[5; 32])?;
+                State::Codes
+            }
+            2 => match self.dynamic_codes(input)? {
+                true => State::Codes,
+                false => return Ok(self.unbegun()),
+            },
+            _ => return Err("a block of unknown type"),
+        };
+        self.last_block = last_block;
+        Ok(true)
+    }
+
+    fn unbegun(&mut self) -> bool {
+        self.state = State::BlockStart;
+        false
+    }
+
+    /// RFC 1951, 3.2.7.
+    fn dynamic_codes(&mut self, input: &mut Input) -> Result<bool, &'static str> {
+        const ORDER: [usize; 19] =
+            [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+        if !self.need(input, 14) {
+            return Ok(false);
+        }
+        let literals = self.take(5) as usize + 257;
+        let distances = self.take(5) as usize + 1;
+        let code_lengths = self.take(4) as usize + 4;
+        if literals > 286 || distances > 30 {
+            return Err("more codes than deflate has symbols");
+        }
+        let mut own = [0u8; 19];
+        for &symbol in &ORDER[..code_lengths] {
+            if !self.need(input, 3) {
+                return Ok(false);
+            }
+            own[symbol] = self.take(3) as u8;
+        }
+        let mut table = Table::<128>::new(huffman::CODE_LENGTHS);
+        table.set(&own)?;
+
+        let mut lengths = [0u8; 286 + 30];
+        let lengths = &mut lengths[..literals + distances];
+        let mut filled = 0;
+        while filled < lengths.len() {
+            // A code of up to 7 bits and up to 7 more; fewer may be left at the end.
+            let _ = self.need(input, 14);
+            let entry = table.entries[(self.bits & 127) as usize];
+            if entry & entry::KIND != entry::LITERAL {
+                return Err("an unused code among the code lengths");
+            }
+            let symbol = entry >> 16;
+            let (more, base) = match symbol {
+                0..=15 => (0, 1),
+                16 => (2, 3),
+                17 => (3, 3),
+                _ => (7, 11),
+            };
+            let bits = huffman::used(entry);
+            if self.bit_count < bits + more {
+                return Ok(false);
+            }
+            self.take(bits);
+            let count = base + self.take(more) as usize;
+            let value = match symbol {
+                0..=15 => symbol as u8,
+                16 if filled == 0 => return Err("a code length repeated before the first"),
+                16 => lengths[filled - 1],
+                _ => 0,
+            };
+            let Some(run) = lengths.get_mut(filled..filled + count) else {
+                return Err("more code lengths than codes");
+            };
+            run.fill(value);
+            filled += count;
+        }
+        if lengths[256] == 0 {
+            return Err("no code for the end of the block");
+        }
+        self.codes.set(&lengths[..literals])?;
+        self.codes.join_literals();
+        self.distances.set(&lengths[literals..])?;
+        Ok(true)
+    }
+
+    /// Decode what is left of the input, with zeros behind it.
+    fn symbols_of_the_end(&mut self, input: &mut Input) -> Result<bool, &'static str> {
+        let rest = &input.bytes[input.at..];
+        let mut padded = [0; 3 * AHEAD_BYTES];
+        padded[..rest.len()].copy_from_slice(rest);
+        let mut end = Input { bytes: &padded[..], at: 0 };
+        // What is wrong in the padding only shows that the input was cut off.
+        let ended = self.symbols(&mut end);
+        let used = end.at as u64 * 8 - u64::from(self.bit_count);
+        if used > rest.len() as u64 * 8 {
+            return Err(CUT_OFF);
+        }
+        let ended = ended?;
+        // The bit buffer may hold bytes of the padding: those go back first.
+        while end.at > rest.len() {
+            end.at -= 1;
+            self.bit_count -= 8;
+        }
+        self.bits &= (1 << self.bit_count) - 1;
+        input.at += end.at;
+        Ok(ended)
+    }
+
+    /// Decode until the block ends (true), or the input or the room runs short (false).
+    fn symbols(&mut self, input: &mut Input) -> Result<bool, &'static str> {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("bmi2") {
+            // SAFETY: the processor has the instructions.
+            return unsafe { self.symbols_bmi2(input) };
+        }
+        self.symbols_anywhere(input)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "bmi1,bmi2")]
+    fn symbols_bmi2(&mut self, input: &mut Input) -> Result<bool, &'static str> {
+        self.symbols_anywhere(input)
+    }
+
+    #[inline(always)]
+    fn symbols_anywhere(&mut self, input: &mut Input) -> Result<bool, &'static str> {
+        let (bytes, mut at) = (input.bytes, input.at);
+        let (mut bits, mut count) = (self.bits, self.bit_count);
+        let buffer = &mut self.buffer[..];
+        let mut end = self.end;
+        let room = WINDOW_BYTES + CHUNK_BYTES;
+        assert!(buffer.len() >= room + SLACK_BYTES);
+        let Some(ahead) = bytes.len().checked_sub(AHEAD_BYTES) else { return Ok(false) };
+        let ended = 'block: {
+            while at <= ahead && end < room {
+                macro_rules! refill {
+                    () => {
+                        // SAFETY: a round refills at most three times, by at most 7 bytes each,
+                        // and AHEAD_BYTES lay ahead when it began.
+                        bits |= unsafe { load(bytes, at) } << count;
+                        at += ((63 - count) >> 3) as usize;
+                        count |= 56;
+                    };
+                }
+                macro_rules! next {
+                    ($table:expr) => {
+                        $table.entries[bits as usize % $table.entries.len()]
+                    };
+                }
+                macro_rules! literals {
+                    ($entry:expr) => {
+                        let literals = (($entry >> 16) as u16).to_le_bytes();
+                        // SAFETY: SLACK_BYTES lie behind `room`, enough for three pairs.
+                        unsafe { store(buffer, end, literals) };
+                        end += 1 + ($entry >> 6 & 1) as usize;
+                        bits >>= huffman::used($entry);
+                        count -= huffman::used($entry);
+                    };
+                }
+                refill!();
+                // Three lookups of literals use at most 33 of the 56 bits there are; two and a
+                // length, with its literal and extra bits, at most 22 + 20.
+                let mut symbol = next!(self.codes);
+                if symbol & entry::NO_LITERAL == 0 {
+                    literals!(symbol);
+                    symbol = next!(self.codes);
+                    if symbol & entry::NO_LITERAL == 0 {
+                        literals!(symbol);
+                        symbol = next!(self.codes);
+                        if symbol & entry::NO_LITERAL == 0 {
+                            literals!(symbol);
+                            continue;
+                        }
+                    }
+                }
+                if symbol & entry::KIND == entry::SPECIAL {
+                    if symbol & !entry::USED == entry::LONG {
+                        symbol = self.codes.long(bits);
+                    }
+                    if symbol & entry::KIND == entry::LITERAL {
+                        literals!(symbol);
+                        continue;
+                    }
+                    if symbol & !entry::USED == entry::END {
+                        bits >>= huffman::used(symbol);
+                        count -= huffman::used(symbol);
+                        break 'block Ok(true);
+                    }
+                    if symbol & entry::KIND == entry::SPECIAL {
+                        break 'block Err("a code that stands for nothing");
+                    }
+                }
+                // SAFETY: as for literals. Where there is none the match overwrites the byte.
+                unsafe { store(buffer, end, [(symbol >> 24) as u8, 0]) };
+                end += (symbol / entry::LITERAL_BEFORE & 1) as usize;
+                let length = huffman::length(symbol, bits);
+                bits >>= huffman::used(symbol);
+                count -= huffman::used(symbol);
+                // A distance uses at most 28 bits.
+                refill!();
+                let mut far = next!(self.distances);
+                if far & !entry::USED == entry::LONG {
+                    far = self.distances.long(bits);
+                }
+                if far & entry::KIND != entry::NUMBER {
+                    break 'block Err("a distance code that stands for nothing");
+                }
+                let distance = huffman::distance(far, bits);
+                bits >>= huffman::used(far);
+                count -= huffman::used(far);
+                if distance > end - self.valid_from {
+                    break 'block Err("a match from before the start of the data");
+                }
+                // SAFETY: `distance` bytes lie before `end`; behind `room` there is slack for
+                // a match of 258 bytes and a step of 16.
+                unsafe { copy_match(buffer, end, distance, length) };
+                end += length;
+            }
+            Ok(false)
+        };
+        // The refill counts bytes in by whole bits only up to 63: the rest of the word is junk.
+        self.bits = bits & ((1 << count) - 1);
+        self.bit_count = count;
+        self.end = end;
+        input.at = at;
+        ended
+    }
+}
+
+/// What [`Inflate::run`] says where the input is `last` and ends inside a block of codes.
+pub(super) const CUT_OFF: &str = "cut off";
+
+/// # Safety
+/// `at + 8 <= bytes.len()`.
+#[inline(always)]
+unsafe fn load(bytes: &[u8], at: usize) -> u64 {
+    debug_assert!(at + 8 <= bytes.len());
+    // SAFETY: the caller's promise.
+    u64::from_le_bytes(unsafe { bytes.as_ptr().add(at).cast::<[u8; 8]>().read() })
+}
+
+/// # Safety
+/// `at + 2 <= buffer.len()`.
+#[inline(always)]
+unsafe fn store(buffer: &mut [u8], at: usize, literals: [u8; 2]) {
+    debug_assert!(at + 2 <= buffer.len());
+    // SAFETY: the caller's promise.
+    unsafe { buffer.as_mut_ptr().add(at).cast::<[u8; 2]>().write(literals) }
+}
+
+/// Copy `length` bytes from `distance` before `end`, and perhaps up to 15 more behind them.
+///
+/// # Safety
+/// `distance` is between 1 and `end`, and `end + length + 16 <= buffer.len()`.
+#[inline(always)]
+unsafe fn copy_match(buffer: &mut [u8], end: usize, distance: usize, length: usize) {
+    debug_assert!(distance >= 1 && distance <= end && end + length + 16 <= buffer.len());
+    // SAFETY: all addresses lie in the buffer by the caller's promise.
+    unsafe {
+        let to = buffer.as_mut_ptr().add(end);
+        let from = to.sub(distance);
+        if distance >= 16 {
+            let mut done = 0;
+            while done < length {
+                to.add(done).cast::<[u8; 16]>().write(from.add(done).cast::<[u8; 16]>().read());
+                done += 16;
+            }
+        } else if distance == 1 {
+            to.write_bytes(from.read(), length);
+        } else {
+            for done in 0..length {
+                to.add(done).write(from.add(done).read());
+            }
+        }
+    }
+}
