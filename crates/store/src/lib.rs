@@ -1,1 +1,17 @@
-//! Store.
+//! Where bytes come from and where small things are kept: sources and the shelf.
+//!
+//! Callers block; what waits for a network does so on a runtime of this crate
+//! (`docs/design/001-blocking-sources.md`).
+#![warn(missing_docs)]
+
+mod error;
+mod local;
+mod remote;
+mod shelf;
+mod source;
+
+pub use error::StoreError;
+pub use shelf::{Shelf, Usage};
+#[doc(hidden)]
+pub use source::open_with_stall;
+pub use source::{Source, Version, open};

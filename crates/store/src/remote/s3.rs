@@ -1,0 +1,163 @@
+//! Signed URLs of S3 objects.
+
+use super::net::net;
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
+use object_store::client::{HttpClient, HttpConnector};
+use object_store::path::Path;
+use object_store::signer::Signer;
+use object_store::{ClientOptions, RetryConfig};
+use reqwest::{Client, Method, Url};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Settings of the environment that lead to credentials object_store finds by itself.
+const PROVIDERS: [Key; 4] = [
+    Key::WebIdentityTokenFile,
+    Key::ContainerCredentialsRelativeUri,
+    Key::ContainerCredentialsFullUri,
+    Key::MetadataEndpoint,
+];
+/// For how long a signature is valid; each request has its own.
+const SIGNED_FOR: Duration = Duration::from_secs(900);
+/// Tries, and their time, to get credentials.
+const CREDENTIAL_RETRIES: usize = 2;
+const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
+
+/// An object of a bucket.
+pub(super) struct Object {
+    store: AmazonS3,
+    path: Path,
+    anonymous: bool,
+}
+
+impl Object {
+    /// The URL of one request.
+    pub(super) async fn url(&self, method: Method) -> Result<Url, String> {
+        let signed = self.store.signed_url(method, &self.path, SIGNED_FOR).await;
+        let mut url = signed.map_err(|error| format!("cannot sign a request: {error}"))?;
+        if self.anonymous {
+            url.set_query(None);
+        }
+        Ok(url)
+    }
+}
+
+/// The object `name`, "bucket/key", by the settings of the environment; and what must not be
+/// shown. Without credentials it is read anonymously.
+pub(super) fn object(name: &str) -> Result<(Object, Vec<String>), String> {
+    let (bucket, key) = name.split_once('/').unwrap_or((name, ""));
+    let bucket_char = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    if bucket.is_empty() || !bucket.bytes().all(bucket_char) || key.is_empty() {
+        return Err("an S3 URL holds a bucket and a key: s3://bucket/path/image.fits".into());
+    }
+    let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
+    let path = path.ok_or("cannot read keys with empty parts, '.' or '..'")?;
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    let set = |builder: &AmazonS3Builder, key| {
+        builder.get_config_value(&key).is_some_and(|value| !value.is_empty())
+    };
+    let mut anonymous = builder.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
+    if !anonymous && !set(&builder, Key::AccessKeyId) && !set(&builder, Key::SecretAccessKey) {
+        match keys_of_profile()? {
+            Some(keys) => {
+                builder = builder.with_access_key_id(keys.id).with_secret_access_key(keys.secret);
+                if let Some(token) = keys.token {
+                    builder = builder.with_token(token);
+                }
+            }
+            None => anonymous = !PROVIDERS.into_iter().any(|key| set(&builder, key)),
+        }
+    }
+    if anonymous {
+        // Signed with anything and the signature dropped: the same code makes the URL.
+        builder = builder.with_access_key_id("anonymous").with_secret_access_key("anonymous");
+    }
+    let secrets = [Key::SecretAccessKey, Key::Token, Key::AccessKeyId];
+    let secrets = secrets.iter().filter_map(|key| builder.get_config_value(key));
+    let secrets = if anonymous { Vec::new() } else { secrets.collect() };
+    let retry = RetryConfig {
+        max_retries: CREDENTIAL_RETRIES,
+        retry_timeout: CREDENTIAL_TIME,
+        ..RetryConfig::default()
+    };
+    let store = builder
+        .with_retry(retry)
+        .with_http_connector(Shared(net()?.client.clone()))
+        .build()
+        .map_err(|error| error.to_string())?;
+    Ok((Object { store, path, anonymous }, secrets))
+}
+
+/// Our client for object_store, which would read all root certificates again for each object.
+#[derive(Debug)]
+struct Shared(Client);
+
+impl HttpConnector for Shared {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.0.clone()))
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Keys {
+    id: String,
+    secret: String,
+    token: Option<String>,
+}
+
+/// The access keys of `$AWS_PROFILE`, else of the default profile if there are any.
+fn keys_of_profile() -> Result<Option<Keys>, String> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let profile = set("AWS_PROFILE");
+    let path = set("AWS_SHARED_CREDENTIALS_FILE").map(PathBuf::from);
+    let home = || set("HOME").map(|home| PathBuf::from(home).join(".aws/credentials"));
+    let path = path.or_else(home).unwrap_or_default();
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let keys = keys_in(&text, profile.as_deref().unwrap_or("default"));
+    match (keys, profile) {
+        (None, Some(profile)) => {
+            Err(format!("no access keys of AWS_PROFILE {profile} in {}", path.display()))
+        }
+        (keys, _) => Ok(keys),
+    }
+}
+
+/// The access keys of a profile in the text of a credentials file.
+fn keys_in(text: &str, profile: &str) -> Option<Keys> {
+    let mut keys = Keys::default();
+    let mut here = false;
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            here = name.trim() == profile;
+        } else if here && let Some((name, value)) = line.split_once('=') {
+            let value = value.trim().to_string();
+            match name.trim().to_ascii_lowercase().as_str() {
+                "aws_access_key_id" => keys.id = value,
+                "aws_secret_access_key" => keys.secret = value,
+                "aws_session_token" => keys.token = Some(value),
+                _ => {}
+            }
+        }
+    }
+    (!keys.id.is_empty() && !keys.secret.is_empty()).then_some(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_profile() {
+        let text = "# comment\n[default]\naws_access_key_id = A\naws_secret_access_key=B=/+\n\
+                    [ other ]\naws_access_key_id=C\naws_secret_access_key=D\nregion = x\n\
+                    aws_session_token = E\n[half]\naws_access_key_id=F\n";
+        let keys = |id: &str, secret: &str, token: Option<&str>| {
+            let token = token.map(str::to_string);
+            Some(Keys { id: id.into(), secret: secret.into(), token })
+        };
+        assert_eq!(keys_in(text, "default"), keys("A", "B=/+", None));
+        assert_eq!(keys_in(text, "other"), keys("C", "D", Some("E")));
+        assert_eq!(keys_in(text, "half"), None);
+        assert_eq!(keys_in(text, "absent"), None);
+    }
+}

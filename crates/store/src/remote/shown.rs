@@ -1,0 +1,143 @@
+//! URLs without what must stay secret.
+
+use reqwest::Url;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Parameters whose names contain one of these are hidden.
+const SECRET_WORDS: [&str; 8] =
+    ["signature", "token", "credential", "key", "x-amz-", "password", "secret", "auth"];
+/// Shorter secrets are not looked for in texts: they would be found everywhere.
+const SECRET_BYTES: usize = 4;
+
+/// A URL as users may see it: without user and password, and with "..." for the values of
+/// parameters that look secret.
+pub(crate) fn shown(url: &str) -> String {
+    let Ok(mut shown) = Url::parse(url) else {
+        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+        return format!("{scheme}://...");
+    };
+    // These fail for URLs without a host, which have no user either.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_fragment(None);
+    if hidden(&shown).next().is_some() {
+        let pairs: Vec<(String, String)> = shown
+            .query_pairs()
+            .map(|(name, value)| {
+                let value = if is_secret(&name) { "...".into() } else { value };
+                (name.into_owned(), value.into_owned())
+            })
+            .collect();
+        shown.query_pairs_mut().clear().extend_pairs(pairs);
+    }
+    shown.into()
+}
+
+/// What [`shown`] leaves out, as it stands in the URL and decoded.
+pub(super) fn secrets(url: &Url) -> Vec<String> {
+    let user = [Some(url.username()), url.password()].into_iter().flatten();
+    let mut secrets: Vec<String> = user.map(str::to_string).chain(hidden(url)).collect();
+    let query = url.query().unwrap_or_default().split('&');
+    secrets.extend(query.filter_map(|pair| Some(pair.split_once('=')?.1.to_string())).filter(
+        |value| {
+            let decoded = decoded(&value.replace('+', " "));
+            hidden(url).any(|secret| secret == decoded)
+        },
+    ));
+    secrets.extend(user_decoded(url));
+    secrets.retain(|secret| secret.len() >= SECRET_BYTES);
+    // The longest first: one may be part of another.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets.dedup();
+    secrets
+}
+
+/// A few characters that tell apart URLs that are shown alike; nothing where nothing is hidden.
+/// Too few to find a secret by.
+pub(super) fn mark_of_hidden(url: &Url) -> String {
+    if hidden(url).next().is_none() {
+        return String::new();
+    }
+    let mut hasher = DefaultHasher::new();
+    url.query().hash(&mut hasher);
+    format!(" {:08x}", hasher.finish() as u32)
+}
+
+/// Undo percent-encoding.
+pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = tail
+            .get(..2)
+            .filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (first, escaped) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    bytes
+}
+
+fn decoded(text: &str) -> String {
+    String::from_utf8_lossy(&percent_decode(text)).into_owned()
+}
+
+fn user_decoded(url: &Url) -> impl Iterator<Item = String> {
+    [Some(url.username()), url.password()].into_iter().flatten().map(decoded)
+}
+
+/// The decoded values of parameters that look secret.
+fn hidden(url: &Url) -> impl Iterator<Item = String> {
+    url.query_pairs().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.into_owned())
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "sig" || SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        for (url, expected) in [
+            ("http://host/a.fits", "http://host/a.fits"),
+            ("https://me:pass@host:81/a?b=c&d", "https://host:81/a?b=c&d"),
+            ("http://host/a?X-Amz-Date=1&id=2", "http://host/a?X-Amz-Date=...&id=2"),
+            ("http://host/a?%74oken=abc#part", "http://host/a?token=..."),
+            ("http://host/a?sig=abc&ApiKey=d&se=e", "http://host/a?sig=...&ApiKey=...&se=e"),
+            ("ftp://me:pass@host/a", "ftp://host/a"),
+            ("http://me:pa/ss@host/a", "http://..."),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+    }
+
+    #[test]
+    fn secrets_are_known_as_they_stand_and_decoded() {
+        let url = Url::parse("http://user:p%40ssword@host/a?token=x%2Fy+z&id=open").unwrap();
+        let found = secrets(&url);
+        for secret in ["user", "p%40ssword", "p@ssword", "x%2Fy+z", "x/y z"] {
+            assert!(found.iter().any(|found| found == secret), "{secret} not in {found:?}");
+        }
+        assert!(!found.contains(&"open".to_string()));
+    }
+
+    #[test]
+    fn urls_shown_alike_have_different_marks() {
+        let mark = |url| mark_of_hidden(&Url::parse(url).unwrap());
+        assert_eq!(mark("http://host/a?id=1"), "");
+        assert_ne!(mark("http://host/a?key=1"), mark("http://host/a?key=2"));
+    }
+}

@@ -1,0 +1,80 @@
+//! S3 sources. One test: the settings are the environment's, which a process has once.
+
+mod server;
+
+use server::{Server, good, reply};
+use swathe_store::{StoreError, open};
+
+fn set(name: &str, value: &str) {
+    // SAFETY: no other thread of this process reads or writes the environment now.
+    unsafe { std::env::set_var(name, value) }
+}
+
+#[test]
+fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("AWS_")) {
+        // SAFETY: as in `set`.
+        unsafe { std::env::remove_var(name) }
+    }
+    let data: Vec<u8> = (0..5000u32).map(|i| i as u8).collect();
+    let (stored, denied) = (data.clone(), "<Error><Message>SECRETKEY is wrong</Message></Error>");
+    let server = Server::start(move |request, number| match request.target.split('?').next() {
+        Some("/bucket/a%20b/c.fits") => good(request, &stored, "ETag: \"one\""),
+        Some("/bucket/changes") => {
+            good(request, &stored, if number % 2 == 0 { "ETag: \"one\"" } else { "ETag: \"two\"" })
+        }
+        Some("/bucket/denied") => reply("403 Forbidden", denied.as_bytes()),
+        Some("/elsewhere/a") => reply("301 Moved\nx-amz-bucket-region: eu-west-1", b""),
+        _ => reply("404 Not Found", b""),
+    });
+    let home = tempfile::tempdir().unwrap();
+    set("HOME", home.path().to_str().unwrap());
+    set("AWS_ENDPOINT_URL", server.url("").trim_end_matches('/'));
+
+    let source = open("s3://bucket/a b/c.fits").unwrap();
+    assert_eq!(source.url(), "s3://bucket/a b/c.fits");
+    assert_eq!((source.len(), source.version().tag.as_str()), (5000, "\"one\""));
+    let ranges: Vec<_> = (0..20).map(|i| i * 100..i * 100 + 50).collect();
+    for (range, bytes) in ranges.iter().zip(source.read_ranges(&ranges).unwrap()) {
+        assert_eq!(bytes, data[range.start as usize..range.end as usize]);
+    }
+    for request in server.requests() {
+        assert_eq!(request.target, "/bucket/a%20b/c.fits", "anonymous requests hold no query");
+        assert_eq!(request.header("authorization"), None);
+    }
+    assert!(server.requests()[1..].iter().all(|get| get.header("if-match") == Some("\"one\"")));
+
+    let error = |url: &str| open(url).map(|source| source.len()).unwrap_err();
+    assert!(matches!(error("s3://bucket/absent"), StoreError::NotFound { .. }));
+    for url in ["s3://bucket", "s3:///key", "s3://bucket/", "s3://bucket/a//b", "s3://a:b@c/d"] {
+        assert!(matches!(error(url), StoreError::Unsupported { .. }), "{url}");
+    }
+    assert!(error("s3://elsewhere/a").to_string().contains("set AWS_REGION"));
+
+    let requests = server.requests().len();
+    if requests % 2 == 1 {
+        error("s3://bucket/absent");
+    }
+    let changing = open("s3://bucket/changes").unwrap();
+    let changed = changing.read_exact_at(0, &mut [0; 9]).unwrap_err();
+    assert!(matches!(changed, StoreError::Changed { .. }), "{changed}");
+
+    std::fs::create_dir(home.path().join(".aws")).unwrap();
+    let keys = "[default]\naws_access_key_id = KEYID\naws_secret_access_key = SECRETKEY\n";
+    std::fs::write(home.path().join(".aws/credentials"), keys).unwrap();
+    let signed = open("s3://bucket/a b/c.fits").unwrap();
+    signed.read_exact_at(7, &mut [0; 9]).unwrap();
+    for request in &server.requests()[server.requests().len() - 2..] {
+        assert!(request.target.contains("X-Amz-Credential=KEYID"), "{}", request.target);
+        assert!(request.target.contains("X-Amz-Signature="));
+    }
+    let denied = error("s3://bucket/denied");
+    assert!(matches!(denied, StoreError::Forbidden { .. }));
+    assert!(denied.to_string().ends_with("403 Forbidden, ... is wrong"), "{denied}");
+
+    set("AWS_PROFILE", "absent");
+    assert!(error("s3://bucket/a").to_string().contains("no access keys of AWS_PROFILE absent"));
+    set("AWS_SKIP_SIGNATURE", "true");
+    open("s3://bucket/a b/c.fits").unwrap();
+    assert!(!server.requests().last().unwrap().target.contains('?'));
+}
