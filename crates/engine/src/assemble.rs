@@ -36,7 +36,9 @@ pub(crate) fn cut(
         Storage::Contiguous { offset } => {
             from_rows(&object.content, *offset, template, &mut jobs, work, done)
         }
-        Storage::Tiles(table) => from_tiles(&object.content, table, template, &mut jobs, work, done),
+        Storage::Tiles(table) => {
+            from_tiles(&object.content, table, template, &mut jobs, work, done)
+        }
     }
 }
 
@@ -89,7 +91,8 @@ impl Job {
 
     fn finish(&mut self, template: &Arc<Template>) -> Result<Cutout, EngineError> {
         self.filling(template)?;
-        let State::Filling(mut filling) = std::mem::replace(&mut self.state, State::Finished) else {
+        let State::Filling(mut filling) = std::mem::replace(&mut self.state, State::Finished)
+        else {
             unreachable!("filling() left the job in that state")
         };
         template.complete(&self.placed, filling.data.clone(), &mut filling.file)?;
@@ -243,27 +246,29 @@ fn from_tiles(
     let what = || format!("the tiles of HDU {}", template.hdu);
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
-    let read = content.read(&segments, Break::BetweenSegments, &what, &mut reading, &mut |at, piece| {
-        let end = at + piece.len() as u64;
-        while next < order.len() && segments[next].end <= end {
-            let index = order[next];
-            let bytes = &piece[(segments[next].start - at) as usize..(segments[next].end - at) as usize];
-            next += 1;
-            let Needed { tile, pairs: ref range } = needed[index];
-            let takers = &pairs[range.clone()];
-            place_tile(table, template, tile, &entries[index], bytes, takers, jobs, work)?;
-            for &(_, job) in takers {
-                left[job] -= 1;
-                if left[job] == 0 {
-                    let id = jobs[job].id;
-                    let cutout = jobs[job].finish(template);
-                    done(id, cutout, work)?;
+    let read =
+        content.read(&segments, Break::BetweenSegments, &what, &mut reading, &mut |at, piece| {
+            let end = at + piece.len() as u64;
+            while next < order.len() && segments[next].end <= end {
+                let index = order[next];
+                let bytes = &piece
+                    [(segments[next].start - at) as usize..(segments[next].end - at) as usize];
+                next += 1;
+                let Needed { tile, pairs: ref range } = needed[index];
+                let takers = &pairs[range.clone()];
+                place_tile(table, template, tile, &entries[index], bytes, takers, jobs, work)?;
+                for &(_, job) in takers {
+                    left[job] -= 1;
+                    if left[job] == 0 {
+                        let id = jobs[job].id;
+                        let cutout = jobs[job].finish(template);
+                        done(id, cutout, work)?;
+                    }
                 }
             }
-        }
-        work.stages.enter(Stage::Read);
-        Ok(())
-    });
+            work.stages.enter(Stage::Read);
+            Ok(())
+        });
     work.reading = reading;
     read
 }
@@ -296,19 +301,25 @@ fn read_entries(
     let mut entries = Vec::with_capacity(needed.len());
     let what = || format!("the table of tiles in HDU {}", template.hdu);
     work.stages.enter(Stage::Read);
-    content.read(&segments, Break::BetweenSegments, &what, &mut work.reading, &mut |at, piece| {
-        let end = at + piece.len() as u64;
-        while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {
-            let row = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
-            let entry = table.entry(row).map_err(|source| EngineError::Header {
-                url: template.url.clone(),
-                hdu: template.hdu,
-                source,
-            })?;
-            entries.push(entry);
-        }
-        Ok(())
-    })?;
+    content.read(
+        &segments,
+        Break::BetweenSegments,
+        &what,
+        &mut work.reading,
+        &mut |at, piece| {
+            let end = at + piece.len() as u64;
+            while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {
+                let row = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
+                let entry = table.entry(row).map_err(|source| EngineError::Header {
+                    url: template.url.clone(),
+                    hdu: template.hdu,
+                    source,
+                })?;
+                entries.push(entry);
+            }
+            Ok(())
+        },
+    )?;
     if let Some(empty) = entries.iter().position(|entry| entry.len == 0) {
         let at = entries[empty].offset;
         return Err(EngineError::Truncated {

@@ -363,7 +363,11 @@ impl Shared {
         let [x, y, width, height] = self.job.targets[target].pixels;
         let shape = &template.image.shape;
         let overflow = |axis, start, size: i64| {
-            template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
+            template.region_error(RegionError::Empty {
+                axis,
+                start,
+                stop: start.wrapping_add(size),
+            })
         };
         let mut start = vec![x, y];
         let mut stop = vec![
@@ -376,8 +380,7 @@ impl Shared {
             start.push(first);
             stop.push(last);
         }
-        let region =
-            Region::new(start, stop).map_err(|error| template.region_error(error))?;
+        let region = Region::new(start, stop).map_err(|error| template.region_error(error))?;
         Placed::new(template, &region, self.job.mode, self.job.fill)
     }
 

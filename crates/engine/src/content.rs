@@ -111,8 +111,7 @@ impl Content {
             Content::Stream(reader) => {
                 let mut reader = lock(reader);
                 let whole = at == Break::BetweenSegments;
-                let read =
-                    read_stream(&mut reader, &windows, whole, what, &reading.cancel, sink);
+                let read = read_stream(&mut reader, &windows, whole, what, &reading.cancel, sink);
                 reading.bytes += reader.take_bytes_read();
                 read
             }

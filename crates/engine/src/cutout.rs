@@ -59,8 +59,7 @@ impl Placed {
         fill: Option<f64>,
     ) -> Result<Placed, EngineError> {
         let image = &template.image;
-        let overlap =
-            region.overlap(&image.shape).map_err(|error| template.region_error(error))?;
+        let overlap = region.overlap(&image.shape).map_err(|error| template.region_error(error))?;
         let partial = !overlap.complete;
         if partial && mode == Mode::Strict {
             return Err(template.region_error(RegionError::Partial {
@@ -192,10 +191,8 @@ impl Cutout {
     /// # Errors
     /// [`EngineError::Output`].
     pub fn write(&self, path: &std::path::Path) -> Result<(), EngineError> {
-        crate::output::write_file(path, &self.file).map_err(|source| EngineError::Output {
-            path: path.display().to_string(),
-            source,
-        })
+        crate::output::write_file(path, &self.file)
+            .map_err(|source| EngineError::Output { path: path.display().to_string(), source })
     }
 
     /// The stored pixels, big-endian, fastest axis first.

@@ -90,7 +90,9 @@ pub enum EngineError {
         why: String,
     },
     /// The cutout would not fit in memory.
-    #[error("{url}, HDU {hdu}: cutout {region} of {bytes} bytes exceeds the limit of {limit} bytes")]
+    #[error(
+        "{url}, HDU {hdu}: cutout {region} of {bytes} bytes exceeds the limit of {limit} bytes"
+    )]
     TooLarge {
         /// The object.
         url: String,

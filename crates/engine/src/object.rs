@@ -254,18 +254,15 @@ impl Object {
     }
 
     /// The header that starts at `start`; `None` at the end of the object.
-    fn read_header(
-        &self,
-        index: usize,
-        start: u64,
-    ) -> Result<Option<(Header, u64)>, EngineError> {
+    fn read_header(&self, index: usize, start: u64) -> Result<Option<(Header, u64)>, EngineError> {
         let mut wanted = HEADER_BYTES;
         loop {
             let bytes = self.content.peek(start, wanted, &self.cancel)?;
             if bytes.is_empty() && index > 0 {
                 return Ok(None);
             }
-            let parsed = Header::parse(&bytes).map_err(|source| self.header_error(index, source))?;
+            let parsed =
+                Header::parse(&bytes).map_err(|source| self.header_error(index, source))?;
             match parsed {
                 Parsed::Complete { header, bytes } => return Ok(Some((header, bytes as u64))),
                 Parsed::Incomplete if bytes.len() < wanted || wanted >= HEADER_LIMIT => {

@@ -58,10 +58,12 @@ impl Output {
                     .into(),
             });
         }
-        let header = as_extension(cutout.header(), name, cutout.data()).map_err(|source| EngineError::Header {
-            url: cutout.template.url.clone(),
-            hdu: cutout.template.hdu,
-            source,
+        let header = as_extension(cutout.header(), name, cutout.data()).map_err(|source| {
+            EngineError::Header {
+                url: cutout.template.url.clone(),
+                hdu: cutout.template.hdu,
+                source,
+            }
         })?;
         let mut bytes = header;
         bytes.extend_from_slice(&cutout.file[cutout.data.start..]);
@@ -207,7 +209,7 @@ fn put_tar(file: &mut File, name: &str, bytes: &[u8]) -> io::Result<()> {
 /// Where the last whole member of a tar file ends.
 fn tar_end(file: &mut File) -> io::Result<u64> {
     let length = file.metadata()?.len();
-    let mut archive = tar::Archive::new(&mut *file as &mut (dyn ReadSeek));
+    let mut archive = tar::Archive::new(&mut *file as &mut dyn ReadSeek);
     let mut end = 0;
     for entry in archive.entries_with_seek()? {
         let Ok(entry) = entry else { break };

@@ -87,9 +87,10 @@ impl Template {
         let bytes = region.pixels().map(|pixels| pixels.checked_mul(self.image.dtype.size()));
         match bytes {
             Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(self.region_error(swathe_array::RegionError::TooLarge {
-                region: region.clone(),
-            })),
+            Ok(None) => {
+                Err(self
+                    .region_error(swathe_array::RegionError::TooLarge { region: region.clone() }))
+            }
             Err(error) => Err(self.region_error(error)),
         }
     }
