@@ -75,6 +75,14 @@ impl Object {
         Ok(enter(py, &Cancel::default(), move || object.find(&selector))?.index)
     }
 
+    /// Shape of an image, NumPy order.
+    fn shape(&self, py: Python<'_>, hdu: usize) -> PyResult<Vec<u64>> {
+        let object = self.inner.clone();
+        let selector = Selector::Index(hdu);
+        let template = enter(py, &Cancel::default(), move || object.template(&selector))?;
+        Ok(template.image.shape.iter().rev().copied().collect())
+    }
+
     fn header<'py>(&self, py: Python<'py>, hdu: usize) -> PyResult<Bound<'py, PyBytes>> {
         let object = self.inner.clone();
         let header = enter(py, &Cancel::default(), move || {
@@ -228,6 +236,21 @@ impl Cutout {
     #[getter]
     fn native(&self) -> bool {
         matches!(self.inner.template.image.storage, Storage::Tiles(_))
+    }
+
+    /// BSCALE, BZERO and BLANK. A BLANK that is no integer counts for nothing, as in astropy.
+    #[getter]
+    fn scaling(&self, py: Python<'_>) -> PyResult<(f64, f64, Option<i64>)> {
+        let template = &self.inner.template;
+        let number = |keyword, default| match template.image.header.get_float(keyword) {
+            Ok(number) => Ok(number.unwrap_or(default)),
+            Err(source) => {
+                let (url, hdu) = (template.url.clone(), template.hdu);
+                Err(to_python(py, &EngineError::Header { url, hdu, source }))
+            }
+        };
+        let blank = template.image.header.get_int("BLANK").ok().flatten();
+        Ok((number("BSCALE", 1.0)?, number("BZERO", 0.0)?, blank))
     }
 
     #[getter]

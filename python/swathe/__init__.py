@@ -1,0 +1,16 @@
+"""Swathe cuts regions out of very large FITS images, at the speed of the disk.
+
+>>> import swathe
+>>> c = swathe.cut("frame.fit.gz", center=(812.4, 533.9), shape=(100, 100))
+>>> c.data, c.header, c.wcs
+>>> manifest = swathe.cut_many("targets.csv", output="cutouts/")
+"""
+
+from swathe import errors
+from swathe._swathe import __version__
+from swathe.cutout import Cutout
+from swathe.many import cut_many
+from swathe.objects import File, Image, open
+from swathe.single import cut
+
+__all__ = ["Cutout", "File", "Image", "__version__", "cut", "cut_many", "errors", "open"]

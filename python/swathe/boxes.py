@@ -1,0 +1,201 @@
+"""Pixel boxes: from a centre and a shape, from a FITS section, from a place in the sky.
+
+A box is `(x0, y0, width, height)`: zero-based, the lower-left pixel first, x along NAXIS1.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from swathe.errors import NoOverlapError, RegionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from astropy.coordinates import SkyCoord
+    from astropy.wcs import WCS
+    from numpy.typing import NDArray
+
+type Box = tuple[int, int, int, int]
+
+LIMIT = 1 << 53
+"""Pixel numbers beyond this are refused: a float cannot tell neighbours apart there."""
+
+
+def checked(x0: float, y0: float, width: float, height: float) -> Box:
+    """Give the box as whole numbers.
+
+    Raises:
+        RegionError: where a number is not finite or not whole, or a side is not positive.
+    """
+    named = {"x0": x0, "y0": y0, "width": width, "height": height}
+    for name, value in named.items():
+        if not math.isfinite(value) or value != int(value):
+            raise RegionError(f"{name} must be a whole number of pixels, not {value}")
+        if abs(value) > LIMIT:
+            raise RegionError(f"{name} = {value} is beyond any image")
+    for name in ("width", "height"):
+        if named[name] <= 0:
+            raise RegionError(f"{name} must be at least 1 pixel, not {named[name]}")
+    return int(x0), int(y0), int(width), int(height)
+
+
+def around(x: float, y: float, height: float, width: float) -> Box:
+    """Give the box of `height` x `width` pixels around a position, rounded as `Cutout2D` does.
+
+    Args:
+        x: zero-based pixel position along NAXIS1; whole numbers are pixel centres.
+        y: the same along NAXIS2.
+        height: pixels along NAXIS2.
+        width: pixels along NAXIS1.
+
+    Raises:
+        RegionError: where a number is not finite, or a side is not positive.
+    """
+    for name, value in {"x": x, "y": y}.items():
+        if not math.isfinite(value):
+            raise RegionError(f"{name} must be a pixel position, not {value}")
+    return checked(math.ceil(x - width / 2), math.ceil(y - height / 2), width, height)
+
+
+def section(text: str) -> Box:
+    """Give the box of a FITS section `[x1:x2,y1:y2]`: one-based, inclusive.
+
+    Raises:
+        RegionError: where the text is no such section or the box would be empty.
+    """
+    found = re.fullmatch(r"\s*\[?\s*(\d+)\s*:\s*(\d+)\s*,\s*(\d+)\s*:\s*(\d+)\s*\]?\s*", text)
+    if found is None:
+        raise RegionError(f"a section is written [x1:x2,y1:y2], not {text!r}")
+    x1, x2, y1, y2 = map(int, found.groups())
+    if x1 < 1 or y1 < 1 or x2 < x1 or y2 < y1:
+        raise RegionError(f"a section counts from 1 upwards, x1 <= x2 and y1 <= y2, not {text!r}")
+    return checked(x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1)
+
+
+def read_wcs(header: bytes, tables: bytes = b"") -> WCS:
+    """Give the WCS of a header, with the lookup tables it names from a FITS file in memory."""
+    import warnings
+    from io import BytesIO
+
+    from astropy.io import fits
+    from astropy.wcs import WCS, FITSFixedWarning
+
+    with warnings.catch_warnings():
+        # Old headers need many small repairs of no concern to a cut.
+        warnings.simplefilter("ignore", FITSFixedWarning)
+        cards = fits.Header.fromstring(header)
+        if not tables:
+            return WCS(cards)
+        with fits.open(BytesIO(tables), memmap=False) as hdus:
+            return WCS(cards, hdus)
+
+
+class Sky:
+    """Places in the sky on one image."""
+
+    def __init__(self, wcs: Callable[[], WCS], label: str) -> None:
+        """Take what reads the WCS; `label` names the image in errors."""
+        from astropy.wcs.utils import proj_plane_pixel_scales
+
+        self.label = label
+        try:
+            full = wcs()
+        except Exception as error:  # wcslib's own classes share no base
+            raise RegionError(f"{label}: its WCS cannot be used: {error}") from error
+        if not full.has_celestial:
+            raise RegionError(f"{label}: its WCS has no celestial axes")
+        self.wcs = full if full.naxis == 2 else full.celestial
+        # Degrees per pixel along NAXIS1 and NAXIS2.
+        self.scales = [float(scale) for scale in proj_plane_pixel_scales(self.wcs)]
+        units = [str(unit) for unit in self.wcs.wcs.cunit]
+        if any(unit not in ("deg", "") for unit in units) or not all(
+            math.isfinite(scale) and scale > 0 for scale in self.scales
+        ):
+            raise RegionError(
+                f"{label}: its WCS has pixel scales of {self.scales} {units}, "
+                "expected positive degrees"
+            )
+
+    def pixels(self, coordinates: SkyCoord) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Give the zero-based pixel positions of coordinates in any frame; NaN where there is none.
+
+        All distortions count, as for `Cutout2D`.
+        """
+        import numpy as np
+        from astropy.wcs import NoConvergence
+        from astropy.wcs.utils import wcs_to_celestial_frame
+
+        frame = wcs_to_celestial_frame(self.wcs)
+        if frame is None:
+            raise RegionError(f"{self.label}: its WCS names no celestial frame")
+        there = coordinates.transform_to(frame).spherical
+        world = np.column_stack([there.lon.deg, there.lat.deg])
+        if self.wcs.wcs.lng == 1:
+            world = world[:, ::-1]
+        try:
+            found = self.wcs.all_world2pix(world, 0)
+        except NoConvergence as error:
+            found = np.array(error.best_solution)
+            lost = [rows for rows in (error.divergent, error.slow_conv) if rows is not None]
+            for rows in lost:
+                found[rows] = np.nan
+        return found[:, 0], found[:, 1]
+
+    def shape(self, height_deg: float, width_deg: float) -> tuple[int, int]:
+        """Give height and width in pixels, rounded as `Cutout2D` does.
+
+        Raises:
+            RegionError: where an angle is not finite, or below half a pixel.
+        """
+        pixels = []
+        for angle, scale in ((height_deg, self.scales[1]), (width_deg, self.scales[0])):
+            if not math.isfinite(angle) or not 0.5 <= angle / scale <= LIMIT:
+                raise RegionError(
+                    f"{self.label}: size_deg must be an angle of at least half a pixel "
+                    f"({scale / 2:.3g} degrees), not {angle}"
+                )
+            pixels.append(round(angle / scale))
+        return pixels[0], pixels[1]
+
+    def box(self, coordinate: SkyCoord, size_deg: float | tuple[float, float]) -> Box:
+        """Give the box around one coordinate; `size_deg` is one side, or height and width.
+
+        Raises:
+            NoOverlapError: where the coordinate has no place in the image's projection.
+            RegionError: where the size is no angle.
+        """
+        height_deg, width_deg = size_deg if isinstance(size_deg, tuple) else (size_deg, size_deg)
+        height, width = self.shape(height_deg, width_deg)
+        x, y = (float(values[0]) for values in self.pixels(coordinate))
+        return self.placed(x, y, height, width)
+
+    def placed(self, x: float, y: float, height: int, width: int) -> Box:
+        """Give the box around a pixel position that came from the sky."""
+        if not (math.isfinite(x) and math.isfinite(y)):
+            raise NoOverlapError(f"{self.label}: the position has no place in its projection")
+        if max(abs(x), abs(y)) > LIMIT / 2:
+            raise NoOverlapError(f"{self.label}: the position lies far outside the image")
+        return around(x, y, height, width)
+
+
+def coordinates(ra_deg: Any, dec_deg: Any) -> SkyCoord:
+    """Give ICRS coordinates of degrees, as an array of at least one.
+
+    Raises:
+        RegionError: where one is not finite, or a declination beyond a pole.
+    """
+    import numpy as np
+    from astropy.coordinates import SkyCoord
+
+    ra, dec = np.atleast_1d(np.asarray(ra_deg, float)), np.atleast_1d(np.asarray(dec_deg, float))
+    wrong = ~(np.isfinite(ra) & np.isfinite(dec) & (np.abs(dec) <= 90))
+    if wrong.any():
+        raise RegionError(
+            "a sky position is a right ascension and a declination from -90 to 90 degrees, "
+            f"not {ra[wrong][0]}, {dec[wrong][0]}"
+        )
+    return SkyCoord(ra, dec, unit="deg", frame="icrs")

@@ -1,0 +1,325 @@
+"""The command `swathe`.
+
+Exit codes: 0 done; 1 some targets failed; 2 wrong usage; 3 the file is not there or may not be
+read; 4 it is damaged or of an unknown kind; 5 the region is outside or makes no sense; 6 a result
+cannot be written; 70 a fault of Swathe; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from swathe import errors
+
+if TYPE_CHECKING:
+    from swathe._swathe import HduKey, HduInfo, Mode
+    from swathe.cutout import Cutout
+    from swathe.objects import File
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 some targets failed, 2 usage, 3 no such file or no access, "
+    "4 damaged file, 5 region outside or senseless, 6 output cannot be written, 70 internal, "
+    "130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
+)
+_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (errors.TargetsError, 2),
+    (errors.RegionError, 5),
+    (errors.OutputError, 6),
+    (errors.FormatError, 4),
+    (errors.NoSuchHduError, 4),
+    (errors.NotFoundError, 3),
+    (errors.AccessError, 3),
+    (errors.SourceError, 3),
+    (errors.SwatheError, 70),
+)
+
+app = typer.Typer(
+    help="Cut regions out of very large FITS images, at the speed of the disk.",
+    epilog=EXIT_CODES,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def main() -> None:
+    """Run the command line; turn errors into one line and an exit code."""
+    try:
+        app()
+    except errors.SwatheError as error:
+        _fail(error, next(code for kind, code in _CODES if isinstance(error, kind)))
+    except KeyboardInterrupt as error:
+        _fail(error, 130, "interrupted")
+    except BrokenPipeError:
+        # Whoever read our output has had enough, as `| head` has.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+def _fail(error: BaseException, code: int, message: str | None = None) -> None:
+    if os.environ.get("SWATHE_DEBUG"):
+        raise error
+    text = message or str(error)
+    if "--json" in sys.argv:
+        _print_json({"error": text, "kind": type(error).__name__, "exit_code": code})
+    print(f"swathe: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from swathe import __version__
+
+        typer.echo(f"swathe {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def cut(
+    image: Annotated[str | None, typer.Argument(help="FITS file: path or URL.")] = None,
+    box: Annotated[
+        tuple[int, int, int, int] | None,
+        typer.Option(metavar="X0 Y0 W H", help="Zero-based lower-left pixel, width and height."),
+    ] = None,
+    center: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="X Y", help="Zero-based pixel position of the centre."),
+    ] = None,
+    shape: Annotated[
+        tuple[int, int] | None, typer.Option(metavar="H W", help="Height and width, with --center.")
+    ] = None,
+    sky: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="RA DEC", help="Right ascension and declination, degrees (ICRS)."),
+    ] = None,
+    size_deg: Annotated[
+        float | None, typer.Option(metavar="S", help="Side in degrees, with --sky.")
+    ] = None,
+    section: Annotated[
+        str | None,
+        typer.Option(metavar="[x1:x2,y1:y2]", help="FITS section: one-based, inclusive."),
+    ] = None,
+    targets: Annotated[
+        Path | None,
+        typer.Option(help="Many cuts: a table (CSV, ECSV, VOTable, Parquet); see the README."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="cut.fits, .npy or .png; with --targets a folder, *.zip, *.tar or *.fits.",
+        ),
+    ] = None,
+    hdu: Annotated[
+        str | None, typer.Option(help="Number from 0, name, or NAME,VERSION; else the first image.")
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="trim to the image, partial: fill outside, strict: refuse.")
+    ] = "trim",
+    fill: Annotated[
+        float | None, typer.Option(help="Physical value outside the image; else NaN, BLANK or 0.")
+    ] = None,
+    planes: Annotated[
+        str | None, typer.Option(metavar="FIRST:LAST", help="Planes of a cube, zero-based, FIRST <= p < LAST.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="With --targets; else all cores.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Do only what is not done yet.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Cut one region out of IMAGE, or all those of a table of --targets."""
+    if mode not in ("trim", "partial", "strict"):
+        raise typer.BadParameter(f"must be trim, partial or strict, not {mode!r}", param_hint="--mode")
+    if (image is None) == (targets is None):
+        raise typer.BadParameter("give either IMAGE or --targets")
+    options = {"mode": cast("Mode", mode), "fill": fill, "planes": _planes(planes)}
+    if targets is not None:
+        regions = (box, center, shape, sky, size_deg, section, hdu)
+        if any(value is not None for value in regions):
+            raise typer.BadParameter("with --targets the table says what to cut")
+        if output is None:
+            raise typer.BadParameter("--targets needs --output")
+        _cut_table(targets, output, threads, resume, as_json, quiet, options)
+        return
+    assert image is not None
+    ways = [value is not None for value in (box, center, sky, section)]
+    if sum(ways) != 1:
+        raise typer.BadParameter("give one of --box, --center, --sky and --section")
+    if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
+        raise typer.BadParameter("--center goes with --shape, --sky with --size-deg")
+    from swathe.boxes import section as section_box
+    from swathe.single import cut as cut_one
+
+    found = cut_one(
+        image,
+        box=section_box(section) if section is not None else box,
+        center=center,
+        shape=shape,
+        sky=sky,
+        size_deg=size_deg,
+        hdu=_hdu(hdu),
+        **options,
+    )
+    path = output or Path("cut.fits")
+    found.write(path)
+    _report_cut(found, path, as_json)
+
+
+def _planes(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    if not (colon and first.strip().isdecimal() and last.strip().isdecimal()):
+        raise typer.BadParameter(f"must be FIRST:LAST, not {text!r}", param_hint="--planes")
+    return int(first), int(last)
+
+
+def _hdu(text: str | None) -> HduKey | None:
+    from swathe.targets import parse_hdu
+
+    return None if text is None else parse_hdu(text)
+
+
+def _report_cut(found: Cutout, path: Path, as_json: bool) -> None:
+    x0, y0, width, height = found.box
+    if as_json:
+        _print_json(
+            {
+                "path": str(path),
+                "box": [x0, y0, width, height],
+                "shape": list(found.shape),
+                "hdu": found.hdu,
+                "source": found.source,
+                "source_version": found.source_version,
+            }
+        )
+    else:
+        typer.echo(f"{path}: {' x '.join(map(str, found.shape[::-1]))} pixels from [{x0}, {y0}]")
+
+
+def _cut_table(
+    targets: Path,
+    output: Path,
+    threads: int | None,
+    resume: bool,
+    as_json: bool,
+    quiet: bool,
+    options: dict[str, Any],
+) -> None:
+    from swathe.many import cut_many
+
+    manifest = cut_many(
+        targets, output, threads=threads, resume=resume, progress=not quiet, **options
+    )
+    meta = manifest.meta
+    counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
+    if as_json:
+        _print_json({"output": str(output), "targets": len(manifest), **meta})
+    else:
+        told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        typer.echo(f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s")
+        for row in manifest[manifest["status"] != "ok"][:5]:
+            typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
+        for note in meta["notes"]:
+            typer.echo(f"  note: {note}", err=True)
+    if counts["ok"] < len(manifest):
+        raise typer.Exit(1)
+
+
+@app.command()
+def info(
+    image: Annotated[str, typer.Argument(help="FITS file: path or URL.")],
+    as_json: Json = False,
+) -> None:
+    """Show what IMAGE holds, without reading its pixels."""
+    from swathe.objects import open
+
+    with open(image) as file:
+        hdus = file.hdus
+        notes = file.notes
+        if as_json:
+            _print_json(_as_dict(file, hdus, notes))
+            return
+        typer.echo(f"{file.path}: {file.size} bytes, {file.compression or 'not compressed'}")
+        for hdu in hdus:
+            typer.echo(_line(hdu))
+        for note in notes:
+            typer.echo(f"  note: {note}", err=True)
+
+
+def _as_dict(file: File, hdus: list[HduInfo], notes: list[str]) -> dict[str, Any]:
+    names = (
+        "index name version kind bitpix shape codec tile_shape data_start problem".split()
+    )
+    return {
+        "path": file.path,
+        "size": file.size,
+        "version": file.version,
+        "compression": file.compression,
+        "hdus": [{name: getattr(hdu, name) for name in names} for hdu in hdus],
+        "notes": notes,
+    }
+
+
+def _line(hdu: HduInfo) -> str:
+    shape = " x ".join(map(str, hdu.shape[::-1]))
+    parts = [f"  {hdu.index:3}  {hdu.name or '':16} {hdu.kind:16}"]
+    if hdu.bitpix is not None:
+        parts.append(f"BITPIX {hdu.bitpix:3}  {shape}")
+    if hdu.codec is not None:
+        tile = " x ".join(map(str, (hdu.tile_shape or [])[::-1]))
+        parts.append(f"{hdu.codec}, tiles of {tile}")
+    if hdu.problem is not None:
+        parts.append(hdu.problem)
+    return "  ".join(parts).rstrip()
+
+
+@app.command()
+def sample(
+    folder: Annotated[Path, typer.Argument(help="Where to put it.")],
+    frames: Annotated[int, typer.Option(min=1, help="Frames, 12 MB each in all four kinds.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 1,
+    targets: Annotated[int, typer.Option(min=1, help="Rows of targets.csv.")] = 2000,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make an SDSS-like survey to try things on, with a table of targets."""
+    from swathe.progress import progress_bar
+    from swathe.sample import make_sample
+
+    with progress_bar("drawing", not quiet, frames) as show:
+        try:
+            table = make_sample(folder, frames, seed, targets, lambda done, _frames: show(done))
+        except OSError as error:
+            raise errors.OutputError(f"{folder}: {error}") from error
+    if as_json:
+        _print_json({"folder": str(folder), "frames": frames, "seed": seed, "targets": str(table)})
+    else:
+        typer.echo(f"{table}: {targets} targets on {frames} frames, each as .fit, .gz, .bz2, .fz")
+
+
+if __name__ == "__main__":
+    main()

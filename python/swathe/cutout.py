@@ -1,0 +1,179 @@
+"""One cutout: pixels, header, WCS, and ways to write it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from swathe.errors import OutputError
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy as np
+    from astropy.io import fits
+    from astropy.wcs import WCS
+    from numpy.typing import NDArray
+
+    from swathe import _swathe
+    from swathe.boxes import Box
+
+FITS_SUFFIXES = (".fits", ".fit", ".fts")
+_STORED = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
+
+
+class Cutout:
+    """A region of an image.
+
+    Attributes:
+        source: path or URL of the object it comes from.
+        source_version: which version of it: its size, and its ETag or modification time.
+        hdu: number of the HDU, from 0.
+    """
+
+    def __init__(self, native: _swathe.Cutout, source: str, source_version: str, hdu: int) -> None:
+        """Take what the engine made. Users get cutouts from `swathe.cut`."""
+        self._native = native
+        self.source = source
+        self.source_version = source_version
+        self.hdu = hdu
+
+    def __repr__(self) -> str:
+        x0, y0, width, height = self.box
+        return f"<Cutout [{x0}, {y0}] {width} x {height} of {self.source}, HDU {self.hdu}>"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape in NumPy order, `(..., NAXIS2, NAXIS1)`."""
+        return tuple(self._native.shape)
+
+    @property
+    def box(self) -> Box:
+        """Where it lies in the image: `(x0, y0, width, height)`, zero-based."""
+        x0, y0 = [*self._native.start, 0][:2]
+        height, width = (1, *self.shape)[-2:]
+        return x0, y0, width, height
+
+    @cached_property
+    def stored(self) -> NDArray[Any]:
+        """The pixels as stored, big-endian, before BSCALE and BZERO; read-only."""
+        import numpy as np
+
+        flat = np.frombuffer(self._native.stored, _STORED[self._native.bitpix])
+        return flat.reshape(self.shape)
+
+    @cached_property
+    def data(self) -> NDArray[Any]:
+        """The physical pixels, of the values, type and byte order that astropy gives."""
+        return physical(self.stored, *self._native.scaling, native=self._native.native)
+
+    @cached_property
+    def header(self) -> fits.Header:
+        """The source's cards in their order, with only what a cut changes."""
+        from astropy.io import fits
+
+        return fits.Header.fromstring(self._native.header)
+
+    @cached_property
+    def wcs(self) -> WCS:
+        """The WCS of the cutout: the same place in the sky for the same pixel of the image."""
+        from swathe.boxes import read_wcs
+
+        return read_wcs(self._native.header, self._native.fits())
+
+    def to_bytes(self) -> bytes:
+        """Give the FITS file that `write` writes."""
+        return self._native.fits()
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write `.fits` (`.fit`, `.fts`), `.npy` (the physical pixels) or a `.png` preview.
+
+        What is there is replaced, at once and only by a whole file.
+
+        Raises:
+            OutputError: where the suffix is another, or the file cannot be written.
+        """
+        from pathlib import Path
+
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix in FITS_SUFFIXES:
+            self._native.write(str(path))
+        elif suffix == ".npy":
+            import numpy as np
+
+            data = self.data
+            write_whole(path, lambda new: np.save(new, data, allow_pickle=False))
+        elif suffix == ".png":
+            from swathe.preview import picture
+
+            image = picture(self.data)
+            write_whole(path, lambda new: image.save(new, "PNG"))
+        else:
+            known = ", ".join((*FITS_SUFFIXES, ".npy", ".png"))
+            raise OutputError(f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}")
+
+
+def write_whole(path: Any, save: Any) -> None:
+    """Call `save` with a file open for writing that takes the place of `path` when it is whole.
+
+    Raises:
+        OutputError: where it cannot be written.
+    """
+    import os
+    import tempfile
+
+    try:
+        handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                os.fchmod(file.fileno(), 0o666 & ~_umask())
+                save(file)
+            os.replace(new, path)
+        except BaseException:
+            os.unlink(new)
+            raise
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write: {error}") from error
+
+
+def _umask() -> int:
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def physical(
+    stored: NDArray[Any], bscale: float, bzero: float, blank: int | None, *, native: bool
+) -> NDArray[np.generic]:
+    """Give physical pixels from stored ones, by the very operations of astropy.
+
+    The unsigned conventions (BZERO = 2^(n-1), or -128 for bytes) give integers; other scaling
+    gives float32 for up to 16 bits and float64 beyond, with NaN for BLANK; what needs no scaling
+    keeps its type. `native` is for images decoded from tiles, whose byte order astropy changes.
+    As in astropy, BLANK = 0 marks nothing.
+    """
+    import numpy as np
+
+    raw = stored.astype(stored.dtype.newbyteorder("=")) if native else stored
+    bits, integer = 8 * raw.dtype.itemsize, raw.dtype.kind in "iu"
+    if bscale == 1 and bzero == 0 and (blank is None or not integer):
+        return raw if native else raw.copy()
+    if integer and bscale == 1:
+        if bits == 8 and bzero == -128:
+            return (raw ^ 0x80).view(np.int8)
+        if bits > 8 and bzero == 2 ** (bits - 1):
+            unsigned = np.array(raw, dtype=f"u{bits // 8}")
+            unsigned -= unsigned.dtype.type(1 << (bits - 1))
+            return unsigned
+    # Floats keep their type and byte order.
+    data = np.array(raw, dtype=("f8" if bits > 16 else "f4") if integer else raw.dtype)
+    if bscale != 1:
+        np.multiply(data, bscale, data)
+    if bzero != 0:
+        data += bzero
+    if blank and integer:
+        data[raw == blank] = np.nan
+    return data

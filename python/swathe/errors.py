@@ -1,0 +1,64 @@
+"""What Swathe raises.
+
+::
+
+    SwatheError                 everything below; also faults of Swathe itself
+    |- NotFoundError            no such object                       (FileNotFoundError)
+    |- AccessError              it may not be read                   (PermissionError)
+    |- SourceError              reading it failed                    (OSError)
+    |- FormatError              it is damaged or no FITS file        (ValueError)
+    |- NoSuchHduError           it has no such HDU                   (KeyError)
+    |- RegionError              the region makes no sense            (ValueError)
+    |  |- NoOverlapError        it lies outside the image
+    |  `- PartialOverlapError   it lies partly outside, mode="strict"
+    |- TargetsError             the list of targets cannot be read   (ValueError)
+    `- OutputError              a result cannot be written           (OSError)
+"""
+
+
+class SwatheError(Exception):
+    """Base of all errors."""
+
+    def __str__(self) -> str:
+        """Give the message, also where a built-in base would show it otherwise."""
+        return str(self.args[0]) if self.args else ""
+
+
+class NotFoundError(SwatheError, FileNotFoundError):
+    """There is no such object."""
+
+
+class AccessError(SwatheError, PermissionError):
+    """The object may not be read."""
+
+
+class SourceError(SwatheError, OSError):
+    """Reading the object failed; trying again may help."""
+
+
+class FormatError(SwatheError, ValueError):
+    """The object is damaged, or no FITS file, or of a kind that is not supported."""
+
+
+class NoSuchHduError(SwatheError, KeyError):
+    """The object has no such HDU."""
+
+
+class RegionError(SwatheError, ValueError):
+    """The region makes no sense, or not for this image."""
+
+
+class NoOverlapError(RegionError):
+    """The region has no pixel in the image."""
+
+
+class PartialOverlapError(RegionError):
+    """The region is not wholly in the image, and `mode="strict"` asks for that."""
+
+
+class TargetsError(SwatheError, ValueError):
+    """The list of targets cannot be read or lacks columns."""
+
+
+class OutputError(SwatheError, OSError):
+    """A result cannot be written."""

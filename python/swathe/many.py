@@ -1,0 +1,268 @@
+"""Many cuts: `swathe.cut_many`."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from swathe import _swathe
+from swathe.errors import OutputError
+from swathe.manifest import Manifest, read_manifest
+from swathe.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from astropy.table import Table
+
+    from swathe._swathe import HduKey, Mode
+    from swathe.boxes import Sky
+    from swathe.targets import Targets
+
+    type OutputKind = Literal["folder", "zip", "tar", "fits"]
+
+MANIFEST = "manifest.ecsv"
+POLL_S = 0.1
+CHECKPOINT_S = 10.0
+"""The manifest is written this often while the work goes on, in case the process is killed."""
+
+
+def cut_many(
+    targets: Any,
+    output: str | os.PathLike[str],
+    *,
+    mode: Mode = "trim",
+    fill: float | None = None,
+    planes: slice | tuple[int, int] | None = None,
+    threads: int | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Table:
+    """Cut many regions, each file opened and decompressed once for all of its targets.
+
+    One bad target never stops the others. Ctrl-C does, within a second: what is finished stays,
+    and the manifest says what is not.
+
+    Args:
+        targets: an astropy Table, pandas DataFrame, mapping of columns, or the path of a CSV,
+            ECSV, VOTable or Parquet table, with a column `file` and one of (`x`, `y`, `height`,
+            `width`: centre and size, as `Cutout2D`), (`x0`, `y0`, `width`, `height`) or (`ra`,
+            `dec`, `size_deg`); optionally `id` and `hdu`. Files that a table file names are
+            relative to its folder.
+        output: a folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+        mode: `trim`, `partial` or `strict`, as for `cut`.
+        fill: physical value outside the image, with `partial`.
+        planes: of cubes, those to keep along NAXIS3, zero-based; by default all.
+        threads: by default as many as there are cores.
+        resume: keep what an earlier run finished, and do only the rest.
+        progress: show a bar, if standard error is a terminal.
+
+    Returns:
+        The manifest, one row per target in their order: id, status (`ok`, `no-overlap`,
+        `missing`, `error`), reason, path (within the output), bytes, source, source_version,
+        sha256. Its `meta` holds counts and seconds per stage. It is written as `manifest.ecsv`
+        into the folder, or beside the archive.
+
+    Raises:
+        TargetsError: where the list cannot be read.
+        OutputError: where results cannot be written at all.
+        KeyboardInterrupt: after Ctrl-C, once the manifest is written.
+    """
+    from swathe.targets import read_targets
+
+    started = time.perf_counter()
+    path = Path(output)
+    kind = output_kind(path)
+    manifest_path = (path if kind == "folder" else path.parent) / MANIFEST
+    earlier = _earlier(manifest_path, path, resume)
+    read = read_targets(targets, _sky_of, lambda: None)
+    _make_folder(manifest_path.parent)
+
+    meta = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
+    manifest = Manifest(read.ids, [read.files[file] for file in read.file.tolist()], meta)
+    todo = _keep_earlier(manifest, read, earlier, path, kind)
+    for row, (status, reason) in read.faults.items():
+        manifest.status[row], manifest.reason[row] = status, reason
+    todo = [row for row in todo if row not in read.faults]
+    batch = _swathe.start_batch(
+        read.files,
+        read.file[todo],
+        read.hdus,
+        read.hdu[todo],
+        read.boxes[todo],
+        [member(read.names[row], kind) for row in todo],
+        output=str(path),
+        kind=kind,
+        mode=mode,
+        fill=fill,
+        planes=_plane_pair(planes),
+        threads=threads or len(os.sched_getaffinity(0)),
+        append=resume,
+    )
+    paths = {row: member(read.names[row], kind) for row in todo}
+    with progress_bar("cutting", progress, len(todo)) as show:
+        try:
+            _collect(batch, manifest, todo, paths, show, manifest_path)
+        finally:
+            try:
+                meta.update(_cost(batch.finish(), started))
+                meta.update(manifest.counts())
+            finally:
+                manifest.write(manifest_path)
+    return manifest.table()
+
+
+def output_kind(path: Path) -> OutputKind:
+    """Tell from its name what an output is.
+
+    Raises:
+        OutputError: where the suffix is that of a file we do not write.
+    """
+    match path.suffix.lower():
+        case ".zip":
+            return "zip"
+        case ".tar":
+            return "tar"
+        case ".fits" | ".fit" | ".fts":
+            return "fits"
+        case ".gz" | ".bz2" | ".tgz" | ".fz" | ".7z" | ".csv" | ".png" | ".npy":
+            raise OutputError(f"{path}: the output is a folder, *.zip, *.tar or *.fits")
+        case _:
+            return "folder"
+
+
+def member(name: str, kind: OutputKind) -> str:
+    """Give the path of a result within the output."""
+    return name if kind == "fits" else f"{name}.fits"
+
+
+def _sky_of(file: str, hdu: HduKey | None) -> Sky:
+    from swathe.objects import Image, opened
+
+    native = opened(file)
+    return Image(native, native.find(hdu)).sky
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot make the folder: {error}") from error
+
+
+def _earlier(manifest_path: Path, output: Path, resume: bool) -> Table | None:
+    """Give the manifest of an earlier run into this output, if it is wanted.
+
+    Raises:
+        OutputError: where the manifest there belongs to another output, which would lose it.
+    """
+    if not resume and (output.is_dir() or manifest_path.parent == output):
+        return None
+    table = read_manifest(manifest_path)
+    if table is not None and table.meta.get("output") != output.name:
+        raise OutputError(
+            f"{manifest_path}: is the manifest of {table.meta.get('output')!r}; give "
+            f"{output.name} a folder of its own"
+        )
+    return table if resume else None
+
+
+def _keep_earlier(
+    manifest: Manifest, targets: Targets, earlier: Table | None, output: Path, kind: OutputKind
+) -> list[int]:
+    """Take over what an earlier run finished; gives the rows still to do."""
+    if earlier is None:
+        return list(range(len(targets)))
+    done = {str(row["path"]): row for row in earlier if row["status"] == "ok"}
+    todo = []
+    for row, name in enumerate(targets.names):
+        path = member(name, kind)
+        kept = done.get(path)
+        if kept is None or str(kept["source"]) != manifest.sources[row]:
+            todo.append(row)
+        elif kind == "folder" and not _has_size(output / path, int(kept["bytes"])):
+            todo.append(row)
+        elif kind != "folder" and not output.exists():
+            todo.append(row)
+        else:
+            manifest.status[row], manifest.reason[row], manifest.path[row] = "ok", "", path
+            manifest.bytes[row] = int(kept["bytes"])
+            manifest.source_version[row] = str(kept["source_version"])
+            manifest.sha256[row] = str(kept["sha256"])
+    return todo
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False
+
+
+def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | None:
+    """Give planes as `(first, last)`. Files differ in length, so ends must be given."""
+    from swathe.errors import RegionError
+
+    if isinstance(planes, slice):
+        if planes.start is None or planes.stop is None or planes.step not in (None, 1):
+            raise RegionError(f"planes of many files need a first and a last, not {planes}")
+        planes = (planes.start, planes.stop)
+    if planes is not None and not 0 <= planes[0] < planes[1]:
+        raise RegionError(f"planes must be (first, last) with 0 <= first < last, not {planes}")
+    return planes
+
+
+def _collect(
+    batch: _swathe.Batch,
+    manifest: Manifest,
+    todo: list[int],
+    paths: dict[int, str],
+    show: Callable[[int], None],
+    manifest_path: Path,
+) -> None:
+    """Enter rows into the manifest as they are done; after Ctrl-C those that still come."""
+    done, saved = 0, time.monotonic()
+    interrupted: KeyboardInterrupt | None = None
+    while True:
+        try:
+            rows = batch.poll(POLL_S)
+        except KeyboardInterrupt as error:
+            batch.cancel()
+            interrupted = error
+            continue
+        if rows is None:
+            break
+        for at, target in enumerate(rows.target):
+            row = todo[target]
+            manifest.status[row] = rows.status[at]
+            manifest.reason[row] = rows.reason[at]
+            manifest.bytes[row] = rows.bytes[at]
+            manifest.source_version[row] = rows.version[at]
+            manifest.sha256[row] = rows.sha256[at]
+            manifest.path[row] = paths[row] if rows.status[at] == "ok" else ""
+        done += len(rows.target)
+        show(done)
+        if time.monotonic() - saved > CHECKPOINT_S and interrupted is None:
+            manifest.write(manifest_path)
+            saved = time.monotonic()
+    if interrupted is not None:
+        raise interrupted
+
+
+def _cost(cost: dict[str, float | list[str]], started: float) -> dict[str, Any]:
+    """Give what the work cost, in seconds and bytes, as the manifest keeps it."""
+    named = {f"{name}_s": round(value, 6) for name, value in cost.items() if _is_seconds(name)}
+    bytes_read = cost["bytes_read"]
+    assert isinstance(bytes_read, int)
+    return {
+        **named,
+        "total_s": round(time.perf_counter() - started, 6),
+        "bytes_read": bytes_read,
+        "notes": cost["notes"],
+    }
+
+
+def _is_seconds(name: str) -> bool:
+    return name not in ("bytes_read", "notes")

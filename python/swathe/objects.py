@@ -1,0 +1,327 @@
+"""Open files: their HDUs, and regions of them by NumPy slices."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from swathe import _swathe
+from swathe.cutout import Cutout
+from swathe.errors import NoSuchHduError, RegionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import EllipsisType, TracebackType
+
+    from astropy.io import fits
+    from astropy.wcs import WCS
+    from numpy.typing import NDArray
+
+    from swathe._swathe import HduKey, Mode
+    from swathe.boxes import Box, Sky
+
+    type Slices = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
+
+
+def open(path: str | os.PathLike[str]) -> File:
+    """Open a FITS file by path or URL (`http(s)://`, `s3://`): plain, gzip, bzip2 or compress.
+
+    Only the headers that are asked for are read.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: where it cannot be read.
+        FormatError: where it is no FITS file.
+    """
+    return File(opened(path))
+
+
+class File:
+    """An open file, at the version it had when it was opened."""
+
+    def __init__(self, native: _swathe.Object) -> None:
+        """Take what the engine opened. Users call `swathe.open`."""
+        self._native = native
+
+    def __repr__(self) -> str:
+        return f"<File {self.path}>"
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Do nothing: the file is closed when nothing refers to it."""
+
+    @property
+    def path(self) -> str:
+        """Absolute path or URL, without credentials."""
+        return self._native.url
+
+    @property
+    def version(self) -> str:
+        """Size, and ETag or modification time."""
+        return self._native.version
+
+    @property
+    def compression(self) -> str | None:
+        """How the file is compressed as a whole: gzip, bzip2, compress or not at all."""
+        return None if self._native.kind == "plain" else self._native.kind
+
+    @property
+    def size(self) -> int:
+        """Bytes as stored."""
+        return self._native.size
+
+    @cached_property
+    def hdus(self) -> list[_swathe.HduInfo]:
+        """All HDUs: `index`, `name`, `version`, `kind`, `bitpix`, `shape`, `codec`, ..."""
+        return self._native.hdus()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was ignored in the file, such as bytes behind its last HDU."""
+        return self._native.notes()
+
+    def __len__(self) -> int:
+        return len(self.hdus)
+
+    def __iter__(self) -> Iterator[Image]:
+        """Give the images."""
+        for info in self.hdus:
+            if info.kind in ("image", "compressed-image"):
+                yield Image(self._native, info.index)
+
+    def __getitem__(self, hdu: HduKey) -> Image:
+        """Give an HDU by number, name, or name and EXTVER.
+
+        Raises:
+            NoSuchHduError: where there is none.
+        """
+        if isinstance(hdu, int) and hdu < 0:
+            hdu += len(self.hdus)
+            if hdu < 0:
+                raise NoSuchHduError(f"{self.path}: it has only {len(self.hdus)} HDUs")
+        return Image(self._native, self._native.find(hdu))
+
+    def image(self, hdu: HduKey | None = None) -> Image:
+        """Give an HDU, by default the first with an image."""
+        return Image(self._native, self._native.find()) if hdu is None else self[hdu]
+
+
+class Image:
+    """One image of a file."""
+
+    def __init__(self, native: _swathe.Object, index: int) -> None:
+        """Take an HDU by its number. Users get images from a `File`."""
+        self._native = native
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"<Image {self.path}, HDU {self.index}>"
+
+    @property
+    def path(self) -> str:
+        """Absolute path or URL of the file."""
+        return self._native.url
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Shape in NumPy order, `(..., NAXIS2, NAXIS1)`.
+
+        Raises:
+            FormatError: where the HDU holds no image.
+        """
+        return tuple(self._native.shape(self.index))
+
+    @cached_property
+    def header(self) -> fits.Header:
+        """The header, of a compressed image as if it were not compressed."""
+        from astropy.io import fits
+
+        return fits.Header.fromstring(self._native.header(self.index))
+
+    @cached_property
+    def sky(self) -> Sky:
+        """Its place in the sky.
+
+        Raises:
+            RegionError: where its WCS has no celestial axes.
+        """
+        from swathe.boxes import Sky
+
+        return Sky(lambda: self.wcs, f"{self.path}, HDU {self.index}")
+
+    @cached_property
+    def wcs(self) -> WCS:
+        """The WCS, with the lookup tables it names."""
+        from swathe.boxes import read_wcs
+
+        native = self._native
+        return read_wcs(native.header(self.index), native.wcs_hdus(self.index))
+
+    @property
+    def section(self) -> Section:
+        """Physical pixels by NumPy slices, `image.section[y0:y1, x0:x1]`."""
+        return Section(self)
+
+    def cut(
+        self,
+        box: Box,
+        *,
+        mode: Mode = "trim",
+        fill: float | None = None,
+        planes: int | slice | tuple[int, int] | None = None,
+    ) -> Cutout:
+        """Cut a box, `(x0, y0, width, height)`, as `swathe.cut` does; all planes by default."""
+        x0, y0, width, height = box
+        start, stop = [x0, y0], [x0 + width, y0 + height]
+        lengths = self.shape[::-1]
+        if len(lengths) < 2:
+            raise RegionError(f"{self.path}, HDU {self.index}: its shape {self.shape} has no plane")
+        for axis, length in enumerate(lengths[2:]):
+            first, last = plane_range(planes, length) if axis == 0 else (0, length)
+            start.append(first)
+            stop.append(last)
+        if planes is not None and len(lengths) < 3:
+            raise RegionError(
+                f"{self.path}, HDU {self.index}: planes were given for shape {self.shape}"
+            )
+        return self.cut_all_axes(start, stop, mode, fill)
+
+    def cut_all_axes(
+        self, start: list[int], stop: list[int], mode: Mode, fill: float | None = None
+    ) -> Cutout:
+        """Cut `[start, stop)`, zero-based, NAXIS1 first, of all axes."""
+        native = self._native.cut(self.index, start, stop, mode, fill)
+        return Cutout(native, self._native.url, self._native.version, self.index)
+
+
+def plane_range(planes: int | slice | tuple[int, int] | None, length: int) -> tuple[int, int]:
+    """Give `[first, last)` of planes along NAXIS3, zero-based.
+
+    Raises:
+        RegionError: where they are none, outside, or not one after the other.
+    """
+    if planes is None:
+        return 0, length
+    if isinstance(planes, slice):
+        first, last, step = planes.indices(length)
+        if step != 1:
+            raise RegionError(f"planes must follow each other, not {planes}")
+    elif isinstance(planes, int):
+        first = planes + length if planes < 0 else planes
+        last = first + 1
+    else:
+        first, last = planes
+    if not 0 <= first < last <= length:
+        raise RegionError(f"planes {planes} are not within the {length} there are")
+    return first, last
+
+
+class Section:
+    """Reads regions of an image by NumPy slices."""
+
+    def __init__(self, image: Image) -> None:
+        """Take the image to read from."""
+        self._image = image
+
+    def __getitem__(self, slices: Slices) -> NDArray[Any]:
+        """Give physical pixels as `array[slices]` would, reading no more than needed.
+
+        Raises:
+            RegionError: where there are more indices than axes, or one is out of range.
+        """
+        import numpy as np
+
+        shape = self._image.shape
+        given = slices if isinstance(slices, tuple) else (slices,)
+        given = _without_ellipsis(given, len(shape))
+        start, stop, rest = [], [], []
+        for index, length in zip(given, shape, strict=True):
+            first, last, within = _span(index, length)
+            start.append(first)
+            stop.append(last)
+            rest.append(within)
+        if any(first == last for first, last in zip(start, stop, strict=True)):
+            kind = self._image.cut_all_axes([0] * len(shape), [1] * len(shape), "strict")
+            empty = [last - first for first, last in zip(start, stop, strict=True)]
+            return np.empty(empty, kind.data.dtype)[tuple(rest)]
+        cut = self._image.cut_all_axes(start[::-1], stop[::-1], "strict")
+        data: NDArray[Any] = cut.data[tuple(rest)]
+        return data
+
+
+def _without_ellipsis(
+    given: tuple[int | slice | EllipsisType, ...], axes: int
+) -> list[int | slice]:
+    plain = [index for index in given if index is not Ellipsis]
+    dots = len(given) - len(plain)
+    if len(plain) > axes or dots > 1:
+        raise RegionError(f"{len(plain)} indices and {dots} ellipses for {axes} axes")
+    missing = [slice(None)] * (axes - len(plain))
+    at = next((n for n, index in enumerate(given) if index is Ellipsis), len(plain))
+    return [*plain[:at], *missing, *plain[at:]]
+
+
+def _span(index: int | slice, length: int) -> tuple[int, int, int | slice]:
+    """Give what to read of an axis, `[first, last)`, and what to take of that."""
+    if isinstance(index, slice):
+        taken = range(*index.indices(length))
+        if not taken:
+            return 0, 0, slice(None)
+        first, last = min(taken[0], taken[-1]), max(taken[0], taken[-1]) + 1
+        return first, last, slice(None, None, index.step)
+    number = index.__index__()
+    if not -length <= number < length:
+        raise RegionError(f"index {number} is out of range for an axis of {length}")
+    first = number % length
+    return first, first + 1, 0
+
+
+RECENT = 8
+"""Local files kept open, so that the next cut from one finds its headers read."""
+
+_recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object]] = OrderedDict()
+_recent_lock = Lock()
+
+
+def opened(path: str | os.PathLike[str]) -> _swathe.Object:
+    """Open an object, or give the one opened before if the file is still the same."""
+    name = os.fspath(path)
+    if not isinstance(name, str):
+        name = os.fsdecode(name)
+    state = _state(name)
+    if state is None:
+        return _swathe.open(name)
+    # The working directory may have changed since.
+    key = os.path.abspath(name)
+    with _recent_lock:
+        known = _recent.get(key)
+        if known is not None and known[0] == state:
+            _recent.move_to_end(key)
+            return known[1]
+    native = _swathe.open(name)
+    with _recent_lock:
+        _recent[key] = (state, native)
+        _recent.move_to_end(key)
+        while len(_recent) > RECENT:
+            _recent.popitem(last=False)
+    return native
+
+
+def _state(name: str) -> tuple[int, ...] | None:
+    """Give what changes when a local file does; `None` for a URL or where there is no file."""
+    if "://" in name:
+        return None
+    try:
+        stat = os.stat(name)
+    except (OSError, ValueError):
+        return None
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns

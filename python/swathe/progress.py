@@ -1,0 +1,28 @@
+"""The progress bar of long work."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def progress_bar(label: str, wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
+    """Give a function that is told how many of `total` are done.
+
+    The bar shows if it is `wanted` and standard error is a terminal.
+    """
+    if not (wanted and sys.stderr.isatty()):
+        yield lambda _done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda done: progress.update(task, completed=done)

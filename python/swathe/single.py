@@ -1,0 +1,73 @@
+"""One cut: `swathe.cut`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swathe.boxes import around, checked, coordinates
+from swathe.errors import RegionError
+from swathe.objects import Image, opened
+
+if TYPE_CHECKING:
+    import os
+
+    from astropy.coordinates import SkyCoord
+
+    from swathe._swathe import HduKey, Mode
+    from swathe.cutout import Cutout
+
+
+def cut(
+    path: str | os.PathLike[str],
+    *,
+    box: tuple[int, int, int, int] | None = None,
+    center: tuple[float, float] | None = None,
+    shape: int | tuple[int, int] | None = None,
+    sky: tuple[float, float] | SkyCoord | None = None,
+    size_deg: float | tuple[float, float] | None = None,
+    hdu: HduKey | None = None,
+    mode: Mode = "trim",
+    fill: float | None = None,
+    planes: int | slice | tuple[int, int] | None = None,
+) -> Cutout:
+    """Cut one region out of an image.
+
+    The region is one of `box`, `center` with `shape`, `sky` with `size_deg`.
+
+    Args:
+        path: FITS file by path or URL (`http(s)://`, `s3://`), plain or compressed in any way.
+        box: `(x0, y0, width, height)` in pixels: the zero-based lower-left one, x along NAXIS1.
+        center: `(x, y)`, zero-based pixel position, rounded as `astropy.nddata.Cutout2D` does.
+        shape: `(height, width)` in pixels, or one number for both.
+        sky: right ascension and declination in degrees (ICRS), or a `SkyCoord` in any frame.
+        size_deg: side in degrees, or `(height, width)`.
+        hdu: number from 0, EXTNAME, or `(EXTNAME, EXTVER)`; by default the first image.
+        mode: `trim` to the image, `partial`: fill what lies outside, `strict`: refuse that.
+        fill: physical value outside the image; by default NaN, BLANK, or 0.
+        planes: of a cube, those to keep along NAXIS3 (zero-based); by default all.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: where the file cannot be read.
+        FormatError: where it is damaged.
+        NoSuchHduError: where it has no such HDU.
+        NoOverlapError, PartialOverlapError, RegionError: for regions outside or without sense.
+    """
+    ways = {"box": box, "center": center, "sky": sky}
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) != 1:
+        raise RegionError(f"give one of box, center and sky, not {given or 'none'}")
+    if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
+        raise RegionError("center goes with shape, sky with size_deg")
+
+    native = opened(path)
+    image = Image(native, native.find(hdu))
+    if box is not None:
+        pixels = checked(*box)
+    elif center is not None and shape is not None:
+        height, width = shape if isinstance(shape, tuple) else (shape, shape)
+        pixels = around(*center, height, width)
+    else:
+        assert sky is not None and size_deg is not None
+        place = coordinates(*sky) if isinstance(sky, tuple) else sky.reshape(1)
+        pixels = image.sky.box(place, size_deg)
+    return image.cut(pixels, mode=mode, fill=fill, planes=planes)

@@ -1,0 +1,345 @@
+"""Lists of targets: which region of which file.
+
+A list is a table with a column `file` and one of these sets, optionally `id` and `hdu`:
+
+- `x`, `y`, `height`, `width`: centre (zero-based pixels) and size, as `Cutout2D`;
+- `x0`, `y0`, `width`, `height`: zero-based lower-left pixel and size;
+- `ra`, `dec`, `size_deg`: degrees (ICRS).
+
+What is wrong with one row is kept for the manifest and stops no other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swathe.boxes import LIMIT, Sky, around, checked, coordinates
+from swathe.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from astropy.table import Table
+    from numpy.typing import NDArray
+
+    from swathe._swathe import HduKey
+
+CENTER = ("x", "y", "height", "width")
+BOX = ("x0", "y0", "width", "height")
+SKY = ("ra", "dec", "size_deg")
+READERS = {
+    ".csv": "ascii.csv",
+    ".ecsv": "ascii.ecsv",
+    ".xml": "votable",
+    ".vot": "votable",
+    ".votable": "votable",
+    ".parquet": "parquet",
+    ".parq": "parquet",
+}
+NAME_BYTES = 120
+
+
+@dataclass
+class Targets:
+    """A list that was understood.
+
+    Attributes:
+        ids: the user's names, or row numbers.
+        names: a file name for each, without suffix: unique, of harmless characters.
+        files: the objects.
+        file: for each target, the number of its object.
+        hdus: the HDUs meant.
+        hdu: for each target, the number of its HDU in `hdus`.
+        boxes: `(n, 4)`: x0, y0, width, height.
+        faults: status and reason of targets that cannot be cut.
+    """
+
+    ids: list[str]
+    names: list[str]
+    files: list[str]
+    file: NDArray[np.int32]
+    hdus: list[HduKey | None]
+    hdu: NDArray[np.int32]
+    boxes: NDArray[np.int64]
+    faults: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def read_targets(
+    given: Any, sky_of: Callable[[str, HduKey | None], Sky], check: Callable[[], None]
+) -> Targets:
+    """Read a list: an astropy or pandas table, a mapping of columns, or the path of a table.
+
+    Relative files of a table that is a file are relative to its folder. `sky_of` gives the
+    place in the sky of an HDU; `check` is called often and may end the work by raising.
+
+    Raises:
+        TargetsError: where the table cannot be read or lacks columns.
+    """
+    import numpy as np
+
+    table, folder = _table(given)
+    columns = _columns(table)
+    way = _way(columns)
+    count = len(table)
+    file_names = [_text(value) for value in columns["file"]]
+    if folder is not None:
+        file_names = [_beside(name, folder) for name in file_names]
+    files, file = _numbered(file_names)
+    keys = [_hdu(value) for value in columns["hdu"]] if "hdu" in columns else [None] * count
+    hdus, hdu = _numbered(keys)
+    ids = [_text(value) for value in columns["id"]] if "id" in columns else []
+    ids = [name or str(row) for row, name in enumerate(ids or [""] * count)]
+
+    targets = Targets(
+        ids=ids,
+        names=_unique_names(ids),
+        files=files,
+        file=np.array(file, np.int32),
+        hdus=hdus,
+        hdu=np.array(hdu, np.int32),
+        boxes=np.zeros((count, 4), np.int64),
+    )
+    for row, name in enumerate(file_names):
+        if not name:
+            targets.faults[row] = ("error", "no file is given")
+    if way == SKY:
+        _place_in_sky(targets, columns, sky_of, check)
+    else:
+        _place(targets, way, [columns[name] for name in way])
+    return targets
+
+
+def _table(given: Any) -> tuple[Table, Path | None]:
+    from astropy.table import Table
+
+    if isinstance(given, Table):
+        return given, None
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        return _read_file(path), path.parent
+    try:
+        if hasattr(given, "to_dict") and hasattr(given, "columns"):
+            return Table.from_pandas(given), None
+        if isinstance(given, Mapping):
+            return Table({name: list(values) for name, values in given.items()}), None
+    except (TypeError, ValueError) as error:
+        raise TargetsError(f"the targets cannot be made into a table: {error}") from error
+    raise TargetsError(
+        "targets must be an astropy Table, a pandas DataFrame, a mapping of columns or the path "
+        f"of a table, not {type(given).__name__}"
+    )
+
+
+def _read_file(path: Path) -> Table:
+    from astropy.table import Table
+
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise TargetsError(f"{path}: a table ends in one of {', '.join(READERS)}")
+    if not path.exists():
+        raise NotFoundError(f"{path}: no such table of targets")
+    try:
+        return Table.read(path, format=reader)
+    except ImportError as error:
+        raise TargetsError(f"{path}: {error}; try: pip install swathe[parquet]") from error
+    except Exception as error:  # each reader has errors of its own
+        raise TargetsError(f"{path}: cannot be read as {reader}: {error}") from error
+
+
+def _columns(table: Table) -> dict[str, Any]:
+    known = {"file", "id", "hdu", *CENTER, *BOX, *SKY}
+    columns: dict[str, Any] = {}
+    for name in table.colnames:
+        key = name.strip().lower()
+        if key in known:
+            if key in columns:
+                raise TargetsError(f"the targets have two columns named {key}")
+            columns[key] = table[name]
+    if "file" not in columns:
+        raise TargetsError(f"the targets need a column 'file'; found: {_listed(table.colnames)}")
+    return columns
+
+
+def _way(columns: Mapping[str, Any]) -> tuple[str, ...]:
+    ways = [way for way in (CENTER, BOX, SKY) if all(name in columns for name in way)]
+    if len(ways) != 1:
+        wanted = " or ".join(f"({', '.join(way)})" for way in (ways or (CENTER, BOX, SKY)))
+        what = "have more than one of" if ways else "need the columns"
+        raise TargetsError(f"the targets {what} {wanted}; found: {_listed(columns)}")
+    return ways[0]
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) or "none"
+
+
+def _text(value: Any) -> str:
+    if _is_missing(value):
+        return ""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return str(value).strip()
+
+
+def _is_missing(value: Any) -> bool:
+    import numpy as np
+
+    return value is None or value is np.ma.masked or (isinstance(value, float) and value != value)
+
+
+def _hdu(value: Any) -> HduKey | None:
+    if isinstance(value, bytes | str):
+        text = _text(value)
+        return parse_hdu(text) if text else None
+    return None if _is_missing(value) else int(value)
+
+
+def parse_hdu(text: str) -> HduKey:
+    """Read which HDU is meant: a number, a name, or `NAME,2` for a name and its EXTVER."""
+    text = text.strip()
+    if text.isdecimal():
+        return int(text)
+    name, comma, version = text.rpartition(",")
+    return (name, int(version)) if comma and version.strip().isdecimal() else text
+
+
+def _beside(name: str, folder: Path) -> str:
+    return name if not name or "://" in name else str(folder / name)
+
+
+def _numbered[T](values: Sequence[T]) -> tuple[list[T], list[int]]:
+    """Give the distinct values, and for each value its number among them."""
+    numbers: dict[T, int] = {}
+    numbered = [numbers.setdefault(value, len(numbers)) for value in values]
+    return list(numbers), numbered
+
+
+def _unique_names(ids: list[str]) -> list[str]:
+    taken: set[str] = set()
+    names = []
+    for user_id in ids:
+        clean = re.sub(r"[^A-Za-z0-9._+-]+", "_", user_id).lstrip(".-")[:NAME_BYTES] or "target"
+        name, copies = clean, 1
+        while name.lower() in taken:
+            copies += 1
+            name = f"{clean}-{copies}"
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _number(value: Any, name: str) -> float:
+    if _is_missing(value):
+        raise RegionError(f"{name} is missing")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise RegionError(f"{name} must be a number, not {_text(value)!r}") from None
+
+
+def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
+    """Fill in the boxes of targets given in pixels, all at once where all are sound."""
+    import numpy as np
+
+    numbers = _float_columns(columns)
+    make = around if way == CENTER else checked
+    if numbers is None:
+        good = np.zeros(len(targets), bool)
+    else:
+        a, b, c, d = numbers
+        width, height = (d, c) if way == CENTER else (c, d)
+        x0, y0 = (np.ceil(a - width / 2), np.ceil(b - height / 2)) if way == CENTER else (a, b)
+        boxes = np.column_stack([x0, y0, width, height])
+        good = np.isfinite(boxes).all(axis=1) & (np.abs(boxes) <= LIMIT).all(axis=1)
+        good &= (boxes == np.floor(boxes)).all(axis=1) & (boxes[:, 2:] >= 1).all(axis=1)
+        targets.boxes[good] = boxes[good].astype(np.int64)
+    for row in np.flatnonzero(~good).tolist():
+        # Once more, one by one, for what there is to say.
+        _set_box(
+            targets,
+            row,
+            lambda row=row: make(
+                *(
+                    _number(column[row], name)
+                    for name, column in zip(way, columns, strict=True)
+                )
+            ),
+        )
+
+
+def _float_columns(columns: list[Any]) -> list[NDArray[np.float64]] | None:
+    """Give columns as floats, NaN where masked; `None` where one holds anything but numbers."""
+    import numpy as np
+
+    floats = []
+    for column in columns:
+        values = np.ma.asarray(column)
+        if values.dtype.kind not in "iuf":
+            return None
+        floats.append(values.astype(float).filled(np.nan))
+    return floats
+
+
+def _set_box(targets: Targets, row: int, make: Callable[[], tuple[int, int, int, int]]) -> None:
+    try:
+        targets.boxes[row] = make()
+    except NoOverlapError as error:
+        targets.faults.setdefault(row, ("no-overlap", str(error)))
+    except SwatheError as error:
+        targets.faults.setdefault(row, ("error", str(error)))
+
+
+def _place_in_sky(
+    targets: Targets,
+    columns: Mapping[str, Any],
+    sky_of: Callable[[str, HduKey | None], Sky],
+    check: Callable[[], None],
+) -> None:
+    """Fill in the boxes of targets given in the sky, those of one image together."""
+    import numpy as np
+
+    for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
+        if row not in targets.faults:
+            _set_box(targets, row, lambda values=values: _sound(*values))
+    images: dict[tuple[int, int], list[int]] = {}
+    for row, image in enumerate(zip(targets.file.tolist(), targets.hdu.tolist(), strict=True)):
+        if row not in targets.faults:
+            images.setdefault(image, []).append(row)
+    for (file, hdu), rows in images.items():
+        check()
+        try:
+            sky = sky_of(targets.files[file], targets.hdus[hdu])
+            ra, dec, size = (np.array([float(columns[name][row]) for row in rows]) for name in SKY)
+            x, y = sky.pixels(coordinates(ra, dec))
+        except SwatheError as error:
+            status = "missing" if isinstance(error, NotFoundError) else "error"
+            targets.faults.update(dict.fromkeys(rows, (status, str(error))))
+            continue
+        for at, row in enumerate(rows):
+            _set_box(
+                targets,
+                row,
+                lambda at=at: sky.placed(  # noqa: B023 (called at once)
+                    float(x[at]), float(y[at]), *sky.shape(size[at], size[at])  # noqa: B023
+                ),
+            )
+
+
+def _sound(ra: Any, dec: Any, size_deg: Any) -> tuple[int, int, int, int]:
+    """Raise where a row in the sky has no sense; the box itself comes later."""
+    import math
+
+    coordinates(_number(ra, "ra"), _number(dec, "dec"))
+    size = _number(size_deg, "size_deg")
+    if not math.isfinite(size) or size <= 0:
+        raise RegionError(f"size_deg must be a positive angle, not {size}")
+    return 0, 0, 1, 1
