@@ -1,14 +1,14 @@
 """The native half of Swathe. Use the classes of the package, which have defaults and units."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from typing_extensions import Buffer
 
 __version__: str
 
-type Mode = Literal["trim", "partial", "strict"]
-type HduKey = int | str | tuple[str, int]
+Mode: TypeAlias = Literal["trim", "partial", "strict"]
+HduKey: TypeAlias = int | str | tuple[str, int]
 
 def open(url: str) -> Object: ...
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe.errors import NoOverlapError, RegionError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from astropy.wcs import WCS
     from numpy.typing import NDArray
 
-type Box = tuple[int, int, int, int]
+Box: TypeAlias = tuple[int, int, int, int]
 
 LIMIT = 1 << 53
 """Pixel numbers beyond this are refused: a float cannot tell neighbours apart there."""

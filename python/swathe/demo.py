@@ -98,7 +98,7 @@ def draw_sheet(manifest: Table, path: Path) -> None:
     """Draw some of the cutouts, evenly chosen, on one sheet."""
     step = max(1, len(manifest) // SHEET_ROWS)
     chosen = manifest[::step][:SHEET_ROWS]
-    cutouts = [swathe.open(row["path"])[0].section[:, :] for row in chosen]
+    cutouts = [swathe.open(row["path"]).image().section[:, :] for row in chosen]
     captions = [f"{row['id']} {Path(row['source']).suffix}" for row in chosen]
     contact_sheet(cutouts, captions).save(path)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from swathe import _swathe
 from swathe.errors import OutputError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from swathe.boxes import Sky
     from swathe.targets import Targets
 
-    type OutputKind = Literal["folder", "zip", "tar", "fits"]
+    OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits"]
 
 MANIFEST = "manifest.ecsv"
 POLL_S = 0.1

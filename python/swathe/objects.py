@@ -6,7 +6,7 @@ import os
 from collections import OrderedDict
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe import _swathe
 from swathe.cutout import Cutout
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
     from swathe.boxes import Box, Sky
 
-    type Slices = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
+    Slices: TypeAlias = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
 
 def open(path: str | os.PathLike[str]) -> File:

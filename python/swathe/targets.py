@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe.boxes import LIMIT, Sky, around, checked, coordinates
 from swathe.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
@@ -43,6 +43,8 @@ READERS = {
     ".parq": "parquet",
 }
 NAME_BYTES = 120
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -216,7 +218,7 @@ def _beside(name: str, folder: Path) -> str:
     return name if not name or "://" in name else str(folder / name)
 
 
-def _numbered[T](values: Sequence[T]) -> tuple[list[T], list[int]]:
+def _numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
     """Give the distinct values, and for each value its number among them."""
     numbers: dict[T, int] = {}
     numbered = [numbers.setdefault(value, len(numbers)) for value in values]
