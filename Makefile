@@ -52,7 +52,8 @@ $(VENV)/maturin:
 # Asked every time, cheap when nothing changed: cargo and pip know what is out of date.
 $(VENV)/built: $(VENV)/maturin FORCE
 	@command -v cargo >/dev/null || { echo "Rust 1.89 or newer is needed: https://rustup.rs"; exit 1; }
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --quiet --extras $(EXTRAS)
+	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 VIRTUAL_ENV=$(abspath $(VENV)) \
+		$(BIN)/maturin develop --release --quiet --extras $(EXTRAS)
 	@touch $@
 
 FORCE:

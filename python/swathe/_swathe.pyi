@@ -1,8 +1,9 @@
 """The native half of Swathe. Use the classes of the package, which have defaults and units."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 __version__: str
@@ -104,10 +105,10 @@ class Cutout:
 
 def start_batch(
     files: list[str],
-    file: Buffer,
+    file: NDArray[Any],
     hdu: list[HduKey | None],
-    hdu_index: Buffer,
-    boxes: Buffer,
+    hdu_index: NDArray[Any],
+    boxes: NDArray[Any],
     names: list[str],
     *,
     output: str,
@@ -126,7 +127,7 @@ class Batch:
         """Rows finished since the last call, perhaps none; `None` when all are told."""
 
     def cancel(self) -> None: ...
-    def finish(self) -> dict[str, float | list[str]]:
+    def finish(self) -> dict[str, Any]:
         """Wait for the threads and close the output; seconds per stage, bytes, notes."""
 
 class Rows:

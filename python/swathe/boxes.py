@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe.errors import NoOverlapError, RegionError
@@ -33,10 +34,11 @@ def checked(x0: float, y0: float, width: float, height: float) -> Box:
     """
     named = {"x0": x0, "y0": y0, "width": width, "height": height}
     for name, value in named.items():
+        # Compared first: an int may be too large to become the float that isfinite looks at.
+        if abs(value) > LIMIT and not math.isinf(value):
+            raise RegionError(f"{name} is beyond any image")
         if not math.isfinite(value) or value != int(value):
             raise RegionError(f"{name} must be a whole number of pixels, not {value}")
-        if abs(value) > LIMIT:
-            raise RegionError(f"{name} = {value} is beyond any image")
     for name in ("width", "height"):
         if named[name] <= 0:
             raise RegionError(f"{name} must be at least 1 pixel, not {named[name]}")
@@ -55,10 +57,16 @@ def around(x: float, y: float, height: float, width: float) -> Box:
     Raises:
         RegionError: where a number is not finite, or a side is not positive.
     """
+    checked(0, 0, width, height)
     for name, value in {"x": x, "y": y}.items():
-        if not math.isfinite(value):
-            raise RegionError(f"{name} must be a pixel position, not {value}")
+        if not abs(value) <= LIMIT:
+            raise RegionError(f"{name} must be a pixel position, not {value:.3g}")
     return checked(math.ceil(x - width / 2), math.ceil(y - height / 2), width, height)
+
+
+def pair(sides: Any) -> Any:
+    """Give height and width of either both or one number for both."""
+    return (sides, sides) if isinstance(sides, Real) else sides
 
 
 def section(text: str) -> Box:
@@ -162,19 +170,19 @@ class Sky:
         return pixels[0], pixels[1]
 
     def box(self, coordinate: SkyCoord, size_deg: float | tuple[float, float]) -> Box:
-        """Give the box around one coordinate; `size_deg` is one side, or height and width.
+        """Give the box around one coordinate; `size_deg` is one side, or height and width."""
+        x, y = (float(values[0]) for values in self.pixels(coordinate))
+        return self.box_at(x, y, size_deg)
+
+    def box_at(self, x: float, y: float, size_deg: float | tuple[float, float]) -> Box:
+        """Give the box around a position that `pixels` gave.
 
         Raises:
             NoOverlapError: where the coordinate has no place in the image's projection.
             RegionError: where the size is no angle.
         """
-        height_deg, width_deg = size_deg if isinstance(size_deg, tuple) else (size_deg, size_deg)
+        height_deg, width_deg = pair(size_deg)
         height, width = self.shape(height_deg, width_deg)
-        x, y = (float(values[0]) for values in self.pixels(coordinate))
-        return self.placed(x, y, height, width)
-
-    def placed(self, x: float, y: float, height: int, width: int) -> Box:
-        """Give the box around a pixel position that came from the sky."""
         if not (math.isfinite(x) and math.isfinite(y)):
             raise NoOverlapError(f"{self.label}: the position has no place in its projection")
         if max(abs(x), abs(y)) > LIMIT / 2:

@@ -11,14 +11,14 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from swathe import errors
 
 if TYPE_CHECKING:
-    from swathe._swathe import HduKey, HduInfo, Mode
+    from swathe._swathe import HduInfo, HduKey
     from swathe.cutout import Cutout
     from swathe.objects import File
 
@@ -71,7 +71,7 @@ def _fail(error: BaseException, code: int, message: str | None = None) -> None:
     text = message or str(error)
     if "--json" in sys.argv:
         _print_json({"error": text, "kind": type(error).__name__, "exit_code": code})
-    print(f"swathe: {text}", file=sys.stderr)
+    typer.echo(f"swathe: {text}", err=True)
     sys.exit(code)
 
 
@@ -143,19 +143,24 @@ def cut(
         float | None, typer.Option(help="Physical value outside the image; else NaN, BLANK or 0.")
     ] = None,
     planes: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Planes of a cube, zero-based, FIRST <= p < LAST.")
+        str | None,
+        typer.Option(metavar="FIRST:LAST", help="Planes of a cube, zero-based, FIRST <= p < LAST."),
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="With --targets; else all cores.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="With --targets; else all cores.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Do only what is not done yet.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
     as_json: Json = False,
 ) -> None:
     """Cut one region out of IMAGE, or all those of a table of --targets."""
     if mode not in ("trim", "partial", "strict"):
-        raise typer.BadParameter(f"must be trim, partial or strict, not {mode!r}", param_hint="--mode")
+        raise typer.BadParameter(
+            f"must be trim, partial or strict, not {mode!r}", param_hint="--mode"
+        )
     if (image is None) == (targets is None):
         raise typer.BadParameter("give either IMAGE or --targets")
-    options = {"mode": cast("Mode", mode), "fill": fill, "planes": _planes(planes)}
+    options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": _planes(planes)}
     if targets is not None:
         regions = (box, center, shape, sky, size_deg, section, hdu)
         if any(value is not None for value in regions):
@@ -271,9 +276,18 @@ def info(
 
 
 def _as_dict(file: File, hdus: list[HduInfo], notes: list[str]) -> dict[str, Any]:
-    names = (
-        "index name version kind bitpix shape codec tile_shape data_start problem".split()
-    )
+    names = [
+        "index",
+        "name",
+        "version",
+        "kind",
+        "bitpix",
+        "shape",
+        "codec",
+        "tile_shape",
+        "data_start",
+        "problem",
+    ]
     return {
         "path": file.path,
         "size": file.size,

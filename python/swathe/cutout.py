@@ -59,7 +59,9 @@ class Cutout:
         """The pixels as stored, big-endian, before BSCALE and BZERO; read-only."""
         import numpy as np
 
-        flat = np.frombuffer(self._native.stored, _STORED[self._native.bitpix])
+        flat: NDArray[Any] = np.frombuffer(
+            memoryview(self._native.stored), _STORED[self._native.bitpix]
+        )
         return flat.reshape(self.shape)
 
     @cached_property
@@ -111,7 +113,9 @@ class Cutout:
             write_whole(path, lambda new: image.save(new, "PNG"))
         else:
             known = ", ".join((*FITS_SUFFIXES, ".npy", ".png"))
-            raise OutputError(f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}")
+            raise OutputError(
+                f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}"
+            )
 
 
 def write_whole(path: Any, save: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from swathe.errors import OutputError
 if TYPE_CHECKING:
     from astropy.table import Table
 
+LINE_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
 
 
@@ -85,7 +87,8 @@ class Manifest:
         body = io.StringIO()
         writer = csv.writer(body, lineterminator="\n")
         writer.writerows(zip(*self._columns().values(), strict=True))
-        text = head.getvalue() + body.getvalue()
+        # Readers split lines at more characters than the csv module quotes.
+        text = head.getvalue() + LINE_ENDS.sub(" ", body.getvalue())
         write_whole(path, lambda file: file.write(text.encode()))
 
 

@@ -80,7 +80,7 @@ def cut_many(
     read = read_targets(targets, _sky_of, lambda: None)
     _make_folder(manifest_path.parent)
 
-    meta = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
+    meta: dict[str, Any] = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
     manifest = Manifest(read.ids, [read.files[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, path, kind)
     for row, (status, reason) in read.faults.items():
@@ -180,17 +180,16 @@ def _keep_earlier(
     for row, name in enumerate(targets.names):
         path = member(name, kind)
         kept = done.get(path)
-        if kept is None or str(kept["source"]) != manifest.sources[row]:
+        there = kept is not None and (
+            _has_size(output / path, int(kept["bytes"])) if kind == "folder" else output.exists()
+        )
+        if kept is None or not there or str(kept["source"]) != manifest.sources[row]:
             todo.append(row)
-        elif kind == "folder" and not _has_size(output / path, int(kept["bytes"])):
-            todo.append(row)
-        elif kind != "folder" and not output.exists():
-            todo.append(row)
-        else:
-            manifest.status[row], manifest.reason[row], manifest.path[row] = "ok", "", path
-            manifest.bytes[row] = int(kept["bytes"])
-            manifest.source_version[row] = str(kept["source_version"])
-            manifest.sha256[row] = str(kept["sha256"])
+            continue
+        manifest.status[row], manifest.reason[row], manifest.path[row] = "ok", "", path
+        manifest.bytes[row] = int(kept["bytes"])
+        manifest.source_version[row] = str(kept["source_version"])
+        manifest.sha256[row] = str(kept["sha256"])
     return todo
 
 
@@ -251,18 +250,8 @@ def _collect(
         raise interrupted
 
 
-def _cost(cost: dict[str, float | list[str]], started: float) -> dict[str, Any]:
+def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:
     """Give what the work cost, in seconds and bytes, as the manifest keeps it."""
-    named = {f"{name}_s": round(value, 6) for name, value in cost.items() if _is_seconds(name)}
-    bytes_read = cost["bytes_read"]
-    assert isinstance(bytes_read, int)
-    return {
-        **named,
-        "total_s": round(time.perf_counter() - started, 6),
-        "bytes_read": bytes_read,
-        "notes": cost["notes"],
-    }
-
-
-def _is_seconds(name: str) -> bool:
-    return name not in ("bytes_read", "notes")
+    kept = {name: cost.pop(name) for name in ("bytes_read", "notes")}
+    seconds = {f"{name}_s": round(value, 6) for name, value in cost.items()}
+    return {**seconds, "total_s": round(time.perf_counter() - started, 6), **kept}

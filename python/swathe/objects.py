@@ -6,6 +6,7 @@ import os
 from collections import OrderedDict
 from functools import cached_property
 from threading import Lock
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe import _swathe
@@ -14,7 +15,7 @@ from swathe.errors import NoSuchHduError, RegionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import EllipsisType, TracebackType
+    from types import TracebackType
 
     from astropy.io import fits
     from astropy.wcs import WCS
@@ -242,9 +243,8 @@ class Section:
 
         shape = self._image.shape
         given = slices if isinstance(slices, tuple) else (slices,)
-        given = _without_ellipsis(given, len(shape))
         start, stop, rest = [], [], []
-        for index, length in zip(given, shape, strict=True):
+        for index, length in zip(_plain(given, len(shape)), shape, strict=True):
             first, last, within = _span(index, length)
             start.append(first)
             stop.append(last)
@@ -258,10 +258,9 @@ class Section:
         return data
 
 
-def _without_ellipsis(
-    given: tuple[int | slice | EllipsisType, ...], axes: int
-) -> list[int | slice]:
-    plain = [index for index in given if index is not Ellipsis]
+def _plain(given: tuple[int | slice | EllipsisType, ...], axes: int) -> list[int | slice]:
+    """Give one index for each axis."""
+    plain = [index for index in given if not isinstance(index, EllipsisType)]
     dots = len(given) - len(plain)
     if len(plain) > axes or dots > 1:
         raise RegionError(f"{len(plain)} indices and {dots} ellipses for {axes} axes")

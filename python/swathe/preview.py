@@ -61,7 +61,10 @@ def contact_sheet(
     sheet = Image.new("L", (columns * (side + 4), rows * (side + caption_height + 4)), 24)
     draw = ImageDraw.Draw(sheet)
     for number, (data, caption) in enumerate(zip(cutouts, captions, strict=True)):
-        x, y = number % columns * (side + 4) + 2, number // columns * (side + caption_height + 4) + 2
+        x, y = (
+            number % columns * (side + 4) + 2,
+            number // columns * (side + caption_height + 4) + 2,
+        )
         tile = picture(data).resize((side, side), Image.Resampling.NEAREST)
         sheet.paste(tile, (x, y))
         draw.text((x + 2, y + side + 1), caption, fill=200)

@@ -11,10 +11,12 @@ What is wrong with one row is kept for the manifest and stops no other.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe._swathe import HduKey
+    from swathe.boxes import Box
 
 CENTER = ("x", "y", "height", "width")
 BOX = ("x0", "y0", "width", "height")
@@ -42,7 +45,9 @@ READERS = {
     ".parquet": "parquet",
     ".parq": "parquet",
 }
-NAME_BYTES = 120
+NAME_BYTES = 60
+"""With a number behind it a name still fits into an EXTNAME, of at most 68 characters."""
+LARGEST_HDU = (1 << 63) - 1
 
 T = TypeVar("T")
 
@@ -96,7 +101,8 @@ def read_targets(
     if folder is not None:
         file_names = [_beside(name, folder) for name in file_names]
     files, file = _numbered(file_names)
-    keys = [_hdu(value) for value in columns["hdu"]] if "hdu" in columns else [None] * count
+    faults: dict[int, tuple[str, str]] = {}
+    keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
     hdus, hdu = _numbered(keys)
     ids = [_text(value) for value in columns["id"]] if "id" in columns else []
     ids = [name or str(row) for row, name in enumerate(ids or [""] * count)]
@@ -109,6 +115,7 @@ def read_targets(
         hdus=hdus,
         hdu=np.array(hdu, np.int32),
         boxes=np.zeros((count, 4), np.int64),
+        faults=faults,
     )
     for row, name in enumerate(file_names):
         if not name:
@@ -189,29 +196,55 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    return str(value).strip()
+    # Names from a file system may hold what is no text, which no manifest can.
+    return str(value).strip().encode("utf-8", "backslashreplace").decode()
 
 
 def _is_missing(value: Any) -> bool:
     import numpy as np
 
-    return value is None or value is np.ma.masked or (isinstance(value, float) and value != value)
+    if value is None or value is np.ma.masked:
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _hdus(column: Any, faults: dict[int, tuple[str, str]]) -> list[HduKey | None]:
+    keys: list[HduKey | None] = []
+    for row, value in enumerate(column):
+        try:
+            keys.append(_hdu(value))
+        except RegionError as error:
+            keys.append(None)
+            faults[row] = ("error", str(error))
+    return keys
 
 
 def _hdu(value: Any) -> HduKey | None:
     if isinstance(value, bytes | str):
         text = _text(value)
         return parse_hdu(text) if text else None
-    return None if _is_missing(value) else int(value)
+    if _is_missing(value):
+        return None
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = -1
+    if not 0 <= number <= LARGEST_HDU or number != value:
+        raise RegionError(f"hdu must be a number from 0, a name or NAME,VERSION, not {value}")
+    return number
 
 
 def parse_hdu(text: str) -> HduKey:
     """Read which HDU is meant: a number, a name, or `NAME,2` for a name and its EXTVER."""
     text = text.strip()
-    if text.isdecimal():
+    if _is_number(text):
         return int(text)
     name, comma, version = text.rpartition(",")
-    return (name, int(version)) if comma and version.strip().isdecimal() else text
+    return (name, int(version)) if comma and _is_number(version.strip()) else text
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) < 19
 
 
 def _beside(name: str, folder: Path) -> str:
@@ -227,13 +260,15 @@ def _numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
 
 def _unique_names(ids: list[str]) -> list[str]:
     taken: set[str] = set()
+    seen: dict[str, int] = {}
     names = []
     for user_id in ids:
         clean = re.sub(r"[^A-Za-z0-9._+-]+", "_", user_id).lstrip(".-")[:NAME_BYTES] or "target"
-        name, copies = clean, 1
+        name, copies = clean, seen.get(clean.lower(), 1)
         while name.lower() in taken:
             copies += 1
             name = f"{clean}-{copies}"
+        seen[clean.lower()] = copies
         taken.add(name.lower())
         names.append(name)
     return names
@@ -243,9 +278,12 @@ def _number(value: Any, name: str) -> float:
     if _is_missing(value):
         raise RegionError(f"{name} is missing")
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
         raise RegionError(f"{name} must be a number, not {_text(value)!r}") from None
+    if not math.isfinite(number):
+        raise RegionError(f"{name} must be a finite number, not {number}")
+    return number
 
 
 def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
@@ -259,23 +297,22 @@ def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
     else:
         a, b, c, d = numbers
         width, height = (d, c) if way == CENTER else (c, d)
-        x0, y0 = (np.ceil(a - width / 2), np.ceil(b - height / 2)) if way == CENTER else (a, b)
+        x0, y0 = a, b
+        if way == CENTER:
+            with np.errstate(invalid="ignore"):  # of infinities; such rows are not good
+                x0, y0 = np.ceil(a - width / 2), np.ceil(b - height / 2)
         boxes = np.column_stack([x0, y0, width, height])
         good = np.isfinite(boxes).all(axis=1) & (np.abs(boxes) <= LIMIT).all(axis=1)
         good &= (boxes == np.floor(boxes)).all(axis=1) & (boxes[:, 2:] >= 1).all(axis=1)
         targets.boxes[good] = boxes[good].astype(np.int64)
     for row in np.flatnonzero(~good).tolist():
         # Once more, one by one, for what there is to say.
-        _set_box(
-            targets,
-            row,
-            lambda row=row: make(
-                *(
-                    _number(column[row], name)
-                    for name, column in zip(way, columns, strict=True)
-                )
-            ),
-        )
+        values = {name: column[row] for name, column in zip(way, columns, strict=True)}
+        _set_box(targets, row, partial(_one_box, make, values))
+
+
+def _one_box(make: Callable[..., Box], values: Mapping[str, Any]) -> Box:
+    return make(*(_number(value, name) for name, value in values.items()))
 
 
 def _float_columns(columns: list[Any]) -> list[NDArray[np.float64]] | None:
@@ -287,11 +324,11 @@ def _float_columns(columns: list[Any]) -> list[NDArray[np.float64]] | None:
         values = np.ma.asarray(column)
         if values.dtype.kind not in "iuf":
             return None
-        floats.append(values.astype(float).filled(np.nan))
+        floats.append(np.ma.filled(values.astype(float), np.nan))
     return floats
 
 
-def _set_box(targets: Targets, row: int, make: Callable[[], tuple[int, int, int, int]]) -> None:
+def _set_box(targets: Targets, row: int, make: Callable[[], Box]) -> None:
     try:
         targets.boxes[row] = make()
     except NoOverlapError as error:
@@ -311,7 +348,7 @@ def _place_in_sky(
 
     for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
         if row not in targets.faults:
-            _set_box(targets, row, lambda values=values: _sound(*values))
+            _set_box(targets, row, partial(_sound, *values))
     images: dict[tuple[int, int], list[int]] = {}
     for row, image in enumerate(zip(targets.file.tolist(), targets.hdu.tolist(), strict=True)):
         if row not in targets.faults:
@@ -327,19 +364,12 @@ def _place_in_sky(
             targets.faults.update(dict.fromkeys(rows, (status, str(error))))
             continue
         for at, row in enumerate(rows):
-            _set_box(
-                targets,
-                row,
-                lambda at=at: sky.placed(  # noqa: B023 (called at once)
-                    float(x[at]), float(y[at]), *sky.shape(size[at], size[at])  # noqa: B023
-                ),
-            )
+            side_deg, place = float(size[at]), (float(x[at]), float(y[at]))
+            _set_box(targets, row, partial(sky.box_at, *place, side_deg))
 
 
-def _sound(ra: Any, dec: Any, size_deg: Any) -> tuple[int, int, int, int]:
+def _sound(ra: Any, dec: Any, size_deg: Any) -> Box:
     """Raise where a row in the sky has no sense; the box itself comes later."""
-    import math
-
     coordinates(_number(ra, "ra"), _number(dec, "dec"))
     size = _number(size_deg, "size_deg")
     if not math.isfinite(size) or size <= 0:

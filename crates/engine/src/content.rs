@@ -2,7 +2,7 @@
 
 use crate::error::EngineError;
 use crate::inflate::StreamReader;
-use crate::work::{Cancel, Reading};
+use crate::work::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +19,6 @@ const REMOTE: Reach = Reach { gap_bytes: 256 << 10, cap_bytes: 4 << 20 };
 const IN_FLIGHT_BYTES: u64 = 32 << 20;
 /// First bytes of a remote object, kept: most headers lie there.
 const HEAD_BYTES: u64 = 64 << 10;
-
-/// Where pieces go: their offset, and the bytes.
-pub(crate) type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
 
 /// The bytes of an object after any whole-file decompression.
 pub(crate) enum Content {

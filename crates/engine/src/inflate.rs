@@ -2,7 +2,7 @@
 //! from the nearest seek point.
 
 use crate::error::EngineError;
-use crate::work::Cancel;
+use crate::work::{Cancel, Sink};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_fits::stream::{self, Decoder, SeekTable};
@@ -104,7 +104,7 @@ impl StreamReader {
         &mut self,
         range: Range<u64>,
         cancel: &Cancel,
-        sink: &mut dyn FnMut(u64, &[u8]) -> Result<(), EngineError>,
+        sink: &mut Sink<'_>,
     ) -> Result<Option<u64>, EngineError> {
         let mut at = range.start;
         while at < range.end {

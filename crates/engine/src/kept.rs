@@ -31,12 +31,21 @@ fn shelf() -> Result<&'static Shelf, &'static str> {
         .map_err(String::as_str)
 }
 
+/// Whether the version would be another if the object were: what a server gives neither ETag nor
+/// date for may change under its name, so nothing is kept of it.
+fn is_told_apart(source: &dyn Source) -> bool {
+    !source.version().tag.starts_with("unversioned")
+}
+
 fn key(source: &dyn Source) -> String {
     format!("layout {FORMAT}\n{}\n{}", source.url(), source.version())
 }
 
 /// What is kept of this version of the object; `None` where nothing (readable) is.
 pub(crate) fn load(source: &dyn Source) -> Option<Kept> {
+    if !is_told_apart(source) {
+        return None;
+    }
     let value = shelf().ok()?.get(&key(source))?;
     let (sizes, rest) = value.split_at_checked(8)?;
     let packed = u32::from_le_bytes(sizes[..4].try_into().ok()?) as usize;
@@ -56,6 +65,9 @@ pub(crate) fn load(source: &dyn Source) -> Option<Kept> {
 /// # Errors
 /// Where the index cannot be written. The cut itself is not harmed.
 pub(crate) fn save(source: &dyn Source, kept: &mut Kept) -> Result<(), String> {
+    if !is_told_apart(source) {
+        return Ok(());
+    }
     let layout = postcard::to_stdvec(&(&kept.hdus, kept.next)).map_err(|e| e.to_string())?;
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
     let mut packed = vec![0; compressor.deflate_compress_bound(layout.len())];

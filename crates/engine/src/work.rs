@@ -27,6 +27,9 @@ impl Cancel {
     }
 }
 
+/// Where pieces that were read go: their offset, and the bytes.
+pub(crate) type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
+
 /// What a thread needs to read.
 #[derive(Default)]
 pub(crate) struct Reading {

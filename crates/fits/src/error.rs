@@ -43,7 +43,7 @@ pub enum FitsError {
         found: String,
     },
     /// The HDU holds no image.
-    #[error("HDU holds no image but {found}")]
+    #[error("HDU holds {found}, not an image")]
     NotAnImage {
         /// What it holds.
         found: String,

@@ -277,6 +277,9 @@ impl Target {
             None | Some("" | "identity") => Ok(response),
             // What a refusal says is taken as it is.
             Some(_) if !response.status().is_success() => Ok(response),
+            // Archives label the compressed files they hold so (Apache's AddEncoding): the bytes
+            // of the file are what is meant, not something made for the journey.
+            Some(_) if is_named_compressed(response.url()) => Ok(response),
             Some(encoding) => {
                 let why = format!("the server sends it with Content-Encoding {encoding}");
                 Err(self.unsupported(&why).into())
@@ -409,6 +412,12 @@ async fn reason(mut response: Response) -> String {
 
 fn header(response: &Response, name: impl AsHeaderName) -> Option<&str> {
     response.headers().get(name)?.to_str().ok()
+}
+
+/// Whether the file itself is compressed, by its name.
+fn is_named_compressed(url: &Url) -> bool {
+    let path = url.path().to_ascii_lowercase();
+    [".gz", ".bz2", ".z"].iter().any(|suffix| path.ends_with(suffix))
 }
 
 /// The server of a URL.

@@ -391,6 +391,8 @@ fn compressed_answers_are_refused() {
     assert_error!(open_error(&always.url("a")), Unsupported, "Content-Encoding gzip");
     let later = reads(|_| reply(&format!("{PART}\nContent-Encoding: br"), &[0; 10]));
     assert_error!(read_error(&later), Unsupported, "Content-Encoding br");
+    let labelled = reads(|_| reply(&format!("{PART}\nContent-Encoding: x-gzip"), &[0; 10]));
+    open(&labelled.url("a.fit.gz")).unwrap().read_exact_at(10, &mut [0; 10]).unwrap();
     let identity = reads(|_| reply(&format!("{PART}\nContent-Encoding: identity"), &[0; 10]));
     open(&identity.url("a")).unwrap().read_exact_at(10, &mut [0; 10]).unwrap();
 }

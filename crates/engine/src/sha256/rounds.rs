@@ -46,9 +46,10 @@ macro_rules! compress_in_lanes {
         fn compress_one(state: [$vector; 8], message: [$vector; 16]) -> [$vector; 8] {
             let mut w = message;
             let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
+            #[rustfmt::skip] // it would indent the pattern further with every run
             macro_rules! round {
                 ($first:ident, $t:literal, $a:ident, $b:ident, $c:ident, $d:ident,
-                                         $e:ident, $f:ident, $g:ident, $h:ident) => {
+                 $e:ident, $f:ident, $g:ident, $h:ident) => {
                     if $first != 0 {
                         w[$t] =
                             schedule(w[$t], w[($t + 1) % 16], w[($t + 9) % 16], w[($t + 14) % 16]);

@@ -97,7 +97,7 @@ fn distance_entry(symbol: usize) -> u32 {
         0..=3 => number_entry(symbol as u16 + 1, 0),
         4..=29 => {
             let extra = (symbol / 2 - 1) as u8;
-            number_entry((2 + (symbol as u16 & 1) << extra) + 1, extra)
+            number_entry(((2 + (symbol as u16 & 1)) << extra) + 1, extra)
         }
         _ => entry::INVALID,
     }
@@ -226,7 +226,7 @@ impl<const SIZE: usize> Table<SIZE> {
 /// An entry whose code has `length` bits.
 fn with_code(entry: u32, length: usize) -> u32 {
     match entry & entry::KIND {
-        entry::NUMBER => entry + length as u32 | (length as u32) << 8,
+        entry::NUMBER => (entry + length as u32) | ((length as u32) << 8),
         entry::LITERAL | entry::SPECIAL => entry + length as u32,
         _ => entry,
     }

@@ -450,7 +450,7 @@ impl Inflate {
                 }
                 // SAFETY: as for literals. Where there is none the match overwrites the byte.
                 unsafe { store(buffer, end, [(symbol >> 24) as u8, 0]) };
-                end += (symbol / entry::LITERAL_BEFORE & 1) as usize;
+                end += ((symbol / entry::LITERAL_BEFORE) & 1) as usize;
                 let length = huffman::length(symbol, bits);
                 bits >>= huffman::used(symbol);
                 count -= huffman::used(symbol);
