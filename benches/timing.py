@@ -159,7 +159,8 @@ def expected(target: Target, stored: bool) -> np.ndarray:
 def cut_of(path: Path, stored: bool) -> np.ndarray:
     """Pixels of a written cut."""
     with fits.open(path, do_not_scale_image_data=stored) as hdus:
-        pixels: np.ndarray = hdus[0].data.copy()
+        image = next(hdu for hdu in hdus if hdu.data is not None)
+        pixels: np.ndarray = image.data.copy()
     return pixels
 
 

@@ -109,7 +109,7 @@ impl StreamReader {
         let mut at = range.start;
         while at < range.end {
             if !self.holds(at) {
-                self.go_to(at, cancel)?;
+                self.go_to(at, range.end, cancel)?;
                 if !self.holds(at) {
                     return Ok(Some(self.chunk_end()));
                 }
@@ -126,8 +126,8 @@ impl StreamReader {
     pub(crate) fn finish(&mut self, cancel: &Cancel) -> Result<(), EngineError> {
         if self.table.raw_len.is_none() {
             let frontier = self.table.points.last().map_or(0, |point| point.raw);
-            self.go_to(frontier, cancel)?;
-            while self.advance(cancel)? {}
+            self.go_to(frontier, u64::MAX, cancel)?;
+            while self.advance(u64::MAX, cancel)? {}
         }
         Ok(())
     }
@@ -140,8 +140,9 @@ impl StreamReader {
         self.chunk_at <= at && at < self.chunk_end()
     }
 
-    /// Make `chunk` hold the byte at `at`, unless the data ends before it.
-    fn go_to(&mut self, at: u64, cancel: &Cancel) -> Result<(), EngineError> {
+    /// Make `chunk` hold the byte at `at`, unless the data ends before it. Bytes up to `end` will
+    /// be wanted, perhaps none beyond.
+    fn go_to(&mut self, at: u64, end: u64, cancel: &Cancel) -> Result<(), EngineError> {
         if self.holds(at) {
             return Ok(());
         }
@@ -156,7 +157,7 @@ impl StreamReader {
         if jump {
             self.restart(at)?;
         }
-        while !self.holds(at) && self.advance(cancel)? {}
+        while !self.holds(at) && self.advance(end, cancel)? {}
         Ok(())
     }
 
@@ -178,10 +179,10 @@ impl StreamReader {
         Ok(())
     }
 
-    /// Replace the chunk by the one that follows it; false at the end of the data.
-    fn advance(&mut self, cancel: &Cancel) -> Result<bool, EngineError> {
+    /// Replace the chunk by the one that follows it, up to `end`; false at the end of the data.
+    fn advance(&mut self, end: u64, cancel: &Cancel) -> Result<bool, EngineError> {
         cancel.check()?;
-        let advanced = self.decode_chunk();
+        let advanced = self.decode_chunk(end);
         if advanced.is_err() {
             self.running = None;
             self.chunk.clear();
@@ -189,15 +190,16 @@ impl StreamReader {
         advanced
     }
 
-    fn decode_chunk(&mut self) -> Result<bool, EngineError> {
+    fn decode_chunk(&mut self, end: u64) -> Result<bool, EngineError> {
         let Some(running) = &mut self.running else { return Ok(false) };
         if running.ended {
             return Ok(false);
         }
         self.chunk_at += self.chunk.len() as u64;
-        self.chunk.resize(OUTPUT_BYTES, 0);
+        let length = end.saturating_sub(self.chunk_at).clamp(1, OUTPUT_BYTES as u64) as usize;
+        self.chunk.resize(length, 0);
         let mut filled = 0;
-        while filled < OUTPUT_BYTES && !running.ended {
+        while filled < length && !running.ended {
             let last = running.next >= self.source.len();
             let step = running
                 .decoder

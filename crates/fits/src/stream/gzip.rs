@@ -166,8 +166,13 @@ impl Gzip {
         count
     }
 
-    /// One stretch of work on `input`; gives bytes consumed, or `None` where more is needed.
-    fn advance(&mut self, input: &[u8], last: bool) -> Result<Option<usize>, StreamError> {
+    /// One stretch of work on `input`, towards `wanted` bytes of output; gives bytes consumed, or `None` where more is needed.
+    fn advance(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        wanted: usize,
+    ) -> Result<Option<usize>, StreamError> {
         match self.place {
             Place::Header => match self.header(input)? {
                 Some(bytes) => {
@@ -189,7 +194,7 @@ impl Gzip {
             }
             Place::Blocks => {
                 let (consumed, pause) =
-                    self.inflate.run(input, last).map_err(|what| self.damaged(what))?;
+                    self.inflate.run(input, last, wanted).map_err(|what| self.damaged(what))?;
                 match pause {
                     Pause::Done => self.place = Place::Trailer,
                     Pause::Block => self.point(consumed),
@@ -278,7 +283,7 @@ impl Decoder for Gzip {
                 return Ok(step);
             }
             let rest = &input[step.consumed..];
-            match self.advance(rest, last)? {
+            match self.advance(rest, last, output.len() - step.produced)? {
                 Some(consumed) => {
                     step.consumed += consumed;
                     self.compressed += consumed as u64;

@@ -112,6 +112,8 @@ pub(super) struct Table<const SIZE: usize> {
     offsets: [i32; MAX_CODE_BITS + 1],
     /// Symbols in the order of their codes.
     sorted: [u16; 288],
+    /// Per length: index into `sorted` of its first code.
+    starts: [usize; MAX_CODE_BITS + 2],
     alphabet: Alphabet,
 }
 
@@ -124,6 +126,7 @@ impl<const SIZE: usize> Table<SIZE> {
             limits: [0; MAX_CODE_BITS + 1],
             offsets: [0; MAX_CODE_BITS + 1],
             sorted: [0; 288],
+            starts: [0; MAX_CODE_BITS + 2],
             alphabet,
         }
     }
@@ -160,23 +163,28 @@ impl<const SIZE: usize> Table<SIZE> {
             self.sorted[next[usize::from(length)]] = symbol as u16;
             next[usize::from(length)] += 1;
         }
-        self.fill(&counts, &starts, left > 0);
+        self.starts = starts;
+        self.fill(&counts, left > 0);
         Ok(())
     }
 
-    fn fill(&mut self, counts: &[u32; 16], starts: &[usize; 17], incomplete: bool) {
+    /// The first slot of a code, by its place in `sorted`: the code, its bits reversed.
+    fn slot(&self, index: usize, length: usize) -> usize {
+        let code = (index as i32 - self.offsets[length]) as u16;
+        usize::from(code.reverse_bits() >> (16 - length))
+    }
+
+    fn fill(&mut self, counts: &[u32; 16], incomplete: bool) {
         if incomplete {
             self.entries.fill(entry::INVALID);
         } else if counts[Self::BITS + 1..].iter().any(|&count| count > 0) {
             self.entries.fill(entry::LONG);
         }
         for length in 1..=Self::BITS {
-            let symbols = starts[length]..starts[length] + counts[length] as usize;
+            let symbols = self.starts[length]..self.starts[length + 1];
             for index in symbols {
-                let code = (index as i32 - self.offsets[length]) as u16;
-                let reversed = usize::from(code.reverse_bits() >> (16 - length));
                 let entry = with_code((self.alphabet.entry_of)(self.sorted[index].into()), length);
-                for slot in (reversed..SIZE).step_by(1 << length) {
+                for slot in (self.slot(index, length)..SIZE).step_by(1 << length) {
                     self.entries[slot] = entry;
                 }
             }
@@ -187,23 +195,37 @@ impl<const SIZE: usize> Table<SIZE> {
     /// wherever both codes fit the index. Noise compresses into literals and short matches in no
     /// order that a processor could foresee; the fewer lookups, the fewer wrong guesses.
     pub(super) fn join_literals(&mut self) {
-        // From the end, so that what an entry is joined with is still single.
-        for index in (0..SIZE).rev() {
-            let first = self.entries[index];
-            if first & entry::KIND != entry::LITERAL {
+        let single = self.entries;
+        // What may follow a literal, where, and how far left the literal then goes.
+        let mut followers = Vec::with_capacity(SIZE / 2);
+        for length in 1..Self::BITS {
+            let codes = self.starts[length]..self.starts[length + 1];
+            let literals = self.sorted[codes].partition_point(|&symbol| symbol < 256);
+            if literals == 0 {
                 continue;
             }
-            let second = self.entries[index >> used(first)];
-            match second & entry::KIND {
-                entry::LITERAL if (used(first) + used(second)) as usize <= Self::BITS => {
-                    let literals = (second >> 16) << 24 | (first & 0x00ff_0000);
-                    self.entries[index] = literals | entry::PAIR | (used(first) + used(second));
+            // All literals of one length are followed alike.
+            let room = (Self::BITS - length) as u32;
+            followers.clear();
+            for (slot, &second) in single[..1 << room].iter().enumerate() {
+                let first = length as u32;
+                match second & entry::KIND {
+                    entry::LITERAL if used(second) <= room => {
+                        let joined = (second >> 16) << 24 | entry::PAIR | (first + used(second));
+                        followers.push((slot << length, joined, 16));
+                    }
+                    entry::NUMBER if (second >> 8 & 0xf) <= room => {
+                        let joined = (second | entry::LITERAL_BEFORE) + first + (first << 8);
+                        followers.push((slot << length, joined, 24));
+                    }
+                    _ => {}
                 }
-                entry::NUMBER if (used(first) + (second >> 8 & 0xf)) as usize <= Self::BITS => {
-                    let literal = (first & 0x00ff_0000) << 8 | entry::LITERAL_BEFORE;
-                    self.entries[index] = (second | literal) + used(first) + (used(first) << 8);
+            }
+            for index in self.starts[length]..self.starts[length] + literals {
+                let (symbol, own) = (u32::from(self.sorted[index]), self.slot(index, length));
+                for &(slot, joined, shift) in &followers {
+                    self.entries[own | slot] = joined | symbol << shift;
                 }
-                _ => {}
             }
         }
     }

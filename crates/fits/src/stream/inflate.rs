@@ -59,6 +59,8 @@ pub(super) struct Inflate {
     /// New bytes not yet handed out: `handed..end`.
     handed: usize,
     end: usize,
+    /// No symbol is decoded once `end` is here or beyond.
+    room: usize,
 }
 
 /// Where in the input the decoder is.
@@ -80,6 +82,7 @@ impl Inflate {
             valid_from: 0,
             handed: 0,
             end: 0,
+            room: 0,
         }
     }
 
@@ -131,16 +134,24 @@ impl Inflate {
     }
 
     /// Decode from `input`; gives the bytes consumed and why it stopped. Stops at every start of
-    /// a block but the one it was called at. `last`: no input follows.
-    pub(super) fn run(&mut self, input: &[u8], last: bool) -> Result<(usize, Pause), &'static str> {
+    /// a block but the one it was called at, and once about `wanted` bytes (at least one) are there to be handed
+    /// out. `last`: no input follows.
+    pub(super) fn run(
+        &mut self,
+        input: &[u8],
+        last: bool,
+        wanted: usize,
+    ) -> Result<(usize, Pause), &'static str> {
+        self.make_room();
+        self.room = self.end.saturating_add(wanted.max(1)).min(WINDOW_BYTES + CHUNK_BYTES);
         let mut input = Input { bytes: input, at: 0 };
-        let paused = self.blocks(&mut input, last);
+        let paused = self.blocks(&mut input, last)?;
         // Whole bytes go back, so that the caller's count of them is exact.
         let whole = (self.bit_count / 8) as usize;
         input.at -= whole;
         self.bit_count %= 8;
         self.bits &= (1 << self.bit_count) - 1;
-        Ok((input.at, paused?))
+        Ok((input.at, paused))
     }
 
     fn blocks(&mut self, input: &mut Input, last: bool) -> Result<Pause, &'static str> {
@@ -160,8 +171,7 @@ impl Inflate {
                     }
                 }
                 State::Stored { left } => {
-                    self.make_room();
-                    let room = WINDOW_BYTES + CHUNK_BYTES - self.end;
+                    let room = self.room.saturating_sub(self.end);
                     let count = left.min(room).min(input.bytes.len() - input.at);
                     let from = &input.bytes[input.at..input.at + count];
                     self.buffer[self.end..self.end + count].copy_from_slice(from);
@@ -179,8 +189,7 @@ impl Inflate {
                     }
                 }
                 State::Codes => {
-                    self.make_room();
-                    if self.end >= WINDOW_BYTES + CHUNK_BYTES {
+                    if self.end >= self.room {
                         return Ok(Pause::Full);
                     }
                     let ended = if input.bytes.len() - input.at >= AHEAD_BYTES {
@@ -349,8 +358,8 @@ impl Inflate {
         let mut end = Input { bytes: &padded[..], at: 0 };
         // What is wrong in the padding only shows that the input was cut off.
         let ended = self.symbols(&mut end);
-        let used = end.at as u64 * 8 - u64::from(self.bit_count);
-        if used > rest.len() as u64 * 8 {
+        // The bits kept may also be of bytes before `rest`.
+        if end.at * 8 > rest.len() * 8 + self.bit_count as usize {
             return Err(CUT_OFF);
         }
         let ended = ended?;
@@ -383,50 +392,66 @@ impl Inflate {
     #[inline(always)]
     fn symbols_anywhere(&mut self, input: &mut Input) -> Result<bool, &'static str> {
         let (bytes, mut at) = (input.bytes, input.at);
+        let Some(ahead) = bytes.len().checked_sub(AHEAD_BYTES) else { return Ok(false) };
         let (mut bits, mut count) = (self.bits, self.bit_count);
+        // In locals: a write into the buffer could otherwise change them, for all that the
+        // compiler knows.
+        let (codes, distances) = (&self.codes.entries, &self.distances.entries);
+        let valid_from = self.valid_from;
         let buffer = &mut self.buffer[..];
         let mut end = self.end;
-        let room = WINDOW_BYTES + CHUNK_BYTES;
+        let room = self.room;
         assert!(buffer.len() >= room + SLACK_BYTES);
-        let Some(ahead) = bytes.len().checked_sub(AHEAD_BYTES) else { return Ok(false) };
+        macro_rules! refill {
+            () => {
+                // SAFETY: a round refills at most twice, by at most 7 bytes each, and
+                // AHEAD_BYTES lay ahead when it began.
+                bits |= unsafe { load(bytes, at) } << count;
+                at += ((63 - count) >> 3) as usize;
+                count |= 56;
+            };
+        }
+        macro_rules! next {
+            ($entries:expr) => {
+                $entries[bits as usize % $entries.len()]
+            };
+        }
+        macro_rules! use_bits {
+            ($entry:expr) => {
+                bits >>= huffman::used($entry);
+                count -= huffman::used($entry);
+            };
+        }
+        macro_rules! literals {
+            ($entry:expr) => {
+                let literals = (($entry >> 16) as u16).to_le_bytes();
+                // SAFETY: SLACK_BYTES lie behind `room`, enough for three pairs.
+                unsafe { store(buffer, end, literals) };
+                end += 1 + ($entry >> 6 & 1) as usize;
+                use_bits!($entry);
+            };
+        }
+        if at > ahead {
+            return Ok(false);
+        }
+        refill!();
+        // The entry of the bits that come next is looked up before what stands before it is
+        // written, so that the two go side by side.
+        let mut symbol = next!(codes);
         let ended = 'block: {
             while at <= ahead && end < room {
-                macro_rules! refill {
-                    () => {
-                        // SAFETY: a round refills at most three times, by at most 7 bytes each,
-                        // and AHEAD_BYTES lay ahead when it began.
-                        bits |= unsafe { load(bytes, at) } << count;
-                        at += ((63 - count) >> 3) as usize;
-                        count |= 56;
-                    };
-                }
-                macro_rules! next {
-                    ($table:expr) => {
-                        $table.entries[bits as usize % $table.entries.len()]
-                    };
-                }
-                macro_rules! literals {
-                    ($entry:expr) => {
-                        let literals = (($entry >> 16) as u16).to_le_bytes();
-                        // SAFETY: SLACK_BYTES lie behind `room`, enough for three pairs.
-                        unsafe { store(buffer, end, literals) };
-                        end += 1 + ($entry >> 6 & 1) as usize;
-                        bits >>= huffman::used($entry);
-                        count -= huffman::used($entry);
-                    };
-                }
                 refill!();
                 // Three lookups of literals use at most 33 of the 56 bits there are; two and a
                 // length, with its literal and extra bits, at most 22 + 20.
-                let mut symbol = next!(self.codes);
                 if symbol & entry::NO_LITERAL == 0 {
                     literals!(symbol);
-                    symbol = next!(self.codes);
+                    symbol = next!(codes);
                     if symbol & entry::NO_LITERAL == 0 {
                         literals!(symbol);
-                        symbol = next!(self.codes);
+                        symbol = next!(codes);
                         if symbol & entry::NO_LITERAL == 0 {
                             literals!(symbol);
+                            symbol = next!(codes);
                             continue;
                         }
                     }
@@ -437,11 +462,11 @@ impl Inflate {
                     }
                     if symbol & entry::KIND == entry::LITERAL {
                         literals!(symbol);
+                        symbol = next!(codes);
                         continue;
                     }
                     if symbol & !entry::USED == entry::END {
-                        bits >>= huffman::used(symbol);
-                        count -= huffman::used(symbol);
+                        use_bits!(symbol);
                         break 'block Ok(true);
                     }
                     if symbol & entry::KIND == entry::SPECIAL {
@@ -452,11 +477,10 @@ impl Inflate {
                 unsafe { store(buffer, end, [(symbol >> 24) as u8, 0]) };
                 end += ((symbol / entry::LITERAL_BEFORE) & 1) as usize;
                 let length = huffman::length(symbol, bits);
-                bits >>= huffman::used(symbol);
-                count -= huffman::used(symbol);
-                // A distance uses at most 28 bits.
+                use_bits!(symbol);
+                // A distance uses at most 28 bits; what is left is enough for the next lookup.
                 refill!();
-                let mut far = next!(self.distances);
+                let mut far = next!(distances);
                 if far & !entry::USED == entry::LONG {
                     far = self.distances.long(bits);
                 }
@@ -464,9 +488,9 @@ impl Inflate {
                     break 'block Err("a distance code that stands for nothing");
                 }
                 let distance = huffman::distance(far, bits);
-                bits >>= huffman::used(far);
-                count -= huffman::used(far);
-                if distance > end - self.valid_from {
+                use_bits!(far);
+                symbol = next!(codes);
+                if distance > end - valid_from {
                     break 'block Err("a match from before the start of the data");
                 }
                 // SAFETY: `distance` bytes lie before `end`; behind `room` there is slack for

@@ -13,6 +13,7 @@ pub struct SeekPoint {
     /// Bits of that byte to skip, from the end the format reads first.
     pub bits: u8,
     /// What the decoder must know of the data before, in a form of its own (compressed).
+    #[serde(with = "serde_bytes")]
     pub window: Box<[u8]>,
 }
 
