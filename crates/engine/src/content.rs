@@ -54,6 +54,14 @@ impl Content {
         }
     }
 
+    /// Bytes there are, where that is known before they are read.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Content::Plain { source, .. } => Some(source.len()),
+            Content::Stream(_) => None,
+        }
+    }
+
     /// How far merging may go.
     pub(crate) fn reach(&self) -> Reach {
         match self {

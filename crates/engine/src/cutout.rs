@@ -5,6 +5,7 @@ use crate::template::Template;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{DType, Region, RegionError};
+use swathe_fits::Storage;
 
 /// What happens to a box that lies partly outside the image (as astropy's `Cutout2D`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,7 @@ impl Placed {
                 limit: limit_bytes(),
             });
         }
+        check_pieces(template, &overlap.inside)?;
         let fill = filled.then(|| Fill::new(template, fill)).transpose()?;
         Ok(Placed { inside: overlap.inside, output, bytes, fill })
     }
@@ -94,6 +96,56 @@ impl Placed {
                 pixel.copy_from_slice(&fill.stored);
             }
         }
+    }
+}
+
+/// A cut may need at most this many rows or tiles: what is listed for each fits in memory.
+const PIECES_LIMIT: u64 = 1 << 24;
+
+/// Look, before any is listed, at how many rows or tiles a region needs, and whether the last of
+/// them lies in the object.
+fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError> {
+    let image = &template.image;
+    let whole: Vec<u64> = match &image.storage {
+        Storage::Contiguous { .. } => image.shape.iter().map(|_| 1).collect(),
+        Storage::Tiles(table) => table.tile_shape.clone(),
+    };
+    let (mut pieces, mut last, mut stride) = (1u64, 0u64, 1u64);
+    for (axis, (&side, &tile)) in image.shape.iter().zip(&whole).enumerate() {
+        let first = inside.start[axis].unsigned_abs() / tile;
+        let end = (inside.stop[axis] - 1).unsigned_abs() / tile;
+        last = last.saturating_add(end.saturating_mul(stride));
+        stride = stride.saturating_mul(side.div_ceil(tile));
+        // A row is one piece, a row of tiles is not.
+        if axis > 0 || matches!(image.storage, Storage::Tiles(_)) {
+            pieces = pieces.saturating_mul(end - first + 1);
+        }
+    }
+    let (what, start, bytes) = match &image.storage {
+        Storage::Contiguous { offset } => ("rows", *offset, image.dtype.size() as u64),
+        Storage::Tiles(table) => ("tiles", table.table_start, table.row_bytes),
+    };
+    if pieces > PIECES_LIMIT {
+        return Err(EngineError::TooMany {
+            url: template.url.clone(),
+            hdu: template.hdu,
+            region: inside.clone(),
+            what,
+            found: pieces,
+            limit: PIECES_LIMIT,
+        });
+    }
+    let start = start.saturating_add(last.saturating_mul(bytes));
+    let stop = start.saturating_add(bytes);
+    match template.content_len {
+        Some(end) if stop > end => Err(EngineError::Truncated {
+            url: template.url.clone(),
+            what: format!("the image in HDU {}", template.hdu),
+            end,
+            start,
+            stop,
+        }),
+        _ => Ok(()),
     }
 }
 

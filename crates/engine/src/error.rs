@@ -105,6 +105,22 @@ pub enum EngineError {
         /// Bytes allowed.
         limit: u64,
     },
+    /// The cutout would be made of more rows or tiles than can be listed in memory.
+    #[error("{url}, HDU {hdu}: cutout {region} needs {found} {what}, the limit is {limit}")]
+    TooMany {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// The box.
+        region: Region,
+        /// Rows or tiles.
+        what: &'static str,
+        /// How many.
+        found: u64,
+        /// How many are allowed.
+        limit: u64,
+    },
     /// A result could not be written.
     #[error("{path}: cannot write: {source}")]
     Output {

@@ -16,6 +16,9 @@ use swathe_store::Source;
 const HEADER_BYTES: usize = 4 * 2880;
 /// A header longer than this is refused (the parser's own limit on cards is lower).
 const HEADER_LIMIT: usize = 16 << 20;
+/// What follows this many bytes of headers is ignored, with a note: a few compressed kilobytes
+/// could hold gigabytes of them.
+const HEADERS_LIMIT: u64 = 64 << 20;
 /// More HDUs than this are refused: a damaged file could promise one per 2880 bytes.
 const HDU_LIMIT: usize = 100_000;
 
@@ -59,6 +62,8 @@ struct Walk {
     next: Option<u64>,
     /// Whether more is known than is kept.
     grown: bool,
+    /// Bytes of the headers read.
+    header_bytes: u64,
 }
 
 impl Object {
@@ -248,7 +253,12 @@ impl Object {
         let hdu = Hdu::new(index, start, bytes, header)
             .map(Arc::new)
             .map_err(|source| self.header_error(index, source))?;
-        walk.next = (walk.hdus.len() < HDU_LIMIT).then(|| hdu.end());
+        walk.header_bytes += bytes;
+        if walk.hdus.len() < HDU_LIMIT && walk.header_bytes < HEADERS_LIMIT {
+            walk.next = Some(hdu.end());
+        } else {
+            self.note(format!("ignored what follows HDU {index}: too many headers"));
+        }
         walk.hdus.push(hdu.clone());
         Ok(Some(hdu))
     }

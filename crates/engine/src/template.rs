@@ -25,6 +25,8 @@ pub struct Template {
     pub hdu: usize,
     /// The image: type, shape, where its pixels are.
     pub image: Image,
+    /// Bytes of the object, where they are known before it is read: not inside a stream.
+    pub(crate) content_len: Option<u64>,
     header: CutHeader,
     /// What stands before the image's header: the primary HDU, if the image is an extension.
     before: Vec<u8>,
@@ -68,6 +70,7 @@ impl Template {
             version: object.version(),
             hdu: hdu.index,
             image,
+            content_len: object.content.len(),
             header,
             before,
             companions: carried,

@@ -3,6 +3,7 @@
 use crate::card::{Card, Value, format_float};
 use crate::hdu::Image;
 use crate::header::Header;
+use std::collections::HashSet;
 use swathe_array::Region;
 
 /// What kind of extension a WCS refers to.
@@ -48,12 +49,18 @@ pub fn companions(image: &Image) -> Vec<Need> {
     if header.has("AXISCORR") {
         add("D2IMARR", Some(1), Lookup::Image);
     }
+    let mut seen = HashSet::new();
     for card in header.cards().iter().filter(|card| card.has_value()) {
         // PSi_0a names the table of a -TAB axis.
         let keyword = String::from_utf8_lossy(card.keyword()).into_owned();
         let Some((axis, alternate)) = keyword.strip_prefix("PS").and_then(tab_axis) else {
             continue;
         };
+        // Of a repeated keyword the first counts; an axis that is none is nobody's.
+        let is_axis = axis.parse().is_ok_and(|axis: usize| (1..=image.shape.len()).contains(&axis));
+        if !is_axis || !seen.insert(keyword.clone()) {
+            continue;
+        }
         let kind = header.get_str(&format!("CTYPE{axis}{alternate}")).ok().flatten();
         if !kind.is_some_and(|kind| kind.trim_end().ends_with("-TAB")) {
             continue;
@@ -70,7 +77,7 @@ pub fn companions(image: &Image) -> Vec<Need> {
 fn tab_axis(rest: &str) -> Option<(&str, &str)> {
     let (axis, rest) = rest.split_once('_')?;
     let alternate = rest.strip_prefix('0')?;
-    (alternate.len() <= 1 && axis.parse::<u32>().is_ok()).then_some((axis, alternate))
+    (alternate.len() <= 1).then_some((axis, alternate))
 }
 
 /// A field of record-valued cards: `DP1 = 'EXTVER: 2.0'` or `DP1.EXTVER = 2.0`.

@@ -455,14 +455,15 @@ fn image_header(table: &Header) -> (Header, bool) {
                 .map_or_else(|| Card::fixed("GCOUNT", "1", ""), |card| stood_for(card, "GCOUNT")),
         );
     }
+    let (has_checksum, has_datasum) = (table.has("ZHECKSUM"), table.has("ZDATASUM"));
     for card in table.cards() {
         match String::from_utf8_lossy(card.keyword()).as_ref() {
             "ZEXTEND" if primary => cards.push(stood_for(card, "EXTEND")),
             "ZBLOCKED" if primary => cards.push(stood_for(card, "BLOCKED")),
             "ZHECKSUM" => cards.push(stood_for(card, "CHECKSUM")),
             "ZDATASUM" => cards.push(stood_for(card, "DATASUM")),
-            "CHECKSUM" if !table.has("ZHECKSUM") => cards.push(*card),
-            "DATASUM" if !table.has("ZDATASUM") => cards.push(*card),
+            "CHECKSUM" if !has_checksum => cards.push(*card),
+            "DATASUM" if !has_datasum => cards.push(*card),
             keyword if is_of_table(keyword) => {}
             _ => cards.push(*card),
         }

@@ -231,7 +231,15 @@ fn measure(header: &Header) -> Result<(HduKind, u64), FitsError> {
     });
     let array = if shape.is_empty() { 0 } else { array.ok_or_else(too_large)? };
     let (groups_of, extra) = if extension.is_some() || groups {
-        (count("GCOUNT", 1)?, count("PCOUNT", 0)?)
+        let groups_of = count("GCOUNT", 1)?;
+        if groups_of == 0 && !groups {
+            return Err(FitsError::Value {
+                keyword: "GCOUNT".into(),
+                expected: "1",
+                found: "0".into(),
+            });
+        }
+        (groups_of, count("PCOUNT", 0)?)
     } else {
         (1, 0)
     };

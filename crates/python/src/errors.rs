@@ -26,7 +26,9 @@ pub(crate) fn class(error: &EngineError) -> &'static str {
             RegionError::Partial { .. } => "PartialOverlapError",
             _ => "RegionError",
         },
-        EngineError::Fill { .. } | EngineError::TooLarge { .. } => "RegionError",
+        EngineError::Fill { .. } | EngineError::TooLarge { .. } | EngineError::TooMany { .. } => {
+            "RegionError"
+        }
         EngineError::Output { .. } | EngineError::OutputKind { .. } => "OutputError",
         _ => "SwatheError",
     }

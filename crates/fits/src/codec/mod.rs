@@ -31,6 +31,11 @@ pub use error::CodecError;
 
 /// Most pixels of one tile.
 const MOST_PIXELS: u64 = 1 << 31;
+/// A tile of more pixels than this must have been compressed into at least a byte for each
+/// [`MOST_PIXELS_PER_BYTE`]: no file of a few bytes may ask for gigabytes.
+const MANY_PIXELS: u64 = 1 << 24;
+/// PLIO_1 codes 4095 equal pixels in two bytes; the others do not come near that.
+const MOST_PIXELS_PER_BYTE: u64 = 1 << 14;
 
 /// How the COMPRESSED_DATA of an image is coded (ZCMPTYPE with its ZNAMEi/ZVALi).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +173,11 @@ impl TileCodec {
         out.clear();
         let codec = self.codec.name();
         let pixels = pixels_of(codec, input.shape)?;
+        let plausible = MOST_PIXELS_PER_BYTE.saturating_mul(input.bytes.len() as u64);
+        if pixels as u64 > plausible.max(MANY_PIXELS) {
+            let (expected, found) = (plausible.max(MANY_PIXELS), pixels as u64);
+            return Err(CodecError::Pixels { codec, expected, found });
+        }
         if need > pixels {
             let (expected, found) = (pixels as u64, need as u64);
             return Err(CodecError::Pixels { codec, expected, found });
