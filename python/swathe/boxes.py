@@ -34,10 +34,10 @@ def checked(x0: float, y0: float, width: float, height: float) -> Box:
     """
     named = {"x0": x0, "y0": y0, "width": width, "height": height}
     for name, value in named.items():
-        # Compared first: an int may be too large to become the float that isfinite looks at.
-        if abs(value) > LIMIT and not math.isinf(value):
-            raise RegionError(f"{name} is beyond any image")
-        if not math.isfinite(value) or value != int(value):
+        # NaN compares false; some int is too large to be shown, or to become a float.
+        if not abs(value) <= LIMIT:
+            raise RegionError(f"{name} must be a finite number of pixels, within {LIMIT}")
+        if value != int(value):
             raise RegionError(f"{name} must be a whole number of pixels, not {value}")
     for name in ("width", "height"):
         if named[name] <= 0:
@@ -60,7 +60,7 @@ def around(x: float, y: float, height: float, width: float) -> Box:
     checked(0, 0, width, height)
     for name, value in {"x": x, "y": y}.items():
         if not abs(value) <= LIMIT:
-            raise RegionError(f"{name} must be a pixel position, not {value:.3g}")
+            raise RegionError(f"{name} must be a finite pixel position, within {LIMIT}")
     return checked(math.ceil(x - width / 2), math.ceil(y - height / 2), width, height)
 
 
@@ -134,13 +134,15 @@ class Sky:
         All distortions count, as for `Cutout2D`.
         """
         import numpy as np
+        from astropy.coordinates import ConvertError
         from astropy.wcs import NoConvergence
         from astropy.wcs.utils import wcs_to_celestial_frame
 
-        frame = wcs_to_celestial_frame(self.wcs)
-        if frame is None:
-            raise RegionError(f"{self.label}: its WCS names no celestial frame")
-        there = coordinates.transform_to(frame).spherical
+        try:
+            frame = wcs_to_celestial_frame(self.wcs)
+            there = coordinates.transform_to(frame).spherical
+        except (ValueError, ConvertError) as error:  # such as frames of the Sun
+            raise RegionError(f"{self.label}: {error}") from error
         world = np.column_stack([there.lon.deg, there.lat.deg])
         if self.wcs.wcs.lng == 1:
             world = world[:, ::-1]

@@ -59,6 +59,11 @@ def main() -> None:
         _fail(error, next(code for kind, code in _CODES if isinstance(error, kind)))
     except KeyboardInterrupt as error:
         _fail(error, 130, "interrupted")
+    except SystemExit as ended:
+        # How Typer tells of Ctrl-C, without a word.
+        if ended.code == 130:
+            _fail(ended, 130, "interrupted")
+        raise
     except BrokenPipeError:
         # Whoever read our output has had enough, as `| head` has.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -242,7 +247,7 @@ def _cut_table(
     meta = manifest.meta
     counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
     if as_json:
-        _print_json({"output": str(output), "targets": len(manifest), **meta})
+        _print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         typer.echo(f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s")

@@ -100,7 +100,8 @@ class Cutout:
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix in FITS_SUFFIXES:
-            self._native.write(str(path))
+            content = self.to_bytes()
+            write_whole(path, lambda new: new.write(content))
         elif suffix == ".npy":
             import numpy as np
 

@@ -107,6 +107,7 @@ def cut_files(files: list[str], side: int, folder: Path) -> int:
     """Cut the middle of every image of the user's files; show each, go on after errors."""
     folder.mkdir(parents=True, exist_ok=True)
     failed = 0
+    taken: set[Path] = set()
     for name in files:
         try:
             for image in swathe.open(name):
@@ -114,7 +115,11 @@ def cut_files(files: list[str], side: int, folder: Path) -> int:
                     continue
                 height, width = image.shape[-2:]
                 stem = Path(name).name.split(".")[0]
-                path = folder / f"{stem}-{image.index}.fits"
+                path, copies = folder / f"{stem}-{image.index}.fits", 1
+                while path in taken:
+                    copies += 1
+                    path = folder / f"{stem}-{image.index}-{copies}.fits"
+                taken.add(path)
                 box = ((width - side) // 2, (height - side) // 2, side, side)
                 cutout = image.cut(box)
                 cutout.write(path)

@@ -15,7 +15,11 @@ from swathe.errors import OutputError
 if TYPE_CHECKING:
     from astropy.table import Table
 
-LINE_ENDS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+SECRET = re.compile(
+    "signature|token|credential|key|x-amz-|password|secret|auth|^sig$", re.IGNORECASE
+)
+"""Parameters whose values are hidden; as in `crates/store/src/remote/shown.rs`."""
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
 
 
@@ -90,6 +94,23 @@ class Manifest:
         # Readers split lines at more characters than the csv module quotes.
         text = head.getvalue() + LINE_ENDS.sub(" ", body.getvalue())
         write_whole(path, lambda file: file.write(text.encode()))
+
+
+def without_secrets(source: str) -> str:
+    """Give a source as anyone may see it: a URL without what its errors hide, too."""
+    if "://" not in source:
+        return source
+    from urllib.parse import parse_qsl, urlencode, urlsplit
+
+    try:
+        parts = urlsplit(source)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return f"{source.partition('://')[0]}://..."
+    if any(SECRET.search(name) for name, _ in query):
+        told = urlencode([(name, "..." if SECRET.search(name) else text) for name, text in query])
+        parts = parts._replace(query=told)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
 
 def read_manifest(path: Path) -> Table | None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
+import signal
+import tarfile
+import threading
 import time
+import zipfile
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from swathe import _swathe
-from swathe.errors import OutputError
-from swathe.manifest import Manifest, read_manifest
+from swathe.errors import FormatError, OutputError
+from swathe.manifest import Manifest, read_manifest, without_secrets
 from swathe.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Iterator, Mapping
+    from types import FrameType
 
     from astropy.table import Table
 
@@ -81,7 +88,8 @@ def cut_many(
     _make_folder(manifest_path.parent)
 
     meta: dict[str, Any] = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
-    manifest = Manifest(read.ids, [read.files[file] for file in read.file.tolist()], meta)
+    shown = [without_secrets(file) for file in read.files]
+    manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, path, kind)
     for row, (status, reason) in read.faults.items():
         manifest.status[row], manifest.reason[row] = status, reason
@@ -102,9 +110,19 @@ def cut_many(
         append=resume,
     )
     paths = {row: member(read.names[row], kind) for row in todo}
-    with progress_bar("cutting", progress, len(todo)) as show:
+    with (
+        _interrupt_later(batch.cancel),
+        progress_bar("cutting", progress, len(todo)) as show,
+    ):
         try:
+            if earlier is None:
+                # Should the process be killed: no manifest of an older run vouches for this one.
+                with suppress(OutputError):
+                    Manifest([], [], meta).write(manifest_path)
             _collect(batch, manifest, todo, paths, show, manifest_path)
+        except BaseException:
+            batch.cancel()
+            raise
         finally:
             try:
                 meta.update(_cost(batch.finish(), started))
@@ -175,22 +193,89 @@ def _keep_earlier(
     """Take over what an earlier run finished; gives the rows still to do."""
     if earlier is None:
         return list(range(len(targets)))
-    done = {str(row["path"]): row for row in earlier if row["status"] == "ok"}
+    rows = {member(name, kind): row for row, name in enumerate(targets.names)}
+    done = {}
+    for kept in earlier[earlier["status"] == "ok"]:
+        row = rows.get(str(kept["path"]))
+        if row is not None and str(kept["source"]) == manifest.sources[row]:
+            done[str(kept["path"])] = kept
+    sizes = {path: int(kept["bytes"]) for path, kept in done.items()}
+    if kind == "folder":
+        there = {path for path, size in sizes.items() if _has_size(output / path, size)}
+    else:
+        there = _mend_archive(output, kind, sizes, rows)
     todo = []
-    for row, name in enumerate(targets.names):
-        path = member(name, kind)
-        kept = done.get(path)
-        there = kept is not None and (
-            _has_size(output / path, int(kept["bytes"])) if kind == "folder" else output.exists()
-        )
-        if kept is None or not there or str(kept["source"]) != manifest.sources[row]:
+    for path, row in rows.items():
+        if path not in there or path not in done:
             todo.append(row)
             continue
+        kept = done[path]
         manifest.status[row], manifest.reason[row], manifest.path[row] = "ok", "", path
         manifest.bytes[row] = int(kept["bytes"])
         manifest.source_version[row] = str(kept["source_version"])
         manifest.sha256[row] = str(kept["sha256"])
     return todo
+
+
+def _mend_archive(
+    output: Path, kind: OutputKind, sizes: Mapping[str, int], names: Container[str]
+) -> set[str]:
+    """Cut an archive back to what the manifest vouches for; gives the members that stay.
+
+    After a power cut an archive may hold less than its manifest says, or more. Members stand one
+    behind the other: from the first of our `names` that has not the size it should have, all go.
+    A zip file without a sound directory at its end starts anew.
+
+    Raises:
+        OutputError: where it cannot be written.
+    """
+    kept: set[str] = set()
+    end, sound = 0, False
+    try:
+        length = output.stat().st_size
+        for name, size, after in _members(output, kind):
+            if after > length or name in kept or (name in names and sizes.get(name) != size):
+                break
+            kept.add(name)
+            end = after
+        else:
+            sound = True
+    except FileNotFoundError:
+        return set()
+    except (tarfile.TarError, zipfile.BadZipFile, FormatError):
+        pass
+    except OSError as error:
+        raise OutputError(f"{output}: {error}") from error
+    try:
+        if not kept or (kind == "zip" and not sound):
+            output.unlink()
+            return set()
+        if kind != "zip":
+            os.truncate(output, end)
+    except OSError as error:
+        raise OutputError(f"{output}: {error}") from error
+    return kept
+
+
+def _members(output: Path, kind: OutputKind) -> Iterator[tuple[str, int, int]]:
+    """Give name, size and end of each member of an archive."""
+    match kind:
+        case "zip":
+            with zipfile.ZipFile(output) as archive:
+                yield from ((found.filename, found.file_size, 0) for found in archive.infolist())
+        case "tar":
+            with tarfile.open(output, "r:") as members:
+                for found in members:
+                    yield found.name, found.size, found.offset_data + -(-found.size // 512) * 512
+        case _:
+            before = 0
+            for hdu in _swathe.open(str(output)).hdus():
+                pixels = math.prod(hdu.shape) if hdu.shape else 0
+                data = pixels * abs(hdu.bitpix or 0) // 8
+                end = hdu.data_start + -(-data // 2880) * 2880
+                if hdu.index > 0:
+                    yield hdu.name or "", end - before, end
+                before = end
 
 
 def _has_size(path: Path, size: int) -> bool:
@@ -221,33 +306,47 @@ def _collect(
     show: Callable[[int], None],
     manifest_path: Path,
 ) -> None:
-    """Enter rows into the manifest as they are done; after Ctrl-C those that still come."""
+    """Enter rows into the manifest as they are done."""
     done, saved = 0, time.monotonic()
-    interrupted: KeyboardInterrupt | None = None
-    while True:
-        try:
-            rows = batch.poll(POLL_S)
-        except KeyboardInterrupt as error:
-            batch.cancel()
-            interrupted = error
-            continue
-        if rows is None:
-            break
-        for at, target in enumerate(rows.target):
+    while (rows := batch.poll(POLL_S)) is not None:
+        # Each attribute is a new list.
+        told = (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
+        for target, status, reason, size, version, sha256 in zip(*told, strict=True):
             row = todo[target]
-            manifest.status[row] = rows.status[at]
-            manifest.reason[row] = rows.reason[at]
-            manifest.bytes[row] = rows.bytes[at]
-            manifest.source_version[row] = rows.version[at]
-            manifest.sha256[row] = rows.sha256[at]
-            manifest.path[row] = paths[row] if rows.status[at] == "ok" else ""
-        done += len(rows.target)
+            manifest.status[row], manifest.reason[row] = status, reason
+            manifest.bytes[row] = size
+            manifest.source_version[row], manifest.sha256[row] = version, sha256
+            manifest.path[row] = paths[row] if status == "ok" else ""
+            done += 1
         show(done)
-        if time.monotonic() - saved > CHECKPOINT_S and interrupted is None:
+        if time.monotonic() - saved > CHECKPOINT_S:
             manifest.write(manifest_path)
             saved = time.monotonic()
-    if interrupted is not None:
-        raise interrupted
+
+
+@contextmanager
+def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C call `cancel`, and do what it does otherwise only at the end.
+
+    An exception in between would lose the rows just told, and their results with them.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    caught: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        caught.append((number, frame))
+        cancel()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if caught:
+        usual(*caught[0])
 
 
 def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:

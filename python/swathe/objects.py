@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections import OrderedDict
 from functools import cached_property
@@ -254,7 +255,9 @@ class Section:
             empty = [last - first for first, last in zip(start, stop, strict=True)]
             return np.empty(empty, kind.data.dtype)[tuple(rest)]
         cut = self._image.cut_all_axes(start[::-1], stop[::-1], "strict")
-        data: NDArray[Any] = cut.data[tuple(rest)]
+        # Indices of one pixel give a number, with an ellipsis an array without axes.
+        dots = (Ellipsis,) if Ellipsis in given else ()
+        data: NDArray[Any] = cut.data[(*dots, *rest)]
         return data
 
 
@@ -277,7 +280,7 @@ def _span(index: int | slice, length: int) -> tuple[int, int, int | slice]:
             return 0, 0, slice(None)
         first, last = min(taken[0], taken[-1]), max(taken[0], taken[-1]) + 1
         return first, last, slice(None, None, index.step)
-    number = index.__index__()
+    number = operator.index(index)
     if not -length <= number < length:
         raise RegionError(f"index {number} is out of range for an axis of {length}")
     first = number % length

@@ -44,8 +44,11 @@ def grey(data: NDArray[Any]) -> NDArray[np.uint8]:
     finite = np.isfinite(plane)
     if not finite.any():
         return np.zeros(plane.shape, np.uint8)
-    low, high = ZScaleInterval().get_limits(plane[finite])
-    spread = high - low if high > low else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):  # of squares of huge values
+        low, high = ZScaleInterval().get_limits(plane[finite])
+        spread = high - low
+    if not (np.isfinite(low) and 0 < spread < np.inf):
+        low, spread = float(plane[finite].min()), 1.0
     scaled = np.clip((np.where(finite, plane, low) - low) / spread, 0, 1)
     return np.asarray(AsinhStretch(0.1)(scaled)[::-1] * 255).round().astype(np.uint8)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from swathe.boxes import around, checked, coordinates
+from swathe.boxes import around, checked, coordinates, pair
 from swathe.errors import RegionError
 from swathe.objects import Image, opened
 
@@ -64,10 +64,17 @@ def cut(
     if box is not None:
         pixels = checked(*box)
     elif center is not None and shape is not None:
-        height, width = shape if isinstance(shape, tuple) else (shape, shape)
-        pixels = around(*center, height, width)
+        pixels = around(*center, *pair(shape))
     else:
         assert sky is not None and size_deg is not None
-        place = coordinates(*sky) if isinstance(sky, tuple) else sky.reshape(1)
-        pixels = image.sky.box(place, size_deg)
+        pixels = image.sky.box(_place(sky), size_deg)
     return image.cut(pixels, mode=mode, fill=fill, planes=planes)
+
+
+def _place(sky: Any) -> SkyCoord:
+    """Give coordinates of one position."""
+    if not hasattr(sky, "transform_to"):
+        return coordinates(*sky)
+    if sky.size != 1:
+        raise RegionError(f"sky must be one position, not {sky.size}")
+    return sky.reshape(1)

@@ -157,11 +157,20 @@ def _read_file(path: Path) -> Table:
     if not path.exists():
         raise NotFoundError(f"{path}: no such table of targets")
     try:
-        return Table.read(path, format=reader)
+        return _read_parquet(path) if reader == "parquet" else Table.read(path, format=reader)
     except ImportError as error:
         raise TargetsError(f"{path}: {error}; try: pip install swathe[parquet]") from error
     except Exception as error:  # each reader has errors of its own
         raise TargetsError(f"{path}: cannot be read as {reader}: {error}") from error
+
+
+def _read_parquet(path: Path) -> Table:
+    """Astropy's reader stops at empty cells, and warns of tables that it did not write."""
+    from astropy.table import Table
+    from pyarrow import parquet
+
+    columns = parquet.ParquetFile(path).read()
+    return Table({name: columns[name].to_numpy() for name in columns.column_names})
 
 
 def _columns(table: Table) -> dict[str, Any]:
@@ -278,12 +287,9 @@ def _number(value: Any, name: str) -> float:
     if _is_missing(value):
         raise RegionError(f"{name} is missing")
     try:
-        number = float(value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise RegionError(f"{name} must be a number, not {_text(value)!r}") from None
-    if not math.isfinite(number):
-        raise RegionError(f"{name} must be a finite number, not {number}")
-    return number
+        raise RegionError(f"{name} must be a number, not {_text(value)[:40]!r}") from None
 
 
 def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
@@ -302,8 +308,9 @@ def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
             with np.errstate(invalid="ignore"):  # of infinities; such rows are not good
                 x0, y0 = np.ceil(a - width / 2), np.ceil(b - height / 2)
         boxes = np.column_stack([x0, y0, width, height])
-        good = np.isfinite(boxes).all(axis=1) & (np.abs(boxes) <= LIMIT).all(axis=1)
-        good &= (boxes == np.floor(boxes)).all(axis=1) & (boxes[:, 2:] >= 1).all(axis=1)
+        whole = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # of NaN neither is true
+        whole[:, 2:] &= boxes[:, 2:] >= 1
+        good = np.logical_and.reduce(whole, axis=1)
         targets.boxes[good] = boxes[good].astype(np.int64)
     for row in np.flatnonzero(~good).tolist():
         # Once more, one by one, for what there is to say.
@@ -370,7 +377,9 @@ def _place_in_sky(
 
 def _sound(ra: Any, dec: Any, size_deg: Any) -> Box:
     """Raise where a row in the sky has no sense; the box itself comes later."""
-    coordinates(_number(ra, "ra"), _number(dec, "dec"))
+    ra, dec = _number(ra, "ra"), _number(dec, "dec")
+    if not (math.isfinite(ra) and abs(dec) <= 90):
+        coordinates(ra, dec)  # Says why; too slow to be asked about every row.
     size = _number(size_deg, "size_deg")
     if not math.isfinite(size) or size <= 0:
         raise RegionError(f"size_deg must be a positive angle, not {size}")

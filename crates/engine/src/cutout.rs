@@ -238,15 +238,6 @@ impl Cutout {
         &self.file[self.header.clone()]
     }
 
-    /// Write the file. What cannot be written whole is not left behind.
-    ///
-    /// # Errors
-    /// [`EngineError::Output`].
-    pub fn write(&self, path: &std::path::Path) -> Result<(), EngineError> {
-        crate::output::write_file(path, &self.file)
-            .map_err(|source| EngineError::Output { path: path.display().to_string(), source })
-    }
-
     /// The stored pixels, big-endian, fastest axis first.
     pub fn data(&self) -> &[u8] {
         &self.file[self.data.clone()]

@@ -97,7 +97,7 @@ impl Output {
         let closed = match self.sink {
             Sink::Folder | Sink::Fits(_) => Ok(()),
             Sink::Zip(writer) => match lock(&writer).take() {
-                Some(writer) => writer.finish().map(drop).map_err(io::Error::from),
+                Some(writer) => writer.finish().map(drop).map_err(cause),
                 None => Ok(()),
             },
             Sink::Tar(file) => lock(&file).write_all(&[0; 2 * TAR_BLOCK]),
@@ -135,7 +135,7 @@ fn open_sink(path: &Path, kind: OutputKind, append: bool) -> io::Result<Sink> {
     match kind {
         OutputKind::Folder => Ok(Sink::Folder),
         OutputKind::Zip if append => {
-            let writer = zip::ZipWriter::new_append(file).map_err(io::Error::from)?;
+            let writer = zip::ZipWriter::new_append(file).map_err(cause)?;
             Ok(Sink::Zip(Mutex::new(Some(writer))))
         }
         OutputKind::Zip => Ok(Sink::Zip(Mutex::new(Some(zip::ZipWriter::new(file))))),
@@ -157,7 +157,7 @@ fn open_sink(path: &Path, kind: OutputKind, append: bool) -> io::Result<Sink> {
 }
 
 /// Write a whole file, or leave none.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
     if let Err(error) = file.write_all(bytes) {
         drop(file);
@@ -167,15 +167,23 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// What the operating system said, where that is what went wrong.
+fn cause(error: zip::result::ZipError) -> io::Error {
+    match error {
+        zip::result::ZipError::Io(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
 fn put_zip(writer: Option<&mut zip::ZipWriter<File>>, name: &str, bytes: &[u8]) -> io::Result<()> {
     let Some(writer) = writer else { return Err(io::Error::other("the archive is closed")) };
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)
         .unix_permissions(0o644)
         .large_file(bytes.len() as u64 > u64::from(u32::MAX));
-    writer.start_file(name, options)?;
+    writer.start_file(name, options).map_err(cause)?;
     if let Err(error) = writer.write_all(bytes) {
-        writer.abort_file()?;
+        writer.abort_file().map_err(cause)?;
         return Err(error);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Images stored as tables of compressed tiles (FITS Standard 4.0, section 10.1).
 
-use crate::card::Card;
+use crate::card::{Card, Value};
 use crate::codec::{Codec, Dither, Encoding, Quantize, TileCodec};
 use crate::error::FitsError;
 use crate::hdu::{Hdu, Image, Storage, axes, dtype, required};
@@ -464,11 +464,37 @@ fn image_header(table: &Header) -> (Header, bool) {
             "ZDATASUM" => cards.push(stood_for(card, "DATASUM")),
             "CHECKSUM" if !has_checksum => cards.push(*card),
             "DATASUM" if !has_datasum => cards.push(*card),
+            "EXTNAME" if is_default_name(card) => {}
             keyword if is_of_table(keyword) => {}
             _ => cards.push(*card),
         }
     }
+    cards.extend(missing_blank(table));
     (Header::from_cards(cards), primary)
+}
+
+/// Whether a card names the table as compressors do that were given no name.
+pub(crate) fn is_default_name(card: &Card) -> bool {
+    matches!(card.value(), Some(Value::Str(name)) if name.trim_end() == "COMPRESSED_IMAGE")
+}
+
+/// The BLANK of integers whose header has only ZBLANK; as astropy, the least number where that is
+/// a column.
+fn missing_blank(table: &Header) -> Option<Card> {
+    let bits = table.get_int("ZBITPIX").ok().flatten().filter(|bits| (8..=64).contains(bits))?;
+    if table.has("BLANK") {
+        return None;
+    }
+    let given = table.get_int("ZBLANK").ok().flatten();
+    let in_column = || {
+        let is_blank = |card: &Card| {
+            card.keyword().starts_with(b"TTYPE")
+                && matches!(card.value(), Some(Value::Str(name)) if name.trim_end() == "ZBLANK")
+        };
+        table.cards().iter().any(is_blank).then_some(-1i64 << (bits - 1))
+    };
+    let blank = given.or_else(in_column)?;
+    Some(Card::fixed("BLANK", &blank.to_string(), "pixels without a value"))
 }
 
 /// Whether a keyword belongs to the table or to the compression, not to the image.

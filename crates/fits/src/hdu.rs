@@ -1,6 +1,7 @@
 //! Header-data units: what they hold and where.
 
-use crate::compressed::{self, TileTable};
+use crate::card::{Card, Value};
+use crate::compressed::{self, TileTable, is_default_name};
 use crate::error::FitsError;
 use crate::header::{BLOCK, Header};
 use serde::{Deserialize, Serialize};
@@ -115,9 +116,16 @@ impl Hdu {
         self.kind
     }
 
-    /// EXTNAME.
+    /// EXTNAME; of a compressed image, one that is not just the name of all such tables.
     pub fn name(&self) -> Option<String> {
-        self.header.get_str("EXTNAME").ok().flatten()
+        let compressed = self.kind == HduKind::CompressedImage;
+        let named = |card: &&Card| {
+            card.is("EXTNAME") && card.has_value() && !(compressed && is_default_name(card))
+        };
+        match self.header.cards().iter().find(named)?.value()? {
+            Value::Str(name) => Some(name),
+            _ => None,
+        }
     }
 
     /// EXTVER.

@@ -266,14 +266,6 @@ impl Cutout {
     fn fits<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.inner.file)
     }
-
-    fn write(&self, py: Python<'_>, path: String) -> PyResult<usize> {
-        let cutout = self.inner.clone();
-        enter(py, &Cancel::default(), move || {
-            cutout.write(std::path::Path::new(&path))?;
-            Ok(cutout.file.len())
-        })
-    }
 }
 
 /// The stored pixels of a cutout, uncopied, through the buffer protocol.

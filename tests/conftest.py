@@ -1,0 +1,120 @@
+"""What the tests share: an index of their own, the real files, small FITS files."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+# The engine reads this once per process, so it is set before anything can use the engine.
+INDEX = tempfile.mkdtemp(prefix="swathe-test-index-")
+os.environ["SWATHE_INDEX_DIR"] = INDEX
+atexit.register(shutil.rmtree, INDEX, ignore_errors=True)
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from astropy.io import fits  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+
+DATA = Path(
+    os.environ.get("SWATHE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data")
+).absolute()
+BLOCK = 2880
+BITPIX = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
+
+# `new_path` serves a whole session, so examples need not reset it; CI machines vary in speed.
+settings.register_profile(
+    "swathe",
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("swathe")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def index_folder() -> Iterator[Path]:
+    """The index of this run, away from the user's."""
+    assert os.environ["SWATHE_INDEX_DIR"] == INDEX
+    yield Path(INDEX)
+    shutil.rmtree(INDEX, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real files."""
+    if not DATA.is_dir():
+        pytest.skip(f"the real files are not there: {DATA} (SWATHE_TEST_DATA)")
+    return DATA
+
+
+@pytest.fixture(scope="session")
+def new_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give a path with the suffix asked for that no test has used: files are known by path."""
+    folder = tmp_path_factory.mktemp("new")
+    numbers = itertools.count()
+    return lambda suffix: folder / f"{next(numbers)}{suffix}"
+
+
+def real_files(*folders: str) -> list[str]:
+    """Names of the real files below some folders, for parametrization; none where absent."""
+    found = [path for folder in folders for path in sorted((DATA / folder).glob("*"))]
+    return [str(path.relative_to(DATA)) for path in found]
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    """Same type, byte order, shape and bits, NaN included."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.dtype == expected.dtype
+    assert found.dtype.isnative == expected.dtype.isnative
+    assert found.shape == expected.shape
+    assert found.tobytes() == expected.tobytes()
+
+
+def fits_bytes(
+    stored: NDArray[Any], cards: Iterable[fits.Card | tuple[Any, ...]] = (), name: str | None = None
+) -> bytes:
+    """One HDU of these stored pixels, cards as given; with a name, an extension."""
+    bitpix = next(number for number, kind in BITPIX.items() if stored.dtype == np.dtype(kind))
+    header = fits.Header()
+    if name is None:
+        header.append(("SIMPLE", True, "standard FITS"))
+    else:
+        header.append(("XTENSION", "IMAGE", "extension"))
+    header.append(("BITPIX", bitpix, "stored type"))
+    header.append(("NAXIS", stored.ndim, "axes"))
+    for axis, length in enumerate(stored.shape[::-1]):
+        header.append((f"NAXIS{axis + 1}", length, f"length of axis {axis + 1}"))
+    if name is not None:
+        header.extend([("PCOUNT", 0), ("GCOUNT", 1), ("EXTNAME", name)])
+    for card in cards:
+        header.append(card, end=True)
+    text: str = header.tostring()
+    return text.encode("ascii") + padded(stored.tobytes())
+
+
+def padded(data: bytes) -> bytes:
+    """Fill up to whole blocks with zeros."""
+    return data + bytes(-len(data) % BLOCK)
+
+
+def raw_cards(header: bytes) -> list[str]:
+    """The cards of a header as they stand, up to END."""
+    text = header.decode("latin-1")
+    cards = [text[at : at + 80] for at in range(0, len(text), 80)]
+    end = next(number for number, card in enumerate(cards) if card.rstrip() == "END")
+    return cards[:end]
+
+
+def random_box(rng: np.random.Generator, width: int, height: int) -> tuple[int, int, int, int]:
+    """Some `(x0, y0, width, height)` within an image."""
+    x = np.sort(rng.integers(0, width + 1, 2))
+    y = np.sort(rng.integers(0, height + 1, 2))
+    x0, y0 = min(int(x[0]), width - 1), min(int(y[0]), height - 1)
+    return x0, y0, max(1, int(x[1] - x0)), max(1, int(y[1] - y0))
