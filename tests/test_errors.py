@@ -32,6 +32,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "RegionError": ValueError,
     "NoOverlapError": ValueError,
     "PartialOverlapError": ValueError,
+    "PixelIndexError": IndexError,
     "TargetsError": ValueError,
     "OutputError": OSError,
 }

@@ -16,7 +16,7 @@ PACKAGE = Path(swathe.__file__).parent
 # A module may import from layers above its own line only.
 LAYERS = (
     {"errors", "_swathe", "progress"},
-    {"boxes", "preview", "sample"},
+    {"archive", "boxes", "preview", "sample"},
     {"cutout"},
     {"objects", "manifest", "targets"},
     {"single", "many"},

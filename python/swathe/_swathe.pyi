@@ -9,6 +9,7 @@ from typing_extensions import Buffer
 __version__: str
 
 Mode: TypeAlias = Literal["trim", "partial", "strict"]
+OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits"]
 HduKey: TypeAlias = int | str | tuple[str, int]
 
 def open(url: str) -> Object: ...
@@ -111,7 +112,7 @@ def start_batch(
     names: list[str],
     *,
     output: str,
-    kind: Literal["folder", "zip", "tar", "fits"],
+    kind: OutputKind,
     mode: Mode = "trim",
     fill: float | None = None,
     planes: tuple[int, int] | None = None,

@@ -10,7 +10,8 @@
     |- NoSuchHduError           it has no such HDU                   (KeyError)
     |- RegionError              the region makes no sense            (ValueError)
     |  |- NoOverlapError        it lies outside the image
-    |  `- PartialOverlapError   it lies partly outside, mode="strict"
+    |  |- PartialOverlapError   it lies partly outside, mode="strict"
+    |  `- PixelIndexError       an index of a section is out of range  (IndexError)
     |- TargetsError             the list of targets cannot be read   (ValueError)
     `- OutputError              a result cannot be written           (OSError)
 """
@@ -54,6 +55,10 @@ class NoOverlapError(RegionError):
 
 class PartialOverlapError(RegionError):
     """The region is not wholly in the image, and `mode="strict"` asks for that."""
+
+
+class PixelIndexError(RegionError, IndexError):
+    """An index is beyond the end of an axis."""
 
 
 class TargetsError(SwatheError, ValueError):

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
-import tarfile
 import threading
 import time
-import zipfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
-from swathe.errors import FormatError, OutputError
+from swathe.archive import mend
+from swathe.errors import OutputError
 from swathe.manifest import Manifest, read_manifest, without_secrets
 from swathe.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     from astropy.table import Table
 
-    from swathe._swathe import HduKey, Mode
+    from swathe._swathe import HduKey, Mode, OutputKind
     from swathe.boxes import Sky
     from swathe.targets import Targets
-
-    OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits"]
 
 MANIFEST = "manifest.ecsv"
 POLL_S = 0.1
@@ -63,7 +59,7 @@ def cut_many(
         fill: physical value outside the image, with `partial`.
         planes: of cubes, those to keep along NAXIS3, zero-based; by default all.
         threads: by default as many as there are cores.
-        resume: keep what an earlier run finished, and do only the rest.
+        resume: keep what an earlier run finished, by id and source, and do only the rest.
         progress: show a bar, if standard error is a terminal.
 
     Returns:
@@ -203,7 +199,7 @@ def _keep_earlier(
     if kind == "folder":
         there = {path for path, size in sizes.items() if _has_size(output / path, size)}
     else:
-        there = _mend_archive(output, kind, sizes, rows)
+        there = mend(output, kind, sizes, rows)
     todo = []
     for path, row in rows.items():
         if path not in there or path not in done:
@@ -215,67 +211,6 @@ def _keep_earlier(
         manifest.source_version[row] = str(kept["source_version"])
         manifest.sha256[row] = str(kept["sha256"])
     return todo
-
-
-def _mend_archive(
-    output: Path, kind: OutputKind, sizes: Mapping[str, int], names: Container[str]
-) -> set[str]:
-    """Cut an archive back to what the manifest vouches for; gives the members that stay.
-
-    After a power cut an archive may hold less than its manifest says, or more. Members stand one
-    behind the other: from the first of our `names` that has not the size it should have, all go.
-    A zip file without a sound directory at its end starts anew.
-
-    Raises:
-        OutputError: where it cannot be written.
-    """
-    kept: set[str] = set()
-    end, sound = 0, False
-    try:
-        length = output.stat().st_size
-        for name, size, after in _members(output, kind):
-            if after > length or name in kept or (name in names and sizes.get(name) != size):
-                break
-            kept.add(name)
-            end = after
-        else:
-            sound = True
-    except FileNotFoundError:
-        return set()
-    except (tarfile.TarError, zipfile.BadZipFile, FormatError):
-        pass
-    except OSError as error:
-        raise OutputError(f"{output}: {error}") from error
-    try:
-        if not kept or (kind == "zip" and not sound):
-            output.unlink()
-            return set()
-        if kind != "zip":
-            os.truncate(output, end)
-    except OSError as error:
-        raise OutputError(f"{output}: {error}") from error
-    return kept
-
-
-def _members(output: Path, kind: OutputKind) -> Iterator[tuple[str, int, int]]:
-    """Give name, size and end of each member of an archive."""
-    match kind:
-        case "zip":
-            with zipfile.ZipFile(output) as archive:
-                yield from ((found.filename, found.file_size, 0) for found in archive.infolist())
-        case "tar":
-            with tarfile.open(output, "r:") as members:
-                for found in members:
-                    yield found.name, found.size, found.offset_data + -(-found.size // 512) * 512
-        case _:
-            before = 0
-            for hdu in _swathe.open(str(output)).hdus():
-                pixels = math.prod(hdu.shape) if hdu.shape else 0
-                data = pixels * abs(hdu.bitpix or 0) // 8
-                end = hdu.data_start + -(-data // 2880) * 2880
-                if hdu.index > 0:
-                    yield hdu.name or "", end - before, end
-                before = end
 
 
 def _has_size(path: Path, size: int) -> bool:

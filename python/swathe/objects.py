@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe import _swathe
 from swathe.cutout import Cutout
-from swathe.errors import NoSuchHduError, RegionError
+from swathe.errors import NoSuchHduError, PixelIndexError, RegionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -238,7 +238,8 @@ class Section:
         """Give physical pixels as `array[slices]` would, reading no more than needed.
 
         Raises:
-            RegionError: where there are more indices than axes, or one is out of range.
+            RegionError: where there are more indices than axes.
+            PixelIndexError: where one is out of range.
         """
         import numpy as np
 
@@ -282,7 +283,7 @@ def _span(index: int | slice, length: int) -> tuple[int, int, int | slice]:
         return first, last, slice(None, None, index.step)
     number = operator.index(index)
     if not -length <= number < length:
-        raise RegionError(f"index {number} is out of range for an axis of {length}")
+        raise PixelIndexError(f"index {number} is out of range for an axis of {length}")
     first = number % length
     return first, first + 1, 0
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.boxes import around, checked, coordinates, pair
 from swathe.errors import RegionError
-from swathe.objects import Image, opened
+from swathe.objects import File, opened
 
 if TYPE_CHECKING:
     import os
@@ -41,7 +41,7 @@ def cut(
         shape: `(height, width)` in pixels, or one number for both.
         sky: right ascension and declination in degrees (ICRS), or a `SkyCoord` in any frame.
         size_deg: side in degrees, or `(height, width)`.
-        hdu: number from 0, EXTNAME, or `(EXTNAME, EXTVER)`; by default the first image.
+        hdu: number from 0 (-1: the last), EXTNAME, or `(EXTNAME, EXTVER)`; else the first image.
         mode: `trim` to the image, `partial`: fill what lies outside, `strict`: refuse that.
         fill: physical value outside the image; by default NaN, BLANK, or 0.
         planes: of a cube, those to keep along NAXIS3 (zero-based); by default all.
@@ -59,8 +59,7 @@ def cut(
     if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
         raise RegionError("center goes with shape, sky with size_deg")
 
-    native = opened(path)
-    image = Image(native, native.find(hdu))
+    image = File(opened(path)).image(hdu)
     if box is not None:
         pixels = checked(*box)
     elif center is not None and shape is not None:

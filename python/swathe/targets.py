@@ -97,15 +97,15 @@ def read_targets(
     columns = _columns(table)
     way = _way(columns)
     count = len(table)
-    file_names = [_text(value) for value in columns["file"]]
+    file_names = _texts(columns["file"])
     if folder is not None:
         file_names = [_beside(name, folder) for name in file_names]
     files, file = _numbered(file_names)
     faults: dict[int, tuple[str, str]] = {}
     keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
     hdus, hdu = _numbered(keys)
-    ids = [_text(value) for value in columns["id"]] if "id" in columns else []
-    ids = [name or str(row) for row, name in enumerate(ids or [""] * count)]
+    given_ids = _texts(columns["id"]) if "id" in columns else [""] * count
+    ids = [name or str(row) for row, name in enumerate(given_ids)]
 
     targets = Targets(
         ids=ids,
@@ -200,6 +200,18 @@ def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
 
 
+def _texts(column: Any) -> list[str]:
+    """Give a column as text, by way of its distinct values, which are often few."""
+    distinct: dict[Any, str] = {}
+    texts = []
+    for value in column:
+        text = distinct.get(value) if isinstance(value, str) else _text(value)
+        if text is None:
+            text = distinct[value] = _text(value)
+        texts.append(text)
+    return texts
+
+
 def _text(value: Any) -> str:
     if _is_missing(value):
         return ""
@@ -267,12 +279,15 @@ def _numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
     return list(numbers), numbered
 
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
 def _unique_names(ids: list[str]) -> list[str]:
     taken: set[str] = set()
     seen: dict[str, int] = {}
     names = []
     for user_id in ids:
-        clean = re.sub(r"[^A-Za-z0-9._+-]+", "_", user_id).lstrip(".-")[:NAME_BYTES] or "target"
+        clean = _UNSAFE.sub("_", user_id).lstrip(".-")[:NAME_BYTES] or "target"
         name, copies = clean, seen.get(clean.lower(), 1)
         while name.lower() in taken:
             copies += 1

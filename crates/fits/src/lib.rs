@@ -4,6 +4,7 @@
 //! without bound whatever the bytes are.
 #![warn(missing_docs)]
 
+mod bits;
 mod card;
 mod checksum;
 mod companion;

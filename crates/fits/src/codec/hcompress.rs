@@ -5,11 +5,11 @@
 
 use std::num::Wrapping;
 
-use super::bits::Bits;
 use super::error::CodecError;
 use super::quadtree;
 use super::transform::{self, Levels};
 use super::{Coefficient, room};
+use crate::bits::Bits;
 
 pub(super) const NAME: &str = "HCOMPRESS_1";
 

@@ -8,7 +8,6 @@
 //! as the codec bounds that (a blank tile of PLIO_1 or HCOMPRESS_1 takes a few bytes, whatever
 //! its size), and a tile never has more than 2^31 pixels.
 
-mod bits;
 mod dither;
 mod error;
 mod gzip;

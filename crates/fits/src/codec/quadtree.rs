@@ -1,10 +1,10 @@
 //! Bit planes of HCOMPRESS_1: each one either stored plainly, four pixels to a code, or as a
 //! quadtree whose nodes are coded by a fixed Huffman code.
 
-use super::bits::Bits;
 use super::error::CodecError;
 use super::hcompress::NAME;
 use super::{Coefficient, room};
+use crate::bits::Bits;
 
 /// One quadrant of the coefficients, a window of a wider array.
 pub(super) struct Quadrant<'a, T> {

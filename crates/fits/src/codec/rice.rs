@@ -4,8 +4,8 @@
 //! plainly; the rest is a unary count of zeros ended by a one. Two levels are special: all
 //! differences zero, and all differences stored plainly.
 
-use super::bits::Bits;
 use super::error::CodecError;
+use crate::bits::Bits;
 
 const NAME: &str = "RICE_1";
 

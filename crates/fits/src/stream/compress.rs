@@ -278,20 +278,8 @@ mod tests {
         (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
     }
 
-    /// Everything a decoder gives, for input and output in pieces of these sizes.
     fn run(stream: &[u8], input: usize, output: usize) -> Result<Vec<u8>, StreamError> {
-        let mut decoder = Compress::start();
-        let (mut at, mut all, mut piece) = (0, Vec::new(), vec![0; output]);
-        loop {
-            let end = (at + input).min(stream.len());
-            let step = decoder.decode(&stream[at..end], end == stream.len(), &mut piece)?;
-            at += step.consumed;
-            all.extend_from_slice(&piece[..step.produced]);
-            if step.end {
-                return Ok(all);
-            }
-            assert!(step.consumed + step.produced > 0, "neither end nor progress");
-        }
+        crate::stream::testing::run(&mut Compress::start(), stream, input, output)
     }
 
     fn whole(stream: &[u8]) -> Result<Vec<u8>, StreamError> {

@@ -6,9 +6,9 @@ use libdeflater::{CompressionLvl, Compressor, Decompressor};
 
 /// A member's header is refused when longer: its longest part of fixed size has 64 KiB.
 const HEADER_LIMIT: usize = 192 << 10;
-/// A new seek point waits until this many compressed bytes went by for each byte the last one
-/// takes, so that all of them stay below 8 % of the stream, with a share left for the headers.
-const BYTES_PER_POINT_BYTE: u64 = 14;
+/// Seek points never take more than this share of the compressed bytes before them, in thousandths:
+/// the index may have 80, and needs some for the headers.
+const SHARE: u64 = 74;
 /// Bytes of a seek point besides its window.
 const POINT_BYTES: u64 = 14;
 /// Seek points are not closer than this: inflating it costs as much as starting at one.
@@ -53,8 +53,10 @@ struct Points {
     compressor: Compressor,
     found: Vec<SeekPoint>,
     last_raw: u64,
-    /// No point before this compressed offset.
-    next: u64,
+    /// Bytes that all points take.
+    kept: u64,
+    /// Bytes that the last one takes; before there is one, a window is taken to halve.
+    last: u64,
 }
 
 impl Gzip {
@@ -245,15 +247,16 @@ impl Points {
             compressor: Compressor::new(CompressionLvl::new(1).unwrap_or_default()),
             found: Vec::new(),
             last_raw: raw,
-            // As long as no window was seen, one is taken to halve.
-            next: compressed + (WINDOW_BYTES as u64 / 2 + POINT_BYTES) * BYTES_PER_POINT_BYTE,
+            // The points before the one resumed at have had their share.
+            kept: compressed * SHARE / 1000,
+            last: WINDOW_BYTES as u64 / 2,
         }
     }
 
     fn consider(&mut self, raw: u64, bit: u64, window: &[u8]) {
         let compressed = bit / 8;
         let closest = CLOSEST_RAW.max(raw / CLOSEST_PART);
-        if compressed < self.next || raw < self.last_raw + closest {
+        if (self.kept + self.last) * 1000 > compressed * SHARE || raw < self.last_raw + closest {
             return;
         }
         let mut kept = vec![0; 2 + self.compressor.deflate_compress_bound(window.len())];
@@ -263,7 +266,8 @@ impl Points {
             return;
         };
         kept.truncate(2 + packed);
-        self.next = compressed + (kept.len() as u64 + POINT_BYTES) * BYTES_PER_POINT_BYTE;
+        self.last = kept.len() as u64 + POINT_BYTES;
+        self.kept += self.last;
         self.last_raw = raw;
         let bits = (bit % 8) as u8;
         self.found.push(SeekPoint { raw, compressed, bits, window: kept.into() });
@@ -305,6 +309,7 @@ impl Decoder for Gzip {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::testing::run;
     use proptest::prelude::*;
 
     /// Sky-like data: noise in the low bytes, a constant in the high ones, some of it repeated.
@@ -333,36 +338,19 @@ mod tests {
         packed
     }
 
-    /// Decode in pieces: of the input as `pieces` has them in turn, of the output as `room`.
+    /// The data, and the seek points passed.
     fn decode(
-        decoder: &mut dyn Decoder,
+        decoder: &mut Gzip,
         input: &[u8],
-        pieces: &[usize],
+        piece: usize,
         room: usize,
     ) -> Result<(Vec<u8>, Vec<SeekPoint>), StreamError> {
-        let (mut data, mut points) = (Vec::new(), Vec::new());
-        let mut output = vec![0; room];
-        let (mut at, mut end) = (0, 0);
-        let mut pieces = pieces.iter().cycle();
-        for _ in 0..100_000_000 {
-            let last = end == input.len();
-            let step = decoder.decode(&input[at..end], last, &mut output)?;
-            at += step.consumed;
-            data.extend_from_slice(&output[..step.produced]);
-            points.extend(decoder.take_points());
-            if step.end {
-                return Ok((data, points));
-            }
-            if step.consumed == 0 && step.produced == 0 {
-                assert!(!last, "stuck at byte {at} of {}", input.len());
-                end = input.len().min(end + pieces.next().unwrap());
-            }
-        }
-        panic!("no end");
+        let data = run(decoder, input, piece, room)?;
+        Ok((data, decoder.take_points()))
     }
 
     fn decode_whole(input: &[u8]) -> Result<(Vec<u8>, Vec<SeekPoint>), StreamError> {
-        decode(&mut Gzip::start(true), input, &[128 << 10], 256 << 10)
+        decode(&mut Gzip::start(true), input, 128 << 10, 256 << 10)
     }
 
     proptest! {
@@ -373,14 +361,14 @@ mod tests {
             bytes in prop_oneof![0usize..300, 0usize..400_000],
             seed in any::<u32>(),
             level in 0i32..=12,
-            pieces in prop::collection::vec(prop_oneof![1usize..40, 1usize..100_000], 1..5),
+            piece in prop_oneof![1usize..40, 1usize..100_000],
             room in prop_oneof![1usize..300, 1000usize..300_000],
         ) {
             // Tiny pieces of long data would only take long.
-            let bytes = bytes.min(500 * pieces.iter().sum::<usize>()).min(500 * room);
+            let bytes = bytes.min(500 * piece).min(500 * room);
             let data = image(bytes, seed);
             let packed = member(&data, level);
-            let (got, _) = decode(&mut Gzip::start(true), &packed, &pieces, room).unwrap();
+            let (got, _) = decode(&mut Gzip::start(true), &packed, piece, room).unwrap();
             prop_assert!(got == data);
         }
 
@@ -431,7 +419,7 @@ mod tests {
         for point in &points {
             let mut decoder = Gzip::resume(point, false).unwrap();
             let rest = &packed[point.compressed as usize..];
-            let (tail, _) = decode(&mut decoder, rest, &[10_000], 50_000).unwrap();
+            let (tail, _) = decode(&mut decoder, rest, 10_000, 50_000).unwrap();
             assert!(tail == data[point.raw as usize..], "point at {}", point.raw);
         }
     }
@@ -456,8 +444,8 @@ mod tests {
         packed.extend(b"name.fits\0a comment\0");
         packed.extend([0x12, 0x34]); // header checksum
         packed.extend(&plain[10..]);
-        for pieces in [[1], [100_000]] {
-            let (got, _) = decode(&mut Gzip::start(true), &packed, &pieces, 4096).unwrap();
+        for piece in [1, 100_000] {
+            let (got, _) = decode(&mut Gzip::start(true), &packed, piece, 4096).unwrap();
             assert!(got == data);
         }
     }
@@ -467,7 +455,7 @@ mod tests {
         let (one, two) = (image(100_000, 1), image(5, 2));
         let mut packed = [member(&one, 6), member(&two, 6), member(b"", 6)].concat();
         packed.extend([0; 3000]);
-        let (got, _) = decode(&mut Gzip::start(true), &packed, &[1000], 1000).unwrap();
+        let (got, _) = decode(&mut Gzip::start(true), &packed, 1000, 1000).unwrap();
         assert!(got == [one, two].concat());
         packed.extend(b"junk");
         let error = decode_whole(&packed).unwrap_err();

@@ -9,6 +9,8 @@ mod gzip;
 mod huffman;
 mod inflate;
 mod table;
+#[cfg(test)]
+mod testing;
 
 pub use table::{SeekPoint, SeekTable};
 

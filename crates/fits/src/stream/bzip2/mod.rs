@@ -1,22 +1,27 @@
 //! bzip2: blocks of up to 900 000 bytes, each coded by itself and so each a seek point.
 //!
 //! A block is decoded in steps: Huffman codes, moves to front and runs give the last column of
-//! the sorted rotations (`Symbols`); following that column gives the text (`unsort`); the
-//! text still has runs of four to 255 + 4 equal bytes shortened (`Runs`). The text is held until
+//! the sorted rotations ([`symbols`]); following that column gives the text ([`mod@unsort`]); the
+//! text still has runs of four to 255 + 4 equal bytes shortened ([`runs`]). The text is held until
 //! its CRC is checked, so no byte is given out that the block's CRC does not vouch for.
 
+mod code;
+mod runs;
+mod symbols;
+mod unsort;
+
+use self::code::LONGEST_CODE;
+use self::runs::Runs;
+use self::symbols::{GROUP, Symbols};
+use self::unsort::unsort;
 use super::{Decoder, SeekPoint, Step, StreamError, StreamKind};
+use crate::bits::Bits;
 
 const KIND: StreamKind = StreamKind::Bzip2;
 /// Pi, in decimal digits: a block follows.
 const BLOCK_MAGIC: u64 = 0x3141_5926_5359;
 /// Its square root: the stream ends.
 const END_MAGIC: u64 = 0x1772_4538_5090;
-/// Symbols coded with one table, before the next selector.
-const GROUP: usize = 50;
-const LONGEST_CODE: usize = 20;
-/// Groups the longest block can have; programs may announce more, but never use them.
-const SELECTORS: usize = 18_002;
 /// Bytes in which the tables before a block's symbols must fit. Written without detours they
 /// take 32 kB at most.
 const LONGEST_TABLES: usize = 64 << 10;
@@ -193,7 +198,7 @@ impl Bzip2 {
         if !complete && self.left() < self.enough.max(11) {
             return Ok(Next::Input);
         }
-        let mut bits = Bits::new(&self.buffer, self.bit);
+        let mut bits = Bits::from_bit(&self.buffer, self.bit);
         let magic = u64::from(bits.read(24)) << 24 | u64::from(bits.read(24));
         let crc = bits.read(32);
         if bits.overrun() {
@@ -201,7 +206,7 @@ impl Bzip2 {
         }
         match magic {
             END_MAGIC => {
-                self.bit = bits.taken();
+                self.bit = bits.taken() as usize;
                 self.state = State::Stream;
                 self.streams += 1;
                 match self.combined_crc {
@@ -225,7 +230,7 @@ impl Bzip2 {
                 let origin = parsed.map_err(|what| self.damaged(what))?;
                 self.block = Block { start: self.position(), crc, origin };
                 self.enough = 0;
-                self.bit = bits.taken();
+                self.bit = bits.taken() as usize;
                 self.state = State::Symbols;
                 Ok(Next::Go)
             }
@@ -235,11 +240,11 @@ impl Bzip2 {
 
     /// The symbols of a block; at their end, its text.
     fn symbols(&mut self, complete: bool) -> Result<Next, StreamError> {
-        let mut bits = Bits::new(&self.buffer, self.bit);
+        let mut bits = Bits::from_bit(&self.buffer, self.bit);
         let mut ended = Ok(false);
         // A group is begun only where all of it is there, so that it needs no way to be resumed.
         while matches!(ended, Ok(false))
-            && (complete || bits.left() >= GROUP * LONGEST_CODE)
+            && (complete || bits.left() >= (GROUP * LONGEST_CODE) as u64)
             && !bits.overrun()
         {
             (bits, ended) = self.symbols.group(bits);
@@ -247,7 +252,7 @@ impl Bzip2 {
         if bits.overrun() {
             return self.starved(complete);
         }
-        self.bit = bits.taken();
+        self.bit = bits.taken() as usize;
         match ended {
             Err(what) => Err(self.damaged(what)),
             Ok(false) => self.starved(complete),
@@ -338,553 +343,12 @@ impl Decoder for Bzip2 {
     }
 }
 
-/// Most-significant-bit-first reader. Past the end it yields zeros, noticed by [`Bits::overrun`].
-#[derive(Clone, Copy)]
-struct Bits<'a> {
-    bytes: &'a [u8],
-    /// Byte that the next refill starts from.
-    at: usize,
-    /// Coming bits, the next one at the top.
-    word: u64,
-    /// Bits of `word` that have been counted in.
-    count: u32,
-}
-
-impl<'a> Bits<'a> {
-    fn new(bytes: &'a [u8], bit: usize) -> Self {
-        let mut bits = Bits { bytes, at: bit / 8, word: 0, count: 0 };
-        bits.refill();
-        bits.skip((bit % 8) as u32);
-        bits
-    }
-
-    /// Brings `count` to 56 or more.
-    #[inline(always)]
-    fn refill(&mut self) {
-        let next = match self.bytes.get(self.at..self.at + 8) {
-            Some(eight) => u64::from_be_bytes(eight.try_into().unwrap_or_default()),
-            None => tail(self.bytes, self.at),
-        };
-        self.word |= next >> self.count;
-        self.at += ((63 - self.count) >> 3) as usize;
-        self.count |= 56;
-    }
-
-    #[inline(always)]
-    fn skip(&mut self, n: u32) {
-        self.word <<= n;
-        self.count -= n;
-    }
-
-    /// Takes 1 to 32 bits.
-    fn read(&mut self, n: u32) -> u32 {
-        self.refill();
-        let value = (self.word >> (64 - n)) as u32;
-        self.skip(n);
-        value
-    }
-
-    /// Bits taken, from the first of `bytes`.
-    fn taken(&self) -> usize {
-        self.at * 8 - self.count as usize
-    }
-
-    fn left(&self) -> usize {
-        (self.bytes.len() * 8).saturating_sub(self.taken())
-    }
-
-    fn overrun(&self) -> bool {
-        self.taken() > self.bytes.len() * 8
-    }
-}
-
-/// The bytes from `at`, zeros after the last.
-#[cold]
-fn tail(bytes: &[u8], at: usize) -> u64 {
-    let mut eight = [0; 8];
-    for (to, from) in eight.iter_mut().zip(bytes.get(at..).unwrap_or_default()) {
-        *to = *from;
-    }
-    u64::from_be_bytes(eight)
-}
-
-/// Bits a code is first looked up by. 10 to 12 are equally fast.
-const FAST_BITS: usize = 11;
-/// Stands for a code no symbol has.
-const NO_SYMBOL: usize = 511;
-
-/// One Huffman code.
-struct Table {
-    /// By the next bits, the length of a code (above bit 9) and its symbol; 0 for longer codes.
-    fast: [u16; 1 << FAST_BITS],
-    /// By length, where the codes of that length end, as the top bits of `LONGEST_CODE`.
-    ends: [u32; LONGEST_CODE + 1],
-    /// By length, what to add to a code for its place in `ordered`.
-    places: [u32; LONGEST_CODE + 1],
-    /// Symbols in the order of their codes.
-    ordered: [u16; 258],
-}
-
-impl Table {
-    fn new() -> Table {
-        Table {
-            fast: [0; 1 << FAST_BITS],
-            ends: [0; LONGEST_CODE + 1],
-            places: [0; LONGEST_CODE + 1],
-            ordered: [0; 258],
-        }
-    }
-
-    /// From the length of each symbol's code, 1 to [`LONGEST_CODE`].
-    fn build(&mut self, lengths: &[u8]) -> Result<(), &'static str> {
-        let (mut code, mut place, mut filled) = (0u32, 0usize, 0usize);
-        for length in 1..=LONGEST_CODE {
-            self.places[length] = (place as u32).wrapping_sub(code);
-            for (symbol, _) in lengths.iter().enumerate().filter(|(_, l)| **l as usize == length) {
-                if code >> length != 0 {
-                    return Err("more codes of a length than there can be");
-                }
-                if length <= FAST_BITS {
-                    let same = 1 << (FAST_BITS - length);
-                    self.fast[filled..filled + same].fill((length << 9 | symbol) as u16);
-                    filled += same;
-                }
-                self.ordered[place] = symbol as u16;
-                place += 1;
-                code += 1;
-            }
-            self.ends[length] = code << (LONGEST_CODE - length);
-            code <<= 1;
-        }
-        self.fast[filled..].fill(0);
-        Ok(())
-    }
-
-    /// The next symbol, of at least [`LONGEST_CODE`] bits counted in.
-    #[inline(always)]
-    fn symbol(&self, bits: &mut Bits<'_>) -> usize {
-        let entry = self.fast[(bits.word >> (64 - FAST_BITS)) as usize];
-        if entry == 0 {
-            let (length, symbol) = self.long(bits.word);
-            bits.skip(length);
-            return symbol;
-        }
-        bits.skip(u32::from(entry >> 9));
-        usize::from(entry & 511)
-    }
-
-    /// As [`symbol`](Table::symbol), for a code too long for `fast`: its length as well.
-    #[inline(never)]
-    fn long(&self, word: u64) -> (u32, usize) {
-        let top = (word >> (64 - LONGEST_CODE)) as u32;
-        let length = (FAST_BITS + 1..=LONGEST_CODE).find(|length| top < self.ends[*length]);
-        let Some(length) = length else { return (0, NO_SYMBOL) };
-        let place = self.places[length].wrapping_add(top >> (LONGEST_CODE - length));
-        let symbol = self.ordered.get(place as usize);
-        (length as u32, symbol.map_or(NO_SYMBOL, |symbol| usize::from(*symbol)))
-    }
-}
-
-/// Bytes of `column` beyond the longest block, for stores of eight bytes.
-const SLACK: usize = 8;
-
-/// The Huffman-coded part of a block, on its way to the last column of the sorted rotations.
-struct Symbols {
-    codes: Box<[Table; 6]>,
-    /// Which of the codes each group has.
-    selectors: Vec<u8>,
-    /// Groups decoded.
-    group: usize,
-    /// The symbol that ends the block.
-    end: usize,
-    /// The bytes of the block, those seen last first.
-    recent: [u8; 256],
-    /// Binary digits read of a run's length.
-    digits: u32,
-    /// The column: `count` bytes, with room for `most`.
-    column: Vec<u8>,
-    count: usize,
-    most: usize,
-    /// How often each byte is in the column.
-    tally: [u32; 256],
-}
-
-impl Symbols {
-    fn new() -> Symbols {
-        Symbols {
-            codes: Box::new(std::array::from_fn(|_| Table::new())),
-            selectors: Vec::new(),
-            group: 0,
-            end: 0,
-            recent: [0; 256],
-            digits: 0,
-            column: Vec::new(),
-            count: 0,
-            most: 0,
-            tally: [0; 256],
-        }
-    }
-
-    /// Reads what precedes the symbols, from after the block's CRC; gives the row of the
-    /// unrotated text.
-    fn tables(&mut self, bits: &mut Bits<'_>, level: u8) -> Result<usize, &'static str> {
-        if bits.read(1) == 1 {
-            return Err("a block is randomised, as only bzip2 before 0.9.5 (1999) did");
-        }
-        let origin = bits.read(24) as usize;
-        let sixteens = bits.read(16);
-        let mut used = 0;
-        for high in (0..16).filter(|high| sixteens << high & 0x8000 != 0) {
-            let sixteen = bits.read(16);
-            for low in (0..16).filter(|low| sixteen << low & 0x8000 != 0) {
-                self.recent[used] = (high << 4 | low) as u8;
-                used += 1;
-            }
-        }
-        if used == 0 {
-            return Err("a block has no bytes");
-        }
-        self.end = used + 1;
-        let codes = bits.read(3) as usize;
-        if !(2..=6).contains(&codes) {
-            return Err("a block has neither 2 nor up to 6 codes");
-        }
-        self.read_selectors(bits, codes)?;
-        let mut lengths = [0; 258];
-        for table in &mut self.codes[..codes] {
-            read_lengths(bits, &mut lengths[..used + 2])?;
-            table.build(&lengths[..used + 2])?;
-        }
-        self.most = usize::from(level) * 100_000;
-        self.column.resize(self.most + SLACK, 0);
-        (self.group, self.digits, self.count) = (0, 0, 0);
-        self.tally = [0; 256];
-        Ok(origin)
-    }
-
-    fn read_selectors(&mut self, bits: &mut Bits<'_>, codes: usize) -> Result<(), &'static str> {
-        let count = bits.read(15) as usize;
-        self.selectors.clear();
-        let mut recent = [0, 1, 2, 3, 4, 5];
-        for _ in 0..count {
-            bits.refill();
-            let ones = bits.word.leading_ones() as usize;
-            if ones >= codes {
-                return Err("a group is coded with none of the block's codes");
-            }
-            bits.skip(ones as u32 + 1);
-            recent[..=ones].rotate_right(1);
-            if self.selectors.len() < SELECTORS {
-                self.selectors.push(recent[0]);
-            }
-        }
-        Ok(())
-    }
-
-    /// Decodes one group, and says whether the block ended with it. Needs 1000 bits, or takes
-    /// zeros for those missing.
-    fn group<'a>(&mut self, bits: Bits<'a>) -> (Bits<'a>, Result<bool, &'static str>) {
-        let Some(&selector) = self.selectors.get(self.group) else {
-            return (bits, Err("a block goes on after its last group"));
-        };
-        self.group += 1;
-        let Symbols { codes, recent, column, tally, .. } = self;
-        let table = &codes[usize::from(selector)];
-        let (mut bits, mut count, mut digits) = (bits, self.count, self.digits);
-        let mut ended = Ok(false);
-        for index in 0..GROUP {
-            // Two codes fit what a refill counts in.
-            if index % 2 == 0 {
-                bits.refill();
-            }
-            let symbol = table.symbol(&mut bits);
-            if symbol >= 2 {
-                if symbol >= self.end || count >= self.most {
-                    ended = match symbol {
-                        symbol if symbol == self.end => Ok(true),
-                        NO_SYMBOL => Err("a code stands for no symbol"),
-                        _ => Err(TOO_LONG),
-                    };
-                    break;
-                }
-                digits = 0;
-                let byte = to_front(recent, symbol - 1);
-                column[count] = byte;
-                tally[usize::from(byte)] += 1;
-                count += 1;
-            } else {
-                // A digit 1 or 2 of the run's length, least significant first: that many more.
-                let run = (symbol + 1) << digits;
-                if run > self.most - count {
-                    ended = Err(TOO_LONG);
-                    break;
-                }
-                digits += 1;
-                let byte = recent[0];
-                if run <= SLACK {
-                    column[count..count + SLACK].copy_from_slice(&[byte; SLACK]);
-                } else {
-                    column[count..count + run].fill(byte);
-                }
-                tally[usize::from(byte)] += run as u32;
-                count += run;
-            }
-        }
-        (self.count, self.digits) = (count, digits);
-        (bits, ended)
-    }
-}
-
-const TOO_LONG: &str = "a block is longer than its stream's level allows";
-
-/// The lengths of a code, each as steps up and down from the one before.
-fn read_lengths(bits: &mut Bits<'_>, lengths: &mut [u8]) -> Result<(), &'static str> {
-    let mut length = bits.read(5) as usize;
-    for to in lengths {
-        loop {
-            if !(1..=LONGEST_CODE).contains(&length) {
-                return Err("a code is longer than 20 bits");
-            }
-            if bits.read(1) == 0 {
-                break;
-            }
-            length = if bits.read(1) == 0 { length + 1 } else { length - 1 };
-        }
-        *to = length as u8;
-    }
-    Ok(())
-}
-
-/// Moves the byte at `index` to the front of the list, and gives it.
-///
-/// Sixteen bytes at a time from the same sixteen, so that loads find the last stores whole.
-#[inline(always)]
-fn to_front(list: &mut [u8; 256], index: usize) -> u8 {
-    let byte = list[index & 255];
-    let (chunks, _) = list.as_chunks_mut::<16>();
-    let top = (index & 255) / 16;
-    let above = !0u128 << (index % 16 * 8) << 8;
-    let mut carry = u128::from(byte);
-    for chunk in &mut chunks[..top] {
-        let bytes = u128::from_le_bytes(*chunk);
-        *chunk = (bytes << 8 | carry).to_le_bytes();
-        carry = bytes >> 120;
-    }
-    let bytes = u128::from_le_bytes(chunks[top]);
-    chunks[top] = (bytes & above | (bytes << 8 | carry) & !above).to_le_bytes();
-    byte
-}
-
-/// Walks done side by side, to wait for their memory at the same time.
-const LANES: usize = 8;
-/// Walks the text of a long block is divided into; many, so that the lanes stay filled.
-const WALKS: usize = 256;
-/// Mark of a row that a walk starts at.
-const START: u32 = 1 << 31;
-
-/// A stretch of the text, from one row marked as a start up to the next.
-#[derive(Clone, Copy, Default)]
-struct Walk {
-    /// Where its bytes are: every [`LANES`]th from `from` up to `to`, then the `tail`.
-    from: usize,
-    to: usize,
-    tail: (usize, usize),
-    /// The walk that follows it in the text.
-    next: usize,
-}
-
-/// The text whose sorted rotations have this last column, the text itself in row `origin`.
-///
-/// The row after a row, that of the rotation one further, is where sorting by byte brings it
-/// from. Following rows from `origin` gives the text, but waits for memory at each byte; so this
-/// starts from many rows at once, each walk ending where another began, and puts the walks
-/// together: 18 -> 47 MB/s for a whole stream of 16-bit noise. Takes the column as scratch space.
-fn unsort(
-    column: &mut [u8],
-    tally: &[u32; 256],
-    origin: usize,
-    rows: &mut Vec<u32>,
-    text: &mut Vec<u8>,
-) {
-    let count = column.len();
-    if rows.len() < count {
-        rows.resize(count, 0);
-    }
-    let rows = &mut rows[..count];
-    let mut places = [0u32; 256];
-    let mut place = 0;
-    for (to, tally) in places.iter_mut().zip(tally) {
-        *to = place;
-        place += tally;
-    }
-    for (row, byte) in column.iter().enumerate() {
-        let place = &mut places[usize::from(*byte)];
-        rows[*place as usize] = (row as u32) << 8 | u32::from(*byte);
-        *place += 1;
-    }
-
-    let walks = if count < 1 << 14 { 1 } else { WALKS };
-    let mut starts: Vec<usize> = (0..walks).map(|walk| walk * count / walks).collect();
-    if let Err(place) = starts.binary_search(&origin) {
-        starts.insert(place, origin);
-    }
-    starts.iter().for_each(|row| rows[*row] |= START);
-    let walks = walk(rows, &starts, column);
-
-    text.clear();
-    text.reserve(count);
-    let mut at = starts.binary_search(&origin).unwrap_or_default();
-    // A text of equal parts comes back to where it began before its end, and then goes on.
-    while text.len() < count {
-        let walk = walks[at];
-        let room = count - text.len();
-        text.extend(column[walk.from..walk.to].iter().step_by(LANES).take(room));
-        let room = count - text.len();
-        text.extend(column[walk.tail.0..walk.tail.1].iter().take(room));
-        at = walk.next;
-    }
-}
-
-/// Follows the rows from each start up to another, writing their bytes to `out`. All rows
-/// visited are different, so `out` need not be longer than `rows`.
-fn walk(rows: &[u32], starts: &[usize], out: &mut [u8]) -> Vec<Walk> {
-    let mut walks = vec![Walk::default(); starts.len()];
-    let walk_at = |row: usize| starts.binary_search(&row).unwrap_or_default();
-    let lanes = starts.len().min(LANES);
-    // Of each lane, its walk and the row it is at.
-    let mut walking: [Option<usize>; LANES] = std::array::from_fn(|l| (l < lanes).then_some(l));
-    let mut at: [u32; LANES] =
-        std::array::from_fn(|lane| starts.get(lane).map_or(0, |start| rows[*start] & !START));
-    let mut waiting = lanes..starts.len();
-    (0..lanes).for_each(|lane| walks[lane].from = lane);
-
-    let mut filled = 0;
-    if lanes == LANES {
-        let mut all = true;
-        for bytes in out.as_chunks_mut::<LANES>().0 {
-            if !all {
-                break;
-            }
-            *bytes = at.map(|row| row as u8);
-            filled += LANES;
-            let next = at.map(|row| rows[(row >> 8) as usize]);
-            if next.iter().fold(0, |any, row| any | row) & START == 0 {
-                at = next;
-                continue;
-            }
-            for lane in 0..LANES {
-                if next[lane] & START == 0 {
-                    at[lane] = next[lane];
-                    continue;
-                }
-                if let Some(walk) = walking[lane] {
-                    walks[walk].to = filled;
-                    walks[walk].next = walk_at((at[lane] >> 8) as usize);
-                }
-                walking[lane] = waiting.next();
-                match walking[lane] {
-                    Some(walk) => {
-                        walks[walk].from = filled + lane;
-                        at[lane] = rows[starts[walk]] & !START;
-                    }
-                    None => all = false,
-                }
-            }
-        }
-    }
-    let rounds = filled;
-    for (walk, mut row) in walking.into_iter().zip(at) {
-        let Some(walk) = walk else { continue };
-        walks[walk].to = rounds.max(walks[walk].from);
-        let from = filled;
-        loop {
-            out[filled] = row as u8;
-            filled += 1;
-            let next = (row >> 8) as usize;
-            row = rows[next];
-            if row & START != 0 {
-                walks[walk].next = walk_at(next);
-                break;
-            }
-        }
-        walks[walk].tail = (from, filled);
-    }
-    walks
-}
-
-/// Where giving out a text is. After four equal bytes a text has the number of those that
-/// follow; this never reaches from one block into the next.
-#[derive(Default)]
-struct Runs {
-    /// Next byte of the text.
-    at: usize,
-    /// Up to here the text is as it is to be.
-    plain: usize,
-    /// How often the byte before comes again, once `at` is at `plain`.
-    again: usize,
-}
-
-impl Runs {
-    fn done(&self, text: &[u8]) -> bool {
-        self.at == text.len() && self.again == 0
-    }
-
-    /// Fills `out`, as far as there is text; gives the bytes filled.
-    fn expand(&mut self, text: &[u8], out: &mut [u8]) -> usize {
-        let mut filled = 0;
-        while filled < out.len() {
-            let room = &mut out[filled..];
-            if self.at < self.plain {
-                let bytes = (self.plain - self.at).min(room.len());
-                room[..bytes].copy_from_slice(&text[self.at..self.at + bytes]);
-                self.at += bytes;
-                filled += bytes;
-                if self.at < self.plain {
-                    break;
-                }
-                // The number after a run, which the search below left out.
-                if self.again > 0 {
-                    self.again -= 1;
-                    self.at += 1;
-                }
-            } else if self.again > 0 {
-                let bytes = self.again.min(room.len());
-                room[..bytes].fill(text[self.plain - 1]);
-                self.again -= bytes;
-                filled += bytes;
-            } else if self.at < text.len() {
-                let four = text[self.at..].windows(4).position(|four| {
-                    let four = u32::from_ne_bytes([four[0], four[1], four[2], four[3]]);
-                    four == four.rotate_left(8)
-                });
-                self.plain = four.map_or(text.len(), |four| self.at + four + 4);
-                // One too many, so that a number of 0 is told from no number at all.
-                self.again = text.get(self.plain).map_or(0, |again| usize::from(*again) + 1);
-            } else {
-                break;
-            }
-        }
-        filled
-    }
-
-    /// The CRC of the whole text: bits in the other order than everyone's, hence the reversals.
-    fn crc(&mut self, text: &[u8]) -> u32 {
-        let mut hasher = crc32fast::Hasher::new();
-        let mut bytes = [0; 4096];
-        loop {
-            let count = self.expand(text, &mut bytes);
-            if count == 0 {
-                return hasher.finalize().reverse_bits();
-            }
-            bytes.iter_mut().for_each(|byte| *byte = byte.reverse_bits());
-            hasher.update(&bytes[..count]);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::code::{NO_SYMBOL, Table};
+    use super::symbols::{TOO_LONG, to_front};
     use super::*;
+    use crate::stream::testing::run;
     use proptest::prelude::*;
     use std::io::Write;
 
@@ -946,26 +410,6 @@ mod tests {
             (state >> 24) as u8
         };
         (0..count).map(|_| next()).collect()
-    }
-
-    /// Everything a decoder gives, for input and output in pieces of these sizes.
-    fn run(
-        decoder: &mut Bzip2,
-        stream: &[u8],
-        input: usize,
-        output: usize,
-    ) -> Result<Vec<u8>, StreamError> {
-        let (mut at, mut all, mut piece) = (0, Vec::new(), vec![0; output]);
-        loop {
-            let end = (at + input).min(stream.len());
-            let step = decoder.decode(&stream[at..end], end == stream.len(), &mut piece)?;
-            at += step.consumed;
-            all.extend_from_slice(&piece[..step.produced]);
-            if step.end {
-                return Ok(all);
-            }
-            assert!(step.consumed + step.produced > 0, "neither end nor progress");
-        }
     }
 
     fn whole(stream: &[u8]) -> Result<Vec<u8>, StreamError> {
@@ -1108,13 +552,16 @@ mod tests {
         let lengths: Vec<u8> = (1..=20).chain([20]).collect();
         table.build(&lengths).unwrap();
         for symbol in 0..=20 {
-            let word = [!(!0 >> symbol), !0 << 44][usize::from(symbol == 20)];
-            let mut bits = Bits { bytes: &[], at: 8, word, count: 64 };
+            let word: u64 = [!(!0 >> symbol), !0 << 44][usize::from(symbol == 20)];
+            let bytes = word.to_be_bytes();
+            let mut bits = Bits::new(&bytes);
+            bits.refill();
             assert_eq!(table.symbol(&mut bits), symbol);
-            assert_eq!(64 - bits.count, u32::from(lengths[symbol]));
+            assert_eq!(bits.taken(), u64::from(lengths[symbol]));
         }
         table.build(&[2, 2, 20]).unwrap();
-        let mut bits = Bits { bytes: &[], at: 8, word: !0, count: 64 };
+        let mut bits = Bits::new(&[0xff; 8]);
+        bits.refill();
         assert_eq!(table.symbol(&mut bits), NO_SYMBOL);
     }
 

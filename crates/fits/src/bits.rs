@@ -5,25 +5,33 @@
 
 /// Position in a stream of bits. Copied freely so that hot loops keep it in registers.
 #[derive(Clone, Copy)]
-pub(super) struct Bits<'a> {
+pub(crate) struct Bits<'a> {
     bytes: &'a [u8],
     /// Byte that the next refill starts from.
     at: usize,
     /// Coming bits, the next one at the top.
-    pub(super) word: u64,
+    pub(crate) word: u64,
     /// Bits of `word` that have been counted in; those below are zero or right, but not counted.
-    pub(super) count: u32,
+    pub(crate) count: u32,
 }
 
 impl<'a> Bits<'a> {
     /// Starts at the first bit of `bytes`.
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Bits { bytes, at: 0, word: 0, count: 0 }
+    }
+
+    /// Starts at a bit of `bytes`.
+    pub(crate) fn from_bit(bytes: &'a [u8], bit: usize) -> Self {
+        let mut bits = Bits { at: bit / 8, ..Bits::new(bytes) };
+        bits.refill();
+        bits.skip((bit % 8) as u32);
+        bits
     }
 
     /// Brings `count` to 56 or more.
     #[inline(always)]
-    pub(super) fn refill(&mut self) {
+    pub(crate) fn refill(&mut self) {
         let next = match self.bytes.get(self.at..self.at + 8) {
             Some(eight) => u64::from_be_bytes(eight.try_into().unwrap_or_default()),
             None => tail(self.bytes, self.at),
@@ -35,37 +43,48 @@ impl<'a> Bits<'a> {
 
     /// Drops `n` bits, at most `count` and below 64.
     #[inline(always)]
-    pub(super) fn skip(&mut self, n: u32) {
+    pub(crate) fn skip(&mut self, n: u32) {
         self.word <<= n;
         self.count -= n;
     }
 
     /// Takes `n` bits, 1 to `count`.
     #[inline(always)]
-    pub(super) fn take(&mut self, n: u32) -> u32 {
+    pub(crate) fn take(&mut self, n: u32) -> u32 {
         let value = (self.word >> (64 - n)) as u32;
         self.skip(n);
         value
     }
 
-    /// Bits taken so far.
-    pub(super) fn taken(&self) -> u64 {
+    /// Takes 1 to 32 bits, refilling first.
+    pub(crate) fn read(&mut self, n: u32) -> u32 {
+        self.refill();
+        self.take(n)
+    }
+
+    /// Bits not taken yet.
+    pub(crate) fn left(&self) -> u64 {
+        (self.bytes.len() as u64 * 8).saturating_sub(self.taken())
+    }
+
+    /// Bits taken, from the first of `bytes`.
+    pub(crate) fn taken(&self) -> u64 {
         self.at as u64 * 8 - u64::from(self.count)
     }
 
     /// Whether more bits were taken than there are.
     #[inline(always)]
-    pub(super) fn overrun(&self) -> bool {
+    pub(crate) fn overrun(&self) -> bool {
         self.taken() > self.bytes.len() as u64 * 8
     }
 
     /// Whether the reservoir holds nothing of the stream any more.
-    pub(super) fn exhausted(&self) -> bool {
+    pub(crate) fn exhausted(&self) -> bool {
         self.taken() >= self.bytes.len() as u64 * 8
     }
 
     /// Starts again at the next whole byte.
-    pub(super) fn align(&self) -> Self {
+    pub(crate) fn align(&self) -> Self {
         let at = usize::try_from(self.taken().div_ceil(8)).unwrap_or(usize::MAX);
         Bits::new(self.bytes.get(at..).unwrap_or_default())
     }
