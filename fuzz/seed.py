@@ -158,12 +158,12 @@ def tiles() -> dict[str, bytes]:
         whole = compressed(codec, data, tile_shape=data.shape, **options) + bytes(2880)
         with fits.open(io.BytesIO(whole), disable_image_compression=True) as hdus:
             table, header = hdus[1].data, hdus[1].header
-            column = next(
-                name for name in encodings if name in table.names and len(table[name][0])
-            )
+            column = next(name for name in encodings if name in table.names and len(table[name][0]))
             tile = np.asarray(table[column][0]).astype(table[column][0].dtype.newbyteorder(">"))
             parameters = {
-                header[f"ZNAME{n}"]: header[f"ZVAL{n}"] for n in range(1, 9) if f"ZNAME{n}" in header
+                header[f"ZNAME{n}"]: header[f"ZVAL{n}"]
+                for n in range(1, 9)
+                if f"ZNAME{n}" in header
             }
             bitpix = header["ZBITPIX"]
             quantised = "ZSCALE" in table.names or "ZSCALE" in header
@@ -198,7 +198,12 @@ def streams() -> dict[str, bytes]:
     noise = np.random.default_rng(3).integers(0, 256, 700).astype("u1").tobytes()
     skewed = np.random.default_rng(4).geometric(0.3, 3000).astype("u1").tobytes()
     found = {}
-    for name, data in {"text": text, "noise": noise, "skewed": skewed, "zeros": bytes(90000)}.items():
+    for name, data in {
+        "text": text,
+        "noise": noise,
+        "skewed": skewed,
+        "zeros": bytes(90000),
+    }.items():
         for level in [1, 9]:
             found[f"{name}{level}.gz"] = gzip.compress(data, level, mtime=0)
         found[f"{name}.bz2"] = bz2.compress(data, 1)

@@ -37,7 +37,11 @@ def images():
             pixels[4, 5:9] = (-(2**31), 2**31 - 1, 0, -1)
         yield f"{codec} {bitpix}", pixels, {"compression_type": codec, "tile_shape": (13, 37)}
         if codec != "HCOMPRESS_1":
-            yield f"{codec} {bitpix} tiled", pixels, {"compression_type": codec, "tile_shape": (5, 20)}
+            yield (
+                f"{codec} {bitpix} tiled",
+                pixels,
+                {"compression_type": codec, "tile_shape": (5, 20)},
+            )
     for scale, smooth, bitpix in itertools.product((0, 3, 20), (0, 1), ("i2", "i4")):
         yield (
             f"HCOMPRESS_1 {bitpix} {scale} {smooth}",
@@ -69,8 +73,16 @@ def images():
     # A tile of few values is not quantised, but goes to GZIP_COMPRESSED_DATA.
     flat = np.repeat([1.5, np.pi, np.nan], 40).reshape(3, 40).astype("f4")
     yield "RICE_1 f4 not quantised", flat, {"compression_type": "RICE_1", "quantize_level": 4}
-    yield "GZIP_2 f8 lossless", flat.astype("f8"), {"compression_type": "GZIP_2", "quantize_level": 0}
-    yield "RICE_1 cube", sky(4, (3, 5, 19)).astype("i2"), {"compression_type": "RICE_1", "tile_shape": (2, 5, 8)}
+    yield (
+        "GZIP_2 f8 lossless",
+        flat.astype("f8"),
+        {"compression_type": "GZIP_2", "quantize_level": 0},
+    )
+    yield (
+        "RICE_1 cube",
+        sky(4, (3, 5, 19)).astype("i2"),
+        {"compression_type": "RICE_1", "tile_shape": (2, 5, 8)},
+    )
 
 
 def stored(pixels: np.ndarray) -> bytes:
