@@ -169,9 +169,10 @@ def tiles() -> dict[str, bytes]:
             quantised = "ZSCALE" in table.names or "ZSCALE" in header
         block = parameters.get("BLOCKSIZE", parameters.get("SMOOTH", 0))
         height, width = data.shape
+        methods = list(DITHERS.values())
         head = struct.pack(
             "<12B", CODECS.index(codec), dtypes.index(bitpix),
-            1 + list(DITHERS.values()).index(options.get("quantize_method", -1)) if quantised else 0,
+            1 + methods.index(options.get("quantize_method", -1)) if quantised else 0,
             block, parameters.get("BYTEPIX", 0), encodings[column], 16, 100,
             width % 256, width // 256, height, 1,
         )  # fmt: skip
