@@ -91,8 +91,8 @@ def test_every_class_rust_names_is_there() -> None:
     mapping = (CRATES / "python/src/errors.rs").read_text()
     named = set(re.findall(r'"(\w+Error)"', mapping))
     assert named <= set(CLASSES)
-    # The list of targets is read in Python.
-    assert set(CLASSES) - named == {"TargetsError"}
+    # Lists of targets and indices of sections are read in Python.
+    assert set(CLASSES) - named == {"PixelIndexError", "TargetsError"}
 
 
 # ---- Each is raised by something

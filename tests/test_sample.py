@@ -127,7 +127,7 @@ def test_frame_looks_like_sky() -> None:
     pixels = drawn(1, 1)
     low, sky, _ = np.percentile(pixels, [15.87, 50, 84.13])
     assert 1090 < sky < 1115
-    assert 5 < sky - low < 6.5
+    assert 4.5 < sky - low < 6.5  # of whole numbers
     assert 0 < np.count_nonzero(pixels == sample.SATURATION) < 2000
 
 

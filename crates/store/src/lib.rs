@@ -6,12 +6,14 @@
 
 mod error;
 mod local;
+mod open;
 mod remote;
 mod shelf;
 mod source;
 
 pub use error::StoreError;
-pub use shelf::{Shelf, Usage};
+pub use open::open;
 #[doc(hidden)]
-pub use source::open_with_stall;
-pub use source::{Source, Version, open};
+pub use open::open_with_stall;
+pub use shelf::{Shelf, Usage};
+pub use source::{Source, Version};
