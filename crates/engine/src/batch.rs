@@ -120,6 +120,14 @@ struct Unit {
     targets: Vec<usize>,
 }
 
+/// A unit, and what it is cut from.
+#[derive(Clone, Copy)]
+struct Opened<'a> {
+    unit: &'a Unit,
+    object: &'a Object,
+    template: &'a Arc<Template>,
+}
+
 /// An object while units of it are left.
 struct Slot {
     units_left: usize,
@@ -299,8 +307,9 @@ impl Shared {
                 Err(error) => writer.fail(index, target, error),
             }
         }
+        let opened = Opened { unit, object: &object, template: &template };
         while !placed.is_empty() && !self.cancel.is_cancelled() {
-            self.run_part(unit, &object, &template, take_part(&mut placed), writer, work);
+            self.run_part(opened, take_part(&mut placed), writer, work);
         }
     }
 
@@ -308,14 +317,12 @@ impl Shared {
     /// need the damaged part are lost.
     fn run_part(
         &self,
-        unit: &Unit,
-        object: &Object,
-        template: &Arc<Template>,
+        opened: Opened<'_>,
         part: Vec<(usize, Placed)>,
         writer: &mut Writer,
         work: &mut Work,
     ) {
-        let tried = self.cut(unit, object, template, part.clone(), writer, work);
+        let tried = self.cut(opened, part.clone(), writer, work);
         let Err(mut error) = tried else { return };
         let alone = part.len() == 1;
         for (index, placed) in part {
@@ -323,7 +330,7 @@ impl Shared {
                 continue;
             }
             if !alone {
-                match self.cut(unit, object, template, vec![(index, placed)], writer, work) {
+                match self.cut(opened, vec![(index, placed)], writer, work) {
                     Ok(()) => continue,
                     Err(own) => error = own,
                 }
@@ -331,7 +338,7 @@ impl Shared {
             if !matches!(error, EngineError::Interrupted) {
                 let message = error.to_string();
                 let own = std::mem::replace(&mut error, reopen_error(false, &message));
-                writer.fail(index, unit.targets[index], own);
+                writer.fail(index, opened.unit.targets[index], own);
             }
         }
     }
@@ -340,9 +347,7 @@ impl Shared {
     /// when it has come.
     fn cut(
         &self,
-        unit: &Unit,
-        object: &Object,
-        template: &Arc<Template>,
+        Opened { unit, object, template }: Opened<'_>,
         part: Vec<(usize, Placed)>,
         writer: &mut Writer,
         work: &mut Work,

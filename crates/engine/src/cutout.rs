@@ -106,12 +106,12 @@ const PIECES_LIMIT: u64 = 1 << 24;
 /// them lies in the object.
 fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError> {
     let image = &template.image;
-    let whole: Vec<u64> = match &image.storage {
-        Storage::Contiguous { .. } => image.shape.iter().map(|_| 1).collect(),
-        Storage::Tiles(table) => table.tile_shape.clone(),
-    };
     let (mut pieces, mut last, mut stride) = (1u64, 0u64, 1u64);
-    for (axis, (&side, &tile)) in image.shape.iter().zip(&whole).enumerate() {
+    for (axis, &side) in image.shape.iter().enumerate() {
+        let tile = match &image.storage {
+            Storage::Contiguous { .. } => 1,
+            Storage::Tiles(table) => table.tile_shape[axis],
+        };
         let first = inside.start[axis].unsigned_abs() / tile;
         let end = (inside.stop[axis] - 1).unsigned_abs() / tile;
         last = last.saturating_add(end.saturating_mul(stride));

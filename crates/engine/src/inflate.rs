@@ -21,7 +21,7 @@ const RESTART_BYTES: u64 = 16 << 10;
 pub(crate) struct StreamReader {
     source: Arc<dyn Source>,
     table: SeekTable,
-    /// Whether points were added since the table was loaded.
+    /// Whether points were added since that was asked last.
     grown: bool,
     running: Option<Running>,
     chunk: Vec<u8>,
@@ -57,11 +57,6 @@ impl StreamReader {
         self.source.url()
     }
 
-    /// The seek points, if some were found since the reader was made.
-    pub(crate) fn grown_table(&mut self) -> Option<&mut SeekTable> {
-        self.grown.then_some(&mut self.table)
-    }
-
     /// All seek points known.
     pub(crate) fn table(&self) -> SeekTable {
         self.table.clone()
@@ -72,9 +67,9 @@ impl StreamReader {
         self.table.raw_len.is_none()
     }
 
-    /// Forget that the table grew (it has been kept).
-    pub(crate) fn table_kept(&mut self) {
-        self.grown = false;
+    /// Whether seek points were found since this was asked last.
+    pub(crate) fn take_grown(&mut self) -> bool {
+        std::mem::take(&mut self.grown)
     }
 
     /// Compressed bytes fetched since the last call.

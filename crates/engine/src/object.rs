@@ -211,22 +211,21 @@ impl Object {
     /// # Errors
     /// Where the stream is damaged further on.
     pub fn settle(&self, cancel: &Cancel) -> Result<(), EngineError> {
-        let mut seek = None;
+        let mut more_points = false;
         if let Some(mut reader) = self.content.stream_reader() {
             // A bzip2 block carries its own checksum, so there is no need to read on.
             if self.kind == Some(StreamKind::Gzip) {
                 reader.finish(cancel)?;
             }
-            seek = reader.grown_table().cloned();
-            reader.table_kept();
+            more_points = reader.take_grown();
         }
         let mut walk = lock(&self.walk);
         let worth_keeping = self.kind.is_some() || !self.source.is_local();
-        if !worth_keeping || !(walk.grown || seek.is_some()) {
+        if !worth_keeping || !(walk.grown || more_points) {
             return Ok(());
         }
         walk.grown = false;
-        let seek = seek.or_else(|| self.content.stream_reader().map(|reader| reader.table()));
+        let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
         let mut kept = Kept { hdus, next: walk.next, seek };
         if let Err(message) = kept::save(&*self.source, &mut kept) {

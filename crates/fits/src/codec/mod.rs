@@ -171,12 +171,7 @@ impl TileCodec {
     ) -> Result<(), CodecError> {
         out.clear();
         let codec = self.codec.name();
-        let pixels = pixels_of(codec, input.shape)?;
-        let plausible = MOST_PIXELS_PER_BYTE.saturating_mul(input.bytes.len() as u64);
-        if pixels as u64 > plausible.max(MANY_PIXELS) {
-            let (expected, found) = (plausible.max(MANY_PIXELS), pixels as u64);
-            return Err(CodecError::Pixels { codec, expected, found });
-        }
+        let pixels = pixels_of(codec, input)?;
         if need > pixels {
             let (expected, found) = (pixels as u64, need as u64);
             return Err(CodecError::Pixels { codec, expected, found });
@@ -232,9 +227,11 @@ impl TileCodec {
                 plain(wanted, bytes, pixels, need, out)
             }
             (Encoding::Gzip, _) | (Encoding::Codec, Codec::Gzip1) => {
-                gzip1(wanted, bytes, pixels, need, scratch, out)
+                gzip("GZIP_1", false, wanted, bytes, pixels, need, scratch, out)
             }
-            (Encoding::Codec, Codec::Gzip2) => gzip2(wanted, bytes, pixels, need, scratch, out),
+            (Encoding::Codec, Codec::Gzip2) => {
+                gzip("GZIP_2", true, wanted, bytes, pixels, need, scratch, out)
+            }
             (_, codec) if wanted.is_float() => Err(CodecError::Unsupported {
                 codec: codec.name(),
                 expected: "integers or quantised floats, by BITPIX",
@@ -260,13 +257,16 @@ impl TileCodec {
     }
 }
 
-/// Pixels of a tile of this shape.
-fn pixels_of(codec: &'static str, shape: &[u64]) -> Result<usize, CodecError> {
-    let pixels = shape.iter().fold(1u64, |pixels, axis| pixels.saturating_mul(*axis));
-    match usize::try_from(pixels) {
-        Ok(count) if pixels <= MOST_PIXELS => Ok(count),
-        _ => Err(CodecError::Pixels { codec, expected: MOST_PIXELS, found: pixels }),
+/// Pixels of a tile, if it may have so many.
+fn pixels_of(codec: &'static str, input: &TileInput<'_>) -> Result<usize, CodecError> {
+    let pixels = input.shape.iter().fold(1u64, |pixels, axis| pixels.saturating_mul(*axis));
+    let plausible = MOST_PIXELS_PER_BYTE.saturating_mul(input.bytes.len() as u64);
+    for expected in [MOST_PIXELS, plausible.max(MANY_PIXELS)] {
+        if pixels > expected {
+            return Err(CodecError::Pixels { codec, expected, found: pixels });
+        }
     }
+    Ok(pixels as usize)
 }
 
 /// Makes `buffer` `length` long; what is new is zero.
@@ -310,31 +310,11 @@ fn plain(
     stored::convert(codec, from, bytes, wanted, out)
 }
 
-/// GZIP_1, inflated in place if its width is the wanted one.
-fn gzip1(
-    wanted: DType,
-    bytes: &[u8],
-    pixels: usize,
-    need: usize,
-    scratch: &mut Scratch,
-    out: &mut Vec<u8>,
-) -> Result<(), CodecError> {
-    if need == 0 {
-        return Ok(());
-    }
-    let inflater = scratch.inflater.get_or_insert_with(Decompressor::new);
-    let width = gzip::inflate("GZIP_1", inflater, bytes, pixels, wanted.size(), out)?;
-    let from = source("GZIP_1", wanted, width, pixels)?;
-    if from == wanted {
-        return Ok(());
-    }
-    std::mem::swap(out, &mut scratch.raw);
-    out.clear();
-    room("GZIP_1", out, need * wanted.size())?;
-    stored::convert("GZIP_1", from, &scratch.raw, wanted, out)
-}
-
-fn gzip2(
+/// GZIP_1 or, its bytes `shuffled`, GZIP_2; pixels of the wanted width are made in `out` at once.
+#[allow(clippy::too_many_arguments)] // as the other codecs, and which of two it is
+fn gzip(
+    codec: &'static str,
+    shuffled: bool,
     wanted: DType,
     bytes: &[u8],
     pixels: usize,
@@ -347,17 +327,20 @@ fn gzip2(
     }
     let Scratch { raw, inflater, .. } = scratch;
     let inflater = inflater.get_or_insert_with(Decompressor::new);
-    let width = gzip::inflate("GZIP_2", inflater, bytes, pixels, wanted.size(), raw)?;
-    let from = source("GZIP_2", wanted, width, pixels)?;
-    room("GZIP_2", out, need * width)?;
-    gzip::unshuffle(raw, width, out);
+    let inflated = if shuffled { &mut *raw } else { &mut *out };
+    let width = gzip::inflate(codec, inflater, bytes, pixels, wanted.size(), inflated)?;
+    let from = source(codec, wanted, width, pixels)?;
+    if shuffled {
+        room(codec, out, need * width)?;
+        gzip::unshuffle(raw, width, out);
+    }
     if from == wanted {
         return Ok(());
     }
     std::mem::swap(out, raw);
     out.clear();
-    room("GZIP_2", out, need * wanted.size())?;
-    stored::convert("GZIP_2", from, raw, wanted, out)
+    room(codec, out, need * wanted.size())?;
+    stored::convert(codec, from, raw, wanted, out)
 }
 
 /// The type of inflated pixels of this width.

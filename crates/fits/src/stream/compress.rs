@@ -36,8 +36,6 @@ pub(super) struct Compress {
     pending: Vec<u8>,
     /// Compressed bytes read.
     at: u64,
-    /// What was wrong, to be said again: what is half decoded fits no more.
-    failed: Option<StreamError>,
 }
 
 /// The string of each code: that of another code and one byte more.
@@ -101,7 +99,6 @@ impl Compress {
             table: Table::new(),
             pending: Vec::new(),
             at: 0,
-            failed: None,
         }
     }
 
@@ -207,14 +204,10 @@ impl Compress {
         }
         Ok(true)
     }
+}
 
-    /// As [`Decoder::decode`], up to the first error.
-    fn advance(
-        &mut self,
-        input: &[u8],
-        last: bool,
-        output: &mut [u8],
-    ) -> Result<Step, StreamError> {
+impl Decoder for Compress {
+    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
         let mut step = Step { consumed: 0, produced: 0, end: false };
         if !self.header {
             self.refill(input, &mut step);
@@ -252,15 +245,6 @@ impl Compress {
                 None => self.pending.extend(self.table.reversed(code)),
             }
         }
-    }
-}
-
-impl Decoder for Compress {
-    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        self.advance(input, last, output).inspect_err(|error| self.failed = Some(error.clone()))
     }
 
     fn take_points(&mut self) -> Vec<SeekPoint> {

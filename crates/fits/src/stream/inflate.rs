@@ -1,8 +1,7 @@
 //! Inflating deflate blocks (RFC 1951), resumable between any two symbols.
 //!
 //! Ours, because no library both starts in the middle of a block's byte and tells where blocks
-//! start at the speed of a whole-buffer decoder. A literal and what follows it in one lookup make it
-//! faster than those on image data (`docs/benchmarks.md`).
+//! start at the speed of a whole-buffer decoder (`docs/design/005-our-own-inflate.md`).
 
 use super::huffman::{self, Table, entry};
 
@@ -10,14 +9,14 @@ use super::huffman::{self, Table, entry};
 pub(super) const WINDOW_BYTES: usize = 32 << 10;
 /// Bytes decoded into the buffer before they are handed out.
 const CHUNK_BYTES: usize = 128 << 10;
-/// Room behind the chunk: three pairs, a literal and a match of 258 bytes, and what copying in steps of 16
-/// bytes writes too much.
+/// Room behind the chunk: three pairs, a literal and a match of 258 bytes, and what copying in
+/// steps of 16 bytes writes too much.
 const SLACK_BYTES: usize = 6 + 1 + 258 + 16 + 8;
-/// Input that must lie ahead for a round of the loop: three refills of at most 8 bytes, and 8
-/// bytes are loaded at once.
+/// Input that must lie ahead for a round of the loop: two refills move on by at most 7 bytes each,
+/// and 8 bytes are loaded at once.
 const AHEAD_BYTES: usize = 32;
 
-/// Stored, fixed, dynamic, and what is between.
+/// What the next bits of the input are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Before the three bits that begin a block.
@@ -95,8 +94,8 @@ impl Inflate {
         (self.valid_from, self.handed, self.end) = (0, 0, 0);
     }
 
-    /// Start over at a block with this history, of at most [`WINDOW_BYTES`], `skip` bits into the
-    /// next byte of the input.
+    /// Start over at a block with a history of `window` bytes, at most [`WINDOW_BYTES`], which
+    /// `fill` writes; gives what `fill` does.
     pub(super) fn restart_with(
         &mut self,
         window: usize,

@@ -118,19 +118,46 @@ pub trait Decoder: Send {
     /// input follows this. A call that consumes and produces nothing needs more input.
     ///
     /// # Errors
-    /// Where the stream is damaged or, with `last`, cut off. The decoder is then of no more use.
+    /// Where the stream is damaged or, with `last`, cut off. What is half decoded then fits no
+    /// more: every call from then on gives the same error.
     fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError>;
 
     /// Seek points passed since the last call, in ascending order.
     fn take_points(&mut self) -> Vec<SeekPoint>;
 }
 
+/// Says again what was wrong, so that the decoder of a format need not.
+struct UntilError<D> {
+    decoder: D,
+    failed: Option<StreamError>,
+}
+
+impl<D: Decoder> UntilError<D> {
+    fn new(decoder: D) -> UntilError<D> {
+        UntilError { decoder, failed: None }
+    }
+}
+
+impl<D: Decoder> Decoder for UntilError<D> {
+    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let step = self.decoder.decode(input, last, output);
+        step.inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
+    fn take_points(&mut self) -> Vec<SeekPoint> {
+        self.decoder.take_points()
+    }
+}
+
 /// A decoder from the start of a stream. `points`: whether seek points are wanted.
 pub fn start(kind: StreamKind, points: bool) -> Box<dyn Decoder> {
     match kind {
-        StreamKind::Gzip => Box::new(gzip::Gzip::start(points)),
-        StreamKind::Bzip2 => Box::new(bzip2::Bzip2::start(points)),
-        StreamKind::Compress => Box::new(compress::Compress::start()),
+        StreamKind::Gzip => Box::new(UntilError::new(gzip::Gzip::start(points))),
+        StreamKind::Bzip2 => Box::new(UntilError::new(bzip2::Bzip2::start(points))),
+        StreamKind::Compress => Box::new(UntilError::new(compress::Compress::start())),
     }
 }
 
@@ -144,8 +171,8 @@ pub fn resume(
     points: bool,
 ) -> Result<Box<dyn Decoder>, StreamError> {
     match kind {
-        StreamKind::Gzip => Ok(Box::new(gzip::Gzip::resume(point, points)?)),
-        StreamKind::Bzip2 => Ok(Box::new(bzip2::Bzip2::resume(point, points)?)),
+        StreamKind::Gzip => Ok(Box::new(UntilError::new(gzip::Gzip::resume(point, points)?))),
+        StreamKind::Bzip2 => Ok(Box::new(UntilError::new(bzip2::Bzip2::resume(point, points)?))),
         StreamKind::Compress => {
             Err(StreamError::SeekPoint { kind, what: "this format can have none" })
         }

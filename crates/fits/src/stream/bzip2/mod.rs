@@ -55,8 +55,6 @@ pub(super) struct Bzip2 {
     text: Vec<u8>,
     runs: Runs,
     points: Option<Vec<SeekPoint>>,
-    /// What was wrong, to be said again: what is half decoded fits no more.
-    failed: Option<StreamError>,
 }
 
 /// What comes next.
@@ -110,7 +108,6 @@ impl Bzip2 {
             text: Vec::new(),
             runs: Runs::default(),
             points: points.then(Vec::new),
-            failed: None,
         }
     }
 
@@ -290,14 +287,10 @@ impl Bzip2 {
     fn mismatch(&self, what: &'static str, expected: u32, found: u32) -> StreamError {
         StreamError::Mismatch { kind: KIND, at: self.position() / 8, what, expected, found }
     }
+}
 
-    /// As [`Decoder::decode`], up to the first error.
-    fn advance(
-        &mut self,
-        input: &[u8],
-        last: bool,
-        output: &mut [u8],
-    ) -> Result<Step, StreamError> {
+impl Decoder for Bzip2 {
+    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
         let mut step = Step { consumed: 0, produced: 0, end: false };
         loop {
             let complete = last && step.consumed == input.len();
@@ -328,15 +321,6 @@ impl Bzip2 {
             }
         }
     }
-}
-
-impl Decoder for Bzip2 {
-    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Result<Step, StreamError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        self.advance(input, last, output).inspect_err(|error| self.failed = Some(error.clone()))
-    }
 
     fn take_points(&mut self) -> Vec<SeekPoint> {
         self.points.as_mut().map(std::mem::take).unwrap_or_default()
@@ -348,6 +332,7 @@ mod tests {
     use super::code::{NO_SYMBOL, Table};
     use super::symbols::{TOO_LONG, to_front};
     use super::*;
+    use crate::stream::UntilError;
     use crate::stream::testing::run;
     use proptest::prelude::*;
     use std::io::Write;
@@ -610,7 +595,7 @@ mod tests {
                 let at = at.index(stream.len());
                 stream[at] ^= 1u8 << bit;
             }
-            let mut decoder = Bzip2::start(true);
+            let mut decoder = UntilError::new(Bzip2::start(true));
             match run(&mut decoder, &stream, 1000, 1000) {
                 Ok(found) => prop_assert!(found == data),
                 // Of no more use, but to do no harm.
