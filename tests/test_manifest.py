@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import swathe
 from frames import noise, results, write_kinds
+from swathe import _swathe
 from swathe.errors import OutputError
-from swathe.manifest import COLUMNS, LINE_ENDS, Manifest, read_manifest, without_secrets
+from swathe.manifest import COLUMNS, LINE_ENDS, Manifest, read_manifest
 
 
 @pytest.fixture(scope="module")
@@ -187,4 +188,4 @@ def test_no_manifest_is_none_and_another_file_is_refused(tmp_path: Path) -> None
     ],
 )
 def test_sources_are_shown_without_secrets(source: str, shown: str) -> None:
-    assert without_secrets(source) == shown
+    assert _swathe.shown(source) == shown

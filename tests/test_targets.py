@@ -37,7 +37,7 @@ def no_sky(file: str, hdu: object) -> Sky:
 
 
 def read(given: Any) -> Targets:
-    return read_targets(given, no_sky, lambda: None)
+    return read_targets(given, no_sky)
 
 
 def boxed(**columns: Any) -> Targets:
@@ -232,7 +232,7 @@ def test_bad_value_is_a_fault_of_its_row(way: str, name: str, value: Any, said: 
     if way == "sky":
         columns["size_deg"] = [value if name == "size_deg" and n == 1 else 0.001 for n in range(3)]
     sky = Sky(lambda: WCS(sky_header(5, 5)), "a.fits")
-    found = read_targets({"file": ["a.fits"] * 3} | columns, lambda *_: sky, lambda: None)
+    found = read_targets({"file": ["a.fits"] * 3} | columns, lambda *_: sky)
     assert found.faults.keys() == {1}
     status, reason = found.faults[1]
     assert status == "error"
@@ -359,7 +359,6 @@ def test_sky_targets_are_placed_as_by_cutout2d() -> None:
     found = read_targets(
         {"file": ["a", "a", "b"], "ra": ra, "dec": dec, "size_deg": [0.002] * 3},
         sky_of,
-        lambda: None,
     )
     assert asked == [("a", None), ("b", None)]
     image = noise(1)
@@ -373,7 +372,7 @@ def test_sky_targets_are_placed_as_by_cutout2d() -> None:
 def test_sky_targets_without_a_place_do_not_overlap() -> None:
     sky = Sky(lambda: WCS(sky_header()), "a.fits")
     table = {"file": ["a"] * 2, "ra": [10.0, 190.0], "dec": [-1.0, 1.0], "size_deg": [0.002] * 2}
-    found = read_targets(table, lambda *_: sky, lambda: None)
+    found = read_targets(table, lambda *_: sky)
     assert found.faults.keys() == {1}
     assert found.faults[1][0] == "no-overlap"
 
@@ -395,14 +394,5 @@ def test_image_without_a_sky_fails_its_rows_only(error: SwatheError, status: str
         "dec": [-1.0] * 3,
         "size_deg": [0.002] * 3,
     }
-    found = read_targets(table, sky_of, lambda: None)
+    found = read_targets(table, sky_of)
     assert found.faults == {0: (status, str(error)), 2: (status, str(error))}
-
-
-def test_check_may_end_the_work() -> None:
-    def stop() -> None:
-        raise KeyboardInterrupt
-
-    table = {"file": ["a"], "ra": [10.0], "dec": [-1.0], "size_deg": [0.002]}
-    with pytest.raises(KeyboardInterrupt):
-        read_targets(table, no_sky, stop)

@@ -13,6 +13,8 @@ OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits"]
 HduKey: TypeAlias = int | str | tuple[str, int]
 
 def open(url: str) -> Object: ...
+def shown(url: str) -> str:
+    """Give a path or URL as anyone may see it: without password, and "..." for what is secret."""
 
 class Object:
     """An open object at one version."""

@@ -1,9 +1,4 @@
-"""The command `swathe`.
-
-Exit codes: 0 done; 1 some targets failed; 2 wrong usage; 3 the file is not there or may not be
-read; 4 it is damaged or of an unknown kind; 5 the region is outside or makes no sense; 6 a result
-cannot be written; 70 a fault of Swathe; 130 interrupted.
-"""
+"""The command `swathe`. Its exit codes are EXIT_CODES."""
 
 from __future__ import annotations
 

@@ -16,23 +16,19 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
 LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-SECRET = re.compile(
-    "signature|token|credential|key|x-amz-|password|secret|auth|^sig$", re.IGNORECASE
-)
-"""Parameters whose values are hidden; as in `crates/store/src/remote/shown.rs`."""
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
 
 
 @dataclass
 class Manifest:
-    """One row per target, filled in as targets end.
+    """One row per target, filled in as targets end: a list for each of the COLUMNS.
 
     Attributes:
         meta: what stands in the head of the file: what was asked for.
     """
 
-    ids: list[str]
-    sources: list[str]
+    id: list[str]
+    source: list[str]
     meta: dict[str, Any]
     status: list[str] = field(init=False)
     reason: list[str] = field(init=False)
@@ -42,7 +38,7 @@ class Manifest:
     sha256: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        count = len(self.ids)
+        count = len(self.id)
         self.status = ["error"] * count
         self.reason = ["interrupted"] * count
         self.path = [""] * count
@@ -51,16 +47,7 @@ class Manifest:
         self.sha256 = [""] * count
 
     def _columns(self) -> dict[str, list[Any]]:
-        return {
-            "id": self.ids,
-            "status": self.status,
-            "reason": self.reason,
-            "path": self.path,
-            "bytes": self.bytes,
-            "source": self.sources,
-            "source_version": self.source_version,
-            "sha256": self.sha256,
-        }
+        return {name: getattr(self, name) for name in COLUMNS}
 
     def counts(self) -> dict[str, int]:
         """How many targets have each status."""
@@ -94,23 +81,6 @@ class Manifest:
         # Readers split lines at more characters than the csv module quotes.
         text = head.getvalue() + LINE_ENDS.sub(" ", body.getvalue())
         write_whole(path, lambda file: file.write(text.encode()))
-
-
-def without_secrets(source: str) -> str:
-    """Give a source as anyone may see it: a URL without what its errors hide, too."""
-    if "://" not in source:
-        return source
-    from urllib.parse import parse_qsl, urlencode, urlsplit
-
-    try:
-        parts = urlsplit(source)
-        query = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError:
-        return f"{source.partition('://')[0]}://..."
-    if any(SECRET.search(name) for name, _ in query):
-        told = urlencode([(name, "..." if SECRET.search(name) else text) for name, text in query])
-        parts = parts._replace(query=told)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
 
 def read_manifest(path: Path) -> Table | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.archive import mend
 from swathe.errors import OutputError
-from swathe.manifest import Manifest, read_manifest, without_secrets
+from swathe.manifest import Manifest, read_manifest
 from swathe.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -80,11 +80,11 @@ def cut_many(
     kind = output_kind(path)
     manifest_path = (path if kind == "folder" else path.parent) / MANIFEST
     earlier = _earlier(manifest_path, path, resume)
-    read = read_targets(targets, _sky_of, lambda: None)
+    read = read_targets(targets, _sky_of)
     _make_folder(manifest_path.parent)
 
     meta: dict[str, Any] = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
-    shown = [without_secrets(file) for file in read.files]
+    shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, path, kind)
     for row, (status, reason) in read.faults.items():
@@ -153,10 +153,9 @@ def member(name: str, kind: OutputKind) -> str:
 
 
 def _sky_of(file: str, hdu: HduKey | None) -> Sky:
-    from swathe.objects import Image, opened
+    from swathe.objects import open
 
-    native = opened(file)
-    return Image(native, native.find(hdu)).sky
+    return open(file).image(hdu).sky
 
 
 def _make_folder(folder: Path) -> None:
@@ -193,7 +192,7 @@ def _keep_earlier(
     done = {}
     for kept in earlier[earlier["status"] == "ok"]:
         row = rows.get(str(kept["path"]))
-        if row is not None and str(kept["source"]) == manifest.sources[row]:
+        if row is not None and str(kept["source"]) == manifest.source[row]:
             done[str(kept["path"])] = kept
     sizes = {path: int(kept["bytes"]) for path, kept in done.items()}
     if kind == "folder":

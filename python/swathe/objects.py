@@ -37,7 +37,7 @@ def open(path: str | os.PathLike[str]) -> File:
         NotFoundError, AccessError, SourceError: where it cannot be read.
         FormatError: where it is no FITS file.
     """
-    return File(opened(path))
+    return File(_opened(path))
 
 
 class File:
@@ -295,7 +295,7 @@ _recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object]] = OrderedDict(
 _recent_lock = Lock()
 
 
-def opened(path: str | os.PathLike[str]) -> _swathe.Object:
+def _opened(path: str | os.PathLike[str]) -> _swathe.Object:
     """Open an object, or give the one opened before if the file is still the same."""
     name = os.fspath(path)
     if not isinstance(name, str):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.boxes import around, checked, coordinates, pair
 from swathe.errors import RegionError
-from swathe.objects import File, opened
+from swathe.objects import open
 
 if TYPE_CHECKING:
     import os
@@ -59,7 +59,7 @@ def cut(
     if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
         raise RegionError("center goes with shape, sky with size_deg")
 
-    image = File(opened(path)).image(hdu)
+    image = open(path).image(hdu)
     if box is not None:
         pixels = checked(*box)
     elif center is not None and shape is not None:

@@ -80,13 +80,11 @@ class Targets:
         return len(self.ids)
 
 
-def read_targets(
-    given: Any, sky_of: Callable[[str, HduKey | None], Sky], check: Callable[[], None]
-) -> Targets:
+def read_targets(given: Any, sky_of: Callable[[str, HduKey | None], Sky]) -> Targets:
     """Read a list: an astropy or pandas table, a mapping of columns, or the path of a table.
 
     Relative files of a table that is a file are relative to its folder. `sky_of` gives the
-    place in the sky of an HDU; `check` is called often and may end the work by raising.
+    place in the sky of an HDU.
 
     Raises:
         TargetsError: where the table cannot be read or lacks columns.
@@ -121,7 +119,7 @@ def read_targets(
         if not name:
             targets.faults[row] = ("error", "no file is given")
     if way == SKY:
-        _place_in_sky(targets, columns, sky_of, check)
+        _place_in_sky(targets, columns, sky_of)
     else:
         _place(targets, way, [columns[name] for name in way])
     return targets
@@ -363,7 +361,6 @@ def _place_in_sky(
     targets: Targets,
     columns: Mapping[str, Any],
     sky_of: Callable[[str, HduKey | None], Sky],
-    check: Callable[[], None],
 ) -> None:
     """Fill in the boxes of targets given in the sky, those of one image together."""
     import numpy as np
@@ -376,7 +373,6 @@ def _place_in_sky(
         if row not in targets.faults:
             images.setdefault(image, []).append(row)
     for (file, hdu), rows in images.items():
-        check()
         try:
             sky = sky_of(targets.files[file], targets.hdus[hdu])
             ra, dec, size = (np.array([float(columns[name][row]) for row in rows]) for name in SKY)

@@ -14,7 +14,7 @@ mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Rows, start_batch};
     #[pymodule_export]
-    use crate::object::{Cutout, HduInfo, Object, Pixels, open};
+    use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
 
     use pyo3::prelude::*;
 

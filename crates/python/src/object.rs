@@ -12,6 +12,12 @@ use swathe_array::Region;
 use swathe_engine::{Cancel, EngineError, Mode, Selector};
 use swathe_fits::{Hdu, HduKind, Storage};
 
+/// A path or URL as users may see it.
+#[pyfunction]
+pub(crate) fn shown(url: &str) -> String {
+    swathe_store::shown(url)
+}
+
 /// Open an object by path or URL.
 #[pyfunction]
 pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Object> {

@@ -12,8 +12,8 @@ mod shelf;
 mod source;
 
 pub use error::StoreError;
-pub use open::open;
 #[doc(hidden)]
 pub use open::open_with_stall;
+pub use open::{open, shown};
 pub use shelf::{Shelf, Usage};
 pub use source::{Source, Version};

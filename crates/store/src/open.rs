@@ -30,6 +30,15 @@ pub fn open(url: &str) -> Result<Arc<dyn Source>, StoreError> {
     open_with_stall(url, remote::STALL)
 }
 
+/// A path or URL as users may see it, whether or not there is such an object: a URL without user
+/// and password, and with "..." for the values of parameters that look secret.
+pub fn shown(url: &str) -> String {
+    match url.split_once("://") {
+        None | Some(("file" | "s3", _)) => url.to_string(),
+        Some(_) => remote::shown(url),
+    }
+}
+
 /// [`open`] with another time for a server to send nothing. For tests.
 #[doc(hidden)]
 pub fn open_with_stall(url: &str, stall: Duration) -> Result<Arc<dyn Source>, StoreError> {
