@@ -15,7 +15,7 @@ from swathe.errors import OutputError
 if TYPE_CHECKING:
     from astropy.table import Table
 
-LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]|\n(?=\\s*#)")
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
 
 
@@ -76,9 +76,15 @@ class Manifest:
         head = io.StringIO()
         self.table()[:0].write(head, format="ascii.ecsv", delimiter=",")
         body = io.StringIO()
-        writer = csv.writer(body, lineterminator="\n")
+        comment = any(id.lstrip().startswith("#") for id in self.id)
+        writer = csv.writer(
+            body,
+            lineterminator="\n",
+            quoting=csv.QUOTE_NONNUMERIC if comment else csv.QUOTE_MINIMAL,
+        )
         writer.writerows(zip(*self._columns().values(), strict=True))
-        # Readers split lines at more characters than the csv module quotes.
+        # Readers split lines at more characters than the csv module quotes, and take what starts
+        # with "#" for a comment, within quotes too.
         text = head.getvalue() + LINE_ENDS.sub(" ", body.getvalue())
         write_whole(path, lambda file: file.write(text.encode()))
 
