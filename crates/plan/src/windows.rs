@@ -12,7 +12,7 @@ pub enum Break {
 }
 
 /// How far merging may go, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// A gap up to this long is read through rather than skipped.
     pub gap_bytes: u64,
@@ -57,9 +57,12 @@ fn push(merged: &mut Vec<Range<u64>>, window: Range<u64>, cap: u64, at: Break) {
         merged.push(window);
         return;
     }
+    // Into parts of the same size: the last should not come much earlier than the others.
+    let parts = (window.end - window.start).div_ceil(cap);
+    let size = (window.end - window.start).div_ceil(parts);
     let mut start = window.start;
     while start < window.end {
-        let end = window.end.min(start.saturating_add(cap));
+        let end = window.end.min(start.saturating_add(size));
         merged.push(start..end);
         start = end;
     }
@@ -79,7 +82,7 @@ mod tests {
 
     #[test]
     fn long_segment_is_split_only_where_allowed() {
-        assert_eq!(windows(&[0..45], REACH, Break::Anywhere), [0..20, 20..40, 40..45]);
+        assert_eq!(windows(&[0..45], REACH, Break::Anywhere), [0..15, 15..30, 30..45]);
         assert_eq!(windows(std::slice::from_ref(&(0..45)), REACH, Break::BetweenSegments), [0..45]);
     }
 
