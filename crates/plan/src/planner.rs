@@ -11,8 +11,13 @@ const TIE: f64 = 1.01;
 const MOST_PIECES: u64 = 1 << 14;
 /// Looking at so many segments takes less than a millisecond.
 const FEW_SEGMENTS: u64 = 1 << 17;
-/// So many gaps are each tried; of more, those that the number of requests points at.
-const FEW_GAPS: usize = 16;
+/// Nor are more counts of pieces tried one by one.
+const FEW_PIECES: u64 = 64;
+/// Requests are even enough when none could be smaller by more than one part in this many.
+const EVEN: u64 = 64;
+/// So many gaps are each tried, and requests made even; of more gaps, those are tried that the
+/// number of requests points at.
+const FEW_GAPS: usize = 8;
 
 /// What memory allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +67,7 @@ pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break) -> Pl
         let merged = Load::of(&windows(&apart, Reach { gap_bytes, cap_bytes: u64::MAX }, at));
         for pieces in piece_counts(costs.streams, apart.len()) {
             let cap_bytes = merged.bytes.div_ceil(pieces).min(caps.request_bytes);
-            let reach = Reach { gap_bytes, cap_bytes };
+            let reach = evened(&apart, Reach { gap_bytes, cap_bytes }, at);
             let load = Load::of(&windows(&apart, reach, at));
             for &streams in &streams {
                 if load.largest <= caps.in_flight_bytes / u64::from(streams) || streams == 1 {
@@ -115,10 +120,29 @@ fn stream_counts(most: u32) -> impl Iterator<Item = u32> {
     doubled.take_while(move |&streams| streams < most).chain([most])
 }
 
+/// The smallest cap that needs no more requests, so that none comes much later than the others.
+fn evened(apart: &[Range<u64>], reach: Reach, at: Break) -> Reach {
+    let with = |cap_bytes| Reach { cap_bytes, ..reach };
+    if apart.len() > FEW_GAPS + 1 {
+        return reach;
+    }
+    let most = windows(apart, reach, at).len();
+    let (mut too_small, mut enough) = (0, reach.cap_bytes);
+    while enough - too_small > 1 + enough / EVEN {
+        let middle = too_small + (enough - too_small) / 2;
+        if windows(apart, with(middle), at).len() > most {
+            too_small = middle;
+        } else {
+            enough = middle;
+        }
+    }
+    with(enough)
+}
+
 /// Pieces that the whole is split into: all counts up to four for each stream where the segments
 /// are few, then 1, 2, 3, 4, 6, 8, 12 and so on.
 fn piece_counts(streams: u32, segments: usize) -> impl Iterator<Item = u64> {
-    let few = (4 * u64::from(streams)).min(FEW_SEGMENTS / segments as u64);
+    let few = (4 * u64::from(streams)).min(FEW_PIECES).min(FEW_SEGMENTS / segments as u64);
     let rounds = [1, 2, 4].map(|rounds| rounds * u64::from(streams));
     let powers = (0..14).flat_map(|power| [1 << power, 3 << power]);
     let mut counts: Vec<u64> = (1..=few).chain(rounds).chain(powers).collect();
