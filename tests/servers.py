@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import functools
+import json
 import shutil
 import socket
 import subprocess
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+ROOT = Path(__file__).parents[1]
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 USER, PASSWORD, TOKEN = "reader", "pa55w0rd-hush", "t0ken-hush-hush"
 
@@ -129,6 +135,77 @@ def wait_for(port: int, process: subprocess.Popen[Any]) -> None:
                 return
         time.sleep(0.01)
     raise TimeoutError("the server does not listen")
+
+
+class Proxy:
+    """A running proxy: `url` leads through it to the upstream, path included."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self.process = process
+        self.url = url
+
+    @property
+    def host(self) -> str:
+        """Host and port."""
+        return urllib.parse.urlsplit(self.url).netloc
+
+    def stats(self) -> dict[str, float]:
+        """Counts so far; see `tests/proxy/src/stats.rs`."""
+        counts: dict[str, float] = json.loads(self._ask("stats"))
+        return counts
+
+    def clear(self) -> None:
+        """Set the counts to zero."""
+        self._ask("clear")
+
+    def set(self, **settings: float) -> None:
+        """Change settings for bytes and requests from now on: `set(rtt_ms=20, reset=0.1)`."""
+        for name, value in settings.items():
+            self._ask(f"set {name.replace('_', '-')} {value}")
+
+    def _ask(self, line: str) -> str:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(line, file=self.process.stdin, flush=True)
+        said = self.process.stdout.readline().strip()
+        if not said or said.startswith("error"):
+            raise ValueError(f"{line}: {said or 'the proxy ended'}")
+        return said
+
+
+@functools.cache
+def proxy_program() -> Path:
+    """The proxy, built once per run."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("cargo, which builds the proxy, is not installed")
+    command = [cargo, "build", "--release", "--quiet", "-p", "swathe-test-proxy"]
+    command += ["--bin", "swathe-proxy", "--message-format", "json"]
+    built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    messages = [json.loads(line) for line in built.stdout.splitlines()]
+    found = [message["executable"] for message in messages if message.get("executable")]
+    return Path(found[-1])
+
+
+@contextmanager
+def proxy(upstream_url: str, **settings: float) -> Iterator[Proxy]:
+    """Run the proxy before a server: `proxy(url, rtt_ms=20, shared_bytes_per_s=10**8, reset=0.1)`.
+
+    The settings are those of `swathe-proxy`, see `tests/proxy/src/main.rs`.
+    """
+    upstream = urllib.parse.urlsplit(upstream_url)
+    command = [str(proxy_program()), "--upstream", upstream.netloc]
+    for name, value in settings.items():
+        command += [f"--{name.replace('_', '-')}", str(value)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline().split()
+        if len(said) != 2:
+            raise ValueError(f"the proxy did not start: {command}")
+        yield Proxy(process, upstream._replace(netloc=said[1]).geturl())
+    finally:
+        process.communicate(timeout=10)
 
 
 @contextmanager
