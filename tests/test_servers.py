@@ -25,8 +25,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileServer]:
         yield running
 
 
-def read(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=30) as answer:
+def read(url: str, **headers: str) -> bytes:
+    request = urllib.request.Request(url, headers=headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
         content: bytes = answer.read()
         return content
 
@@ -66,3 +67,15 @@ def test_proxy_settings_change_while_it_runs(server: FileServer) -> None:
 def test_proxy_says_when_it_cannot_start(server: FileServer) -> None:
     with pytest.raises(ValueError, match="did not start"), servers.proxy(server.url, reset=2):
         pass
+
+
+def test_guard_asks_for_the_token(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(CONTENT)
+    with servers.xrootd(tmp_path, token="hush") as door:
+        assert read(f"{door.url}/a", Authorization="Bearer hush", Range="bytes=5-8") == CONTENT[5:9]
+        assert read(f"{door.url}/a?authz=Bearer%20hush") == CONTENT
+        for headers, status in [({}, 401), ({"Authorization": "Bearer hus"}, 403)]:
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                read(f"{door.url}/a", **headers)
+            assert caught.value.code == status
+            caught.value.close()
