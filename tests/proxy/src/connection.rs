@@ -82,44 +82,57 @@ impl Connection<'_> {
             let stats = &self.shared.stats;
             stats.requests.fetch_add(1, Relaxed);
             let body = http::request_body(&head);
-            let status = match fate {
+            let passed = match fate {
                 Fate::Hang => {
                     stats.hangs.fetch_add(1, Relaxed);
                     self.exchange.sleep(FOREVER);
                     return self.end();
                 }
-                Fate::Unavailable => {
-                    stats.unavailable.fetch_add(1, Relaxed);
-                    "503 Service Unavailable"
-                }
-                Fate::SlowDown => {
-                    stats.slow_downs.fetch_add(1, Relaxed);
-                    "429 Too Many Requests"
+                Fate::Unavailable | Fate::SlowDown => {
+                    feed.body(body, |_| true);
+                    self.refuse(fate, http::asks_to_close(&head), settings.retry_after_s)
                 }
                 _ => {
                     let head_only = http::is_head_request(&head);
                     self.exchange.begin(Asked { head_only, fate });
-                    if self.send_up(&head) && feed.body(body, |some| self.send_up(&some)) {
-                        continue;
-                    }
-                    return self.up.close();
+                    self.send_up(&head) && feed.body(body, |some| self.send_up(&some))
                 }
             };
-            feed.body(body, |_| true);
-            let after = settings.retry_after_s;
-            let answer =
-                format!("HTTP/1.1 {status}\r\nRetry-After: {after}\r\nContent-Length: 0\r\n\r\n");
-            self.send_down(answer.into_bytes());
+            if !passed {
+                return self.up.close();
+            }
         }
         feed.body(Body::UntilClose, |some| self.send_up(&some));
         let _ = self.upstream.shutdown(Shutdown::Write);
         self.up.close();
     }
 
+    /// Answers instead of the server; false when that was the last answer.
+    fn refuse(&self, fate: Fate, close: bool, after_s: u64) -> bool {
+        let stats = &self.shared.stats;
+        let (status, count) = match fate {
+            Fate::SlowDown => ("429 Too Many Requests", &stats.slow_downs),
+            _ => ("503 Service Unavailable", &stats.unavailable),
+        };
+        count.fetch_add(1, Relaxed);
+        let head =
+            format!("HTTP/1.1 {status}\r\nRetry-After: {after_s}\r\nContent-Length: 0\r\n\r\n");
+        self.send_down(head.into_bytes());
+        if close {
+            self.end_down(Ending::Close);
+        }
+        !close
+    }
+
     fn read_upstream(&self) {
         let mut feed = Feed::new(|| read(&self.upstream).ok().filter(|data| !data.is_empty()));
         let ending = self.pass_answers(&mut feed);
         let _ = self.upstream.shutdown(Shutdown::Both);
+        self.end_down(ending);
+    }
+
+    /// Ends what goes to the client, after what is under way.
+    fn end_down(&self, ending: Ending) {
         self.down.push(Item::End(ending), Instant::now(), self.shared.settings().rtt / 2);
     }
 

@@ -27,6 +27,14 @@ pub(crate) fn is_head_request(head: &[u8]) -> bool {
     head.starts_with(b"HEAD ")
 }
 
+/// Whether the client wants the connection closed after the answer.
+pub(crate) fn asks_to_close(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let mut lines = text.lines();
+    lines.next().is_some_and(|first| first.ends_with("http/1.0"))
+        || lines.any(|line| line.strip_prefix("connection:").is_some_and(|v| v.trim() == "close"))
+}
+
 /// The body of a request with this head.
 pub(crate) fn request_body(head: &[u8]) -> Body {
     match length_of(head) {
@@ -203,6 +211,18 @@ mod tests {
             assert_eq!(answer_body(&head(lines), head_only), wanted, "{lines}");
         }
         assert_eq!(request_body(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"), Body::Length(0));
+    }
+
+    #[test]
+    fn close_is_asked_for_by_header_or_version() {
+        for (head, wanted) in [
+            ("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", true),
+            ("GET / HTTP/1.1\r\nconnection: Keep-Alive\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\n\r\n", false),
+            ("GET / HTTP/1.0\r\n\r\n", true),
+        ] {
+            assert_eq!(asks_to_close(head.as_bytes()), wanted, "{head}");
+        }
     }
 
     #[test]

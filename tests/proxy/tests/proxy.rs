@@ -275,6 +275,16 @@ fn refusals_say_when_to_come_back_and_keep_the_connection() {
 }
 
 #[test]
+fn a_refusal_closes_the_connection_when_asked() {
+    let proxy = proxy(&[("unavailable", "1")]);
+    let mut client = Client::new(&proxy);
+    client.ask("GET /50 HTTP/1.1\r\nConnection: close\r\nX:");
+    let mut answer = String::new();
+    client.0.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503"));
+}
+
+#[test]
 fn a_hanging_request_is_never_answered() {
     let proxy = proxy(&[("hang", "1")]);
     let mut client = Client::new(&proxy);
