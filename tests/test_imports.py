@@ -29,6 +29,8 @@ LAYERS = (
     {"objects", "manifest", "targets"},
     {"single", "many"},
     {"__init__"},
+    {"commands", "commands.output"},
+    {"commands.store"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
