@@ -30,6 +30,8 @@ VARIABLE = "SWATHE_DATABASE"
 BUSY_S = 30
 """How long to wait for the locks of others."""
 CONNECT_S = 10
+SMALLEST_SQLITE_BYTES = 512
+"""Files shorter than one page SQLite takes for empty, and writes over."""
 MIGRATION_LOCK = 0x53574154484501
 _SECRET_PARAMETER = re.compile(r"pass|secret|token|key|pwd", re.IGNORECASE)
 
@@ -70,7 +72,7 @@ class Database:
         """
         parsed = _parsed(url or default_url())
         if parsed.get_backend_name() == "sqlite":
-            _make_folder(parsed)
+            _make_room(parsed)
         database = cls(parsed)
         try:
             with database._errors():
@@ -227,14 +229,17 @@ def _shown(url: sqlalchemy.URL) -> str:
     return url.set(query=query).render_as_string(hide_password=True)
 
 
-def _make_folder(url: sqlalchemy.URL) -> None:
+def _make_room(url: sqlalchemy.URL) -> None:
     path = url.database or ""
     if path.startswith("file:"):
         return
     try:
         Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+        size = os.stat(path).st_size if os.path.isfile(path) else 0
     except (OSError, ValueError) as error:
         raise CatalogError(f"{_shown(url)}: cannot make its folder: {error}") from error
+    if 0 < size < SMALLEST_SQLITE_BYTES:
+        raise CatalogError(f"{_shown(url)}: file is not a database")
 
 
 def _engine(url: sqlalchemy.URL) -> Engine:
