@@ -55,8 +55,11 @@ class Database:
     def __init__(self, url: sqlalchemy.URL) -> None:
         self._shown = _shown(url)
         self._secrets = _secrets(url)
-        with self._errors():
+        try:
             self._engine = _engine(url)
+        except ImportError as error:
+            hint = "pip install 'swathe[postgres]'"
+            raise CatalogError(self._told(f"{error}; try: {hint}")) from error
         # Same pool, other transactions: see _begin.
         self._writer = self._engine.execution_options(swathe_write=True)
 
@@ -124,9 +127,6 @@ class Database:
                 # A value that no column takes is no fault of the database.
                 raise cause from None
             raise CatalogError(self._told(error)) from error
-        except ImportError as error:
-            hint = "pip install 'swathe[postgres]'"
-            raise CatalogError(self._told(f"{error}; try: {hint}")) from error
 
     def _told(self, what: object) -> str:
         said = " ".join(str(what).split()) or type(what).__name__
@@ -149,9 +149,9 @@ class Database:
                 _migrate(connection)
 
     def _is_up_to_date(self, connection: Connection) -> bool:
-        inspector = sqlalchemy.inspect(connection)
-        if not inspector.has_table(VERSION_TABLE):
-            tables = set(inspector.get_table_names())
+        # Asked for once: others may be making them.
+        tables = set(sqlalchemy.inspect(connection).get_table_names())
+        if VERSION_TABLE not in tables:
             clash = tables if self._on_sqlite else tables & set(Base.metadata.tables)
             if clash:
                 raise CatalogError(
@@ -250,7 +250,10 @@ def _engine(url: sqlalchemy.URL) -> Engine:
         event.listen(engine, "begin", _begin)
         return engine
     waits = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_S}
-    return sqlalchemy.create_engine(url, connect_args=waits, pool_pre_ping=True)
+    # Whoever waited for another's row or lock has to see what it did.
+    return sqlalchemy.create_engine(
+        url, connect_args=waits, pool_pre_ping=True, isolation_level="READ COMMITTED"
+    )
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:

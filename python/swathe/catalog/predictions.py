@@ -50,7 +50,7 @@ class Predictions(Database):
 
     def outcomes(self, limit: int = 100) -> list[Outcome]:
         """Give the last outcomes noted, the latest first."""
-        query = select(OutcomeRow).order_by(OutcomeRow.id.desc()).limit(limit)
+        query = select(OutcomeRow).order_by(OutcomeRow.id.desc()).limit(max(0, limit))
         with self._reading() as session:
             return [_outcome(row) for row in session.scalars(query)]
 

@@ -105,10 +105,10 @@ def _root_url(text: str) -> str:
     scheme = scheme.lower()
     if not colon or scheme not in SCHEMES:
         _refuse_secrets_of(text)
-        what = f"{scheme[:20]}:// is not known" if colon else "it has none"
+        what = f"{scheme[:20]}:// is not known" if colon else "this is neither"
         raise StoreSettingsError(
-            f"a store's URL is an absolute path or begins with one of {', '.join(SCHEMES)}://; "
-            f"{what}"
+            f"a store is given by an absolute path or a URL of one of the schemes "
+            f"{', '.join(SCHEMES)}; {what}"
         )
     return _file_url_of(text) if scheme == "file" else _remote_url(text, SCHEMES)
 
