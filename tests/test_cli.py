@@ -344,7 +344,15 @@ def test_version_and_help() -> None:
     shown = run("--help")
     assert shown.returncode == 0
     text = " ".join(shown.stdout.split())
-    for said in ("Exit codes: 0 done", "130 interrupted", "cut", "info", "sample"):
+    for said in (
+        "Exit codes: 0 done",
+        "7 catalogue cannot be used",
+        "130 interrupted",
+        "cut",
+        "info",
+        "sample",
+        "store",
+    ):
         assert said in text
     for command, options in {
         "cut": "--box --center --shape --sky --size-deg --section --targets --output --hdu --mode "

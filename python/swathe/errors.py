@@ -13,7 +13,10 @@
     |  |- PartialOverlapError   it lies partly outside, mode="strict"
     |  `- PixelIndexError       an index of a section is out of range  (IndexError)
     |- TargetsError             the list of targets cannot be read   (ValueError)
-    `- OutputError              a result cannot be written           (OSError)
+    |- OutputError              a result cannot be written           (OSError)
+    |- NoSuchStoreError         no store has this name               (KeyError)
+    |- StoreSettingsError       a store's settings make no sense     (ValueError)
+    `- CatalogError             the catalogue cannot be used         (OSError)
 """
 
 
@@ -67,3 +70,15 @@ class TargetsError(SwatheError, ValueError):
 
 class OutputError(SwatheError, OSError):
     """A result cannot be written."""
+
+
+class NoSuchStoreError(SwatheError, KeyError):
+    """The catalogue has no store of this name."""
+
+
+class StoreSettingsError(SwatheError, ValueError):
+    """The settings of a store make no sense, or hold what looks like a credential."""
+
+
+class CatalogError(SwatheError, OSError):
+    """The catalogue cannot be opened, read or written."""
