@@ -155,7 +155,7 @@ def test_targets(output: str, folder: Path, tmp_path: Path, frame: NDArray[np.ui
     for content in results(path).values():
         np.testing.assert_array_equal(image_of(content), frame[20:25, 10:16])
     again = output_of("cut", *options, "--resume")
-    assert (again["ok"], again["bytes_read"]) == (3, 0)
+    assert (again["ok"], again["bytes_moved"]) == (3, 0)
 
 
 def test_targets_that_fail_are_told_and_exit_is_1(folder: Path, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "NotFoundError": FileNotFoundError,
     "AccessError": PermissionError,
     "SourceError": OSError,
+    "ChangedError": OSError,
     "FormatError": ValueError,
     "NoSuchHduError": KeyError,
     "RegionError": ValueError,
@@ -42,7 +43,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
 # Variants that crates/python/src/errors.rs leaves to a `_` arm, on purpose: trying again may
 # help (SourceError), or nobody can do anything about it (SwatheError).
 TO_THE_WILDCARD = {
-    "StoreError": {"Changed", "ShortRead", "Unsupported", "Network", "Io"},
+    "StoreError": {"ShortRead", "Unsupported", "Network", "Io"},
     "EngineError": {"Interrupted", "Internal"},
     "RegionError": {"Axes", "Empty", "TooLarge"},
 }

@@ -6,6 +6,7 @@
     |- NotFoundError            no such object                       (FileNotFoundError)
     |- AccessError              it may not be read                   (PermissionError)
     |- SourceError              reading it failed                    (OSError)
+    |  `- ChangedError          it is no longer what was opened
     |- FormatError              it is damaged or no FITS file        (ValueError)
     |- NoSuchHduError           it has no such HDU                   (KeyError)
     |- RegionError              the region makes no sense            (ValueError)
@@ -38,6 +39,10 @@ class AccessError(SwatheError, PermissionError):
 
 class SourceError(SwatheError, OSError):
     """Reading the object failed; trying again may help."""
+
+
+class ChangedError(SourceError):
+    """The object changed since it was opened; opening it again gives the new one."""
 
 
 class FormatError(SwatheError, ValueError):

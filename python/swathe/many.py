@@ -153,9 +153,9 @@ def member(name: str, kind: OutputKind) -> str:
 
 
 def _sky_of(file: str, hdu: HduKey | None) -> Sky:
-    from swathe.objects import open
+    from swathe.objects import opened
 
-    return open(file).image(hdu).sky
+    return opened(file).image(hdu).sky
 
 
 def _make_folder(folder: Path) -> None:
@@ -285,6 +285,6 @@ def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
 
 def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:
     """Give what the work cost, in seconds and bytes, as the manifest keeps it."""
-    kept = {name: cost.pop(name) for name in ("bytes_read", "notes")}
+    kept = {name: cost.pop(name) for name in ("bytes_moved", "requests", "notes")}
     seconds = {f"{name}_s": round(value, 6) for name, value in cost.items()}
     return {**seconds, "total_s": round(time.perf_counter() - started, 6), **kept}

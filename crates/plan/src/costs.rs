@@ -91,7 +91,7 @@ impl Costs {
             request: Curve::affine(0.02, 12.5e6),
             total_bytes_per_s: 125e6,
             requests_per_s: 2000.0,
-            streams: 16,
+            streams: 8,
         }
     }
 
@@ -154,9 +154,20 @@ impl Costs {
         shared.max(streamed).max(largest).max(requests / self.requests_per_s)
     }
 
+    /// What is left for each of `parts` readers that read at the same time.
+    pub fn share(&self, parts: u32) -> Costs {
+        let parts = parts.max(1);
+        Costs {
+            total_bytes_per_s: self.total_bytes_per_s / f64::from(parts),
+            requests_per_s: self.requests_per_s / f64::from(parts),
+            streams: (self.streams / parts).max(1),
+            ..self.clone()
+        }
+    }
+
     /// The gap that costs as much as another request, where that is all there is to know: one
     /// stream whose time is a straight line, and no other limit.
-    pub(crate) fn single_gap(&self) -> Option<u64> {
+    pub fn single_gap(&self) -> Option<u64> {
         let (latency, speed) = self.request.line().filter(|_| self.streams == 1)?;
         let limited = self.total_bytes_per_s < speed || self.requests_per_s * latency < 1.0;
         (!limited).then_some((latency * speed) as u64)

@@ -44,8 +44,8 @@ impl Stores {
     }
 
     /// Root of the store of an object, and the object's URL or path.
-    fn locate(&self, object: &str) -> (String, String) {
-        let (store, url) = self.inner.locate(object);
+    fn locate(&self, path: &str) -> (String, String) {
+        let (store, url) = self.inner.locate(path);
         (store.root.clone(), url)
     }
 }
