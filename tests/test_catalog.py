@@ -345,6 +345,13 @@ def test_url_that_leads_nowhere(
     assert not list(tmp_path.iterdir())
 
 
+def test_postgres_without_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    message = refused("postgresql://u:hush@host/name")
+    assert "pip install 'swathe[postgres]'" in message
+    assert "hush" not in message
+
+
 def test_wrong_password_is_not_told(postgres: sqlalchemy.URL) -> None:
     wrong = postgres.set(password="hush-hush").render_as_string(hide_password=False)
     if postgres.password != PASSWORD:

@@ -141,7 +141,7 @@ impl Costs {
 
     /// Seconds to read a load on `streams` open connections:
     /// `max(t(0) + b / B_total, ceil(n / k) t(b / n), t(largest), n / R)`
-    /// (`docs/design/006-cost-model.md`).
+    /// (`docs/design/007-cost-model.md`).
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         if load.requests == 0 {
             return 0.0;

@@ -48,7 +48,7 @@ pub struct Plan {
 ///
 /// For any number of requests, the fewest bytes are read by closing the smallest gaps. So what is
 /// to be tried is how many gaps to close, how large requests may grow, and how many to have in
-/// flight (`docs/design/006-cost-model.md`).
+/// flight (`docs/design/007-cost-model.md`).
 pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break) -> Plan {
     if let Some(gap_bytes) = costs.single_gap() {
         let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };

@@ -68,7 +68,6 @@ class Base(DeclarativeBase):
     )
     type_annotation_map = {  # noqa: RUF012 - as SQLAlchemy wants it
         datetime: Instant(),
-        dict[str, Any]: JSON(),
         float: Double(),
     }
 
@@ -81,7 +80,7 @@ class StoreRow(Base):
     name: Mapped[str] = mapped_column(String(100), unique=True)
     url: Mapped[str] = mapped_column(Text)
     tier: Mapped[str] = mapped_column(String(10))
-    options: Mapped[dict[str, Any]]
+    options: Mapped[dict[str, Any]] = mapped_column(JSON)
     added_at: Mapped[datetime]
 
 
@@ -102,7 +101,7 @@ class ProbeRow(Base):
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     link_id: Mapped[int] = mapped_column(ForeignKey("links.id", ondelete="CASCADE"), index=True)
     at: Mapped[datetime]
-    parameters: Mapped[dict[str, Any]]
+    parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
     seconds: Mapped[float]
     bytes_moved: Mapped[int] = mapped_column(BigInteger)
 
@@ -134,8 +133,8 @@ class ProfileRow(Base):
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     link_id: Mapped[int] = mapped_column(ForeignKey("links.id", ondelete="CASCADE"))
     fitted_at: Mapped[datetime]
-    costs: Mapped[dict[str, Any]]
-    spread: Mapped[dict[str, Any]]
+    costs: Mapped[dict[str, Any]] = mapped_column(JSON)
+    spread: Mapped[dict[str, Any]] = mapped_column(JSON)
 
 
 class OutcomeRow(Base):
