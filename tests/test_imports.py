@@ -26,6 +26,7 @@ LAYERS = (
     {"catalog"},
     {"archive", "boxes", "preview", "sample"},
     {"cutout"},
+    {"known"},
     {"objects", "manifest", "targets"},
     {"single", "many"},
     {"__init__"},

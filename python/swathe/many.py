@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.archive import mend
 from swathe.errors import OutputError
+from swathe.known import stores_for
 from swathe.manifest import Manifest, read_manifest
 from swathe.progress import progress_bar
 
@@ -84,6 +85,7 @@ def cut_many(
     _make_folder(manifest_path.parent)
 
     meta: dict[str, Any] = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
+    stores = stores_for(read.files)
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, path, kind)
@@ -104,6 +106,7 @@ def cut_many(
         planes=_plane_pair(planes),
         threads=threads or len(os.sched_getaffinity(0)),
         append=resume,
+        stores=stores,
     )
     paths = {row: member(read.names[row], kind) for row in todo}
     with (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from swathe import _swathe
 from swathe.cutout import Cutout
 from swathe.errors import NoSuchHduError, PixelIndexError, RegionError
+from swathe.known import stores_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 def open(path: str | os.PathLike[str]) -> File:
     """Open a FITS file by path or URL (`http(s)://`, `s3://`): plain, gzip, bzip2 or compress.
 
-    Only the headers that are asked for are read.
+    An object in a store of the catalogue is `NAME:path`. Only the headers that are asked for are
+    read.
 
     Raises:
         NotFoundError, AccessError, SourceError: where it cannot be read.
@@ -306,7 +308,7 @@ def opened(path: str | os.PathLike[str], fresh: bool = False) -> File:
         name = os.fsdecode(name)
     state = _state(name)
     if state is None:
-        return File(_swathe.open(name, None, fresh))
+        return File(_swathe.open(name, stores_for([name]), fresh))
     # The working directory may have changed since.
     key = os.path.abspath(name)
     with _recent_lock:
