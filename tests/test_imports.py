@@ -28,10 +28,11 @@ LAYERS = (
     {"cutout"},
     {"known"},
     {"objects", "manifest", "targets"},
+    {"predict"},
     {"single", "many"},
     {"__init__"},
     {"commands", "commands.output"},
-    {"commands.store"},
+    {"commands.store", "commands.predict"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -81,11 +81,13 @@ class Targets:
         return len(self.ids)
 
 
-def read_targets(given: Any, sky_of: Callable[[str, HduKey | None], Sky]) -> Targets:
+def read_targets(
+    given: Any, sky_of: Callable[[str, HduKey | None], Sky], store: str | None = None
+) -> Targets:
     """Read a list: an astropy or pandas table, a mapping of columns, or the path of a table.
 
-    Relative files of a table that is a file are relative to its folder. `sky_of` gives the
-    place in the sky of an HDU.
+    Relative files of a table that is a file are relative to its folder, or all are paths in a
+    `store`. `sky_of` gives the place in the sky of an HDU.
 
     Raises:
         TargetsError: where the table cannot be read or lacks columns.
@@ -97,7 +99,9 @@ def read_targets(given: Any, sky_of: Callable[[str, HduKey | None], Sky]) -> Tar
     way = _way(columns)
     count = len(table)
     file_names = _texts(columns["file"])
-    if folder is not None:
+    if store is not None:
+        file_names = [_in_store(name, store) for name in file_names]
+    elif folder is not None:
         file_names = [_beside(name, folder) for name in file_names]
     files, file = _numbered(file_names)
     faults: dict[int, tuple[str, str]] = {}
@@ -265,6 +269,12 @@ def parse_hdu(text: str) -> HduKey:
 
 def _is_number(text: str) -> bool:
     return text.isdecimal() and len(text) < 19
+
+
+def _in_store(name: str, store: str) -> str:
+    if "://" in name or name.startswith("/"):
+        raise TargetsError(f"{name}: is no path in the store {store}")
+    return name and f"{store}:{name}"
 
 
 def _beside(name: str, folder: Path) -> str:
