@@ -207,7 +207,8 @@ def _texts(column: Any) -> list[str]:
     """Give a column as text, by way of its distinct values, which are often few."""
     distinct: dict[Any, str] = {}
     texts = []
-    for value in column:
+    plain = getattr(column, "dtype", None) is not None and column.dtype.kind == "U"
+    for value in column.tolist() if plain else column:
         text = distinct.get(value) if isinstance(value, str) else _text(value)
         if text is None:
             text = distinct[value] = _text(value)
@@ -216,6 +217,8 @@ def _texts(column: Any) -> list[str]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, str) and value.isascii():
+        return value.strip()
     if _is_missing(value):
         return ""
     if isinstance(value, bytes):
@@ -297,12 +300,13 @@ def _unique_names(ids: list[str]) -> list[str]:
     names = []
     for user_id in ids:
         clean = _UNSAFE.sub("_", user_id).lstrip(".-")[:NAME_BYTES] or "target"
-        name, copies = clean, seen.get(clean.lower(), 1)
-        while name.lower() in taken:
+        key = lower = clean.lower()
+        name, copies = clean, seen.get(key, 1)
+        while lower in taken:
             copies += 1
-            name = f"{clean}-{copies}"
-        seen[clean.lower()] = copies
-        taken.add(name.lower())
+            name, lower = f"{clean}-{copies}", f"{key}-{copies}"
+        seen[key] = copies
+        taken.add(lower)
         names.append(name)
     return names
 
