@@ -104,7 +104,11 @@ def cut_many(
         threads=threads or len(os.sched_getaffinity(0)),
         append=resume,
     )
-    prediction = expected(job, LOOKED_INTO)
+    try:
+        prediction = expected(job, LOOKED_INTO)
+    except KeyboardInterrupt:
+        manifest.write(manifest_path)
+        raise
     begun = time.perf_counter()
     batch = job.start()
     paths = {row: member(read.names[row], kind) for row in todo}
