@@ -147,3 +147,34 @@ class Rows:
     def version(self) -> list[str]: ...
     @property
     def sha256(self) -> list[str]: ...
+
+def measure(
+    url: str,
+    requests: list[tuple[int, int]],
+    streams: int,
+    *,
+    fresh: bool = False,
+    stores: Any = None,
+) -> list[Timing]:
+    """Read ranges (offset, length) of an object, in order, `streams` of them in flight.
+
+    With `fresh`, on a new connection each.
+    """
+
+def measure_open(url: str, stores: Any = None) -> tuple[float, int]:
+    """Learn of an object what is needed to read it; seconds, and its size in bytes."""
+
+class Timing:
+    """One request; times in seconds from the call."""
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def first_byte_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def connect_s(self) -> float | None:
+        """Time to open the connection, of `fresh` ones."""

@@ -1,0 +1,129 @@
+"""How well a probe and its fit recover simulated stores: `python benches/profiles.py`.
+
+Each store is drawn at random, probed with the budgets of a probe on its own simulated clock, and
+the time of reads that the probe did not make is predicted and compared with the store's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from simulated import SimulatedStore
+from swathe.probe import Probe, probe
+
+
+def drawn(seed: int) -> SimulatedStore:
+    """A store at random: RTT 0.05 to 300 ms, 1 to 1000 MB/s a stream, noise 1 to 20 %."""
+    rng = np.random.default_rng(seed)
+    latency = float(np.exp(rng.uniform(np.log(5e-5), np.log(0.3))))
+    stream = float(np.exp(rng.uniform(np.log(1e6), np.log(1e9))))
+    return SimulatedStore(
+        latency_s=latency,
+        stream_bytes_per_s=stream,
+        total_bytes_per_s=stream * float(rng.choice([1, 2, 5, 20, 100])),
+        requests_per_s=float(rng.choice([3, 20, 1000])) / latency,
+        connect_s=2 * latency,
+        open_s=latency,
+        noise=float(np.exp(rng.uniform(np.log(0.01), np.log(0.2)))),
+        outliers=0.05,
+        seed=seed,
+    )
+
+
+def probed(store: SimulatedStore, quick: bool) -> Probe:
+    """Probe a simulated store on its own clock."""
+    return probe(
+        "http://simulated/o", reader=store, clock=lambda: store.clock_s, seed=1, quick=quick
+    )
+
+
+def truth(store: SimulatedStore) -> SimulatedStore:
+    """The same store without noise."""
+    return SimulatedStore(
+        store.latency_s, store.stream_bytes_per_s, store.total_bytes_per_s, store.requests_per_s
+    )
+
+
+def errors(store: SimulatedStore, found: Probe, reads: int = 40) -> list[float]:
+    """Logarithms of predicted over true time of reads at random."""
+    rng = np.random.default_rng(store.seed + 1)
+    costs, exact, off = found.profile.costs, truth(store), []
+    for _ in range(reads):
+        streams = int(rng.integers(1, costs.streams + 1))
+        requests = round(float(np.exp(rng.uniform(0, np.log(400)))))
+        size = round(float(np.exp(rng.uniform(np.log(1024), np.log(1.6e7)))))
+        timings = exact.measure("", [(0, size)] * requests, streams)
+        real = max(timing.end_s for timing in timings)
+        off.append(float(np.log(costs.read_s(size * requests, requests, streams) / real)))
+    return off
+
+
+def main() -> None:
+    """Print the accuracy over many stores."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stores", type=int, default=100)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--worst", type=int, default=5)
+    arguments = parser.parse_args()
+    rows, named, host_s = [], {}, 0.0
+    for seed in range(arguments.stores):
+        store = drawn(seed)
+        began = time.perf_counter()
+        found = probed(store, arguments.quick)
+        host_s += time.perf_counter() - began
+        off = np.abs(errors(store, found))
+        rows.append((float(np.median(off)), float(np.quantile(off, 0.9)), seed, store, found))
+        costs = found.profile.costs
+        pairs = {
+            "t(0)": (costs.request[0][1], store.latency_s),
+            "stream": (costs.stream_bytes_per_s(), store.stream_bytes_per_s),
+            "total": (costs.total_bytes_per_s, store.total_bytes_per_s),
+            "requests": (costs.requests_per_s, store.requests_per_s),
+        }
+        if "total_bytes_per_s" not in found.profile.spread:
+            del pairs["total"]
+        if "requests_per_s" not in found.profile.spread:
+            del pairs["requests"]
+        if any(note.startswith("request:") for note in found.profile.notes):
+            del pairs["stream"]
+        for name, (got, true) in pairs.items():
+            named.setdefault(name, []).append(abs(np.log(got / true)))
+    middle = np.array([row[0] for row in rows])
+    print(f"{len(rows)} stores, {host_s / len(rows):.2f} s of this host each")
+    print(
+        f"median error of predictions of a store: median {np.median(middle):.1%}, "
+        f"90 % {np.quantile(middle, 0.9):.1%}, worst {middle.max():.1%}; "
+        f"{(middle < 0.1).mean():.0%} of stores within 10 %"
+    )
+    for name, off in named.items():
+        print(
+            f"{name:9} identified in {len(off)}: error median {np.median(off):.1%}, "
+            f"90 % {np.quantile(off, 0.9):.1%}"
+        )
+    for median, high, seed, store, found in sorted(rows, key=lambda row: -row[0])[
+        : arguments.worst
+    ]:
+        print(
+            f"\nseed {seed}: median {median:.1%} 90 % {high:.1%}; {store.latency_s * 1e3:.3g} ms, "
+            f"{store.stream_bytes_per_s / 1e6:.3g} of {store.total_bytes_per_s / 1e6:.3g} MB/s, "
+            f"{store.requests_per_s:.3g}/s, noise {store.noise:.1%}; "
+            f"{found.stopped} {found.seconds:.1f} s {found.bytes_moved / 1e6:.0f} MB"
+        )
+        costs = found.profile.costs
+        print(
+            f"  t0 {costs.request[0][1] * 1e3:.3g} ms, stream {costs.stream_bytes_per_s() / 1e6:.3g} total "
+            f"{costs.total_bytes_per_s / 1e6:.3g} MB/s, {costs.requests_per_s:.3g}/s, {costs.streams} streams"
+        )
+        for note in found.profile.notes:
+            print("  ", note)
+
+
+if __name__ == "__main__":
+    main()

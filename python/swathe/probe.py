@@ -1,0 +1,546 @@
+"""Measuring a store: which reads, in which order, until when.
+
+A probe reads ranges of several sizes with several numbers of streams, in rounds that each go
+through them in another order, so that a slow minute of the store falls on all alike. It keeps
+to a budget of seconds and bytes that it tells beforehand, and stops sooner where what it knows
+is precise enough.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from swathe import _swathe
+from swathe.errors import NotFoundError, RegionError
+from swathe.fitting import fit
+from swathe.profile import Costs, Profile, Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+KIB, MIB = 1024, 1024 * 1024
+SIZES = tuple(KIB * 4**power for power in range(8))
+QUICK_SIZES = (KIB, 16 * KIB, 256 * KIB, 4 * MIB)
+STREAMS = (1, 2, 4, 8, 16, 32, 64)
+QUICK_STREAMS = (1, 4, 16)
+ALONE = 3
+"""Single requests of one size a round."""
+PRECISE = 0.03
+"""A size and number of streams is settled when its median is known to this part."""
+ROUNDS, QUICK_ROUNDS = 10, 3
+FILES = 16
+"""Of a folder, the largest so many are read."""
+
+
+class Timing(Protocol):
+    """What the native half tells of one request; times in seconds from the call."""
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def first_byte_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+    @property
+    def connect_s(self) -> float | None: ...
+
+
+class Reader(Protocol):
+    """What a probe reads with; `_swathe` is one."""
+
+    def measure(
+        self,
+        url: str,
+        requests: list[tuple[int, int]],
+        streams: int,
+        *,
+        fresh: bool = False,
+        stores: Any = None,
+    ) -> Sequence[Timing]: ...
+    def measure_open(self, url: str, stores: Any = None) -> tuple[float, int]: ...
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Requests of one size on one number of streams."""
+
+    size: int
+    streams: int
+    requests: int
+
+    @property
+    def bytes(self) -> int:
+        """Moved each time."""
+        return self.size * self.requests
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What a probe may use and will do; kept with its result."""
+
+    sizes: tuple[int, ...]
+    streams: tuple[int, ...]
+    rounds: int
+    budget_s: float
+    budget_bytes: int
+    seed: int
+    objects: tuple[str, ...] = ()
+    write: bool = False
+
+    def cells(self) -> list[Cell]:
+        """All combinations that the budget of bytes has room for, twenty times over."""
+        most = self.budget_bytes // 20
+        found = []
+        for size in self.sizes:
+            for streams in self.streams:
+                requests = ALONE if streams == 1 else 4 * streams
+                requests = min(requests, max(most // size, 0))
+                # Whole rounds of all streams: the model counts in these.
+                requests -= requests % streams
+                if requests:
+                    found.append(Cell(size, streams, requests))
+        return found or [Cell(self.sizes[0], 1, 1)]
+
+    def __str__(self) -> str:
+        cells = self.cells()
+        requests = self.rounds * sum(cell.requests for cell in cells)
+        size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
+        return (
+            f"at most {requests} requests, {size / 1e6:.0f} MB and {self.budget_s:g} s: "
+            f"{_size(self.sizes[0])} to {_size(self.sizes[-1])}, "
+            f"1 to {max(cell.streams for cell in cells)} streams"
+        )
+
+
+@dataclass
+class Probe:
+    """What a probe found.
+
+    Attributes
+    ----------
+    root
+        The store, as given.
+    cache
+        Of local files, whether their bytes were in memory: `warm`, `cold`, `mixed`, `unknown`;
+        `remote` of others.
+    stopped
+        Why it ended: `precise`, `rounds`, `seconds` or `bytes`.
+
+    """
+
+    root: str
+    parameters: Parameters
+    samples: list[Sample]
+    profile: Profile
+    seconds: float
+    bytes_moved: int
+    requests: int
+    cache: str
+    stopped: str
+    host: str = field(default_factory=platform.node)
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the samples, for JSON."""
+        return {
+            "root": self.root,
+            "host": self.host,
+            "costs": self.profile.costs.as_dict(),
+            "spread": self.profile.spread,
+            "notes": [*self.profile.notes, *self.notes],
+            "rejected": self.profile.rejected,
+            "samples": len(self.samples),
+            "seconds": self.seconds,
+            "bytes": self.bytes_moved,
+            "requests": self.requests,
+            "cache": self.cache,
+            "stopped": self.stopped,
+            "parameters": asdict(self.parameters),
+        }
+
+
+def probe(
+    url: str,
+    *,
+    objects: Sequence[str] = (),
+    quick: bool = False,
+    budget_s: float | None = None,
+    budget_bytes: int | None = None,
+    seed: int | None = None,
+    write: bool = False,
+    stores: Any = None,
+    tell: Callable[[str], None] | None = None,
+    reader: Reader | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Probe:
+    """Measure a store.
+
+    Args:
+        url: the store, or one object of it.
+        objects: what to read, else `url` itself, or the largest files of a local folder.
+        quick: some seconds, fewer sizes.
+        budget_s: seconds it may take; by default 30, or 5.
+        budget_bytes: bytes it may move; by default 512 MiB, or 64 MiB.
+        seed: of the order; by default another one each time.
+        write: also put small files into the folder, and remove them.
+        stores: options of stores, for the native half.
+        tell: is told what the probe will use, before it does.
+        reader: what to read with, and `clock`, its time; by default the real ones.
+
+    Raises:
+        NotFoundError: where there is nothing to read.
+    """
+    # Parts of what the stub says of the native half, so that both are checked.
+    reading: Reader = _swathe if reader is None else reader
+    found = list(objects) or find_objects(url)
+    parameters = Parameters(
+        sizes=QUICK_SIZES if quick else SIZES,
+        streams=QUICK_STREAMS if quick else STREAMS,
+        rounds=QUICK_ROUNDS if quick else ROUNDS,
+        budget_s=budget_s if budget_s is not None else (5.0 if quick else 30.0),
+        budget_bytes=budget_bytes if budget_bytes is not None else (64 if quick else 512) * MIB,
+        seed=seed if seed is not None else int.from_bytes(os.urandom(4), "big"),
+        objects=tuple(found),
+        write=write,
+    )
+    return _Run(url, parameters, reading, stores, clock).run(tell or (lambda _text: None))
+
+
+def find_objects(url: str) -> list[str]:
+    """What to read of a store: the object itself, or a local folder's largest files.
+
+    Raises:
+        NotFoundError: where that cannot be found out, or there is nothing.
+    """
+    path = local_path(url)
+    if path is None:
+        if url.endswith("/"):
+            raise NotFoundError(f"{url}: this store cannot be listed; name an object to read")
+        return [url]
+    if not path.is_dir():
+        return [str(path)]
+    files = []
+    for entry in path.rglob("*"):
+        if entry.is_file() and not entry.name.startswith("."):
+            files.append((entry.stat().st_size, str(entry)))
+        if len(files) >= 10_000:
+            break
+    largest = [name for size, name in sorted(files, reverse=True)[:FILES] if size >= KIB]
+    if not largest:
+        raise NotFoundError(f"{url}: no file of at least 1 KiB to read")
+    return largest
+
+
+def local_path(url: str) -> Path | None:
+    """The path of a local store or object; None where it is remote."""
+    if url.startswith("file://"):
+        from urllib.parse import unquote, urlsplit
+
+        return Path(unquote(urlsplit(url).path))
+    return None if "://" in url else Path(url)
+
+
+class _OutOfBudgetError(Exception):
+    """Nothing more can be afforded."""
+
+
+class _Run:
+    """A probe on its way."""
+
+    def __init__(
+        self,
+        root: str,
+        parameters: Parameters,
+        reader: Reader,
+        stores: Any,
+        clock: Callable[[], float],
+    ) -> None:
+        self.root, self.parameters, self.reader = root, parameters, reader
+        self.stores, self.clock = stores, clock
+        self.rng = np.random.default_rng(parameters.seed)
+        self.samples: list[Sample] = []
+        self.sizes: dict[str, int] = {}
+        self.slots: dict[tuple[str, int], list[int]] = {}
+        self.bytes_moved = self.requests = self.turn = 0
+        self.connections = 1
+        self.resident: list[bool] = []
+        self.short_of = ""
+        self.started = self.clock()
+
+    def run(self, tell: Callable[[str], None]) -> Probe:
+        """Do it all."""
+        for name in self.parameters.objects:
+            self.sizes[name] = self.reader.measure_open(name, self.stores)[1]
+        largest = max(self.sizes.values())
+        if largest < 1:
+            raise NotFoundError(f"{self.parameters.objects[0]}: is empty; nothing to measure")
+        fitting = [size for size in self.parameters.sizes if size <= largest] or [largest]
+        self.parameters = _with_sizes(self.parameters, fitting)
+        tell(str(self.parameters))
+        self.started = self.clock()
+        self._open()
+        stopped = self._read()
+        if self.parameters.write:
+            self._write()
+        seconds = self.clock() - self.started
+        return Probe(
+            root=self.root,
+            parameters=self.parameters,
+            samples=self.samples,
+            profile=fit(self.samples),
+            seconds=seconds,
+            bytes_moved=self.bytes_moved,
+            requests=self.requests,
+            cache=self._cache(),
+            stopped=stopped,
+            notes=self._notes(),
+        )
+
+    def _open(self) -> None:
+        """Measure what comes before the first byte."""
+        name, size = next(iter(self.sizes.items()))
+        for _ in range(3):
+            seconds, _size_now = self.reader.measure_open(name, self.stores)
+            self._keep(Sample("open", 0, seconds))
+        length = min(self.parameters.sizes[0], size)
+        for _ in range(3):
+            timing = self.reader.measure(name, [(0, length)], 1, fresh=True, stores=self.stores)[0]
+            self._count(length, 1)
+            if timing.connect_s is not None:
+                self._keep(Sample("connect", 0, timing.connect_s))
+
+    def _read(self) -> str:
+        """Read round after round; gives why it ended."""
+        cells = self.parameters.cells()
+        for number in range(self.parameters.rounds):
+            order = self.rng.permutation(len(cells)).tolist()
+            todo = [cells[place] for place in order]
+            if number == 0:
+                todo = _telling_first(todo)
+            done = 0
+            for cell in todo:
+                if self._afford(cell):
+                    self._measure(cell)
+                    done += 1
+            if not done:
+                return self.short_of
+            cells = [cell for cell in cells if not self._settled(cell)]
+            if not cells:
+                return "precise"
+        return "rounds"
+
+    def _measure(self, cell: Cell) -> None:
+        """Read once what a cell says."""
+        name = self._object(cell.size)
+        if cell.streams > self.connections:
+            # So that opening connections is no part of the time.
+            length = min(KIB, self.sizes[name])
+            warm = [(0, length)] * cell.streams
+            self.reader.measure(name, warm, cell.streams, stores=self.stores)
+            self._count(length * cell.streams, cell.streams)
+            self.connections = cell.streams
+        ranges = [(self._offset(name, cell.size), cell.size) for _ in range(cell.requests)]
+        self._note_residence(name, ranges)
+        timings = self.reader.measure(name, ranges, cell.streams, stores=self.stores)
+        self._count(cell.bytes, cell.requests)
+        if cell.streams == 1:
+            for timing in timings:
+                self._keep(_sample([timing], cell.size, 1))
+        else:
+            self._keep(_sample(timings, cell.bytes, cell.streams))
+
+    def _keep(self, sample: Sample) -> None:
+        self.samples.append(sample)
+
+    def _count(self, size: int, requests: int) -> None:
+        self.bytes_moved += size
+        self.requests += requests
+
+    # Choosing -----------------------------------------------------------------------------------
+
+    def _object(self, size: int) -> str:
+        """The next object that is large enough."""
+        names = [name for name, length in self.sizes.items() if length >= size]
+        self.turn += 1
+        return names[self.turn % len(names)]
+
+    def _offset(self, name: str, size: int) -> int:
+        """A place to read, at random, none twice before all were."""
+        slots = self.slots.setdefault((name, size), [])
+        if not slots:
+            count = min(self.sizes[name] // size, 4096)
+            step = self.sizes[name] // count
+            slots.extend((self.rng.permutation(count) * step).tolist())
+        return int(slots.pop())
+
+    def _afford(self, cell: Cell) -> bool:
+        """Whether a cell fits into what is left."""
+        if self.bytes_moved + cell.bytes > self.parameters.budget_bytes:
+            self.short_of = "bytes"
+            return False
+        left = self.parameters.budget_s - (self.clock() - self.started)
+        if left <= 0 or self._expected_s(cell) > left:
+            self.short_of = "seconds"
+            return False
+        return True
+
+    def _expected_s(self, cell: Cell) -> float:
+        """A careful guess of what a cell takes, from the samples so far."""
+        reads = [sample for sample in self.samples[-200:] if sample.kind == "read"]
+        if not reads:
+            return 0.0
+        latency = min(sample.seconds * sample.streams / sample.requests for sample in reads)
+        bandwidth = max(sample.bytes / sample.seconds for sample in reads)
+        rounds = cell.requests / cell.streams
+        return rounds * latency + cell.bytes / bandwidth
+
+    def _settled(self, cell: Cell) -> bool:
+        """Whether the median of a cell is known well enough."""
+        logs = np.log(
+            [
+                sample.seconds
+                for sample in self.samples
+                if sample.kind == "read"
+                and sample.streams == cell.streams
+                and sample.bytes * (cell.requests if cell.streams == 1 else 1) == cell.bytes
+                and sample.seconds > 0
+            ]
+        )
+        if len(logs) < 4:
+            return False
+        scale = 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
+        return 1.25 * scale / math.sqrt(len(logs)) < PRECISE
+
+    # Local files --------------------------------------------------------------------------------
+
+    def _note_residence(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
+        path = local_path(name)
+        if path is not None:
+            self.resident.extend(in_memory(path, [offset for offset, _ in list(ranges)[:8]]))
+
+    def _cache(self) -> str:
+        if local_path(self.root) is None:
+            return "remote"
+        if not self.resident:
+            return "unknown"
+        share = sum(self.resident) / len(self.resident)
+        return "warm" if share > 0.9 else "cold" if share < 0.1 else "mixed"
+
+    def _notes(self) -> list[str]:
+        notes = []
+        cache = self._cache()
+        if cache == "warm":
+            notes.append("the files were in memory (page cache): this is not the disk's speed")
+        elif cache == "mixed":
+            notes.append("part of the files was in memory (page cache): two speeds are mixed")
+        if self.bytes_moved > 2 * sum(self.sizes.values()):
+            notes.append("the objects are small: their bytes were read more than once")
+        return notes
+
+    def _write(self) -> None:
+        """Put files of the sizes into the folder under a temporary name, and remove them.
+
+        Raises:
+            RegionError: where the store is no local folder.
+        """
+        folder = local_path(self.root)
+        if folder is None or not folder.is_dir():
+            raise RegionError(f"{self.root}: only a local folder can be written to")
+        path = folder / f".swathe-probe-{os.getpid()}"
+        try:
+            for _ in range(3):
+                for size in self.rng.permutation(self.parameters.sizes).tolist():
+                    left = self.parameters.budget_s - (self.clock() - self.started)
+                    if self.bytes_moved + size > self.parameters.budget_bytes or left <= 0:
+                        continue
+                    self._keep(Sample("write", size, _put(path, size)))
+                    self._count(size, 1)
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _put(path: Path, size: int) -> float:
+    """Seconds to write a file down to the disk."""
+    content = os.urandom(size)
+    started = time.perf_counter()
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return time.perf_counter() - started
+
+
+def in_memory(path: Path, offsets: Iterable[int]) -> list[bool]:
+    """Whether the bytes of a file at these offsets are in the page cache; nothing if unknown."""
+    if not hasattr(os, "RWF_NOWAIT"):
+        return []
+    found = []
+    try:
+        with path.open("rb", buffering=0) as file:
+            for offset in offsets:
+                try:
+                    found.append(
+                        bool(os.preadv(file.fileno(), [bytearray(1)], offset, os.RWF_NOWAIT))
+                    )
+                except BlockingIOError:
+                    found.append(False)
+    except OSError:
+        return []  # a file system without it
+    return found
+
+
+def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample:
+    started = min(timing.start_s for timing in timings)
+    return Sample(
+        "read",
+        sum(timing.bytes for timing in timings),
+        max(timing.end_s for timing in timings) - started,
+        requests=len(timings),
+        streams=streams,
+        first_byte_s=min(timing.first_byte_s for timing in timings) - started,
+        asked_bytes=asked_bytes,
+        at=time.time(),
+    )
+
+
+def _telling_first(cells: list[Cell]) -> list[Cell]:
+    """Put first what tells most, should there be no time for more.
+
+    The smallest and the largest alone, the smallest on most streams, the most bytes at once.
+    """
+    alone = sorted((cell for cell in cells if cell.streams == 1), key=lambda cell: cell.size)
+    small = [cell for cell in cells if cell.size == alone[0].size]
+    first = [alone[0], alone[-1], alone[len(alone) // 2]]
+    first.append(max(small, key=lambda cell: cell.streams))
+    first.append(max(cells, key=lambda cell: (cell.bytes, cell.streams)))
+    first = list(dict.fromkeys(first))
+    return first + [cell for cell in cells if cell not in first]
+
+
+def _with_sizes(parameters: Parameters, sizes: Iterable[int]) -> Parameters:
+    from dataclasses import replace
+
+    return replace(parameters, sizes=tuple(sizes))
+
+
+def _size(size: int) -> str:
+    return (
+        f"{size // MIB} MiB"
+        if size >= MIB
+        else f"{size // KIB} KiB"
+        if size >= KIB
+        else f"{size} B"
+    )
+
+
+__all__ = ["Costs", "Parameters", "Probe", "Profile", "Reader", "Sample", "find_objects", "probe"]

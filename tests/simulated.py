@@ -1,0 +1,129 @@
+"""Stores of known costs, simulated: what a probe measures without a network and without a clock."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What `_swathe.measure` tells of one request."""
+
+    bytes: int
+    start_s: float
+    first_byte_s: float
+    end_s: float
+    connect_s: float | None = None
+
+
+@dataclass
+class SimulatedStore:
+    """Requests wait `latency_s`, then share a line; each may have its own narrower one.
+
+    Attributes
+    ----------
+    noise
+        Relative, half of it in each request and half in each call.
+    outliers
+        Part of the calls (of requests, where these go one after the other) that take 2 to 10
+        times as long.
+    clock_s, bytes_moved, calls
+        What measuring has used so far.
+
+    """
+
+    latency_s: float = 0.02
+    stream_bytes_per_s: float = 5e7
+    total_bytes_per_s: float = 2e8
+    requests_per_s: float = 1e9
+    connect_s: float = 0.04
+    open_s: float = 0.02
+    noise: float = 0.0
+    outliers: float = 0.0
+    object_bytes: int = 1 << 30
+    seed: int = 0
+    clock_s: float = 0.0
+    bytes_moved: int = 0
+    calls: list[tuple[str, list[tuple[int, int]], int, bool]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+
+    def measure(
+        self,
+        url: str,
+        requests: list[tuple[int, int]],
+        streams: int,
+        *,
+        fresh: bool = False,
+        stores: object = None,
+    ) -> list[Timing]:
+        """As `_swathe.measure`."""
+        self.calls.append((url, requests, streams, fresh))
+        sizes = [length for _offset, length in requests]
+        self.bytes_moved += sum(sizes)
+        if streams == 1:
+            timings, now = [], 0.0
+            for size in sizes:
+                slower = self._slower()
+                waited = now + (self.connect_s * slower if fresh else 0)
+                _, first, end = self._run([size], 1, slower)[0]
+                connect = self.connect_s * slower if fresh else None
+                timings.append(Timing(size, now, waited + first, waited + end, connect))
+                now = waited + end
+        else:
+            ran = self._run(sizes, streams, self._slower())
+            timings = [Timing(size, *times) for size, times in zip(sizes, ran, strict=True)]
+        self.clock_s += max(timing.end_s for timing in timings)
+        return timings
+
+    def measure_open(self, url: str, stores: object = None) -> tuple[float, int]:
+        """As `_swathe.measure_open`."""
+        seconds = self.open_s * self._slower()
+        self.clock_s += seconds
+        return seconds, self.object_bytes
+
+    def _slower(self) -> float:
+        factor = float(np.exp(self.rng.normal(0, self.noise * 0.7)))
+        return factor * (self.rng.uniform(2, 10) if self.rng.random() < self.outliers else 1)
+
+    def _run(
+        self, sizes: list[int], streams: int, slower: float
+    ) -> list[tuple[float, float, float]]:
+        """Start, first byte and end of each request, in seconds."""
+        own = np.exp(self.rng.normal(0, self.noise * 0.7, len(sizes))).tolist()
+        starts, firsts, ends = ([0.0] * len(sizes) for _ in range(3))
+        waiting: list[tuple[float, int]] = []  # first byte at, request
+        moving: list[tuple[float, int]] = []  # ends when a stream has moved so many bytes, request
+        now = moved = free_at = 0.0
+        todo = iter(range(len(sizes)))
+
+        def start(at: float) -> None:
+            nonlocal free_at
+            request = next(todo, None)
+            if request is not None:
+                starts[request] = at
+                first = max(at + self.latency_s * own[request] * slower, free_at)
+                free_at = first + slower / self.requests_per_s
+                heapq.heappush(waiting, (first, request))
+
+        for _ in range(streams):
+            start(0.0)
+        while waiting or moving:
+            rate = self.stream_bytes_per_s
+            if moving:
+                rate = min(rate, self.total_bytes_per_s / len(moving)) / slower
+            ends_at = now + (moving[0][0] - moved) / rate if moving else np.inf
+            if waiting and waiting[0][0] <= ends_at:
+                first, request = heapq.heappop(waiting)
+                moved += (first - now) * rate if moving else 0
+                now = firsts[request] = first
+                heapq.heappush(moving, (moved + sizes[request] * own[request], request))
+            else:
+                moved, request = heapq.heappop(moving)
+                now = ends[request] = ends_at
+                start(now)
+        return list(zip(starts, firsts, ends, strict=True))
