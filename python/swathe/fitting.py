@@ -42,6 +42,9 @@ NOISE = 0.1
 PRICE_OF_LIMIT = 4.0
 """How much better, in log-likelihood, the samples must fit before a limit is believed in."""
 
+CLEAR = 1.2
+"""A limit binds clearly where it takes this much longer than anything else would."""
+
 HUBER = 1.5
 
 HALF_LIFE_SAMPLES = 12.0
@@ -183,13 +186,15 @@ def _fit_curve(reads: Sequence[Sample], copy_bytes_per_s: float, notes: list[str
     off = np.log(seconds / line)
     trust = np.maximum(0, 1 - (2 * errors / np.maximum(np.abs(off), 1e-12)) ** 2)
     fitted = _rising(line * np.exp(trust * off), counts)
-    if trust[-3:].any() and len(sizes) > 3:
+    if slope_known and trust[-3:].any() and len(sizes) > 3:
         # Not a line at the end: its slope from the largest sizes.
-        slope = _median_slope(sizes[-4:], fitted[-4:])
+        slope = float(np.clip(_median_slope(sizes[-4:], fitted[-4:]), slope / 3, slope * 3))
     if not slope_known:
+        # As much as the noise could hide.
+        slope = max(slope, float(errors[-1] * latency / max(sizes[-1], 1.0)))
         notes.append(
             "request: the bandwidth of one stream does not show against the latency; "
-            f"{1e-6 / max(slope, 1 / copy_bytes_per_s):.3g} MB/s is used beyond the largest size"
+            f"{1e-6 / slope:.3g} MB/s is used beyond the largest size"
         )
     slope = max(slope, 1 / copy_bytes_per_s)
 
@@ -214,12 +219,17 @@ def _by_size(size: Array, seconds: Array) -> tuple[Array, Array, Array, list[Arr
     octave = np.round(2 * np.log2(size + 1))
     groups = [octave == value for value in np.unique(octave)]
     middles = np.array([np.median(size[group]) for group in groups])
-    medians = np.array([np.median(seconds[group]) for group in groups])
+    medians = np.array([_middle(seconds[group]) for group in groups])
     counts = np.array([float(group.sum()) for group in groups])
     deviations = [
         np.log(seconds[group] / median) for group, median in zip(groups, medians, strict=True)
     ]
     return middles, medians, counts, deviations
+
+
+def _middle(values: Array) -> float:
+    """The median; of two in the middle the smaller, for what is odd about a time makes it long."""
+    return float(np.sort(values)[(len(values) - 1) // 2])
 
 
 def _noise(deviations: Sequence[Array]) -> float:
@@ -311,7 +321,7 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
     deviations, rows = [], []
     for alike in groups.values():
         seconds = np.array([sample.seconds for sample in alike])
-        median = float(np.median(seconds))
+        median = _middle(seconds)
         deviations.append(np.log(seconds / median))
         size = float(np.median([sample.bytes for sample in alike]))
         rows.append((size, alike[0].requests, alike[0].streams, median, len(alike)))
@@ -325,8 +335,9 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
 def _fit_limits(reads: Sequence[Sample], curve: _Curve, notes: list[str]) -> _Limits:
     """Find what all streams share, from what many of them took beyond the curve.
 
-    Both limits are sought at once, over a grid that contains their absence. Each is believed in
-    only if the samples are clearly better explained with it.
+    Either limit, both or none: the best of the four explanations, where a limit has its price
+    and must show in two kinds of batch at least. At the crossing of two limits reads take longer
+    than either says, which a third would explain: so it has to show where nothing else is near.
     """
     batch = _together(reads, curve.noise)
     if not len(batch.size):
@@ -342,55 +353,64 @@ def _fit_limits(reads: Sequence[Sample], curve: _Curve, notes: list[str]) -> _Li
         line = empty + batch.size[:, None] / total
         calls = batch.requests[:, None] / rate
         model = np.maximum(np.maximum(line, queue[:, None])[:, :, None], calls[:, None, :])
-        off = np.abs(np.log(batch.seconds[:, None, None] / model)) / batch.errors[:, None, None]
-        bounded = np.where(off < HUBER, off**2 / 2, HUBER * off - HUBER**2 / 2)
-        price = PRICE_OF_LIMIT * (
-            np.isfinite(total)[:, None].astype(float) + np.isfinite(rate)[None, :]
-        )
-        return np.asarray(bounded.sum(axis=0) + price)
+        off = np.log(batch.seconds[:, None, None] / model) / batch.errors[:, None, None]
+        # Slower is what outliers are. Faster than a limit is a proof against it.
+        bound = np.where(off > 0, HUBER, 4 * HUBER)
+        off = np.abs(off)
+        return np.asarray(np.where(off < bound, off**2 / 2, bound * off - bound**2 / 2).sum(axis=0))
 
-    total, rate = _best_pair(loss, _grid(totals, 90), _grid(served, 60))
-    total_spread = requests_spread = 0.0
+    none = np.array([math.inf])
+    # One stream alone has been seen to carry this.
+    some_totals = _grid(totals, 90, least=0.95 * _one_stream(curve))
+    some_rates = _grid(served, 60)
+    best, total, rate = float(loss(none, none)[0, 0]), math.inf, math.inf
+    for tried in ((some_totals, none), (none, some_rates), (some_totals, some_rates)):
+        misfit, its_total, its_rate = _best_pair(loss, *tried)
+        line, calls = empty + batch.size / its_total, batch.requests / its_rate
+        shows = [
+            limit == math.inf or (own > CLEAR * np.maximum(queue, other)).sum() >= 2
+            for limit, own, other in ((its_total, line, calls), (its_rate, calls, line))
+        ]
+        misfit += PRICE_OF_LIMIT * (math.isfinite(its_total) + math.isfinite(its_rate))
+        if all(shows) and misfit < best:
+            best, total, rate = misfit, its_total, its_rate
     line, calls = empty + batch.size / total, batch.requests / rate
-    if math.isfinite(total):
-        # One stream alone has been seen to carry what the curve says.
-        total = max(total, _one_stream(curve))
-        bound = line >= np.maximum(queue, calls)
-        total_spread = _spread_of(totals[bound])
-    if math.isfinite(rate):
-        requests_spread = _spread_of(served[calls >= np.maximum(queue, line)])
-    return _Limits(total, rate, total_spread, requests_spread)
+    return _Limits(
+        total,
+        rate,
+        _spread_of(totals[line >= np.maximum(queue, calls)]),
+        _spread_of(served[calls >= np.maximum(queue, line)]),
+    )
 
 
-def _grid(values: Array, count: int) -> Array:
-    low, high = float(values.min()), float(values.max())
-    return np.append(np.geomspace(low / 1.5, high * 1.5, count), math.inf)
+def _grid(values: Array, count: int, least: float = 0.0) -> Array:
+    low, high = max(float(values.min()) / 1.5, least), float(values.max()) * 1.5
+    return np.geomspace(low, max(high, low * 1.01), count)
 
 
 def _best_pair(
     loss: Callable[[Array, Array], Array], totals: Array, rates: Array
-) -> tuple[float, float]:
-    """The pair of least loss: over the grid, then finer twice."""
+) -> tuple[float, float, float]:
+    """The least loss and its pair: over the grid, then finer twice."""
     for _ in range(3):
-        row, column = np.unravel_index(np.argmin(loss(totals, rates)), (len(totals), len(rates)))
-        total, rate = float(totals[row]), float(rates[column])
+        misfits = loss(totals, rates)
+        row, column = np.unravel_index(np.argmin(misfits), misfits.shape)
+        best = float(misfits[row, column]), float(totals[row]), float(rates[column])
         totals, rates = _finer(totals, int(row)), _finer(rates, int(column))
-    return total, rate
+    return best
 
 
 def _finer(values: Array, place: int) -> Array:
-    if not math.isfinite(values[place]):
-        return values[place : place + 1]
-    finite = values[np.isfinite(values)]
-    low, high = finite[max(place - 1, 0)], finite[min(place + 1, len(finite) - 1)]
-    return np.geomspace(low, high, 15) if high > low else finite[:1]
+    if len(values) == 1:
+        return values
+    return np.geomspace(values[max(place - 1, 0)], values[min(place + 1, len(values) - 1)], 15)
 
 
 def _one_stream(curve: _Curve) -> float:
-    """The best bandwidth that one stream was seen to have, latency set aside."""
-    sizes, body = curve.sizes[1:-1], curve.seconds[1:-1] - curve.seconds[0]
-    clear = body > 0.5 * curve.seconds[0]
-    return float((sizes[clear] / body[clear]).max()) if clear.any() else 0.0
+    """The best bandwidth that one stream was seen to have, latency set aside if it is clear."""
+    sizes, seconds = curve.sizes[1:-1], curve.seconds[1:-1]
+    body = seconds - curve.seconds[0]
+    return float((sizes / np.where(body > 0.5 * curve.seconds[0], body, seconds)).max())
 
 
 def _most_useful_streams(

@@ -12,7 +12,7 @@ import math
 import os
 import platform
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +36,8 @@ ALONE = 3
 PRECISE = 0.03
 """A size and number of streams is settled when its median is known to this part."""
 ROUNDS, QUICK_ROUNDS = 10, 3
+PARTS, QUICK_PARTS = 12, 5
+LIMITS = ("total_bytes_per_s", "requests_per_s")
 FILES = 16
 """Of a folder, the largest so many are read."""
 
@@ -86,39 +88,53 @@ class Cell:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a probe may use and will do; kept with its result."""
+    """What a probe may use and will do; kept with its result.
+
+    Attributes
+    ----------
+    rounds
+        How often each size and number of streams is measured at most.
+    parts
+        One measurement takes at most so small a part of each budget.
+    seed
+        Of the order of measurements and the places that are read.
+
+    """
 
     sizes: tuple[int, ...]
     streams: tuple[int, ...]
     rounds: int
     budget_s: float
     budget_bytes: int
+    parts: int
     seed: int
     objects: tuple[str, ...] = ()
     write: bool = False
 
     def cells(self) -> list[Cell]:
-        """All combinations that the budget of bytes has room for, twenty times over."""
-        most = self.budget_bytes // 20
-        found = []
-        for size in self.sizes:
-            for streams in self.streams:
-                requests = ALONE if streams == 1 else 4 * streams
-                requests = min(requests, max(most // size, 0))
-                # Whole rounds of all streams: the model counts in these.
-                requests -= requests % streams
-                if requests:
-                    found.append(Cell(size, streams, requests))
-        return found or [Cell(self.sizes[0], 1, 1)]
+        """All combinations of size and streams that the bytes have room for."""
+        cells = [Cell(size, streams, 0) for size in self.sizes for streams in self.streams]
+        return [found[0] for cell in cells if (found := self.choices(cell.size, cell.streams))]
+
+    def choices(self, size: int, streams: int) -> list[Cell]:
+        """Ways to measure a combination, the best first.
+
+        Four rounds of all streams, or two: in a single one, what is measured is how requests
+        start, which the model leaves out.
+        """
+        numbers = (ALONE, 1) if streams == 1 else (4 * streams, 2 * streams)
+        cells = (Cell(size, streams, number) for number in numbers)
+        return [cell for cell in cells if cell.bytes * self.parts <= self.budget_bytes]
 
     def __str__(self) -> str:
         cells = self.cells()
-        requests = self.rounds * sum(cell.requests for cell in cells)
+        streams = max((cell.streams for cell in cells), default=1)
+        requests = self.rounds * sum(cell.requests + cell.streams for cell in cells)
         size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
         return (
             f"at most {requests} requests, {size / 1e6:.0f} MB and {self.budget_s:g} s: "
             f"{_size(self.sizes[0])} to {_size(self.sizes[-1])}, "
-            f"1 to {max(cell.streams for cell in cells)} streams"
+            f"1 to {streams} streams"
         )
 
 
@@ -209,6 +225,7 @@ def probe(
         rounds=QUICK_ROUNDS if quick else ROUNDS,
         budget_s=budget_s if budget_s is not None else (5.0 if quick else 30.0),
         budget_bytes=budget_bytes if budget_bytes is not None else (64 if quick else 512) * MIB,
+        parts=QUICK_PARTS if quick else PARTS,
         seed=seed if seed is not None else int.from_bytes(os.urandom(4), "big"),
         objects=tuple(found),
         write=write,
@@ -250,10 +267,6 @@ def local_path(url: str) -> Path | None:
     return None if "://" in url else Path(url)
 
 
-class _OutOfBudgetError(Exception):
-    """Nothing more can be afforded."""
-
-
 class _Run:
     """A probe on its way."""
 
@@ -273,6 +286,8 @@ class _Run:
         self.slots: dict[tuple[str, int], list[int]] = {}
         self.bytes_moved = self.requests = self.turn = 0
         self.connections = 1
+        self.known: Costs | None = None
+        self.known_samples = 0
         self.resident: list[bool] = []
         self.short_of = ""
         self.started = self.clock()
@@ -285,7 +300,7 @@ class _Run:
         if largest < 1:
             raise NotFoundError(f"{self.parameters.objects[0]}: is empty; nothing to measure")
         fitting = [size for size in self.parameters.sizes if size <= largest] or [largest]
-        self.parameters = _with_sizes(self.parameters, fitting)
+        self.parameters = replace(self.parameters, sizes=tuple(fitting))
         tell(str(self.parameters))
         self.started = self.clock()
         self._open()
@@ -309,35 +324,93 @@ class _Run:
     def _open(self) -> None:
         """Measure what comes before the first byte."""
         name, size = next(iter(self.sizes.items()))
-        for _ in range(3):
+        length = min(self.parameters.sizes[0], size)
+        for turn in range(3):
+            if turn and self.clock() - self.started > self.parameters.budget_s / 10:
+                break
             seconds, _size_now = self.reader.measure_open(name, self.stores)
             self._keep(Sample("open", 0, seconds))
-        length = min(self.parameters.sizes[0], size)
-        for _ in range(3):
             timing = self.reader.measure(name, [(0, length)], 1, fresh=True, stores=self.stores)[0]
             self._count(length, 1)
             if timing.connect_s is not None:
                 self._keep(Sample("connect", 0, timing.connect_s))
 
+    def _scout(self) -> None:
+        """Read once of each size, alone, while the next is affordable even if it is all bytes."""
+        low, high = self.parameters.sizes[0], self.parameters.sizes[-1]
+        sizes = [size for size in SIZES if low <= size <= high] or [low]
+        seconds = [0.0]
+        for size, larger in zip(sizes, [*sizes[1:], 0], strict=True):
+            # Of two, the shorter tells what the next will take.
+            self._measure(Cell(size, 1, 1))
+            if self.samples[-1].seconds < self._left_s() / 8:
+                self._measure(Cell(size, 1, 1))
+            reads = [sample for sample in self.samples[-2:] if sample.bytes == size]
+            seconds.append(min(sample.seconds for sample in reads))
+            growth = larger / size
+            likely = seconds[-1] + (seconds[-1] - seconds[-2]) * growth
+            if (
+                likely > self.parameters.budget_s / self.parameters.parts
+                or seconds[-1] * growth > self._left_s() / 3
+            ):
+                break
+
     def _read(self) -> str:
         """Read round after round; gives why it ended."""
-        cells = self.parameters.cells()
-        for number in range(self.parameters.rounds):
-            order = self.rng.permutation(len(cells)).tolist()
-            todo = [cells[place] for place in order]
-            if number == 0:
-                todo = _telling_first(todo)
+        self._scout()
+        open_cells = self._first_round()
+        for _ in range(1, self.parameters.rounds):
             done = 0
-            for cell in todo:
-                if self._afford(cell):
-                    self._measure(cell)
-                    done += 1
+            for place in self.rng.permutation(len(open_cells)).tolist():
+                done += self._try(open_cells[place])
             if not done:
                 return self.short_of
-            cells = [cell for cell in cells if not self._settled(cell)]
-            if not cells:
+            open_cells = [cell for cell in open_cells if not self._settled(cell)]
+            if not open_cells:
                 return "precise"
         return "rounds"
+
+    def _first_round(self) -> list[Cell]:
+        """Climb to the most requests, then to the most bytes, then do the rest in any order.
+
+        A step tells whether the next is affordable. Should there be no time for the rest, the
+        limits of the store were looked for. Gives what there is to repeat.
+        """
+        found: dict[tuple[int, int], Cell] = {}
+
+        def attempt(size: int, streams: int) -> bool:
+            if (size, streams) in found:
+                return True
+            for cell in self.parameters.choices(size, streams):
+                if self._try(cell):
+                    found[size, streams] = cell
+                    return True
+            return False
+
+        sizes, streams = self.parameters.sizes, self.parameters.streams
+        for number in streams:
+            attempt(sizes[0], number)
+        for number in streams:
+            # Of any, the largest size that there is room for.
+            any(attempt(size, number) for size in reversed(sizes))
+        rest = [(size, number) for size in sizes for number in streams]
+        for place in self.rng.permutation(len(rest)).tolist():
+            attempt(*rest[place])
+        return list(found.values())
+
+    def _try(self, cell: Cell) -> bool:
+        """Measure a cell if it is affordable."""
+        if self.bytes_moved + cell.bytes > self.parameters.budget_bytes:
+            self.short_of = "bytes"
+            return False
+        likely = self._likely_s(cell)
+        if likely > self.parameters.budget_s / self.parameters.parts or (
+            self._most_s(cell) > self._left_s()
+        ):
+            self.short_of = self.short_of or "seconds"
+            return False
+        self._measure(cell)
+        return True
 
     def _measure(self, cell: Cell) -> None:
         """Read once what a cell says."""
@@ -383,26 +456,25 @@ class _Run:
             slots.extend((self.rng.permutation(count) * step).tolist())
         return int(slots.pop())
 
-    def _afford(self, cell: Cell) -> bool:
-        """Whether a cell fits into what is left."""
-        if self.bytes_moved + cell.bytes > self.parameters.budget_bytes:
-            self.short_of = "bytes"
-            return False
-        left = self.parameters.budget_s - (self.clock() - self.started)
-        if left <= 0 or self._expected_s(cell) > left:
-            self.short_of = "seconds"
-            return False
-        return True
+    def _left_s(self) -> float:
+        return self.parameters.budget_s - (self.clock() - self.started)
 
-    def _expected_s(self, cell: Cell) -> float:
-        """A careful guess of what a cell takes, from the samples so far."""
-        reads = [sample for sample in self.samples[-200:] if sample.kind == "read"]
-        if not reads:
-            return 0.0
-        latency = min(sample.seconds * sample.streams / sample.requests for sample in reads)
-        bandwidth = max(sample.bytes / sample.seconds for sample in reads)
-        rounds = cell.requests / cell.streams
-        return rounds * latency + cell.bytes / bandwidth
+    def _likely_s(self, cell: Cell) -> float:
+        """What a cell takes if no limit binds but those that were found."""
+        if len(self.samples) >= 1.25 * self.known_samples:
+            found = fit(self.samples)
+            none = {name: 1e300 for name in LIMITS if name not in found.spread}
+            self.known, self.known_samples = replace(found.costs, **none), len(self.samples)
+        assert self.known is not None
+        return float(self.known.read_s(cell.bytes, cell.requests, cell.streams))
+
+    def _most_s(self, cell: Cell) -> float:
+        """What a cell takes if the store gives no more than it has given so far."""
+        reads = [sample for sample in self.samples if sample.kind == "read"]
+        bytes_per_s = max(sample.bytes / sample.seconds for sample in reads)
+        requests_per_s = max(sample.requests / sample.seconds for sample in reads)
+        limits = cell.bytes / bytes_per_s, cell.requests / requests_per_s
+        return max(self._likely_s(cell), *limits)
 
     def _settled(self, cell: Cell) -> bool:
         """Whether the median of a cell is known well enough."""
@@ -511,26 +583,6 @@ def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample
         asked_bytes=asked_bytes,
         at=time.time(),
     )
-
-
-def _telling_first(cells: list[Cell]) -> list[Cell]:
-    """Put first what tells most, should there be no time for more.
-
-    The smallest and the largest alone, the smallest on most streams, the most bytes at once.
-    """
-    alone = sorted((cell for cell in cells if cell.streams == 1), key=lambda cell: cell.size)
-    small = [cell for cell in cells if cell.size == alone[0].size]
-    first = [alone[0], alone[-1], alone[len(alone) // 2]]
-    first.append(max(small, key=lambda cell: cell.streams))
-    first.append(max(cells, key=lambda cell: (cell.bytes, cell.streams)))
-    first = list(dict.fromkeys(first))
-    return first + [cell for cell in cells if cell not in first]
-
-
-def _with_sizes(parameters: Parameters, sizes: Iterable[int]) -> Parameters:
-    from dataclasses import replace
-
-    return replace(parameters, sizes=tuple(sizes))
 
 
 def _size(size: int) -> str:
