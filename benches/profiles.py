@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from simulated import SimulatedStore
 from swathe.probe import Probe, probe
+from swathe.profile import Costs
 
 
 def drawn(seed: int) -> SimulatedStore:
@@ -72,7 +73,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--worst", type=int, default=5)
     arguments = parser.parse_args()
-    rows, named, host_s = [], {}, 0.0
+    rows, host_s = [], 0.0
+    named: dict[str, list[float]] = {}
     for seed in range(arguments.stores):
         store = drawn(seed)
         began = time.perf_counter()
@@ -94,7 +96,7 @@ def main() -> None:
         if any(note.startswith("request:") for note in found.profile.notes):
             del pairs["stream"]
         for name, (got, true) in pairs.items():
-            named.setdefault(name, []).append(abs(np.log(got / true)))
+            named.setdefault(name, []).append(abs(float(np.log(got / true))))
     middle = np.array([row[0] for row in rows])
     print(f"{len(rows)} stores, {host_s / len(rows):.2f} s of this host each")
     print(
@@ -102,27 +104,33 @@ def main() -> None:
         f"90 % {np.quantile(middle, 0.9):.1%}, worst {middle.max():.1%}; "
         f"{(middle < 0.1).mean():.0%} of stores within 10 %"
     )
-    for name, off in named.items():
+    for name, far in named.items():
         print(
-            f"{name:9} identified in {len(off)}: error median {np.median(off):.1%}, "
-            f"90 % {np.quantile(off, 0.9):.1%}"
+            f"{name:9} identified in {len(far)}: error median {np.median(far):.1%}, "
+            f"90 % {np.quantile(far, 0.9):.1%}"
         )
-    for median, high, seed, store, found in sorted(rows, key=lambda row: -row[0])[
-        : arguments.worst
-    ]:
-        print(
-            f"\nseed {seed}: median {median:.1%} 90 % {high:.1%}; {store.latency_s * 1e3:.3g} ms, "
-            f"{store.stream_bytes_per_s / 1e6:.3g} of {store.total_bytes_per_s / 1e6:.3g} MB/s, "
-            f"{store.requests_per_s:.3g}/s, noise {store.noise:.1%}; "
-            f"{found.stopped} {found.seconds:.1f} s {found.bytes_moved / 1e6:.0f} MB"
-        )
-        costs = found.profile.costs
-        print(
-            f"  t0 {costs.request[0][1] * 1e3:.3g} ms, stream {costs.stream_bytes_per_s() / 1e6:.3g} total "
-            f"{costs.total_bytes_per_s / 1e6:.3g} MB/s, {costs.requests_per_s:.3g}/s, {costs.streams} streams"
-        )
+    rows.sort(key=lambda row: -row[0])
+    for median, high, seed, store, found in rows[: arguments.worst]:
+        costs, ended = found.profile.costs, f"{found.stopped} {found.seconds:.1f} s"
+        print(f"\nseed {seed}: error median {median:.1%}, 90 % {high:.1%}; ended: {ended}")
+        print(f"  noise {store.noise:.1%}, {found.bytes_moved / 1e6:.0f} MB were moved")
+        print(f"  is    {figures(store)}")
+        print(f"  found {figures(costs)}, {costs.streams} streams")
         for note in found.profile.notes:
-            print("  ", note)
+            print(f"  {note}")
+
+
+def figures(of: SimulatedStore | Costs) -> str:
+    """The parameters, in a line."""
+    latency, stream = (
+        (of.request[0][1], of.stream_bytes_per_s())
+        if isinstance(of, Costs)
+        else (of.latency_s, of.stream_bytes_per_s)
+    )
+    return (
+        f"{1e3 * latency:.3g} ms, {stream / 1e6:.3g} of {of.total_bytes_per_s / 1e6:.3g} MB/s, "
+        f"{of.requests_per_s:.3g} requests/s"
+    )
 
 
 if __name__ == "__main__":

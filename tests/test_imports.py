@@ -16,10 +16,12 @@ PACKAGE = Path(swathe.__file__).parent
 # A module may import from layers above its own line only.
 LAYERS = (
     {"errors", "_swathe", "progress"},
-    {"archive", "boxes", "preview", "sample"},
-    {"cutout"},
-    {"objects", "manifest", "targets"},
-    {"single", "many"},
+    {"archive", "boxes", "preview", "profile", "reader", "sample"},
+    {"cutout", "fitting"},
+    {"objects", "manifest", "probe", "targets"},
+    {"buffer", "single", "many"},
+    {"decode", "plots"},
+    {"cli_buffer", "cli_probe"},
     {"__init__"},
     {"cli", "demo"},
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe import errors
+from swathe import cli_buffer, cli_probe, errors
 
 if TYPE_CHECKING:
     from swathe._swathe import HduInfo, HduKey
@@ -333,6 +333,10 @@ def sample(
         _print_json({"folder": str(folder), "frames": frames, "seed": seed, "targets": str(table)})
     else:
         typer.echo(f"{table}: {targets} targets on {frames} frames, each as .fit, .gz, .bz2, .fz")
+
+
+app.command()(cli_probe.probe)
+app.command()(cli_buffer.buffer)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,7 +89,8 @@ def fit(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -
     if not math.isfinite(served):
         served = most / float(curve.seconds[0])
         notes.append(
-            f"requests_per_s: no limit was reached; {served:.3g} is {most} streams of empty requests"
+            f"requests_per_s: no limit was reached; {served:.3g} is {most} streams of "
+            "empty requests"
         )
     opening = {}
     for kind in ("connect", "open"):
@@ -357,7 +358,8 @@ def _fit_limits(reads: Sequence[Sample], curve: _Curve, notes: list[str]) -> _Li
         # Slower is what outliers are. Faster than a limit is a proof against it.
         bound = np.where(off > 0, HUBER, 4 * HUBER)
         off = np.abs(off)
-        return np.asarray(np.where(off < bound, off**2 / 2, bound * off - bound**2 / 2).sum(axis=0))
+        each = np.where(off < bound, off**2 / 2, bound * off - bound**2 / 2)
+        return np.asarray(each.sum(axis=0), dtype=np.float64)
 
     none = np.array([math.inf])
     # One stream alone has been seen to carry this.
@@ -482,7 +484,8 @@ def refit(
         old = getattr(costs, f"{name}_s")
         if len(times):
             values, weights = np.append(old, times), np.append(HISTORY_SAMPLES, _recency(times))
-            costs = replace(costs, **{f"{name}_s": _weighted_median(values, weights)})
+            changed: dict[str, Any] = {f"{name}_s": _weighted_median(values, weights)}
+            costs = replace(costs, **changed)
     reads = [sample for sample in kept if sample.kind == "read"]
     spread = dict(profile.spread)
     if reads:
@@ -540,7 +543,8 @@ def _changed(costs: Costs, factors: dict[str, float], copy_bytes_per_s: float) -
     """Costs with times multiplied by the exponentials of these factors."""
     times = {name: math.exp(min(max(factor, -20), 20)) for name, factor in factors.items()}
     empty = costs.request[0][1]
-    request, last = [], (0, 0.0)
+    request: list[tuple[int, float]] = []
+    last = 0, 0.0
     for size, seconds in costs.request:
         new = empty * times["latency"] + (seconds - empty) * times["stream"]
         if request:

@@ -14,7 +14,7 @@ import platform
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from swathe.profile import Costs, Profile, Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from swathe.reader import Reader, Timing
 
 KIB, MIB = 1024, 1024 * 1024
 SIZES = tuple(KIB * 4**power for power in range(8))
@@ -40,36 +42,6 @@ PARTS, QUICK_PARTS = 12, 5
 LIMITS = ("total_bytes_per_s", "requests_per_s")
 FILES = 16
 """Of a folder, the largest so many are read."""
-
-
-class Timing(Protocol):
-    """What the native half tells of one request; times in seconds from the call."""
-
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def first_byte_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def connect_s(self) -> float | None: ...
-
-
-class Reader(Protocol):
-    """What a probe reads with; `_swathe` is one."""
-
-    def measure(
-        self,
-        url: str,
-        requests: list[tuple[int, int]],
-        streams: int,
-        *,
-        fresh: bool = False,
-        stores: Any = None,
-    ) -> Sequence[Timing]: ...
-    def measure_open(self, url: str, stores: Any = None) -> tuple[float, int]: ...
 
 
 @dataclass(frozen=True)
@@ -211,12 +183,12 @@ def probe(
         write: also put small files into the folder, and remove them.
         stores: options of stores, for the native half.
         tell: is told what the probe will use, before it does.
-        reader: what to read with, and `clock`, its time; by default the real ones.
+        reader: what to read with.
+        clock: its time, in seconds.
 
     Raises:
         NotFoundError: where there is nothing to read.
     """
-    # Parts of what the stub says of the native half, so that both are checked.
     reading: Reader = _swathe if reader is None else reader
     found = list(objects) or find_objects(url)
     parameters = Parameters(
@@ -463,7 +435,7 @@ class _Run:
         """What a cell takes if no limit binds but those that were found."""
         if len(self.samples) >= 1.25 * self.known_samples:
             found = fit(self.samples)
-            none = {name: 1e300 for name in LIMITS if name not in found.spread}
+            none: dict[str, Any] = {name: 1e300 for name in LIMITS if name not in found.spread}
             self.known, self.known_samples = replace(found.costs, **none), len(self.samples)
         assert self.known is not None
         return float(self.known.read_s(cell.bytes, cell.requests, cell.streams))
@@ -585,6 +557,24 @@ def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample
     )
 
 
+def read_table(
+    samples: Iterable[Sample], costs: Costs
+) -> dict[int, dict[int, tuple[float, float]]]:
+    """MB/s by size of a request and number of streams: the median measured, and the model's."""
+    groups: dict[tuple[int, int], list[Sample]] = {}
+    for sample in samples:
+        if sample.kind == "read":
+            size = sample.bytes // sample.requests
+            groups.setdefault((size, sample.streams), []).append(sample)
+    table: dict[int, dict[int, tuple[float, float]]] = {}
+    for (size, streams), alike in sorted(groups.items()):
+        rates = [sample.bytes / sample.seconds / 1e6 for sample in alike]
+        first = alike[0]
+        model = first.bytes / float(costs.read_s(first.bytes, first.requests, streams)) / 1e6
+        table.setdefault(size, {})[streams] = float(np.median(rates)), model
+    return table
+
+
 def _size(size: int) -> str:
     return (
         f"{size // MIB} MiB"
@@ -593,6 +583,3 @@ def _size(size: int) -> str:
         if size >= KIB
         else f"{size} B"
     )
-
-
-__all__ = ["Costs", "Parameters", "Probe", "Profile", "Reader", "Sample", "find_objects", "probe"]

@@ -108,10 +108,9 @@ class Costs:
         largest: ArrayLike = 0,
     ) -> NDArray[np.float64]:
         """Seconds for `requests` of `size` bytes in all on open connections; arrays are welcome."""
-        return np.maximum(
-            np.maximum(*self.terms(size, requests, streams)[:2]),
-            np.maximum(self.terms(size, requests, streams)[2], self.request_s(largest)),
-        )
+        line, queue, calls = self.terms(size, requests, streams)
+        slowest = np.maximum(np.maximum(line, queue), np.maximum(calls, self.request_s(largest)))
+        return np.asarray(slowest, dtype=np.float64)
 
     def terms(
         self, size: ArrayLike, requests: ArrayLike, streams: ArrayLike
