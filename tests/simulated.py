@@ -127,3 +127,21 @@ class SimulatedStore:
                 now = ends[request] = ends_at
                 start(now)
         return list(zip(starts, firsts, ends, strict=True))
+
+
+def random_store(seed: int) -> SimulatedStore:
+    """A store at random: RTT 0.05 to 300 ms, 1 to 1000 MB/s a stream, noise 1 to 20 %."""
+    rng = np.random.default_rng(seed)
+    latency = float(np.exp(rng.uniform(np.log(5e-5), np.log(0.3))))
+    stream = float(np.exp(rng.uniform(np.log(1e6), np.log(1e9))))
+    return SimulatedStore(
+        latency_s=latency,
+        stream_bytes_per_s=stream,
+        total_bytes_per_s=stream * float(rng.choice([1, 2, 5, 20, 100])),
+        requests_per_s=float(rng.choice([3, 20, 1000])) / latency,
+        connect_s=2 * latency,
+        open_s=latency,
+        noise=float(np.exp(rng.uniform(np.log(0.01), np.log(0.2)))),
+        outliers=0.05,
+        seed=seed,
+    )

@@ -47,9 +47,10 @@ class BufferStudy:
     parts
         Part of the object that was really read, for each size.
     low, high
-        The sizes around the best that are within 5 % of it.
+        The sizes around the best that are within 5 % of it, or within the noise where that is
+        more.
     chosen
-        What a planner should use: the smallest that is not slower than the best beyond the noise.
+        What a planner should use: the smallest of these.
     cache
         `warm`, `cold`, `mixed`, `unknown` or `remote`, as for a probe.
 
@@ -78,12 +79,11 @@ class BufferStudy:
         scale = 1.4826 * np.nanmedian(np.abs(self.seconds - self.median), axis=0) / self.median
         self.error = 1.25 * scale / np.sqrt(count)
         best = int(np.argmin(self.median))
-        within = self._around(best, self.median <= self.median[best] * (1 + TIE))
-        self.best = int(self.sizes[best])
-        self.low, self.high = int(self.sizes[within[0]]), int(self.sizes[within[-1]])
         doubt = np.maximum(TIE, 2 * np.hypot(self.error, self.error[best]))
         alike = self._around(best, self.median <= self.median[best] * (1 + doubt))
-        self.chosen = int(self.sizes[alike[0]])
+        self.best = int(self.sizes[best])
+        self.low, self.high = int(self.sizes[alike[0]]), int(self.sizes[alike[-1]])
+        self.chosen = self.low
 
     @staticmethod
     def _around(best: int, good: NDArray[np.bool_]) -> NDArray[np.int64]:

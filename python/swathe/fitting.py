@@ -279,7 +279,8 @@ def _rising(values: Array, weights: Array) -> Array:
             last[0] = (last[0] * last[1] + mean * heavy) / (last[1] + heavy)
             last[1] += heavy
             last[2] += length
-    return np.exp(np.repeat([block[0] for block in blocks], [int(block[2]) for block in blocks]))
+    rising = np.repeat([block[0] for block in blocks], [int(block[2]) for block in blocks])
+    return np.asarray(np.exp(rising), dtype=np.float64)
 
 
 def _median_slope(sizes: Array, seconds: Array) -> float:

@@ -37,7 +37,7 @@ ALONE = 3
 """Single requests of one size a round."""
 PRECISE = 0.03
 """A size and number of streams is settled when its median is known to this part."""
-ROUNDS, QUICK_ROUNDS = 10, 3
+ROUNDS = 30
 PARTS, QUICK_PARTS = 12, 5
 LIMITS = ("total_bytes_per_s", "requests_per_s")
 FILES = 16
@@ -82,6 +82,11 @@ class Parameters:
     seed: int
     objects: tuple[str, ...] = ()
     write: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """In numbers, texts and lists."""
+        own = asdict(self).items()
+        return {name: list(of) if isinstance(of, tuple) else of for name, of in own}
 
     def cells(self) -> list[Cell]:
         """All combinations of size and streams that the bytes have room for."""
@@ -153,7 +158,7 @@ class Probe:
             "requests": self.requests,
             "cache": self.cache,
             "stopped": self.stopped,
-            "parameters": asdict(self.parameters),
+            "parameters": self.parameters.as_dict(),
         }
 
 
@@ -194,7 +199,7 @@ def probe(
     parameters = Parameters(
         sizes=QUICK_SIZES if quick else SIZES,
         streams=QUICK_STREAMS if quick else STREAMS,
-        rounds=QUICK_ROUNDS if quick else ROUNDS,
+        rounds=ROUNDS,
         budget_s=budget_s if budget_s is not None else (5.0 if quick else 30.0),
         budget_bytes=budget_bytes if budget_bytes is not None else (64 if quick else 512) * MIB,
         parts=QUICK_PARTS if quick else PARTS,
@@ -405,7 +410,7 @@ class _Run:
             self._keep(_sample(timings, cell.bytes, cell.streams))
 
     def _keep(self, sample: Sample) -> None:
-        self.samples.append(sample)
+        self.samples.append(replace(sample, at=time.time()))
 
     def _count(self, size: int, requests: int) -> None:
         self.bytes_moved += size
@@ -553,7 +558,6 @@ def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample
         streams=streams,
         first_byte_s=min(timing.first_byte_s for timing in timings) - started,
         asked_bytes=asked_bytes,
-        at=time.time(),
     )
 
 
