@@ -20,6 +20,11 @@ class PlainReader:
         self.idle: list[http.client.HTTPConnection] = []
         self.lock = threading.Lock()
 
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self.idle:
+            connection.close()
+
     def measure(
         self,
         url: str,

@@ -50,7 +50,7 @@ def test_parameters_of_a_quiet_store_are_found() -> None:
     costs = profile.costs
     assert costs.connect_s == pytest.approx(0.04)
     assert costs.open_s == pytest.approx(0.03)
-    assert costs.request[0] == (0, pytest.approx(0.02, rel=0.01))
+    assert float(costs.request_s(0)) == pytest.approx(0.02, rel=0.01)
     assert costs.stream_bytes_per_s() == pytest.approx(2e7, rel=0.02)
     assert costs.total_bytes_per_s == pytest.approx(1e8, rel=0.1)
     assert costs.requests_per_s == pytest.approx(400, rel=0.1)
@@ -147,10 +147,10 @@ def test_an_outlier_in_twenty_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("reason", "bad"),
     [
-        ("time not positive", Sample("read", 1, 0.0)),
-        ("time not positive", Sample("read", 1, -1.0)),
-        ("time not positive", Sample("read", 1, math.nan)),
-        ("time not positive", Sample("read", 1, math.inf)),
+        ("time not possible", Sample("read", 1, 0.0)),
+        ("time not possible", Sample("read", 1, -1.0)),
+        ("time not possible", Sample("read", 1, math.nan)),
+        ("time not possible", Sample("read", 1, math.inf)),
         ("first byte before the start or after the end", Sample("read", 1, 1.0, first_byte_s=2.0)),
         ("first byte before the start or after the end", Sample("read", 1, 1.0, first_byte_s=-1.0)),
         ("size is not what was asked for", Sample("read", 1, 1.0, asked_bytes=2)),
@@ -180,7 +180,7 @@ anything = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(anything, max_size=30))
 def test_costs_are_finite_and_positive_whatever_was_measured(found: list[Sample]) -> None:
     always = Sample("read", 4096, 0.01)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 COPY_BYTES_PER_S = 2e11
 """No host copies memory faster: bandwidth above it was never measured, whatever the clock says."""
 
-LEAST_S = 1e-9
-"""No request is faster."""
+LEAST_S, MOST_S = 1e-9, 1e6
+"""No request is faster than the one, and none was waited for longer than the other: 12 days."""
 
 TIE = 0.05
 """Differences below this are none, even where the noise is smaller."""
@@ -131,8 +131,8 @@ def screen(
 
 def _impossible(sample: Sample, copy_bytes_per_s: float) -> str | None:
     first, seconds = sample.first_byte_s, sample.seconds
-    if not (math.isfinite(seconds) and seconds > 0):
-        return "time not positive"
+    if not LEAST_S <= seconds <= MOST_S:
+        return "time not possible"
     if first is not None and not 0 <= first <= seconds:
         return "first byte before the start or after the end"
     if sample.bytes < 0 or sample.requests < 1 or sample.streams < 1:
@@ -173,7 +173,7 @@ def _fit_curve(reads: Sequence[Sample], copy_bytes_per_s: float, notes: list[str
     if not alone:
         notes.append("request: never measured alone; taken from requests that shared the line")
         alone = list(reads)
-    size = np.array([sample.bytes / sample.requests for sample in alone])
+    size = np.round([sample.bytes / sample.requests for sample in alone])
     taken = np.array(
         [sample.seconds / math.ceil(sample.requests / sample.streams) for sample in alone]
     )
@@ -219,7 +219,7 @@ def _by_size(size: Array, seconds: Array) -> tuple[Array, Array, Array, list[Arr
     """Medians of size and time in half octaves, counts, and logarithms of time over median."""
     octave = np.round(2 * np.log2(size + 1))
     groups = [octave == value for value in np.unique(octave)]
-    middles = np.array([np.median(size[group]) for group in groups])
+    middles = np.array([_middle(size[group]) for group in groups])
     medians = np.array([_middle(seconds[group]) for group in groups])
     counts = np.array([float(group.sum()) for group in groups])
     deviations = [
@@ -499,45 +499,56 @@ def refit(
     )
 
 
+_PARTS = ("latency", "stream", "total", "rate")
 _STEPS = np.append(0.0, np.log(np.geomspace(1 / 32, 32, 201)))
-_DIRECTIONS = (
-    ("latency",),
-    ("stream",),
-    ("total",),
-    ("rate",),
-    ("stream", "total"),
-    ("latency", "rate"),
-    ("latency", "stream", "total", "rate"),
+_DIRECTIONS = np.array(
+    [
+        (1, 0, 0, 0),
+        (0, 1, 0, 0),
+        (0, 0, 1, 0),
+        (0, 0, 0, 1),
+        (0, 1, 1, 0),  # the line
+        (1, 0, 0, 1),  # the server
+        (1, 1, 1, 1),  # the host
+    ]
 )
-"""What may change, alone or together: the line, the server, the host."""
+"""Which of _PARTS may change, alone or together."""
 
 
 def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float) -> Costs:
     """Slow down or speed up the parts of the model that the reads tell of."""
     weights = _recency(np.array(reads))
     taken = np.log([sample.seconds for sample in reads])
+    size, requests, streams = _counts(reads)
+    empty = costs.request[0][1]
+    rounds = np.ceil(requests / streams)
+    body = costs.request_s(size / requests) - empty
+    line, calls = size / costs.total_bytes_per_s, requests / costs.requests_per_s
 
-    def loss(factors: dict[str, float]) -> float:
-        """Absolute error, with the history's; the logarithm of a time factor each."""
-        model = np.log(_predicted(_changed(costs, factors, copy_bytes_per_s), reads))
-        sizes = [abs(factor) for factor in factors.values()]
-        history = 0.75 * max(sizes) + 0.25 * sum(sizes)
-        return float((weights * np.abs(taken - model)).sum() + HISTORY_SAMPLES * history)
+    def loss(factors: Array) -> Array:
+        """Absolute error and the history's of each row: logarithms of a time factor a part."""
+        latency, stream, total, rate = np.exp(factors).T[:, :, None]
+        queue = rounds * (empty * latency + body * stream)
+        model = np.maximum(np.maximum(queue, empty * latency + line * total), calls * rate)
+        moved = np.abs(factors)
+        history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
+        missed = (weights * np.abs(taken - np.log(model))).sum(axis=1)
+        return np.asarray(missed + history, dtype=np.float64)
 
-    best = dict.fromkeys(("latency", "stream", "total", "rate"), 0.0)
-    least = loss(best)
-    for _ in range(3):
+    best = np.zeros(len(_PARTS))
+    least = float(loss(best[None])[0])
+    for _ in range(4):
         before = least
         for direction in _DIRECTIONS:
-            for step in _STEPS:
-                tried = {**best, **{name: best[name] + float(step) for name in direction}}
-                missed = loss(tried)
-                if missed < least - 1e-9:
-                    best, least = tried, missed
+            tried = best + _STEPS[:, None] * direction
+            misses = loss(tried)
+            if misses.min() < least - 1e-9:
+                least, best = float(misses.min()), tried[np.argmin(misses)]
         if least == before:
             break
-    # Within the noise: no change.
-    return _changed(costs, best, copy_bytes_per_s) if any(best.values()) else costs
+    if not best.any():
+        return costs
+    return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)), copy_bytes_per_s)
 
 
 def _changed(costs: Costs, factors: dict[str, float], copy_bytes_per_s: float) -> Costs:
@@ -576,10 +587,14 @@ def _weighted_median(values: Array, weights: Array) -> float:
 
 def _predicted(costs: Costs, reads: Sequence[Sample]) -> Array:
     """Seconds the model gives for each sample."""
-    size, requests, streams = np.array(
-        [(sample.bytes, sample.requests, sample.streams) for sample in reads], dtype=float
-    ).T
-    return costs.read_s(size, requests, streams)
+    return costs.read_s(*_counts(reads))
+
+
+def _counts(reads: Sequence[Sample]) -> tuple[Array, Array, Array]:
+    """Bytes, requests and streams of samples."""
+    table = [(sample.bytes, sample.requests, sample.streams) for sample in reads]
+    size, requests, streams = np.array(table, dtype=float).T
+    return size, requests, streams
 
 
 def _ratios(costs: Costs, reads: Sequence[Sample]) -> Array:

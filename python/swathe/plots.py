@@ -150,8 +150,12 @@ def save(made: Figure, path: str | os.PathLike[str], caption: str = "") -> None:
 
 def page(made: Figure, caption: str = "") -> str:
     """A page with the figure as inline SVG."""
+    from matplotlib import rc_context
+
     drawn = io.StringIO()
-    made.savefig(drawn, format="svg", metadata={"Date": None})
+    # The same figure gives the same page.
+    with rc_context({"svg.hashsalt": "swathe"}):
+        made.savefig(drawn, format="svg", metadata={"Date": None})
     svg = drawn.getvalue()
     svg = svg[svg.index("<svg") :]
     title = html.escape(made.get_suptitle())
