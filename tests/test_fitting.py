@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,6 +22,12 @@ MIB = 1 << 20
 def probed(store: SimulatedStore) -> Profile:
     found = probe("http://simulated/o", reader=store, clock=lambda: store.clock_s, seed=1)
     return found.profile
+
+
+@cache
+def probed_random(seed: int) -> tuple[SimulatedStore, Profile]:
+    store = random_store(seed)
+    return store, probed(store)
 
 
 def samples(sizes: list[int], seconds: list[float]) -> list[Sample]:
@@ -62,8 +69,7 @@ def test_parameters_are_found_through_noise_and_outliers() -> None:
     """Latency within 10 %, the bandwidths and limits that could be told within 25 %: 9 of 10."""
     latency, others = [], []
     for seed in range(25):
-        store = random_store(seed)
-        profile = probed(store)
+        store, profile = probed_random(seed)
         costs = profile.costs
         latency.append(costs.request[0][1] / store.latency_s)
         if not any(note.startswith("request:") for note in profile.notes):
@@ -80,8 +86,8 @@ def test_unseen_reads_are_predicted() -> None:
     """Within 10 % in the median over reads, for nine stores of ten."""
     off = []
     for seed in range(25):
-        store = random_store(seed)
-        costs = probed(store).costs
+        store, profile = probed_random(seed)
+        costs = profile.costs
         exact = replace(store, noise=0.0, outliers=0.0)
         rng = np.random.default_rng(seed)
         errors = []

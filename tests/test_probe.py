@@ -18,7 +18,7 @@ from simulated import SimulatedStore
 from swathe import _swathe, cli
 from swathe.decode import decode_speeds
 from swathe.errors import NotFoundError, OutputError, RegionError
-from swathe.plots import page, probe_figure, save
+from swathe.plots import probe_figure, save
 from swathe.probe import MIB, Probe, find_objects, probe, read_table
 
 URL = "http://simulated/o"
@@ -168,7 +168,6 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
     save(drawn, tmp_path / "probe.html", "told & done")
     assert (tmp_path / "probe.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "probe.html").read_text()
-    assert text == page(drawn, "told & done")
     assert "<svg" in text and "<title>a &lt; b</title>" in text and "told &amp; done" in text
     assert "<script" not in text and 'src="' not in text
     with pytest.raises(OutputError, match=r"\*.png or \*.html"):
