@@ -33,7 +33,8 @@ def probe(
         float | None, typer.Option(min=0.1, help="Seconds it may take; else 30, or 5.")
     ] = None,
     budget_mb: Annotated[
-        float | None, typer.Option(min=0.1, help="MB it may move; else 537, or 67.")
+        float | None,
+        typer.Option(min=0.1, help="MB it may move; else 537, or 67; eight times that locally."),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")] = None,
     plot: Annotated[
@@ -89,9 +90,13 @@ def _show(result: Probe, speeds: dict[str, Speed]) -> None:
     profile, costs = result.profile, result.profile.costs
     rows = read_table(result.samples, costs)
     streams = sorted({count for row in rows.values() for count in row})
-    table = Table("size", *(f"{count} at once" for count in streams), title="MB/s (model)")
+    table = Table(
+        "size",
+        *(f"{count}" for count in streams),
+        title="MB/s by size and number at once (the model's)",
+    )
     for size, row in rows.items():
-        cells = (f"{row[c][0]:.3g} ({row[c][1]:.3g})" if c in row else "" for c in streams)
+        cells = (f"{_rate(row[c][0])} ({_rate(row[c][1])})" if c in row else "" for c in streams)
         table.add_row(_size(size), *cells)
     console.print(table)
 
@@ -121,6 +126,10 @@ def _show(result: Probe, speeds: dict[str, Speed]) -> None:
     )
     for note in (*profile.notes, *result.notes):
         typer.echo(f"  note: {note}", err=True)
+
+
+def _rate(mb_per_s: float) -> str:
+    return f"{mb_per_s:.0f}" if mb_per_s >= 100 else f"{mb_per_s:.3g}"
 
 
 def _size(size: int) -> str:

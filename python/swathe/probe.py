@@ -183,7 +183,8 @@ def probe(
         objects: what to read, else `url` itself, or the largest files of a local folder.
         quick: some seconds, fewer sizes.
         budget_s: seconds it may take; by default 30, or 5.
-        budget_bytes: bytes it may move; by default 512 MiB, or 64 MiB.
+        budget_bytes: bytes it may move; by default 512 MiB, or 64 MiB; of local files eight
+            times that.
         seed: of the order; by default another one each time.
         write: also put small files into the folder, and remove them.
         stores: options of stores, for the native half.
@@ -196,12 +197,13 @@ def probe(
     """
     reading: Reader = _swathe if reader is None else reader
     found = list(objects) or find_objects(url)
+    usual_bytes = (64 if quick else 512) * MIB * (1 if local_path(url) is None else 8)
     parameters = Parameters(
         sizes=QUICK_SIZES if quick else SIZES,
         streams=QUICK_STREAMS if quick else STREAMS,
         rounds=ROUNDS,
         budget_s=budget_s if budget_s is not None else (5.0 if quick else 30.0),
-        budget_bytes=budget_bytes if budget_bytes is not None else (64 if quick else 512) * MIB,
+        budget_bytes=usual_bytes if budget_bytes is None else budget_bytes,
         parts=QUICK_PARTS if quick else PARTS,
         seed=seed if seed is not None else int.from_bytes(os.urandom(4), "big"),
         objects=tuple(found),
@@ -344,7 +346,7 @@ class _Run:
                 return self.short_of
             open_cells = [cell for cell in open_cells if not self._settled(cell)]
             if not open_cells:
-                return "precise"
+                return self.short_of or "precise"
         return "rounds"
 
     def _first_round(self) -> list[Cell]:
