@@ -283,9 +283,9 @@ class _Run:
         tell(str(self.parameters))
         self.started = self.clock()
         self._open()
-        stopped = self._read()
         if self.parameters.write:
             self._write()
+        stopped = self._read()
         seconds = self.clock() - self.started
         return Probe(
             root=self.root,
@@ -511,8 +511,12 @@ class _Run:
         try:
             for _ in range(3):
                 for size in self.rng.permutation(self.parameters.sizes).tolist():
-                    left = self.parameters.budget_s - (self.clock() - self.started)
-                    if self.bytes_moved + size > self.parameters.budget_bytes or left <= 0:
+                    # A fifth of the budgets, the rest is for reading.
+                    used_s = self.clock() - self.started
+                    if (
+                        used_s > self.parameters.budget_s / 5
+                        or self.bytes_moved + size > self.parameters.budget_bytes / 5
+                    ):
                         continue
                     self._keep(Sample("write", size, _put(path, size)))
                     self._count(size, 1)
