@@ -15,16 +15,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from simulated import SimulatedStore, random_store
-from swathe.probe import Probe, probe
-from swathe.profile import Costs
+from simulated import SimulatedStore, place, random_store
+from swathe.measuring.costs import Costs
+from swathe.measuring.probe import Probe, probe
 
 
 def probed(store: SimulatedStore, quick: bool) -> Probe:
     """Probe a simulated store on its own clock."""
-    return probe(
-        "http://simulated/o", reader=store, clock=lambda: store.clock_s, seed=1, quick=quick
-    )
+    return probe(place(), reader=store, clock=lambda: store.clock_s, seed=1, quick=quick)
 
 
 def truth(store: SimulatedStore) -> SimulatedStore:

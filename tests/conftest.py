@@ -1,4 +1,4 @@
-"""What the tests share: an index of their own, the real files, small FITS files."""
+"""What the tests share: an index and a catalogue of their own, the real files, small FITS files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from typing import Any
 # The engine reads this once per process, so it is set before anything can use the engine.
 INDEX = tempfile.mkdtemp(prefix="swathe-test-index-")
 os.environ["SWATHE_INDEX_DIR"] = INDEX
-atexit.register(shutil.rmtree, INDEX, ignore_errors=True)
+CATALOG = tempfile.mkdtemp(prefix="swathe-test-catalog-")
+os.environ["SWATHE_DATABASE"] = f"sqlite:///{CATALOG}/catalog.sqlite"
+for folder in (INDEX, CATALOG):
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

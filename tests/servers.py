@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import functools
+import json
+import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import pytest
+
+ROOT = Path(__file__).parents[1]
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 USER, PASSWORD, TOKEN = "reader", "pa55w0rd-hush", "t0ken-hush-hush"
+S3_KEY_ID, S3_SECRET = "test-key-id", "test-secret-hush"
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ daemon off;
 master_process off;
 pid {folder}/nginx.pid;
 error_log {folder}/error.log;
-events {{ worker_connections 64; }}
+events {{ worker_connections 512; }}
 http {{
     log_format line '$request_method\\t$status\\t$body_bytes_sent\\t$http_range\\t$uri';
     access_log {folder}/access.log line;
@@ -70,6 +79,12 @@ http {{
     open_file_cache off;
     server {{
         listen 127.0.0.1:{port};
+        {locations}
+    }}
+}}
+"""
+
+FILES = """
         root {folder}/www;
         location /password/ {{
             alias {folder}/www/;
@@ -84,8 +99,22 @@ http {{
         location /broken/ {{ return 500; }}
         location /whole/ {{ alias {folder}/www/; max_ranges 0; }}
         location /moved/ {{ rewrite ^/moved/(.*)$ /$1 redirect; }}
-    }}
-}}
+"""
+
+# As XRootD does: the token in the header, or in the URL as `?authz=Bearer%20TOKEN`.
+# nginx passes names of headers on as they come; XRootD 5.5 knows `Range`, not `range`.
+GUARD = """
+        location / {{
+            set $shown $http_authorization;
+            if ($arg_authz) {{ set $shown $arg_authz; }}
+            if ($shown = "") {{ return 401; }}
+            if ($shown !~ "^Bearer( |%20){token}$") {{ return 403; }}
+            proxy_pass {upstream_url};
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_set_header Authorization "";
+            proxy_set_header Range $http_range;
+        }}
 """
 
 
@@ -102,33 +131,263 @@ def nginx(folder: Path) -> Iterator[FileServer]:
     """Run nginx with everything it needs below a folder."""
     (folder / "www").mkdir()
     (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
-    port = free_port()
-    config = folder / "nginx.conf"
-    config.write_text(CONFIG.format(folder=folder, port=port, token=TOKEN))
-    command = [NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(config)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        wait_for(port, process)
-        server = FileServer(f"http://127.0.0.1:{port}", folder / "www", folder / "access.log")
+    with _nginx(folder, FILES.format(folder=folder, token=TOKEN)) as url:
+        server = FileServer(url, folder / "www", folder / "access.log")
         server.requests()
         yield server
+
+
+@contextmanager
+def guard(upstream_url: str, token: str) -> Iterator[str]:
+    """Run an nginx that lets requests with a bearer token through to a server; gives its URL."""
+    with tempfile.TemporaryDirectory(prefix="swathe-test-guard-") as name:
+        locations = GUARD.format(upstream_url=upstream_url, token=token)
+        with _nginx(Path(name), locations) as url:
+            yield url
+
+
+@contextmanager
+def _nginx(folder: Path, locations: str) -> Iterator[str]:
+    port = free_port()
+    config = folder / "nginx.conf"
+    config.write_text(CONFIG.format(folder=folder, port=port, locations=locations))
+    command = [NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(config)]
+    with _running(command, folder, port):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def _running(command: list[str], folder: Path, *ports: int) -> Iterator[None]:
+    """Run a server until the end of the block; what it says goes into a file of the folder."""
+    log = folder / "server.log"
+    with log.open("wb") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said, cwd=folder)
+    try:
+        for port in ports:
+            wait_for(port, process, log)
+        yield
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.wait(timeout=10)
 
 
-def wait_for(port: int, process: subprocess.Popen[Any]) -> None:
+def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Return once a server listens."""
     limit = time.monotonic() + 10
     while time.monotonic() < limit:
         if process.poll() is not None:
-            said = process.stderr.read() if process.stderr else b""
-            raise RuntimeError(f"the server ended: {said!r}")
+            raise RuntimeError(f"the server ended: {log.read_text()[-2000:]}")
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.01)
     raise TimeoutError("the server does not listen")
+
+
+class Proxy:
+    """A running proxy: `url` leads through it to the upstream, path included."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self.process = process
+        self.url = url
+
+    @property
+    def host(self) -> str:
+        """Host and port."""
+        return urllib.parse.urlsplit(self.url).netloc
+
+    def stats(self) -> dict[str, float]:
+        """Counts so far; see `tests/proxy/src/stats.rs`."""
+        counts: dict[str, float] = json.loads(self._ask("stats"))
+        return counts
+
+    def clear(self) -> None:
+        """Set the counts to zero."""
+        self._ask("clear")
+
+    def set(self, **settings: float) -> None:
+        """Change settings for bytes and requests from now on: `set(rtt_ms=20, reset=0.1)`."""
+        for name, value in settings.items():
+            self._ask(f"set {name.replace('_', '-')} {value}")
+
+    def _ask(self, line: str) -> str:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(line, file=self.process.stdin, flush=True)
+        said = self.process.stdout.readline().strip()
+        if not said or said.startswith("error"):
+            raise ValueError(f"{line}: {said or 'the proxy ended'}")
+        return said
+
+
+@functools.cache
+def proxy_program() -> Path:
+    """The proxy, built once per run."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("cargo, which builds the proxy, is not installed")
+    command = [cargo, "build", "--release", "--quiet", "-p", "swathe-test-proxy"]
+    command += ["--bin", "swathe-proxy", "--message-format", "json"]
+    built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    messages = [json.loads(line) for line in built.stdout.splitlines()]
+    found = [message["executable"] for message in messages if message.get("executable")]
+    return Path(found[-1])
+
+
+@contextmanager
+def proxy(upstream_url: str, **settings: float) -> Iterator[Proxy]:
+    """Run the proxy before a server: `proxy(url, rtt_ms=20, shared_bytes_per_s=10**8, reset=0.1)`.
+
+    The settings are those of `swathe-proxy`, see `tests/proxy/src/main.rs`.
+    """
+    upstream = urllib.parse.urlsplit(upstream_url)
+    command = [str(proxy_program()), "--upstream", upstream.netloc]
+    for name, value in settings.items():
+        command += [f"--{name.replace('_', '-')}", str(value)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline().split()
+        if len(said) != 2:
+            raise ValueError(f"the proxy did not start: {command}")
+        yield Proxy(process, upstream._replace(netloc=said[1]).geturl())
+    finally:
+        process.communicate(timeout=10)
+
+
+@dataclass(frozen=True)
+class S3:
+    """A running s3s-fs over `folder`, whose sub-folders are the buckets."""
+
+    url: str
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that lead clients to it."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": S3_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": S3_SECRET,
+            "AWS_REGION": "us-east-1",
+            "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
+        }
+
+    def put(self, bucket: str, key: str, content: bytes) -> None:
+        """Store an object as a client does."""
+        import boto3
+        from botocore.config import Config
+
+        (self.folder / bucket).mkdir(exist_ok=True)
+        client = boto3.client(
+            "s3",
+            endpoint_url=self.url,
+            aws_access_key_id=S3_KEY_ID,
+            aws_secret_access_key=S3_SECRET,
+            region_name="us-east-1",
+            config=Config(signature_version="s3v4"),
+        )
+        with contextlib.closing(client):
+            client.put_object(Bucket=bucket, Key=key, Body=content)
+
+
+@contextmanager
+def s3s_fs(folder: Path) -> Iterator[S3]:
+    """Run s3s-fs 0.14.1 over a folder.
+
+    Its answers have ETag (MD5) and Last-Modified, no Accept-Ranges; If-Match and other conditions
+    are ignored; several ranges at once are refused (400); a range past the end is a 416 without
+    Content-Range; a missing bucket is a missing key; requests must be signed.
+    The ETag of an object `put` through the server is kept beside it in `.bucket-*.json`. That of
+    a file laid into the folder is computed at each request, from the whole file: 1 s for 300 MB.
+    A file changed behind the server's back keeps the ETag of the object that was put.
+    """
+    found = os.environ.get("S3S_FS") or shutil.which("s3s-fs") or ROOT / ".tools/bin/s3s-fs"
+    if not Path(found).exists():
+        pytest.skip("s3s-fs is not installed: see .ci/run")
+    port = free_port()
+    command = [str(found), "--host", "127.0.0.1", "--port", str(port), str(folder)]
+    command += ["--access-key", S3_KEY_ID, "--secret-key", S3_SECRET]
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-test-s3-"))
+        stack.enter_context(_running(command, Path(place), port))
+        yield S3(f"http://127.0.0.1:{port}", folder)
+
+
+@dataclass(frozen=True)
+class Door:
+    """A running XRootD over `folder`, by HTTP and by its own protocol (which asks no token)."""
+
+    url: str
+    root_url: str
+    folder: Path
+
+
+XROOTD_CONFIG = """
+all.export / r/o
+all.adminpath {place}
+all.pidpath {place}
+oss.localroot {folder}
+xrd.port {root_port}
+xrd.protocol XrdHttp:{port} libXrdHttp.so
+xrootd.chksum max 2 adler32 crc32c
+http.listingdeny yes
+"""
+
+
+@contextmanager
+def xrootd(folder: Path, token: str | None = None) -> Iterator[Door]:
+    """Run XRootD 5.5.3 with its HTTP door over a folder; with a token, behind `guard`.
+
+    What the door does:
+
+    - No ETag, no Last-Modified, no Date, no Accept-Ranges; If-Match, If-Unmodified-Since and
+      If-Range are ignored. PROPFIND (Depth: 0) tells `getlastmodified`, in whole seconds. HEAD
+      with `Want-Digest: adler32` (or crc32c) reads the whole file and gives `Digest`, newly
+      computed when the file is another.
+    - Once anybody has asked for a digest, GET answers to others carry a `Digest` too, which may be
+      that of *another file*: never to be trusted unless asked for. The Content-Range line before
+      it ends with a bare line feed.
+    - `bytes=A-` gives 206 with no bytes and `Content-Range: bytes A--1/SIZE`, `bytes=-N` gives 200
+      with everything. A range that passes the end, also of an empty file, gives 206 that promises
+      all that was asked, sends what there is, and closes the connection. There is no 416.
+    - Several ranges come as multipart/byteranges, boundary `123456`, parts in the order asked.
+    - Names of headers are told apart by case: `range: bytes=0-9` is not understood and gives 200
+      with everything, `want-digest` and `connection` are ignored. Through `guard`, `range` works.
+    - A missing file is 404 with text and closes the connection; a folder is 503.
+    - Names may have `%XX` or plain `+`, and a `%` that escapes nothing is taken as it is.
+
+    It listens on all interfaces and refuses to run as root: it runs as `daemon`, with the
+    capability to read the folders of the tests.
+    """
+    program = shutil.which("xrootd")
+    if program is None:
+        pytest.skip("xrootd-server is not installed")
+    if token is not None and not Path(NGINX).exists():
+        pytest.skip("nginx is not installed")
+    command = [program, "-n", "test", "-c"]
+    if os.geteuid() == 0:
+        might = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+        command = [
+            "setpriv",
+            "--reuid=daemon",
+            "--regid=daemon",
+            "--clear-groups",
+            *might,
+            *command,
+        ]
+    port, root_port = free_port(), free_port()
+    with contextlib.ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-test-xrd-")))
+        config = place / "xrootd.cfg"
+        text = XROOTD_CONFIG.format(place=place, folder=folder, port=port, root_port=root_port)
+        config.write_text(text)
+        stack.enter_context(_running([*command, str(config)], place, port, root_port))
+        url = f"http://127.0.0.1:{port}"
+        if token is not None:
+            url = stack.enter_context(guard(url, token))
+        yield Door(url, f"root://127.0.0.1:{root_port}/", folder)
 
 
 @contextmanager

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from swathe import _swathe
+from swathe.measuring.places import Place
+from swathe.measuring.schedule import OPENING_BYTES
 
 
 @dataclass(frozen=True)
@@ -16,7 +21,11 @@ class Timing:
     start_s: float
     first_byte_s: float
     end_s: float
-    connect_s: float | None = None
+
+
+def place(root: str = "http://simulated") -> Place:
+    """Where a simulated store would be."""
+    return Place(root, f"{root}/o", (f"{root}/o",))
 
 
 @dataclass
@@ -40,7 +49,7 @@ class SimulatedStore:
     total_bytes_per_s: float = 2e8
     requests_per_s: float = 1e9
     connect_s: float = 0.04
-    open_s: float = 0.02
+    open_s: float = 0.0
     noise: float = 0.0
     outliers: float = 0.0
     object_bytes: int = 1 << 30
@@ -55,14 +64,14 @@ class SimulatedStore:
     def measure(
         self,
         url: str,
-        requests: list[tuple[int, int]],
+        requests: Sequence[tuple[int, int]],
         streams: int,
         *,
         fresh: bool = False,
-        stores: object = None,
+        stores: _swathe.Stores | None = None,
     ) -> list[Timing]:
         """As `_swathe.measure`."""
-        self.calls.append((url, requests, streams, fresh))
+        self.calls.append((url, list(requests), streams, fresh))
         sizes = [length for _offset, length in requests]
         self.bytes_moved += sum(sizes)
         if streams == 1:
@@ -71,18 +80,21 @@ class SimulatedStore:
                 slower = self._slower()
                 waited = now + (self.connect_s * slower if fresh else 0)
                 _, first, end = self._run([size], 1, slower)[0]
-                connect = self.connect_s * slower if fresh else None
-                timings.append(Timing(size, now, waited + first, waited + end, connect))
+                timings.append(Timing(size, now, waited + first, waited + end))
                 now = waited + end
         else:
             ran = self._run(sizes, streams, self._slower())
             timings = [Timing(size, *times) for size, times in zip(sizes, ran, strict=True)]
+        self.measure_open(url)
         self.clock_s += max(timing.end_s for timing in timings)
         return timings
 
-    def measure_open(self, url: str, stores: object = None) -> tuple[float, int]:
+    def measure_open(self, url: str, stores: _swathe.Stores | None = None) -> tuple[float, int]:
         """As `_swathe.measure_open`."""
-        seconds = self.open_s * self._slower()
+        begun = min(OPENING_BYTES, self.object_bytes)
+        self.bytes_moved += begun
+        rate = min(self.stream_bytes_per_s, self.total_bytes_per_s)
+        seconds = (self.latency_s + self.open_s + begun / rate) * self._slower()
         self.clock_s += seconds
         return seconds, self.object_bytes
 
@@ -140,7 +152,7 @@ def random_store(seed: int) -> SimulatedStore:
         total_bytes_per_s=stream * float(rng.choice([1, 2, 5, 20, 100])),
         requests_per_s=float(rng.choice([3, 20, 1000])) / latency,
         connect_s=2 * latency,
-        open_s=latency,
+        open_s=0.0,
         noise=float(np.exp(rng.uniform(np.log(0.01), np.log(0.2)))),
         outliers=0.05,
         seed=seed,

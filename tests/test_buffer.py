@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulated import SimulatedStore
-from swathe.buffer import SIZES, BufferStudy, study_buffer
+from simulated import SimulatedStore, place
 from swathe.errors import NotFoundError
-from swathe.plots import buffer_figure
-from swathe.probe import MIB
+from swathe.measuring.buffer import SIZES, BufferStudy, study_buffer
+from swathe.measuring.plots import buffer_figure
+from swathe.measuring.schedule import MIB
 
 
 def simulated(store: SimulatedStore, **options: object) -> BufferStudy:
     return study_buffer(
-        "http://simulated/o",
+        place(),
         reader=store,
         clock=lambda: store.clock_s,
         seed=1,

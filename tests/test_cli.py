@@ -155,7 +155,7 @@ def test_targets(output: str, folder: Path, tmp_path: Path, frame: NDArray[np.ui
     for content in results(path).values():
         np.testing.assert_array_equal(image_of(content), frame[20:25, 10:16])
     again = output_of("cut", *options, "--resume")
-    assert (again["ok"], again["bytes_read"]) == (3, 0)
+    assert (again["ok"], again["bytes_moved"]) == (3, 0)
 
 
 def test_targets_that_fail_are_told_and_exit_is_1(folder: Path, tmp_path: Path) -> None:
@@ -344,7 +344,15 @@ def test_version_and_help() -> None:
     shown = run("--help")
     assert shown.returncode == 0
     text = " ".join(shown.stdout.split())
-    for said in ("Exit codes: 0 done", "130 interrupted", "cut", "info", "sample"):
+    for said in (
+        "Exit codes: 0 done",
+        "7 catalogue cannot be used",
+        "130 interrupted",
+        "cut",
+        "info",
+        "sample",
+        "store",
+    ):
         assert said in text
     for command, options in {
         "cut": "--box --center --shape --sky --size-deg --section --targets --output --hdu --mode "

@@ -27,6 +27,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "NotFoundError": FileNotFoundError,
     "AccessError": PermissionError,
     "SourceError": OSError,
+    "ChangedError": OSError,
     "FormatError": ValueError,
     "NoSuchHduError": KeyError,
     "RegionError": ValueError,
@@ -35,11 +36,14 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "PixelIndexError": IndexError,
     "TargetsError": ValueError,
     "OutputError": OSError,
+    "NoSuchStoreError": KeyError,
+    "StoreSettingsError": ValueError,
+    "CatalogError": OSError,
 }
 # Variants that crates/python/src/errors.rs leaves to a `_` arm, on purpose: trying again may
 # help (SourceError), or nobody can do anything about it (SwatheError).
 TO_THE_WILDCARD = {
-    "StoreError": {"Changed", "ShortRead", "Unsupported", "Network", "Io"},
+    "StoreError": {"ShortRead", "Unsupported", "Network", "Io"},
     "EngineError": {"Interrupted", "Internal"},
     "RegionError": {"Axes", "Empty", "TooLarge"},
 }
@@ -91,8 +95,10 @@ def test_every_class_rust_names_is_there() -> None:
     mapping = (CRATES / "python/src/errors.rs").read_text()
     named = set(re.findall(r'"(\w+Error)"', mapping))
     assert named <= set(CLASSES)
-    # Lists of targets and indices of sections are read in Python.
-    assert set(CLASSES) - named == {"PixelIndexError", "TargetsError"}
+    # Lists of targets, indices of sections and the catalogue are read in Python.
+    in_python = {"PixelIndexError", "TargetsError"}
+    in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError"}
+    assert set(CLASSES) - named == in_python
 
 
 # ---- Each is raised by something

@@ -90,7 +90,7 @@ def test_meta_says_what_was_asked_for_and_what_it_cost(frame: Path, tmp_path: Pa
     meta = found.meta
     assert (meta["output"], meta["mode"]) == ("out.zip", "partial")
     assert meta["swathe"] == swathe.__version__
-    assert meta["bytes_read"] > 0
+    assert meta["bytes_moved"] > 0
     assert meta["notes"] == []
     stages = ("open", "read", "decode", "assemble", "hash", "write", "wall", "total")
     for stage in stages:

@@ -310,7 +310,7 @@ def test_resume_redoes_only_what_is_not_ok(
             assert list(second[row]) == list(first[row])
 
     third = cut_many(rows, tmp_path / output, resume=True)
-    assert third.meta["bytes_read"] == 0
+    assert third.meta["bytes_moved"] == 0
     assert results(tmp_path / output) == after
 
 
@@ -333,7 +333,7 @@ def test_resume_makes_again_what_was_deleted_or_truncated(
     second = cut_many(rows, tmp_path / "out", resume=True)
     assert list(second["sha256"]) == list(first["sha256"])
     assert results(tmp_path / "out") == before
-    assert 0 < second.meta["bytes_read"] < first.meta["bytes_read"]
+    assert 0 < second.meta["bytes_moved"] < first.meta["bytes_moved"]
 
 
 def halve(path: Path) -> None:
@@ -653,7 +653,7 @@ targets, output, go = json.loads(sys.argv[1])
 sys.stdin.readline()
 found = swathe.cut_many(targets, output, progress=False)
 assert set(found["status"]) == {"ok"}, found
-print(json.dumps([list(map(str, found["sha256"])), found.meta["notes"], found.meta["bytes_read"]]))
+print(json.dumps([list(map(str, found["sha256"])), found.meta["notes"], found.meta["bytes_moved"]]))
 """
 
 
@@ -698,9 +698,9 @@ def test_processes_share_an_empty_index(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    hashes, notes, bytes_read = json.loads(ran.stdout)
+    hashes, notes, bytes_moved = json.loads(ran.stdout)
     assert (hashes, notes) == (said[0][0][:1], [])
-    assert bytes_read < paths[0].stat().st_size
+    assert bytes_moved < paths[0].stat().st_size
 
 
 MEMORY = """

@@ -5,27 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from plain_reader import PlainReader
 from servers import NGINX, nginx
-from simulated import SimulatedStore
-from swathe import _swathe, cli
-from swathe.decode import decode_speeds
+from simulated import SimulatedStore, place
+from swathe import cli
 from swathe.errors import NotFoundError, OutputError, RegionError
-from swathe.plots import probe_figure, save
-from swathe.probe import MIB, Probe, find_objects, probe, read_table
-
-URL = "http://simulated/o"
+from swathe.measuring.places import find_place
+from swathe.measuring.plots import probe_figure, save
+from swathe.measuring.probe import Probe, probe, read_table
+from swathe.measuring.schedule import MIB
 
 
 def simulated(store: SimulatedStore, seed: int = 1, **options: object) -> Probe:
-    return probe(URL, reader=store, clock=lambda: store.clock_s, seed=seed, **options)  # type: ignore[arg-type]
+    return probe(place(), reader=store, clock=lambda: store.clock_s, seed=seed, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -113,22 +110,9 @@ def test_the_table_has_measured_and_modelled_rates() -> None:
     assert modelled == pytest.approx(measured, rel=0.3)
 
 
-def test_a_store_that_cannot_be_listed_needs_an_object() -> None:
-    with pytest.raises(NotFoundError, match="name an object"):
-        find_objects("http://host/store/")
-    assert find_objects("http://host/store/a.fits") == ["http://host/store/a.fits"]
-
-
-def test_a_folder_is_listed(folder: Path) -> None:
-    assert find_objects(str(folder)) == [str(folder / "a.fits"), str(folder / "b.fits")]
-    assert find_objects(f"file://{folder}") == find_objects(str(folder))
-    (folder / "empty").mkdir()
-    with pytest.raises(NotFoundError, match="no file"):
-        find_objects(str(folder / "empty"))
-
-
 def test_local_files_are_probed(folder: Path) -> None:
-    found = probe(str(folder), reader=PlainReader(), quick=True, budget_s=1, write=True)
+    found = probe(find_place(str(folder)), quick=True, budget_s=1, write=True)
+    assert found.root == "file:///"
     assert found.cache in ("warm", "mixed", "cold", "unknown")
     assert {sample.kind for sample in found.samples} == {"open", "read", "write"}
     assert sorted(path.name for path in folder.iterdir()) == ["a.fits", "b.fits", "tiny.txt"]
@@ -141,21 +125,15 @@ def test_only_folders_are_written_to() -> None:
 
 @pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")
 def test_a_server_is_probed(tmp_path: Path) -> None:
-    with nginx(tmp_path) as server, closing(PlainReader()) as reader:
+    with nginx(tmp_path) as server:
         (server.folder / "a.fits").write_bytes(bytes(MIB))
-        found = probe(f"{server.url}/a.fits", reader=reader, quick=True, budget_s=1)
+        found = probe(find_place(f"{server.url}/a.fits"), quick=True, budget_s=1)
         asked = server.requests()
+    assert found.root == server.url
     assert {"connect", "open", "read"} == {sample.kind for sample in found.samples}
     assert not found.profile.rejected
-    assert sum(request.method == "GET" for request in asked) == found.requests
-    assert {request.status for request in asked if request.method == "GET"} == {206}
-
-
-def test_this_host_is_measured() -> None:
-    speeds = decode_speeds(quick=True)
-    kinds = {"plain", "gz", "gz-indexed", "bz2", "bz2-indexed", "rice", "output"}
-    assert set(speeds) == kinds
-    assert all(speed.s_per_cut > 0 and speed.s_per_byte > 0 for speed in speeds.values())
+    assert len(asked) == found.requests
+    assert {request.status for request in asked} == {206}
 
 
 # Plots and commands -----------------------------------------------------------------------------
@@ -177,9 +155,6 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
-    reader = PlainReader()
-    monkeypatch.setattr(_swathe, "measure", reader.measure, raising=False)
-    monkeypatch.setattr(_swathe, "measure_open", reader.measure_open, raising=False)
     monkeypatch.setattr(sys, "argv", ["swathe", *arguments])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -190,11 +165,11 @@ def test_command_probe(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plot = folder / "probe.html"
-    options = ("--quick", "--no-decode", "--budget-s", "1")
+    options = ("--quick", "--budget-s", "1")
     run(monkeypatch, "probe", str(folder), *options, "--json", "--plot", str(plot))
     output = capsys.readouterr()
     told = json.loads(output.out)
-    assert told["root"] == str(folder)
+    assert (told["root"], told["shown"]) == ("file:///", str(folder))
     assert told["costs"]["request"][0][0] == 0
     assert output.err.startswith("at most")
     assert "<svg" in plot.read_text()

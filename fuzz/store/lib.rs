@@ -9,13 +9,39 @@ mod shelf;
 #[path = "../../crates/store/src/source.rs"]
 mod source;
 
+#[allow(dead_code)]
+#[path = "../../crates/store/src/timing.rs"]
+mod timing;
+
 pub use error::StoreError;
 pub use shelf::{Shelf, Usage};
-pub use source::{Source, Version};
+pub use source::{Fetched, Source, Version};
+pub use timing::Measured;
 
 use std::sync::Arc;
+use swathe_plan::Costs;
 
-/// Open a file.
-pub fn open(path: &str) -> Result<Arc<dyn Source>, StoreError> {
-    Ok(Arc::new(local::Local::open(path.into())?))
+/// No storage but this machine.
+#[derive(Clone, Default)]
+pub struct Stores;
+
+impl Stores {
+    /// Open a file.
+    pub fn open(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {
+        Ok(Arc::new(local::Local::open(path.into(), Costs::local())?))
+    }
+
+    /// There are no servers.
+    pub fn server_of(&self, _object: &str) -> Option<(String, Costs)> {
+        None
+    }
+
+    /// There are no servers.
+    pub fn assume(
+        &self,
+        _object: &str,
+        _version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        Ok(None)
+    }
 }

@@ -12,7 +12,52 @@ Mode: TypeAlias = Literal["trim", "partial", "strict"]
 OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits"]
 HduKey: TypeAlias = int | str | tuple[str, int]
 
-def open(url: str) -> Object: ...
+class Stores:
+    """The storages that are known."""
+
+    def __init__(self, described: str) -> None:
+        """Take a JSON list of `{"name", "root", "options", "costs"}`; costs may be null."""
+
+    def locate(self, path: str) -> tuple[str, str]:
+        """Root of the store of an object, and the object's URL or path."""
+
+class Timing:
+    """One request of a measurement; seconds since the measurement began."""
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def start_s(self) -> float: ...
+    @property
+    def first_byte_s(self) -> float: ...
+    @property
+    def end_s(self) -> float: ...
+
+def open(url: str, stores: Stores | None = None, fresh: bool = False) -> Object:
+    """Open an object; `fresh`: ask its server which version it has, whatever the index says."""
+
+def assumed_costs(local: bool) -> str:
+    """Costs taken for granted of a store before it was probed, as JSON."""
+
+def measure(
+    url: str,
+    requests: Sequence[tuple[int, int]],
+    streams: int,
+    *,
+    fresh: bool = False,
+    stores: Stores | None = None,
+) -> list[Timing]:
+    """Time reads of `(offset, length)`, so many in flight; `fresh`: each on a new connection."""
+
+def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:
+    """Open an object anew: seconds, and its bytes."""
+
+def take_timings() -> list[tuple[str, int, int, float, float]]:
+    """Timings of real requests since the last call.
+
+    Each is root of the store, bytes, requests in flight, seconds to the first byte, seconds.
+    """
+
 def shown(url: str) -> str:
     """Give a path or URL as anyone may see it: without password, and "..." for what is secret."""
 
@@ -120,6 +165,7 @@ def start_batch(
     planes: tuple[int, int] | None = None,
     threads: int = 1,
     append: bool = False,
+    stores: Stores | None = None,
 ) -> Batch: ...
 
 class Batch:
@@ -147,34 +193,3 @@ class Rows:
     def version(self) -> list[str]: ...
     @property
     def sha256(self) -> list[str]: ...
-
-def measure(
-    url: str,
-    requests: list[tuple[int, int]],
-    streams: int,
-    *,
-    fresh: bool = False,
-    stores: Any = None,
-) -> list[Timing]:
-    """Read ranges (offset, length) of an object, in order, `streams` of them in flight.
-
-    With `fresh`, on a new connection each.
-    """
-
-def measure_open(url: str, stores: Any = None) -> tuple[float, int]:
-    """Learn of an object what is needed to read it; seconds, and its size in bytes."""
-
-class Timing:
-    """One request; times in seconds from the call."""
-
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def start_s(self) -> float: ...
-    @property
-    def first_byte_s(self) -> float: ...
-    @property
-    def end_s(self) -> float: ...
-    @property
-    def connect_s(self) -> float | None:
-        """Time to open the connection, of `fresh` ones."""

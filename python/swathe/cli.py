@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe import cli_buffer, cli_probe, errors
+from swathe import errors
+from swathe.commands import buffer, probe, store
+from swathe.commands.output import Json, print_json
 
 if TYPE_CHECKING:
     from swathe._swathe import HduInfo, HduKey
@@ -19,13 +20,16 @@ if TYPE_CHECKING:
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 some targets failed, 2 usage, 3 no such file or no access, "
-    "4 damaged file, 5 region outside or senseless, 6 output cannot be written, 70 internal, "
-    "130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
+    "4 damaged file, 5 region outside or senseless, 6 output cannot be written, "
+    "7 catalogue cannot be used, 70 internal, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
 )
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.TargetsError, 2),
+    (errors.NoSuchStoreError, 2),
+    (errors.StoreSettingsError, 2),
     (errors.RegionError, 5),
     (errors.OutputError, 6),
+    (errors.CatalogError, 7),
     (errors.FormatError, 4),
     (errors.NoSuchHduError, 4),
     (errors.NotFoundError, 3),
@@ -43,7 +47,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+app.add_typer(store.app, name="store")
+app.command()(probe.probe)
+app.command()(buffer.buffer)
 
 
 def main() -> None:
@@ -70,13 +76,9 @@ def _fail(error: BaseException, code: int, message: str | None = None) -> None:
         raise error
     text = message or str(error)
     if "--json" in sys.argv:
-        _print_json({"error": text, "kind": type(error).__name__, "exit_code": code})
+        print_json({"error": text, "kind": type(error).__name__, "exit_code": code})
     typer.echo(f"swathe: {text}", err=True)
     sys.exit(code)
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")
 
 
 def _version(wanted: bool) -> None:
@@ -211,7 +213,7 @@ def _hdu(text: str | None) -> HduKey | None:
 def _report_cut(found: Cutout, path: Path, as_json: bool) -> None:
     x0, y0, width, height = found.box
     if as_json:
-        _print_json(
+        print_json(
             {
                 "path": str(path),
                 "box": [x0, y0, width, height],
@@ -242,7 +244,7 @@ def _cut_table(
     meta = manifest.meta
     counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
     if as_json:
-        _print_json({**meta, "output": str(output), "targets": len(manifest)})
+        print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         typer.echo(f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s")
@@ -266,7 +268,7 @@ def info(
         hdus = file.hdus
         notes = file.notes
         if as_json:
-            _print_json(_as_dict(file, hdus, notes))
+            print_json(_as_dict(file, hdus, notes))
             return
         typer.echo(f"{file.path}: {file.size} bytes, {file.compression or 'not compressed'}")
         for hdu in hdus:
@@ -330,13 +332,9 @@ def sample(
         except OSError as error:
             raise errors.OutputError(f"{folder}: {error}") from error
     if as_json:
-        _print_json({"folder": str(folder), "frames": frames, "seed": seed, "targets": str(table)})
+        print_json({"folder": str(folder), "frames": frames, "seed": seed, "targets": str(table)})
     else:
         typer.echo(f"{table}: {targets} targets on {frames} frames, each as .fit, .gz, .bz2, .fz")
-
-
-app.command()(cli_probe.probe)
-app.command()(cli_buffer.buffer)
 
 
 if __name__ == "__main__":

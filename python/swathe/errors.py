@@ -6,6 +6,7 @@
     |- NotFoundError            no such object                       (FileNotFoundError)
     |- AccessError              it may not be read                   (PermissionError)
     |- SourceError              reading it failed                    (OSError)
+    |  `- ChangedError          it is no longer what was opened
     |- FormatError              it is damaged or no FITS file        (ValueError)
     |- NoSuchHduError           it has no such HDU                   (KeyError)
     |- RegionError              the region makes no sense            (ValueError)
@@ -13,7 +14,10 @@
     |  |- PartialOverlapError   it lies partly outside, mode="strict"
     |  `- PixelIndexError       an index of a section is out of range  (IndexError)
     |- TargetsError             the list of targets cannot be read   (ValueError)
-    `- OutputError              a result cannot be written           (OSError)
+    |- OutputError              a result cannot be written           (OSError)
+    |- NoSuchStoreError         no store has this name               (KeyError)
+    |- StoreSettingsError       a store's settings make no sense     (ValueError)
+    `- CatalogError             the catalogue cannot be used         (OSError)
 """
 
 
@@ -35,6 +39,10 @@ class AccessError(SwatheError, PermissionError):
 
 class SourceError(SwatheError, OSError):
     """Reading the object failed; trying again may help."""
+
+
+class ChangedError(SourceError):
+    """The object changed since it was opened; opening it again gives the new one."""
 
 
 class FormatError(SwatheError, ValueError):
@@ -67,3 +75,15 @@ class TargetsError(SwatheError, ValueError):
 
 class OutputError(SwatheError, OSError):
     """A result cannot be written."""
+
+
+class NoSuchStoreError(SwatheError, KeyError):
+    """The catalogue has no store of this name."""
+
+
+class StoreSettingsError(SwatheError, ValueError):
+    """The settings of a store make no sense, or hold what looks like a credential."""
+
+
+class CatalogError(SwatheError, OSError):
+    """The catalogue cannot be opened, read or written."""

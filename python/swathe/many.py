@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.archive import mend
 from swathe.errors import OutputError
+from swathe.known import stores_for
 from swathe.manifest import Manifest, read_manifest
 from swathe.progress import progress_bar
 
@@ -84,6 +85,7 @@ def cut_many(
     _make_folder(manifest_path.parent)
 
     meta: dict[str, Any] = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
+    stores = stores_for(read.files)
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, path, kind)
@@ -104,6 +106,7 @@ def cut_many(
         planes=_plane_pair(planes),
         threads=threads or len(os.sched_getaffinity(0)),
         append=resume,
+        stores=stores,
     )
     paths = {row: member(read.names[row], kind) for row in todo}
     with (
@@ -153,9 +156,9 @@ def member(name: str, kind: OutputKind) -> str:
 
 
 def _sky_of(file: str, hdu: HduKey | None) -> Sky:
-    from swathe.objects import open
+    from swathe.objects import opened
 
-    return open(file).image(hdu).sky
+    return opened(file).image(hdu).sky
 
 
 def _make_folder(folder: Path) -> None:
@@ -285,6 +288,6 @@ def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
 
 def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:
     """Give what the work cost, in seconds and bytes, as the manifest keeps it."""
-    kept = {name: cost.pop(name) for name in ("bytes_read", "notes")}
+    kept = {name: cost.pop(name) for name in ("bytes_moved", "requests", "notes")}
     seconds = {f"{name}_s": round(value, 6) for name, value in cost.items()}
     return {**seconds, "total_s": round(time.perf_counter() - started, 6), **kept}

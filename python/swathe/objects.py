@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from swathe import _swathe
 from swathe.cutout import Cutout
 from swathe.errors import NoSuchHduError, PixelIndexError, RegionError
+from swathe.known import stores_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
 def open(path: str | os.PathLike[str]) -> File:
     """Open a FITS file by path or URL (`http(s)://`, `s3://`): plain, gzip, bzip2 or compress.
 
-    Only the headers that are asked for are read.
+    An object in a store of the catalogue is `NAME:path`. Only the headers that are asked for are
+    read.
 
     Raises:
         NotFoundError, AccessError, SourceError: where it cannot be read.
         FormatError: where it is no FITS file.
     """
-    return File(_opened(path))
+    return opened(path, fresh=True)
 
 
 class File:
@@ -295,28 +297,32 @@ _recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object]] = OrderedDict(
 _recent_lock = Lock()
 
 
-def _opened(path: str | os.PathLike[str]) -> _swathe.Object:
-    """Open an object, or give the one opened before if the file is still the same."""
+def opened(path: str | os.PathLike[str], fresh: bool = False) -> File:
+    """Open a file, or give the one opened before if it is still the same.
+
+    What the index keeps of an object on a server is taken to be true, unless it is to be `fresh`;
+    a cut raises `ChangedError` if it is not.
+    """
     name = os.fspath(path)
     if not isinstance(name, str):
         name = os.fsdecode(name)
     state = _state(name)
     if state is None:
-        return _swathe.open(name)
+        return File(_swathe.open(name, stores_for([name]), fresh))
     # The working directory may have changed since.
     key = os.path.abspath(name)
     with _recent_lock:
         known = _recent.get(key)
         if known is not None and known[0] == state:
             _recent.move_to_end(key)
-            return known[1]
+            return File(known[1])
     native = _swathe.open(name)
     with _recent_lock:
         _recent[key] = (state, native)
         _recent.move_to_end(key)
         while len(_recent) > RECENT:
             _recent.popitem(last=False)
-    return native
+    return File(native)
 
 
 def _state(name: str) -> tuple[int, ...] | None:

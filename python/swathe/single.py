@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from swathe.boxes import around, checked, coordinates, pair
-from swathe.errors import RegionError
-from swathe.objects import open
+from swathe.errors import ChangedError, RegionError
+from swathe.objects import opened
 
 if TYPE_CHECKING:
     import os
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey, Mode
     from swathe.cutout import Cutout
+    from swathe.objects import File
 
 
 def cut(
@@ -59,15 +60,22 @@ def cut(
     if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
         raise RegionError("center goes with shape, sky with size_deg")
 
-    image = open(path).image(hdu)
-    if box is not None:
-        pixels = checked(*box)
-    elif center is not None and shape is not None:
-        pixels = around(*center, *pair(shape))
-    else:
-        assert sky is not None and size_deg is not None
-        pixels = image.sky.box(_place(sky), size_deg)
-    return image.cut(pixels, mode=mode, fill=fill, planes=planes)
+    def cut_from(file: File) -> Cutout:
+        image = file.image(hdu)
+        if box is not None:
+            pixels = checked(*box)
+        elif center is not None and shape is not None:
+            pixels = around(*center, *pair(shape))
+        else:
+            assert sky is not None and size_deg is not None
+            pixels = image.sky.box(_place(sky), size_deg)
+        return image.cut(pixels, mode=mode, fill=fill, planes=planes)
+
+    try:
+        return cut_from(opened(path))
+    except ChangedError:
+        # What the index keeps of an object on a server may be behind.
+        return cut_from(opened(path, fresh=True))
 
 
 def _place(sky: Any) -> SkyCoord:

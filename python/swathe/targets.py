@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from swathe.boxes import LIMIT, Sky, around, checked, coordinates
 from swathe.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
+from swathe.known import is_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -267,7 +268,7 @@ def _is_number(text: str) -> bool:
 
 
 def _beside(name: str, folder: Path) -> str:
-    return name if not name or "://" in name else str(folder / name)
+    return name if not name or "://" in name or is_named(name) else str(folder / name)
 
 
 def _numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:

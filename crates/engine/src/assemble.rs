@@ -124,7 +124,7 @@ fn from_rows(
 ) -> Result<(), EngineError> {
     let size = template.image.dtype.size() as u64;
     let whole = Region::whole(&template.image.shape);
-    let gap_bytes = content.reach().gap_bytes;
+    let gap_bytes = content.gap_bytes();
     let mut sweeps = Vec::with_capacity(jobs.len());
     let mut segments = Vec::new();
     for (job, Job { placed, .. }) in jobs.iter().enumerate() {

@@ -8,20 +8,24 @@ use crate::output::{Output, OutputKind};
 use crate::sha256;
 use crate::stages::{Stage, Stages};
 use crate::template::Template;
-use crate::work::{Cancel, Work};
+use crate::work::{Cancel, Traffic, Work};
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_array::{Region, RegionError};
+use swathe_store::Stores;
 
 /// Targets of one object that a thread takes at once: few enough that threads share the work on
 /// one object, many enough that what they share is read once.
 const UNIT_TARGETS: usize = 256;
 /// Pixels being assembled by one thread, unless one cutout alone is larger.
 const UNIT_BYTES: usize = 32 << 20;
+/// Threads that wait for servers at the same time; each may hold [`UNIT_BYTES`].
+const WAITING_THREADS: usize = 16;
 /// Results hashed together: the hash runs over up to 16 messages at once.
 const HASHED_TOGETHER: usize = 16;
 /// Results waiting for their hash.
@@ -60,8 +64,10 @@ pub struct Job {
     pub fill: Option<f64>,
     /// Planes `[start, stop)` on NAXIS3; all by default.
     pub planes: Option<(i64, i64)>,
-    /// Threads.
+    /// Threads that compute. Those that wait for servers are more.
     pub threads: usize,
+    /// The storages that are known.
+    pub stores: Stores,
 }
 
 /// How a target ended.
@@ -88,8 +94,8 @@ pub struct Written {
 pub struct Summary {
     /// Time per stage, summed over threads.
     pub stages: Stages,
-    /// Bytes read from objects, as stored.
-    pub bytes_read: u64,
+    /// What was asked of storages.
+    pub traffic: Traffic,
     /// Seconds from start to finish.
     pub wall_s: f64,
     /// What the user should be told though the work went on.
@@ -109,6 +115,8 @@ struct Shared {
     output: Mutex<Option<Arc<Output>>>,
     units: Mutex<VecDeque<Unit>>,
     files: Vec<Mutex<Slot>>,
+    /// Threads that are at work on a unit.
+    busy: AtomicU32,
     notes: Mutex<Vec<String>>,
     cancel: Cancel,
 }
@@ -133,6 +141,8 @@ struct Slot {
     units_left: usize,
     opened: Option<Result<Arc<Object>, String>>,
     missing: bool,
+    /// Whether the index is known to be behind.
+    fresh: bool,
 }
 
 /// Rows are gathered for this part of the time the batch has run, so that it ends no later by
@@ -153,10 +163,13 @@ impl Batch {
         for unit in &units {
             left[unit.file] += 1;
         }
-        let slot = |units_left| Mutex::new(Slot { units_left, opened: None, missing: false });
-        let threads = job.threads.clamp(1, units.len().max(1));
+        let slot = |units_left| {
+            Mutex::new(Slot { units_left, opened: None, missing: false, fresh: false })
+        };
+        let threads = threads_for(&job).clamp(1, units.len().max(1));
         let shared = Arc::new(Shared {
             files: left.into_iter().map(slot).collect(),
+            busy: AtomicU32::new(0),
             units: Mutex::new(units),
             output: Mutex::new(Some(output.clone())),
             notes: Mutex::default(),
@@ -214,14 +227,14 @@ impl Batch {
     /// [`EngineError::Output`] where the end of an archive cannot be written.
     pub fn finish(self) -> Result<Summary, EngineError> {
         let mut stages = Stages::start();
-        let mut bytes_read = 0;
+        let mut traffic = Traffic::default();
         for thread in self.threads {
             let work = thread.join().map_err(|_| EngineError::Internal {
                 place: "cutting".into(),
                 message: "a thread died".into(),
             })?;
             stages.add(&work.stages);
-            bytes_read += work.bytes_read();
+            traffic.add(work.traffic());
         }
         let output = lock(&self.shared.output).take();
         if let Some(output) = output.and_then(Arc::into_inner) {
@@ -229,8 +242,16 @@ impl Batch {
         }
         let notes = std::mem::take(&mut *lock(&self.shared.notes));
         let wall_s = self.started.elapsed().as_secs_f64();
-        Ok(Summary { stages, bytes_read, wall_s, notes })
+        Ok(Summary { stages, traffic, wall_s, notes })
     }
+}
+
+/// How many threads to start: as many as may compute, or, where servers are read, as many as their
+/// streams can be used by; each waits most of the time.
+fn threads_for(job: &Job) -> usize {
+    let streams = |file: &String| job.stores.server_of(file).map(|(_, costs)| costs.streams);
+    let most = job.files.iter().filter_map(streams).max().unwrap_or(1);
+    job.threads.max(WAITING_THREADS.min(most as usize))
 }
 
 /// Group targets by object and HDU, in the order the objects first appear, each group from the
@@ -261,7 +282,9 @@ impl Shared {
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
             work.stages.enter(Stage::Open);
+            work.reading.share = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
             let ran = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
+            self.busy.fetch_sub(1, Ordering::Relaxed);
             if let Err(panic) = ran {
                 let message = panic
                     .downcast_ref::<String>()
@@ -289,41 +312,76 @@ impl Shared {
                 return self.fail_rest(unit, writer, || reopen_error(missing, &message));
             }
         };
+        if self.run_opened(unit, &object, writer, work) {
+            return;
+        }
+        // The index was behind the server: what it kept is asked for again.
+        self.open_again(unit.file, &object);
+        match self.open(unit.file) {
+            Ok(object) => {
+                self.run_opened(unit, &object, writer, work);
+            }
+            Err((missing, message)) => {
+                self.fail_rest(unit, writer, || reopen_error(missing, &message));
+            }
+        }
+    }
+
+    /// Cut the targets of a unit that were not told yet; false where the object is not the
+    /// version that was assumed.
+    fn run_opened(
+        &self,
+        unit: &Unit,
+        object: &Object,
+        writer: &mut Writer,
+        work: &mut Work,
+    ) -> bool {
         writer.version = object.version();
         let template = match object.template(&self.job.selectors[unit.hdu]) {
             Ok(template) => template,
+            Err(error) if object.is_stale(&error) => return false,
             Err(error) => {
                 let message = error.to_string();
                 let mut first = Some(error);
-                return self.fail_rest(unit, writer, || {
+                self.fail_rest(unit, writer, || {
                     first.take().unwrap_or_else(|| reopen_error(false, &message))
                 });
+                return true;
             }
         };
         let mut placed = VecDeque::new();
         for (index, &target) in unit.targets.iter().enumerate() {
+            if writer.reported[index] {
+                continue;
+            }
             match self.place(&template, target) {
                 Ok(place) => placed.push_back((index, place)),
                 Err(error) => writer.fail(index, target, error),
             }
         }
-        let opened = Opened { unit, object: &object, template: &template };
+        let opened = Opened { unit, object, template: &template };
         while !placed.is_empty() && !self.cancel.is_cancelled() {
-            self.run_part(opened, take_part(&mut placed), writer, work);
+            if !self.run_part(opened, take_part(&mut placed), writer, work) {
+                return false;
+            }
         }
+        true
     }
 
     /// Cut what fits in memory at once. Where that fails, cut one by one: only the targets that
-    /// need the damaged part are lost.
+    /// need the damaged part are lost. False where the object is not the version that was assumed.
     fn run_part(
         &self,
         opened: Opened<'_>,
         part: Vec<(usize, Placed)>,
         writer: &mut Writer,
         work: &mut Work,
-    ) {
+    ) -> bool {
         let tried = self.cut(opened, part.clone(), writer, work);
-        let Err(mut error) = tried else { return };
+        let Err(mut error) = tried else { return true };
+        if opened.object.is_stale(&error) {
+            return false;
+        }
         let alone = part.len() == 1;
         for (index, placed) in part {
             if writer.reported[index] || self.cancel.is_cancelled() {
@@ -341,6 +399,7 @@ impl Shared {
                 writer.fail(index, opened.unit.targets[index], own);
             }
         }
+        true
     }
 
     /// Cut, and hand on each result; those of a stream whose checksum is still to come only
@@ -402,7 +461,8 @@ impl Shared {
     fn open(&self, file: usize) -> Result<Arc<Object>, (bool, String)> {
         let mut slot = lock(&self.files[file]);
         if slot.opened.is_none() {
-            let opened = Object::open(&self.job.files[file], self.cancel.clone());
+            let Job { files, stores, .. } = &self.job;
+            let opened = Object::open(&files[file], stores, slot.fresh, self.cancel.clone());
             slot.missing = opened.as_ref().is_err_and(EngineError::is_missing);
             slot.opened = Some(opened.map(Arc::new).map_err(|error| error.to_string()));
         }
@@ -410,6 +470,17 @@ impl Shared {
             Some(Ok(object)) => Ok(object.clone()),
             Some(Err(message)) => Err((slot.missing, message.clone())),
             None => Err((false, "not opened".into())),
+        }
+    }
+
+    /// Forget an object that was opened at a version it no longer has.
+    fn open_again(&self, file: usize, stale: &Object) {
+        let mut slot = lock(&self.files[file]);
+        slot.fresh = true;
+        if let Some(Ok(object)) = &slot.opened
+            && std::ptr::eq(&**object, stale)
+        {
+            slot.opened = None;
         }
     }
 

@@ -1,55 +1,32 @@
 //! The decompressed bytes of an object, whatever it is wrapped in.
 
 use crate::error::EngineError;
-use crate::inflate::StreamReader;
-use crate::work::{Cancel, Reading, Sink};
+use crate::inflate::{STREAM_GAP_BYTES, StreamReader};
+use crate::work::{Cancel, Reading, Sink, Traffic};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swathe_plan::{Break, Reach, windows};
+use swathe_plan::{Break, Caps, Plan, Reach, plan, windows};
 use swathe_store::Source;
 
-/// For a local file a gap is read through where that is cheaper than another `pread`: 0.4 us at
-/// 13 GB/s, measured on a 2.5 GHz Xeon with the page cache warm, comes to about 5 KB.
-const LOCAL: Reach = Reach { gap_bytes: 6 << 10, cap_bytes: 256 << 10 };
-/// Over a network a request costs about as much as 256 KiB (20 ms at 100 Mb/s), until a profile
-/// of the store says better.
-const REMOTE: Reach = Reach { gap_bytes: 256 << 10, cap_bytes: 4 << 20 };
-/// Windows of a remote object fetched at once.
-const IN_FLIGHT_BYTES: u64 = 32 << 20;
-/// First bytes of a remote object, kept: most headers lie there.
-const HEAD_BYTES: u64 = 64 << 10;
+/// What one thread may hold of an object while it reads it.
+const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
+/// A local file is read in pieces that stay in the L2 cache.
+const LOCAL_CAP_BYTES: u64 = 256 << 10;
 
 /// The bytes of an object after any whole-file decompression.
 pub(crate) enum Content {
     /// As stored.
-    Plain {
-        /// Where they come from.
-        source: Arc<dyn Source>,
-        /// The first bytes, of a remote object.
-        head: Bytes,
-    },
+    Plain(Arc<dyn Source>),
     /// Inside a gzip, bzip2 or compress stream.
     Stream(Box<Mutex<StreamReader>>),
 }
 
 impl Content {
-    /// The bytes of an object that is not compressed as a whole.
-    /// `fetch_head`: read the first bytes now, to look for headers in them.
-    pub(crate) fn plain(source: Arc<dyn Source>, fetch_head: bool) -> Result<Content, EngineError> {
-        let head = if !fetch_head || source.len() == 0 {
-            Bytes::new()
-        } else {
-            let mut fetched = source.read_ranges(&[0..source.len().min(HEAD_BYTES)])?;
-            fetched.pop().unwrap_or_default()
-        };
-        Ok(Content::Plain { source, head })
-    }
-
     /// The reader inside a stream.
     pub(crate) fn stream_reader(&self) -> Option<MutexGuard<'_, StreamReader>> {
         match self {
-            Content::Plain { .. } => None,
+            Content::Plain(_) => None,
             Content::Stream(reader) => Some(lock(reader)),
         }
     }
@@ -57,16 +34,17 @@ impl Content {
     /// Bytes there are, where that is known before they are read.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
-            Content::Plain { source, .. } => Some(source.len()),
+            Content::Plain(source) => Some(source.len()),
             Content::Stream(_) => None,
         }
     }
 
-    /// How far merging may go.
-    pub(crate) fn reach(&self) -> Reach {
+    /// Gaps up to this are read through in any case, so that there is no need to tell apart what
+    /// lies on both sides.
+    pub(crate) fn gap_bytes(&self) -> u64 {
         match self {
-            Content::Plain { source, .. } if !source.is_local() => REMOTE,
-            _ => LOCAL,
+            Content::Plain(source) => source.costs().single_gap().unwrap_or(0),
+            Content::Stream(_) => STREAM_GAP_BYTES,
         }
     }
 
@@ -78,12 +56,9 @@ impl Content {
         cancel: &Cancel,
     ) -> Result<Bytes, EngineError> {
         match self {
-            Content::Plain { source, head } => {
+            Content::Plain(source) => {
                 let start = start.min(source.len());
                 let end = source.len().min(start.saturating_add(max as u64));
-                if end <= head.len() as u64 {
-                    return Ok(head.slice(start as usize..end as usize));
-                }
                 let mut bytes = vec![0; (end - start) as usize];
                 source.read_exact_at(start, &mut bytes)?;
                 Ok(bytes.into())
@@ -92,7 +67,7 @@ impl Content {
         }
     }
 
-    /// Read the segments, sorted by start, in merged windows; each piece goes to `sink` in
+    /// Read the segments, sorted by start, as the plan for them says; each piece goes to `sink` in
     /// ascending order. With [`Break::BetweenSegments`] no segment is spread over two pieces.
     pub(crate) fn read(
         &self,
@@ -102,22 +77,23 @@ impl Content {
         reading: &mut Reading,
         sink: &mut Sink<'_>,
     ) -> Result<(), EngineError> {
-        let windows = windows(segments, self.reach(), at);
         match self {
-            Content::Plain { source, .. } => {
-                check_end(&**source, &windows, what)?;
-                reading.bytes += windows.iter().map(|w| w.end - w.start).sum::<u64>();
+            Content::Plain(source) => {
+                check_end(&**source, segments, what)?;
                 if source.is_local() {
-                    read_local(&**source, &windows, reading, sink)
+                    read_local(&**source, segments, at, reading, sink)
                 } else {
-                    read_remote(&**source, &windows, &reading.cancel, sink)
+                    read_remote(&**source, segments, at, reading, sink)
                 }
             }
             Content::Stream(reader) => {
+                let reach = Reach { gap_bytes: STREAM_GAP_BYTES, cap_bytes: LOCAL_CAP_BYTES };
+                let windows = windows(segments, reach, at);
                 let mut reader = lock(reader);
                 let whole = at == Break::BetweenSegments;
+                reader.expect(&windows, reading.share)?;
                 let read = read_stream(&mut reader, &windows, whole, what, &reading.cancel, sink);
-                reading.bytes += reader.take_bytes_read();
+                reading.add(reader.take_traffic());
                 read
             }
         }
@@ -131,11 +107,11 @@ fn lock(reader: &Mutex<StreamReader>) -> MutexGuard<'_, StreamReader> {
 
 fn check_end(
     source: &dyn Source,
-    windows: &[Range<u64>],
+    segments: &[Range<u64>],
     what: &dyn Fn() -> String,
 ) -> Result<(), EngineError> {
-    match windows.iter().find(|window| window.end > source.len()) {
-        Some(window) => Err(truncated(source.url(), what(), source.len(), window)),
+    match segments.iter().find(|segment| segment.end > source.len()) {
+        Some(segment) => Err(truncated(source.url(), what(), source.len(), segment)),
         None => Ok(()),
     }
 }
@@ -152,47 +128,40 @@ fn truncated(url: &str, what: String, end: u64, window: &Range<u64>) -> EngineEr
 
 fn read_local(
     source: &dyn Source,
-    windows: &[Range<u64>],
+    segments: &[Range<u64>],
+    at: Break,
     reading: &mut Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let longest = windows.iter().map(|w| w.end - w.start).max().unwrap_or(0) as usize;
+    let caps = Caps { request_bytes: LOCAL_CAP_BYTES, ..CAPS };
+    let Plan { requests, load, .. } = plan(segments, source.costs(), caps, at);
+    reading.add(Traffic { bytes: load.bytes, requests: load.requests });
     let Reading { scratch, cancel, .. } = reading;
-    if scratch.len() < longest {
-        scratch.resize(longest, 0);
+    if scratch.len() < load.largest as usize {
+        scratch.resize(load.largest as usize, 0);
     }
-    for window in windows {
+    for request in requests {
         cancel.check()?;
-        let piece = &mut scratch[..(window.end - window.start) as usize];
-        source.read_exact_at(window.start, piece)?;
-        sink(window.start, piece)?;
+        let piece = &mut scratch[..(request.end - request.start) as usize];
+        source.read_exact_at(request.start, piece)?;
+        sink(request.start, piece)?;
     }
     Ok(())
 }
 
 fn read_remote(
     source: &dyn Source,
-    windows: &[Range<u64>],
-    cancel: &Cancel,
+    segments: &[Range<u64>],
+    at: Break,
+    reading: &mut Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let mut rest = windows;
-    while !rest.is_empty() {
-        cancel.check()?;
-        let mut bytes = 0;
-        let group = rest
-            .iter()
-            .take_while(|window| {
-                bytes += window.end - window.start;
-                bytes <= IN_FLIGHT_BYTES
-            })
-            .count()
-            .max(1);
-        let (now, later) = rest.split_at(group);
-        for (window, piece) in now.iter().zip(source.read_ranges(now)?) {
-            sink(window.start, &piece)?;
-        }
-        rest = later;
+    let plan = plan(segments, &source.costs().share(reading.share), CAPS, at);
+    reading.add(Traffic { bytes: plan.load.bytes, requests: plan.load.requests });
+    let starts: Vec<u64> = plan.requests.iter().map(|request| request.start).collect();
+    for (start, piece) in starts.into_iter().zip(source.fetch(plan.requests, plan.streams)) {
+        reading.cancel.check()?;
+        sink(start, &piece?)?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Reading inside a gzip, bzip2 or compress stream: forward from where the decoder stands, or
 //! from the nearest seek point.
 
+use crate::ahead::Ahead;
 use crate::error::EngineError;
-use crate::work::{Cancel, Sink};
+use crate::work::{Cancel, Sink, Traffic};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_fits::stream::{self, Decoder, SeekTable};
@@ -16,6 +17,8 @@ const OUTPUT_BYTES: usize = 256 << 10;
 /// Starting at a seek point (a request, and inflating its window) costs about as much as
 /// inflating this many bytes (30 us at 500 MB/s), so shorter gaps are decoded through.
 const RESTART_BYTES: u64 = 16 << 10;
+/// Decompressed bytes that are not worth skipping: handing them on costs less than another piece.
+pub(crate) const STREAM_GAP_BYTES: u64 = 6 << 10;
 
 /// A decompressing reader of one object.
 pub(crate) struct StreamReader {
@@ -27,7 +30,9 @@ pub(crate) struct StreamReader {
     chunk: Vec<u8>,
     /// Where `chunk` lies in the decompressed data.
     chunk_at: u64,
-    bytes_read: u64,
+    /// Compressed bytes on their way from a server.
+    ahead: Option<Ahead>,
+    traffic: Traffic,
 }
 
 struct Running {
@@ -48,7 +53,8 @@ impl StreamReader {
             running: None,
             chunk: Vec::new(),
             chunk_at: 0,
-            bytes_read: 0,
+            ahead: None,
+            traffic: Traffic::default(),
         }
     }
 
@@ -72,9 +78,48 @@ impl StreamReader {
         std::mem::take(&mut self.grown)
     }
 
-    /// Compressed bytes fetched since the last call.
-    pub(crate) fn take_bytes_read(&mut self) -> u64 {
-        std::mem::take(&mut self.bytes_read)
+    /// What was asked of the storage since the last call.
+    pub(crate) fn take_traffic(&mut self) -> Traffic {
+        std::mem::take(&mut self.traffic)
+    }
+
+    /// Prepare to give these windows, which ascend: what they need of an object on a server is
+    /// asked for now, by a plan of its own. `share`: how many readers the server has to serve.
+    pub(crate) fn expect(&mut self, windows: &[Range<u64>], share: u32) -> Result<(), EngineError> {
+        if self.source.is_local() {
+            return Ok(());
+        }
+        if self.is_unfinished() && self.ahead.is_some() {
+            // All the rest is on its way: it will be inflated to the end.
+            return Ok(());
+        }
+        let ranges: Vec<Range<u64>> =
+            windows.iter().map(|window| self.compressed(window)).collect();
+        self.ahead = Some(Ahead::start(&*self.source, &ranges, share));
+        Ok(())
+    }
+
+    /// Where in the object lies what is needed to give a window.
+    fn compressed(&self, window: &Range<u64>) -> Range<u64> {
+        let size = self.source.len();
+        let point = self.table.nearest(window.start);
+        let start = match (&self.running, point) {
+            (Some(running), point)
+                if self.chunk_at <= window.start
+                    && point.is_none_or(|point| point.raw <= self.chunk_end()) =>
+            {
+                running.next
+            }
+            (_, Some(point)) => point.compressed,
+            (_, None) => 0,
+        };
+        let later = self.table.points.partition_point(|point| point.raw < window.end);
+        let end = match self.table.points.get(later) {
+            // Its first bits are the last of what lies before.
+            Some(point) if !self.is_unfinished() => (point.compressed + 1).min(size),
+            _ => size,
+        };
+        start.min(end)..end
     }
 
     /// Up to `max` bytes from `start`; fewer only at the end of the data.
@@ -121,6 +166,7 @@ impl StreamReader {
     pub(crate) fn finish(&mut self, cancel: &Cancel) -> Result<(), EngineError> {
         if self.table.raw_len.is_none() {
             let frontier = self.table.points.last().map_or(0, |point| point.raw);
+            self.expect(&[frontier..u64::MAX], 1)?;
             self.go_to(frontier, u64::MAX, cancel)?;
             while self.advance(u64::MAX, cancel)? {}
         }
@@ -179,6 +225,7 @@ impl StreamReader {
         cancel.check()?;
         let advanced = self.decode_chunk(end);
         if advanced.is_err() {
+            self.ahead = None;
             self.running = None;
             self.chunk.clear();
         }
@@ -211,7 +258,9 @@ impl StreamReader {
                 });
             }
             if !step.end && !last && (starved || (step.consumed == 0 && step.produced == 0)) {
-                self.bytes_read += running.fetch(&*self.source)?;
+                let read = running.fetch(&*self.source, self.ahead.as_mut())?;
+                self.traffic.bytes += read;
+                self.traffic.requests += 1;
             }
         }
         self.chunk.truncate(filled);
@@ -230,15 +279,27 @@ impl StreamReader {
 
 impl Running {
     /// Fetch the compressed bytes that follow; gives how many.
-    fn fetch(&mut self, source: &dyn Source) -> Result<u64, EngineError> {
+    fn fetch(
+        &mut self,
+        source: &dyn Source,
+        ahead: Option<&mut Ahead>,
+    ) -> Result<u64, EngineError> {
         self.input.drain(..self.used);
         self.used = 0;
         let kept = self.input.len();
-        let more = (source.len() - self.next).min(INPUT_BYTES as u64) as usize;
-        self.input.resize(kept + more, 0);
-        source.read_exact_at(self.next, &mut self.input[kept..])?;
-        self.next += more as u64;
-        Ok(more as u64)
+        if let Some(piece) = ahead.and_then(|ahead| ahead.take(self.next)).transpose()? {
+            self.input.extend_from_slice(&piece);
+        } else {
+            let first = source.first().len() as u64;
+            // What came with opening is there at once.
+            let end = if self.next < first { first } else { self.next + INPUT_BYTES as u64 };
+            let more = (end.min(source.len()) - self.next) as usize;
+            self.input.resize(kept + more, 0);
+            source.read_exact_at(self.next, &mut self.input[kept..])?;
+        }
+        let more = (self.input.len() - kept) as u64;
+        self.next += more;
+        Ok(more)
     }
 }
 

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 use swathe_fits::Hdu;
 use swathe_fits::stream::SeekTable;
-use swathe_store::{Shelf, Source};
+use swathe_store::{Shelf, Source, Version};
 
 /// Kept things may take this part of the object they describe.
 const SHARE: u64 = 8; // percent
 /// Changes whenever the kept form does, so that old entries are not found.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// HDUs and seek points of one version of an object.
 #[derive(Serialize, Deserialize)]
@@ -37,8 +37,17 @@ fn is_told_apart(source: &dyn Source) -> bool {
     !source.version().tag.starts_with("unversioned")
 }
 
-fn key(source: &dyn Source) -> String {
-    format!("layout {FORMAT}\n{}\n{}", source.url(), source.version())
+/// Of an object on a server the last version is kept, so that it can be read without asking which
+/// it is. Versions of a file lie side by side: which it is costs nothing to know.
+fn key(url: &str, local: Option<&Version>) -> String {
+    match local {
+        Some(version) => format!("layout {FORMAT}\n{url}\n{version}"),
+        None => format!("layout {FORMAT}\n{url}"),
+    }
+}
+
+fn key_of(source: &dyn Source) -> String {
+    key(source.url(), source.is_local().then(|| source.version()))
 }
 
 /// What is kept of this version of the object; `None` where nothing (readable) is.
@@ -46,16 +55,26 @@ pub(crate) fn load(source: &dyn Source) -> Option<Kept> {
     if !is_told_apart(source) {
         return None;
     }
-    let value = shelf().ok()?.get(&key(source))?;
+    let (version, kept) = read(&key_of(source))?;
+    (version == *source.version()).then_some(kept)
+}
+
+/// The version of an object on a server that was seen last, and what is kept of it.
+pub(crate) fn load_last(url: &str) -> Option<(Version, Kept)> {
+    read(&key(url, None))
+}
+
+fn read(key: &str) -> Option<(Version, Kept)> {
+    let value = shelf().ok()?.get(key)?;
     let (sizes, rest) = value.split_at_checked(8)?;
     let packed = u32::from_le_bytes(sizes[..4].try_into().ok()?) as usize;
     let unpacked = u32::from_le_bytes(sizes[4..].try_into().ok()?) as usize;
     let (layout, seek) = rest.split_at_checked(packed)?;
     let mut bytes = vec![0; unpacked];
     libdeflater::Decompressor::new().deflate_decompress(layout, &mut bytes).ok()?;
-    let (hdus, next) = postcard::from_bytes(&bytes).ok()?;
+    let (version, hdus, next) = postcard::from_bytes(&bytes).ok()?;
     let seek = postcard::from_bytes(seek).ok()?;
-    Some(Kept { hdus, next, seek })
+    Some((version, Kept { hdus, next, seek }))
 }
 
 /// Keep what is known of the object, in at most [`SHARE`] percent of its size. Seek points are
@@ -68,7 +87,8 @@ pub(crate) fn save(source: &dyn Source, kept: &mut Kept) -> Result<(), String> {
     if !is_told_apart(source) {
         return Ok(());
     }
-    let layout = postcard::to_stdvec(&(&kept.hdus, kept.next)).map_err(|e| e.to_string())?;
+    let layout = postcard::to_stdvec(&(source.version(), &kept.hdus, kept.next))
+        .map_err(|e| e.to_string())?;
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
     let mut packed = vec![0; compressor.deflate_compress_bound(layout.len())];
     let length =
@@ -90,7 +110,7 @@ pub(crate) fn save(source: &dyn Source, kept: &mut Kept) -> Result<(), String> {
     if value.len() as u64 > allowed {
         return Ok(());
     }
-    shelf()?.put(&key(source), &value).map_err(|error| error.to_string())
+    shelf()?.put(&key_of(source), &value).map_err(|error| error.to_string())
 }
 
 /// Bytes around the seek points: the shelf's own header and the key.

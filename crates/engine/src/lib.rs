@@ -3,6 +3,7 @@
 //! The only crate that knows the others. Threads, no async: [`swathe_store`] hides that.
 #![warn(missing_docs)]
 
+mod ahead;
 mod assemble;
 mod batch;
 mod content;
@@ -26,4 +27,4 @@ pub use output::OutputKind;
 pub use single::cut;
 pub use stages::{STAGES, Stage, Stages};
 pub use template::Template;
-pub use work::{Cancel, Work};
+pub use work::{Cancel, Traffic, Work};

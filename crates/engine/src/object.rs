@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_fits::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
-use swathe_store::Source;
+use swathe_store::{Source, StoreError, Stores};
 
 /// First bytes read for a header; most headers are shorter.
 const HEADER_BYTES: usize = 4 * 2880;
@@ -52,6 +52,8 @@ pub struct Object {
     walk: Mutex<Walk>,
     templates: Mutex<HashMap<usize, Arc<Template>>>,
     notes: Mutex<Vec<String>>,
+    /// Whether its version was taken from the index.
+    assumed: bool,
     cancel: Cancel,
 }
 
@@ -67,58 +69,75 @@ struct Walk {
 }
 
 impl Object {
-    /// Open an object by path or URL. Reads its first bytes, or what the index keeps of it.
-    /// `cancel` ends the reading of headers; cuts bring their own.
+    /// Open an object by path or URL. Reads its first bytes, or what the index keeps of it: of an
+    /// object on a server that was read before nothing is asked, and a cut is
+    /// [`EngineError::Store`] with [`StoreError::Changed`] if it has changed since. `fresh`: ask in
+    /// any case. `cancel` ends the reading of headers; cuts bring their own.
     ///
     /// # Errors
     /// As [`swathe_store::open`].
-    pub fn open(url: &str, cancel: Cancel) -> Result<Object, EngineError> {
-        let source = swathe_store::open(url)?;
-        let kind = if source.is_local() {
-            let mut first = [0; 4];
-            let length = source.len().min(4) as usize;
-            source.read_exact_at(0, &mut first[..length])?;
-            StreamKind::detect(&first[..length])
-        } else {
-            None
-        };
+    pub fn open(
+        url: &str,
+        stores: &Stores,
+        fresh: bool,
+        cancel: Cancel,
+    ) -> Result<Object, EngineError> {
+        let server = if fresh { None } else { stores.server_of(url) };
+        if let Some((shown, _)) = server
+            && let Some((version, kept)) = kept::load_last(&shown)
+            && let Some(source) = stores.assume(url, version)?
+        {
+            let kind = kept.seek.as_ref().map(|table| table.kind);
+            return Ok(Object::new(source, kind, Some(kept), true, cancel));
+        }
+        let source = stores.open(url)?;
+        let mut first = [0; 4];
+        let length = source.len().min(4) as usize;
+        source.read_exact_at(0, &mut first[..length])?;
+        let kind = StreamKind::detect(&first[..length]);
         // The headers of a plain local file are as near as the index is.
-        let known = if kind.is_some() || !source.is_local() { kept::load(&*source) } else { None };
-        let (kind, content) = match (kind, &known) {
-            (Some(kind), _) => (Some(kind), None),
-            (None, _) if source.is_local() => (None, Some(Content::plain(source.clone(), false)?)),
-            (None, Some(Kept { seek: Some(table), .. })) => (Some(table.kind), None),
-            (None, Some(_)) => (None, Some(Content::plain(source.clone(), false)?)),
-            (None, None) => {
-                let content = Content::plain(source.clone(), true)?;
-                let kind = StreamKind::detect(&content.peek(0, 4, &cancel)?);
-                (kind, kind.is_none().then_some(content))
-            }
-        };
+        let worth_it = kind.is_some() || !source.is_local();
+        let kept = if worth_it { kept::load(&*source) } else { None };
+        Ok(Object::new(source, kind, kept, false, cancel))
+    }
+
+    fn new(
+        source: Arc<dyn Source>,
+        kind: Option<StreamKind>,
+        kept: Option<Kept>,
+        assumed: bool,
+        cancel: Cancel,
+    ) -> Object {
         let mut walk = Walk { next: Some(0), ..Walk::default() };
         let mut seek = None;
-        if let Some(known) = known {
-            walk.hdus = known.hdus.into_iter().map(Arc::new).collect();
-            walk.next = known.next;
-            seek = known.seek;
+        if let Some(kept) = kept {
+            walk.hdus = kept.hdus.into_iter().map(Arc::new).collect();
+            walk.next = kept.next;
+            seek = kept.seek;
         }
-        let content = match (content, kind) {
-            (Some(content), _) => content,
-            (None, Some(kind)) => {
+        let content = match kind {
+            None => Content::Plain(source.clone()),
+            Some(kind) => {
                 let table = seek.unwrap_or_else(|| SeekTable::new(kind));
                 Content::Stream(Box::new(Mutex::new(StreamReader::new(source.clone(), table))))
             }
-            (None, None) => unreachable!("an object is plain or compressed"),
         };
-        Ok(Object {
+        Object {
             source,
             kind,
             content,
             walk: Mutex::new(walk),
             templates: Mutex::default(),
             notes: Mutex::default(),
+            assumed,
             cancel,
-        })
+        }
+    }
+
+    /// Whether nothing was asked of the server when it was opened, and `error` says that it should
+    /// have been.
+    pub(crate) fn is_stale(&self, error: &EngineError) -> bool {
+        self.assumed && matches!(error, EngineError::Store(StoreError::Changed { .. }))
     }
 
     /// The object's URL or path, without credentials.

@@ -30,15 +30,50 @@ impl Cancel {
 /// Where pieces that were read go: their offset, and the bytes.
 pub(crate) type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
 
+/// What was asked of storages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes, as stored.
+    pub bytes: u64,
+    /// Requests; of local files, reads.
+    pub requests: u64,
+}
+
+impl Traffic {
+    /// Add what was asked besides.
+    pub fn add(&mut self, other: Traffic) {
+        self.bytes += other.bytes;
+        self.requests += other.requests;
+    }
+}
+
 /// What a thread needs to read.
-#[derive(Default)]
 pub(crate) struct Reading {
     /// For windows of a local file.
     pub scratch: Vec<u8>,
-    /// Bytes read from objects, as stored.
-    pub bytes: u64,
+    /// What was read.
+    pub traffic: Traffic,
+    /// How many threads read from the store at the same time.
+    pub share: u32,
     /// Whether to stop.
     pub cancel: Cancel,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading {
+            scratch: Vec::new(),
+            traffic: Traffic::default(),
+            share: 1,
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+impl Reading {
+    pub(crate) fn add(&mut self, traffic: Traffic) {
+        self.traffic.add(traffic);
+    }
 }
 
 /// The clock and the reusable buffers of one thread.
@@ -63,8 +98,8 @@ impl Work {
         }
     }
 
-    /// Bytes read from objects, as stored.
-    pub fn bytes_read(&self) -> u64 {
-        self.reading.bytes
+    /// What was asked of storages.
+    pub fn traffic(&self) -> Traffic {
+        self.reading.traffic
     }
 }

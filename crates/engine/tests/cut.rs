@@ -8,6 +8,11 @@ use swathe_array::Region;
 use swathe_engine::{
     Batch, Cancel, EngineError, Job, Mode, Object, OutputKind, Row, Selector, Target, cut,
 };
+use swathe_store::Stores;
+
+fn open(path: &str) -> Result<Object, EngineError> {
+    Object::open(path, &Stores::default(), false, Cancel::default())
+}
 
 /// A FITS image of 16-bit pixels whose value is their position.
 fn image(shape: &[u64]) -> Vec<u8> {
@@ -59,7 +64,7 @@ fn cut_file(
     mode: Mode,
     fill: Option<f64>,
 ) -> Result<Vec<u8>, EngineError> {
-    let object = Object::open(path.to_str().unwrap(), Cancel::default())?;
+    let object = open(path.to_str().unwrap())?;
     let cutout = cut(&object, &Selector::FirstImage, region, mode, fill, &Cancel::default())?;
     Ok(cutout.data().to_vec())
 }
@@ -149,6 +154,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
         fill: None,
         planes: None,
         threads: 2,
+        stores: Stores::default(),
     }
 }
 
@@ -232,7 +238,7 @@ fn archives_are_extended_where_they_end() {
                 assert_eq!(names, ["cut-0.fits", "second.fits"]);
             }
             _ => {
-                let object = Object::open(output.to_str().unwrap(), Cancel::default()).unwrap();
+                let object = open(output.to_str().unwrap()).unwrap();
                 let hdus = object.hdus().unwrap();
                 let names: Vec<_> = hdus.iter().filter_map(|hdu| hdu.name()).collect();
                 assert_eq!(names, ["cut-0.fits", "second.fits"]);

@@ -1,6 +1,11 @@
-//! Plans: which byte ranges to read for a set of segments. Numbers in, values out; no I/O.
+//! Plans: which byte ranges to read for a set of segments, and what that costs. Numbers in,
+//! values out; no I/O.
 #![warn(missing_docs)]
 
+mod costs;
+mod planner;
 mod windows;
 
+pub use costs::{Costs, CostsError, Curve, Load};
+pub use planner::{Caps, Plan, plan};
 pub use windows::{Break, Reach, windows};

@@ -12,7 +12,7 @@ pub enum Break {
 }
 
 /// How far merging may go, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     /// A gap up to this long is read through rather than skipped.
     pub gap_bytes: u64,
@@ -22,47 +22,68 @@ pub struct Reach {
 
 /// Merge `segments`, sorted by their start, into disjoint ascending windows that cover them.
 /// Segments may overlap; no byte is in two windows. Linear in segments and windows.
+///
+/// What grows beyond the cap is broken up; a gap where it breaks is left out.
 pub fn windows(segments: &[Range<u64>], reach: Reach, at: Break) -> Vec<Range<u64>> {
     let cap = reach.cap_bytes.max(1);
-    let mut merged: Vec<Range<u64>> = Vec::new();
-    for segment in segments.iter().filter(|segment| segment.start < segment.end) {
-        let start = match merged.last_mut() {
-            Some(last) if segment.end <= last.end => continue,
-            Some(last) if segment.start <= last.end.saturating_add(reach.gap_bytes) => {
-                let fits = segment.end - last.start <= cap;
-                if fits || (at == Break::BetweenSegments && segment.start < last.end) {
-                    last.end = segment.end;
-                    continue;
-                }
-                match at {
-                    Break::Anywhere => {
-                        let full = last.start.saturating_add(cap);
-                        if full > segment.start {
-                            last.end = last.end.max(full.min(segment.end));
-                        }
-                        last.end.max(segment.start)
-                    }
-                    Break::BetweenSegments => segment.start,
-                }
-            }
-            _ => segment.start,
-        };
-        push(&mut merged, start..segment.end, cap, at);
+    let mut found = Vec::new();
+    let mut rest = segments;
+    while let Some(first) = rest.first() {
+        let mut end = first.end;
+        let joined = rest
+            .iter()
+            .take_while(|segment| {
+                let joins = segment.start <= end.saturating_add(reach.gap_bytes);
+                end = if joins { end.max(segment.end) } else { end };
+                joins
+            })
+            .count();
+        let (group, others) = rest.split_at(joined);
+        let bytes = end.saturating_sub(first.start);
+        match at {
+            _ if bytes == 0 => {}
+            _ if bytes <= cap => found.push(first.start..end),
+            Break::Anywhere => fill(group, cap, &mut found),
+            Break::BetweenSegments => gather(group, cap, &mut found),
+        }
+        rest = others;
     }
-    merged
+    found
 }
 
-fn push(merged: &mut Vec<Range<u64>>, window: Range<u64>, cap: u64, at: Break) {
-    if at == Break::BetweenSegments {
-        merged.push(window);
-        return;
+/// Cover `group` by windows of up to `size` bytes, each from where the last ended or, if that is
+/// in a gap, from the next segment: no others of that size are fewer.
+fn fill(group: &[Range<u64>], size: u64, found: &mut Vec<Range<u64>>) {
+    let mut window = group[0].start..group[0].start;
+    for segment in group {
+        while segment.end > window.end {
+            let full = window.start.saturating_add(size);
+            if segment.start < full {
+                window.end = segment.end.min(full);
+            }
+            if segment.end > window.end {
+                found.push(window.clone());
+                let start = window.end.max(segment.start);
+                window = start..start;
+            }
+        }
     }
-    let mut start = window.start;
-    while start < window.end {
-        let end = window.end.min(start.saturating_add(cap));
-        merged.push(start..end);
-        start = end;
+    found.push(window);
+}
+
+/// Cover `group` by windows that hold whole segments, as many as fit into `cap`. Segments that
+/// overlap stay together.
+fn gather(group: &[Range<u64>], cap: u64, found: &mut Vec<Range<u64>>) {
+    let mut window = group[0].clone();
+    for segment in &group[1..] {
+        let fits = segment.end.saturating_sub(window.start) <= cap;
+        if fits || segment.start < window.end || window.is_empty() {
+            window.end = window.end.max(segment.end);
+        } else {
+            found.push(std::mem::replace(&mut window, segment.clone()));
+        }
     }
+    found.push(window);
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::enter::enter;
 use crate::errors::to_python;
 use crate::object::{parse_mode, selector};
+use crate::stores::{Stores, inner};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ use swathe_engine::{Cancel, Job, OutputKind, Row, STAGES, Target};
 /// Start cutting many targets. See `_swathe.pyi`.
 #[pyfunction]
 #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode, fill,
-                    planes, threads, append))]
+                    planes, threads, append, stores=None))]
 #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
 pub(crate) fn start_batch(
     py: Python<'_>,
@@ -32,6 +33,7 @@ pub(crate) fn start_batch(
     planes: Option<(i64, i64)>,
     threads: usize,
     append: bool,
+    stores: Option<&Stores>,
 ) -> PyResult<Batch> {
     let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
     let file = file.to_vec(py)?;
@@ -69,7 +71,20 @@ pub(crate) fn start_batch(
         _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
     };
     let mode = parse_mode(mode)?;
-    let job = Job { files, selectors, targets, output, kind, append, mode, fill, planes, threads };
+    let stores = inner(stores);
+    let job = Job {
+        files,
+        selectors,
+        targets,
+        output,
+        kind,
+        append,
+        mode,
+        fill,
+        planes,
+        threads,
+        stores,
+    };
     let cancel = Cancel::default();
     let token = cancel.clone();
     let inner = enter(py, &cancel, move || swathe_engine::Batch::start(job, token))?;
@@ -114,7 +129,8 @@ impl Batch {
             cost.set_item(name, summary.stages.seconds(stage))?;
         }
         cost.set_item("wall", summary.wall_s)?;
-        cost.set_item("bytes_read", summary.bytes_read)?;
+        cost.set_item("bytes_moved", summary.traffic.bytes)?;
+        cost.set_item("requests", summary.traffic.requests)?;
         cost.set_item("notes", summary.notes)?;
         Ok(cost)
     }

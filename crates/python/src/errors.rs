@@ -13,6 +13,7 @@ pub(crate) fn class(error: &EngineError) -> &'static str {
         EngineError::Store(error) => match error {
             StoreError::NotFound { .. } => "NotFoundError",
             StoreError::Forbidden { .. } => "AccessError",
+            StoreError::Changed { .. } => "ChangedError",
             _ => "SourceError",
         },
         EngineError::Shared { missing: true, .. } => "NotFoundError",

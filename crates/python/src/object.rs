@@ -2,6 +2,7 @@
 
 use crate::enter::enter;
 use crate::errors::to_python;
+use crate::stores::{Stores, inner};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -20,10 +21,18 @@ pub(crate) fn shown(url: &str) -> String {
 
 /// Open an object by path or URL.
 #[pyfunction]
-pub(crate) fn open(py: Python<'_>, url: String) -> PyResult<Object> {
+#[pyo3(signature = (url, stores=None, fresh=false))]
+pub(crate) fn open(
+    py: Python<'_>,
+    url: String,
+    stores: Option<&Stores>,
+    fresh: bool,
+) -> PyResult<Object> {
+    let stores = inner(stores);
     let cancel = Cancel::default();
     let token = cancel.clone();
-    let inner = enter(py, &cancel, move || swathe_engine::Object::open(&url, token))?;
+    let inner =
+        enter(py, &cancel, move || swathe_engine::Object::open(&url, &stores, fresh, token))?;
     Ok(Object { inner: Arc::new(inner) })
 }
 

@@ -10,10 +10,14 @@ mod open;
 mod remote;
 mod shelf;
 mod source;
+mod stores;
+mod timing;
 
 pub use error::StoreError;
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{open, shown};
 pub use shelf::{Shelf, Usage};
-pub use source::{Source, Version};
+pub use source::{Fetched, Source, Version};
+pub use stores::{Store, Stores};
+pub use timing::{Measured, Timing, take_timings};

@@ -1,26 +1,36 @@
 //! Files.
 
 use crate::error::StoreError;
-use crate::source::{Source, Version};
+use crate::source::{Fetched, Source, Version};
+use crate::timing::Measured;
 use bytes::Bytes;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use swathe_plan::Costs;
 
 /// `O_NONBLOCK` of Linux and macOS: opening a pipe nobody writes to must not hang.
 const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 0x0004 };
 
 /// A file, read by position.
 pub(crate) struct Local {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     url: String,
     version: Version,
     file: File,
+    costs: Costs,
 }
 
 impl Local {
     /// Open a regular file.
-    pub(crate) fn open(path: PathBuf) -> Result<Local, StoreError> {
+    pub(crate) fn open(path: PathBuf, costs: Costs) -> Result<Local, StoreError> {
         // Absolute, so that the index and the manifest know it from any working directory.
         let path = std::path::absolute(&path)
             .map_err(|source| StoreError::from_io(&path.display().to_string(), source))?;
@@ -36,23 +46,12 @@ impl Local {
             return Err(StoreError::Unsupported { url, why: why.into() });
         }
         let tag = format!("mtime:{}.{:09}-ino:{}", stat.mtime(), stat.mtime_nsec(), stat.ino());
-        Ok(Local { url, version: Version { size: stat.len(), tag }, file })
+        let version = Version { size: stat.len(), tag };
+        Ok(Local { inner: Arc::new(Inner { url, version, file, costs }) })
     }
 }
 
-impl Source for Local {
-    fn url(&self) -> &str {
-        &self.url
-    }
-
-    fn version(&self) -> &Version {
-        &self.version
-    }
-
-    fn is_local(&self) -> bool {
-        true
-    }
-
+impl Inner {
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -73,21 +72,78 @@ impl Source for Local {
         Ok(())
     }
 
-    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, StoreError> {
-        let read = |range: &Range<u64>| {
-            // Checked first, so that an impossible range allocates nothing.
-            if range.end > self.len() || range.start > range.end {
-                return Err(StoreError::ShortRead {
-                    url: self.url.clone(),
-                    start: range.start,
-                    wanted: range.end.saturating_sub(range.start),
-                    found: self.len().saturating_sub(range.start),
+    fn read(&self, range: &Range<u64>) -> Result<Bytes, StoreError> {
+        // Checked first, so that an impossible range allocates nothing.
+        let size = self.version.size;
+        if range.end > size || range.start > range.end {
+            return Err(StoreError::ShortRead {
+                url: self.url.clone(),
+                start: range.start,
+                wanted: range.end.saturating_sub(range.start),
+                found: size.saturating_sub(range.start),
+            });
+        }
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.read_exact_at(range.start, &mut bytes)?;
+        Ok(bytes.into())
+    }
+}
+
+impl Source for Local {
+    fn url(&self) -> &str {
+        &self.inner.url
+    }
+
+    fn version(&self) -> &Version {
+        &self.inner.version
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn costs(&self) -> &Costs {
+        &self.inner.costs
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
+        self.inner.read_exact_at(offset, buffer)
+    }
+
+    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Fetched {
+        let inner = self.inner.clone();
+        Box::new(requests.into_iter().map(move |range| inner.read(&range)))
+    }
+
+    fn measure(
+        &self,
+        requests: &[Range<u64>],
+        streams: u32,
+        _fresh: bool,
+    ) -> Result<Vec<Measured>, StoreError> {
+        let began = Instant::now();
+        let next = AtomicUsize::new(0);
+        let found: Mutex<Vec<Option<Result<Measured, StoreError>>>> =
+            Mutex::new(requests.iter().map(|_| None).collect());
+        std::thread::scope(|scope| {
+            for _ in 0..streams.max(1) {
+                scope.spawn(|| {
+                    while let Some((at, range)) = {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        requests.get(at).map(|range| (at, range))
+                    } {
+                        let start_s = began.elapsed().as_secs_f64();
+                        let read = self.inner.read(range).map(|bytes| {
+                            let end_s = began.elapsed().as_secs_f64();
+                            let bytes = bytes.len() as u64;
+                            Measured { bytes, start_s, first_byte_s: end_s, end_s }
+                        });
+                        found.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(read);
+                    }
                 });
             }
-            let mut bytes = vec![0; (range.end - range.start) as usize];
-            self.read_exact_at(range.start, &mut bytes)?;
-            Ok(bytes.into())
-        };
-        ranges.iter().map(read).collect()
+        });
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.into_iter().flatten().collect()
     }
 }

@@ -1,14 +1,14 @@
 //! From a path or URL to a source.
 
 use crate::error::StoreError;
-use crate::local::Local;
-use crate::remote::{self, Remote};
+use crate::remote;
 use crate::source::Source;
-use std::path::PathBuf;
+use crate::stores::Stores;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Open an object: a path, `file://`, `http://`, `https://` or `s3://bucket/key`.
+/// Open an object: a path, `file://`, `http(s)://`, `s3://bucket/key`, `dav(s)://`, or `root://`
+/// (XRootD through its HTTP door).
 ///
 /// A server must serve ranges. Its object is that version which has the size and the strong ETag
 /// (else `Last-Modified`) seen now; every read checks them, so that a changed object is an error.
@@ -18,7 +18,8 @@ use std::time::Duration;
 ///
 /// S3 follows the environment: `AWS_ACCESS_KEY_ID` and its kin, else the profile `AWS_PROFILE`
 /// of `~/.aws/credentials`; `AWS_REGION` (us-east-1), `AWS_ENDPOINT_URL`. Objects are read
-/// anonymously with `AWS_SKIP_SIGNATURE=true`, or where there are no credentials.
+/// anonymously with `AWS_SKIP_SIGNATURE=true`, or where there are no credentials. `root://` and
+/// `davs://` send the bearer token of the environment, if there is one.
 ///
 /// A remote object may be read from any thread that does not itself drive an async runtime.
 ///
@@ -27,7 +28,7 @@ use std::time::Duration;
 /// no file or no URL we can read, or compressed by its server; [`StoreError::Network`] where the
 /// server cannot be reached, fails, or sends nothing for 30 s.
 pub fn open(url: &str) -> Result<Arc<dyn Source>, StoreError> {
-    open_with_stall(url, remote::STALL)
+    Stores::default().open(url)
 }
 
 /// A path or URL as users may see it, whether or not there is such an object: a URL without user
@@ -42,26 +43,6 @@ pub fn shown(url: &str) -> String {
 /// [`open`] with another time for a server to send nothing. For tests.
 #[doc(hidden)]
 pub fn open_with_stall(url: &str, stall: Duration) -> Result<Arc<dyn Source>, StoreError> {
-    match url.split_once("://") {
-        None => Ok(Arc::new(Local::open(PathBuf::from(url))?)),
-        Some(("file", path)) => Ok(Arc::new(Local::open(file_path(url, path)?)?)),
-        Some(("http" | "https" | "s3", _)) => Ok(Arc::new(Remote::open(url, stall)?)),
-        Some((scheme, _)) => Err(StoreError::Unsupported {
-            url: remote::shown(url),
-            why: format!("cannot read {scheme}:// URLs; known are file, http, https and s3"),
-        }),
-    }
-}
-
-/// The path of a `file://` URL (RFC 8089): no host or `localhost`, percent-encoding undone.
-fn file_path(url: &str, rest: &str) -> Result<PathBuf, StoreError> {
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    if !path.starts_with('/') {
-        return Err(StoreError::Unsupported {
-            url: url.to_string(),
-            why: "a file URL holds an absolute path and no host: file:///data/image.fits".into(),
-        });
-    }
-    use std::os::unix::ffi::OsStringExt;
-    Ok(std::ffi::OsString::from_vec(remote::percent_decode(path)).into())
+    let (store, url) = Stores::default().locate(url);
+    store.open(&url, stall)
 }

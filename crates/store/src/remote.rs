@@ -1,32 +1,38 @@
-//! Objects on HTTP(S) and S3 servers.
+//! Objects on HTTP(S), WebDAV and S3 servers, and on XRootD's through their HTTP door.
 //!
-//! Both are read with plain HTTP requests. object_store's HTTP store speaks WebDAV, has no room
+//! All are read with plain HTTP requests. object_store's HTTP store speaks WebDAV, has no room
 //! for a query and does not keep the server's words; its S3 store is used for what is hard, to
 //! find credentials and sign URLs. So every answer passes the same checks, which are here.
 
+mod limiter;
 mod net;
+mod patience;
 mod s3;
 mod shown;
 
 use crate::error::StoreError;
-use crate::source::{Source, Version};
+use crate::source::{Fetched, Source, Version};
+use crate::stores::{Address, Store};
+use crate::timing::{Measured, Timing, record};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use net::{Failure, net, retry};
+use limiter::Limiter;
+use net::net;
+use patience::{Failure, Patience, Retry};
 use reqwest::header::{
-    ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, IF_MATCH, LAST_MODIFIED, RANGE,
+    ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MATCH,
+    LAST_MODIFIED, RANGE, RETRY_AFTER,
 };
 use reqwest::{Client, Method, Response, StatusCode, Url};
+pub(crate) use s3::Settings as S3Settings;
 pub(crate) use shown::{percent_decode, shown};
 use std::ops::Range;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use swathe_plan::Costs;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// A server that sends no byte for this time has failed.
-pub(crate) const STALL: Duration = Duration::from_secs(30);
-/// Ranges of one object requested at the same time.
-const IN_FLIGHT: usize = 8;
 /// Of the answer to a refused request, this much is searched for the reason.
 const REASON_BYTES: usize = 4096;
 /// Of the reason, this much is shown.
@@ -36,26 +42,35 @@ const RESERVE_BYTES: u64 = 8 << 20;
 
 /// An object on a server, at the version it had when it was opened.
 pub(crate) struct Remote {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     target: Target,
     version: Version,
     seen: Validators,
+    /// The first bytes, if they came with opening.
+    first: Bytes,
 }
 
 /// What to ask for, and what to say of it.
 struct Target {
+    store: Arc<Store>,
     url: String,
     /// Never to be shown, whoever says it.
     secrets: Vec<String>,
-    address: Address,
+    place: Place,
+    limiter: Arc<Limiter>,
     stall: Duration,
 }
 
-enum Address {
-    Http(Url),
+enum Place {
+    Http { url: Url, bearer: Option<String> },
     S3(s3::Object),
 }
 
 /// What a server says of the version it sends.
+#[derive(Default)]
 struct Validators {
     etag: Option<String>,
     modified: Option<String>,
@@ -87,39 +102,98 @@ impl Validators {
 }
 
 impl Remote {
-    /// Open the object of an `http`, `https` or `s3` URL; no byte for `stall` is an error.
-    pub(crate) fn open(url: &str, stall: Duration) -> Result<Remote, StoreError> {
-        let target = Target::new(url, stall)?;
-        let (size, seen) = target.block_on(async |client| {
-            match retry(async || target.head(client).await).await? {
-                Some(found) => Ok(found),
-                None => retry(async || target.first_byte(client).await).await,
-            }
-        })?;
-        let tag = match (seen.tag(), &target.address) {
+    /// Open an object: ask for its first bytes, and learn its size and version with them.
+    pub(crate) fn open(
+        store: Arc<Store>,
+        object: &str,
+        stall: Duration,
+    ) -> Result<Remote, StoreError> {
+        let target = Target::new(store, object, stall)?;
+        let (size, seen, first) = target.block_on(async |client| target.begin(client).await)?;
+        let tag = match (seen.tag(), &target.place) {
             (Some(tag), _) if seen.strong().is_some() => tag.to_string(),
             // Hidden words may be what tells two objects apart, and these tags do not.
-            (tag, Address::Http(url)) => {
+            (tag, Place::Http { url, .. }) => {
                 format!("{}{}", tag.unwrap_or("unversioned"), shown::mark_of_hidden(url))
             }
-            (tag, Address::S3(_)) => tag.unwrap_or("unversioned").to_string(),
+            (tag, Place::S3(_)) => tag.unwrap_or("unversioned").to_string(),
         };
-        Ok(Remote { target, version: Version { size, tag }, seen })
+        let version = Version { size, tag };
+        Ok(Remote { inner: Arc::new(Inner { target, version, seen, first }) })
     }
 
+    /// An object taken to be at a version seen before, without asking: the first read tells.
+    /// `None` where a read could not tell.
+    pub(crate) fn assume(
+        store: Arc<Store>,
+        object: &str,
+        stall: Duration,
+        version: Version,
+    ) -> Result<Option<Remote>, StoreError> {
+        if !version.tag.starts_with('"') {
+            return Ok(None);
+        }
+        let target = Target::new(store, object, stall)?;
+        let seen = Validators { etag: Some(version.tag.clone()), modified: None };
+        let inner = Inner { target, version, seen, first: Bytes::new() };
+        Ok(Some(Remote { inner: Arc::new(inner) }))
+    }
+}
+
+impl Inner {
+    fn len(&self) -> u64 {
+        self.version.size
+    }
+
+    /// The bytes of a range, going on where an answer broke off.
     async fn fetch(&self, client: &Client, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let target = &self.target;
         if range.end > self.len() || range.start > range.end {
-            return Err(self.target.short(&range, self.len().saturating_sub(range.start)));
+            return Err(target.short(&range, self.len().saturating_sub(range.start)));
         }
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        retry(async || self.fetch_once(client, &range).await).await
+        if range.end <= self.first.len() as u64 {
+            return Ok(self.first.slice(range.start as usize..range.end as usize));
+        }
+        let mut bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
+        let mut patience = Patience::new();
+        loop {
+            let had = bytes.len();
+            let permit = target.limiter.permit().await;
+            let in_flight = permit.in_flight();
+            let began = Instant::now();
+            let attempt = self.attempt(client, &range, &mut bytes).await;
+            permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
+            match attempt {
+                Ok(first_byte) => {
+                    record(Timing {
+                        root: target.store.root.clone(),
+                        bytes: (bytes.len() - had) as u64,
+                        in_flight,
+                        first_byte_s: first_byte.as_secs_f64(),
+                        seconds: began.elapsed().as_secs_f64(),
+                    });
+                    return Ok(bytes.into());
+                }
+                Err(failure) => patience.wait(failure, bytes.len() > had).await?,
+            }
+        }
     }
 
-    async fn fetch_once(&self, client: &Client, range: &Range<u64>) -> Result<Bytes, Failure> {
+    /// One request for what is missing of a range; gives how long the answer took to begin.
+    async fn attempt(
+        &self,
+        client: &Client,
+        range: &Range<u64>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Duration, Failure> {
         let target = &self.target;
-        let response = target.send(client, Method::GET, Some(range), self.seen.strong()).await?;
+        let rest = range.start + bytes.len() as u64..range.end;
+        let began = Instant::now();
+        let response = target.send(client, &rest, self.seen.strong()).await?;
+        let first_byte = began.elapsed();
         let changed =
             || StoreError::Changed { url: target.url.clone(), version: self.version.to_string() };
         let status = response.status();
@@ -136,61 +210,113 @@ impl Remote {
             _ => return Err(target.refused(response).await),
         }
         match target.content_range(&response)? {
-            (_, Some(total)) if total != self.len() => Err(changed().into()),
-            (found, _) if found != *range => Err(target.wrong_range(&response, range)),
-            _ => target.body(response, range).await,
+            (_, Some(total)) if total != self.len() => return Err(changed().into()),
+            (found, _) if found != rest => return Err(target.wrong_range(&response, &rest)),
+            _ => target.body(response, &rest, bytes).await?,
         }
+        Ok(first_byte)
     }
 }
 
 impl Source for Remote {
     fn url(&self) -> &str {
-        &self.target.url
+        &self.inner.target.url
     }
 
     fn version(&self) -> &Version {
-        &self.version
+        &self.inner.version
     }
 
     fn is_local(&self) -> bool {
         false
     }
 
+    fn costs(&self) -> &Costs {
+        &self.inner.target.store.costs
+    }
+
+    fn first(&self) -> Bytes {
+        self.inner.first.clone()
+    }
+
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
         let range = offset..offset.saturating_add(buffer.len() as u64);
-        let bytes = self.target.block_on(async |client| self.fetch(client, range).await)?;
+        let inner = &self.inner;
+        let bytes = inner.target.block_on(async |client| inner.fetch(client, range).await)?;
         buffer.copy_from_slice(&bytes);
         Ok(())
     }
 
-    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, StoreError> {
-        self.target.block_on(async |client| {
-            let fetches = ranges.iter().map(|range| self.fetch(client, range.clone()));
-            stream::iter(fetches).buffered(IN_FLIGHT).try_collect().await
+    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched {
+        let net = match net() {
+            Ok(net) => net,
+            Err(why) => return Box::new(std::iter::once(Err(self.inner.target.network(why)))),
+        };
+        let (sender, mut receiver) = mpsc::channel(1);
+        let inner = self.inner.clone();
+        net.runtime.spawn(async move {
+            let fetches = requests.into_iter().map(|range| inner.fetch(&net.client, range));
+            let mut pieces = stream::iter(fetches).buffered(streams.max(1) as usize);
+            // Whoever asked may have enough: what is in flight then ends with this task.
+            while let Some(piece) = pieces.next().await {
+                if sender.send(piece).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Box::new(std::iter::from_fn(move || receiver.blocking_recv()))
+    }
+
+    fn measure(
+        &self,
+        requests: &[Range<u64>],
+        streams: u32,
+        fresh: bool,
+    ) -> Result<Vec<Measured>, StoreError> {
+        let inner = &self.inner;
+        let began = Instant::now();
+        inner.target.block_on(async |client| {
+            let one = async |range: &Range<u64>| {
+                let client = if fresh {
+                    net::client().map_err(|why| inner.target.network(why))?
+                } else {
+                    client.clone()
+                };
+                let start_s = began.elapsed().as_secs_f64();
+                let mut bytes = Vec::new();
+                let answered = inner.attempt(&client, range, &mut bytes).await;
+                let first_byte = answered.map_err(|failure| failure.error)?;
+                Ok(Measured {
+                    bytes: bytes.len() as u64,
+                    start_s,
+                    first_byte_s: start_s + first_byte.as_secs_f64(),
+                    end_s: began.elapsed().as_secs_f64(),
+                })
+            };
+            let attempts = requests.iter().map(one);
+            stream::iter(attempts).buffered(streams.max(1) as usize).try_collect().await
         })
     }
 }
 
 impl Target {
-    fn new(url: &str, stall: Duration) -> Result<Target, StoreError> {
-        let unsupported = |why| Err(StoreError::Unsupported { url: shown(url), why });
-        if let Some(name) = url.strip_prefix("s3://") {
-            return match s3::object(name) {
-                Ok((object, secrets)) => {
-                    let address = Address::S3(object);
-                    Ok(Target { url: url.to_string(), secrets, address, stall })
+    fn new(store: Arc<Store>, object: &str, stall: Duration) -> Result<Target, StoreError> {
+        let (place, url, secrets) = match store.address(object)? {
+            Address::S3 { name, settings } => match s3::object(&name, &settings) {
+                Ok((object, secrets)) => (Place::S3(object), format!("s3://{name}"), secrets),
+                Err(why) => {
+                    return Err(StoreError::Unsupported { url: shown(object), why });
                 }
-                Err(why) => unsupported(why),
-            };
-        }
-        match Url::parse(url) {
-            Ok(mut parsed) => {
-                parsed.set_fragment(None);
-                let secrets = shown::secrets(&parsed);
-                Ok(Target { url: shown(url), secrets, address: Address::Http(parsed), stall })
+            },
+            Address::Http { url, bearer } => {
+                let mut secrets = shown::secrets(&url);
+                secrets.extend(bearer.clone());
+                let seen = shown(url.as_str());
+                (Place::Http { url, bearer }, seen, secrets)
             }
-            Err(error) => unsupported(format!("no URL: {error}")),
-        }
+        };
+        let limiter = limiter::of(&store.root);
+        Ok(Target { store, url, secrets, place, limiter, stall })
     }
 
     /// Run `work` on the shared runtime.
@@ -202,74 +328,92 @@ impl Target {
         net.runtime.block_on(work(&net.client))
     }
 
-    /// Size and validators by HEAD; `None` where the server does not tell them that way.
-    async fn head(&self, client: &Client) -> Result<Option<(u64, Validators)>, Failure> {
-        let response = self.send(client, Method::HEAD, None, None).await?;
-        match response.status() {
-            StatusCode::OK => {
-                // Programs that make answers often announce 0 bytes, or none.
-                let size = header(&response, CONTENT_LENGTH).and_then(|size| size.parse().ok());
-                Ok(size.filter(|size| *size > 0).map(|size| (size, Validators::of(&response))))
+    /// Size, validators and first bytes, with one request if all goes well.
+    async fn begin(&self, client: &Client) -> Result<(u64, Validators, Bytes), StoreError> {
+        let mut patience = Patience::new();
+        loop {
+            let permit = self.limiter.permit().await;
+            let attempt = self.first_bytes(client, self.store.costs.first_bytes()).await;
+            permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
+            match attempt {
+                Ok(found) => return Ok(found),
+                Err(failure) => patience.wait(failure, false).await?,
             }
-            StatusCode::FORBIDDEN
-            | StatusCode::METHOD_NOT_ALLOWED
-            | StatusCode::NOT_IMPLEMENTED => Ok(None),
-            _ => Err(self.refused(response).await),
         }
     }
 
-    /// Size and validators by asking for the first byte.
-    async fn first_byte(&self, client: &Client) -> Result<(u64, Validators), Failure> {
-        let first = 0..1;
-        let response = self.send(client, Method::GET, Some(&first), None).await?;
+    async fn first_bytes(
+        &self,
+        client: &Client,
+        most: u64,
+    ) -> Result<(u64, Validators, Bytes), Failure> {
+        let asked = 0..most;
+        let response = self.send(client, &asked, None).await?;
         let seen = Validators::of(&response);
-        match response.status() {
-            StatusCode::PARTIAL_CONTENT => {}
-            StatusCode::OK if response.content_length() == Some(0) => return Ok((0, seen)),
-            StatusCode::OK => return Err(self.no_ranges().into()),
+        let size = match response.status() {
+            StatusCode::PARTIAL_CONTENT => match self.content_range(&response)? {
+                (_, None) => {
+                    return Err(self.unsupported("the server does not tell the size").into());
+                }
+                (_, Some(0)) => return Ok((0, seen, Bytes::new())),
+                // XRootD promises all that was asked for, and then sends less.
+                (found, Some(total)) if found == asked && total < most => {
+                    return Box::pin(self.first_bytes(client, total)).await;
+                }
+                (found, Some(total)) if found != (0..total.min(asked.end)) => {
+                    return Err(self.wrong_range(&response, &asked));
+                }
+                (_, Some(total)) => total,
+            },
+            // All there is, which is not more than was asked for.
+            StatusCode::OK => match response.content_length() {
+                Some(size) if size <= asked.end => size,
+                _ => return Err(self.no_ranges().into()),
+            },
+            // Only of an empty object no first byte can be had; not every server says its size.
             StatusCode::RANGE_NOT_SATISFIABLE
-                if header(&response, CONTENT_RANGE) == Some("bytes */0") =>
+                if matches!(header(&response, CONTENT_RANGE), None | Some("bytes */0")) =>
             {
-                return Ok((0, seen));
+                return Ok((0, seen, Bytes::new()));
             }
             _ => return Err(self.refused(response).await),
-        }
-        match self.content_range(&response)? {
-            (_, None) => Err(self.unsupported("the server does not tell the size").into()),
-            (found, _) if found != first => Err(self.wrong_range(&response, &first)),
-            (_, Some(total)) => self.body(response, &first).await.map(|_| (total, seen)),
-        }
+        };
+        let mut first = Vec::new();
+        self.body(response, &(0..size.min(asked.end)), &mut first).await?;
+        Ok((size, seen, first.into()))
     }
 
     /// The answer to a request, whatever its status, that is not compressed.
     async fn send(
         &self,
         client: &Client,
-        method: Method,
-        range: Option<&Range<u64>>,
+        range: &Range<u64>,
         etag: Option<&str>,
     ) -> Result<Response, Failure> {
-        let url = match &self.address {
-            Address::Http(url) => url.clone(),
-            Address::S3(object) => {
-                object.url(method.clone()).await.map_err(|why| self.network(why))?
+        let (url, bearer) = match &self.place {
+            Place::Http { url, bearer } => (url.clone(), bearer.as_ref()),
+            Place::S3(object) => {
+                (object.url(Method::GET).await.map_err(|why| self.network(why))?, None)
             }
         };
         let host = host(&url);
-        let mut request = client.request(method, url).header(ACCEPT_ENCODING, "identity");
-        if let Some(range) = range {
-            request = request.header(RANGE, format!("bytes={}-{}", range.start, range.end - 1));
+        let mut request = client
+            .get(url)
+            .header(ACCEPT_ENCODING, "identity")
+            .header(RANGE, format!("bytes={}-{}", range.start, range.end - 1));
+        if let Some(bearer) = bearer {
+            request = request.bearer_auth(bearer);
         }
         if let Some(etag) = etag {
             request = request.header(IF_MATCH, etag);
         }
         let response = match timeout(self.stall, request.send()).await {
-            Err(_) => return Err(self.stalled(&host).into()),
+            Err(_) => return Err(Failure::passing(self.stalled(&host))),
             Ok(Err(error)) => {
                 let transient = error.is_request() && !error.is_connect() && !error.is_timeout();
                 let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
                 let error = self.network(format!("{doing} {host}: {}", net::cause(&error)));
-                return Err(Failure { error, transient });
+                return Err(if transient { Failure::passing(error) } else { error.into() });
             }
             Ok(Ok(response)) => response,
         };
@@ -287,29 +431,29 @@ impl Target {
         }
     }
 
-    /// The body, which must be as long as the range.
-    async fn body(&self, mut response: Response, range: &Range<u64>) -> Result<Bytes, Failure> {
+    /// Append the body, which must be as long as the range; what came stays, whatever fails.
+    async fn body(
+        &self,
+        mut response: Response,
+        range: &Range<u64>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
         let wanted = range.end - range.start;
         if let Some(announced) = response.content_length().filter(|length| *length != wanted) {
             return Err(self.short(range, announced).into());
         }
-        let mut bytes = Vec::with_capacity(wanted.min(RESERVE_BYTES) as usize);
+        let before = bytes.len();
         loop {
+            let found = (bytes.len() - before) as u64;
             match timeout(self.stall, response.chunk()).await {
-                Err(_) => return Err(self.stalled(&host(response.url())).into()),
-                Ok(Err(_)) => {
-                    let error = self.short(range, bytes.len() as u64);
-                    return Err(Failure { error, transient: true });
+                Err(_) => return Err(Failure::passing(self.stalled(&host(response.url())))),
+                Ok(Err(_)) => return Err(Failure::passing(self.short(range, found))),
+                Ok(Ok(Some(chunk))) if found + chunk.len() as u64 > wanted => {
+                    return Err(self.short(range, found + chunk.len() as u64).into());
                 }
-                Ok(Ok(Some(chunk))) => {
-                    let found = bytes.len() as u64 + chunk.len() as u64;
-                    if found > wanted {
-                        return Err(self.short(range, found).into());
-                    }
-                    bytes.extend_from_slice(&chunk);
-                }
-                Ok(Ok(None)) if bytes.len() as u64 == wanted => return Ok(bytes.into()),
-                Ok(Ok(None)) => return Err(self.short(range, bytes.len() as u64).into()),
+                Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),
+                Ok(Ok(None)) if found == wanted => return Ok(()),
+                Ok(Ok(None)) => return Err(Failure::passing(self.short(range, found))),
             }
         }
     }
@@ -332,6 +476,7 @@ impl Target {
     /// The error for a status that is no success.
     async fn refused(&self, response: Response) -> Failure {
         let (status, host) = (response.status(), host(response.url()));
+        let after = header(&response, RETRY_AFTER).and_then(patience::retry_after);
         let region = match header(&response, "x-amz-bucket-region") {
             Some(region) if status == 301 || status == 400 => {
                 format!("; the bucket is in region {region}: set AWS_REGION")
@@ -349,8 +494,14 @@ impl Target {
             }
             _ => self.network(format!("{host} answered {said}")),
         };
-        let transient = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        Failure { error, transient }
+        let overloaded =
+            status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
+        let retry = match after {
+            _ if overloaded => Retry::Overloaded { after },
+            _ if status.is_server_error() => Retry::Passing,
+            _ => Retry::Never,
+        };
+        Failure { error, retry }
     }
 
     fn wrong_range(&self, response: &Response, range: &Range<u64>) -> Failure {

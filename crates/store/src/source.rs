@@ -1,9 +1,11 @@
 //! One object at one version, read by ranges.
 
 use crate::error::StoreError;
+use crate::timing::Measured;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use swathe_plan::Costs;
 
 /// Which version of an object: what it held when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,9 +45,31 @@ pub trait Source: Send + Sync {
     /// [`StoreError::ShortRead`] where the object ends before; as the kind of source has it.
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError>;
 
-    /// Read ranges, those of a remote object at the same time; results in their order.
+    /// What reading costs.
+    fn costs(&self) -> &Costs;
+
+    /// The first bytes, as far as they came with opening.
+    fn first(&self) -> Bytes {
+        Bytes::new()
+    }
+
+    /// Read ranges, those of a remote object with up to `streams` requests in flight. They come
+    /// in their order, each as soon as it and those before it are there; an error is the last.
+    /// Dropping the rest ends its requests.
+    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched;
+
+    /// Read ranges with `streams` requests in flight and tell how long each took. Nothing is tried
+    /// again. `fresh`: on a new connection each.
     ///
     /// # Errors
     /// As [`Source::read_exact_at`]; the first that fails.
-    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, StoreError>;
+    fn measure(
+        &self,
+        requests: &[Range<u64>],
+        streams: u32,
+        fresh: bool,
+    ) -> Result<Vec<Measured>, StoreError>;
 }
+
+/// Ranges on their way.
+pub type Fetched = Box<dyn Iterator<Item = Result<Bytes, StoreError>> + Send>;

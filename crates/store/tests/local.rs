@@ -25,7 +25,7 @@ fn ranges_come_in_order() {
     let source = open(path.to_str().unwrap()).unwrap();
     assert_eq!((source.url(), source.len()), (path.to_str().unwrap(), 200));
     assert!(source.is_local());
-    let found = source.read_ranges(&[190..200, 3..3, 0..2]).unwrap();
+    let found = source.fetch(vec![190..200, 3..3, 0..2], 1).map(Result::unwrap).collect::<Vec<_>>();
     assert_eq!(found[0], (190..200).collect::<Vec<u8>>());
     assert_eq!((found[1].len(), &found[2][..]), (0, &[0, 1][..]));
     let mut buffer = [0; 3];
@@ -77,10 +77,11 @@ fn ranges_past_the_end_are_short() {
     assert!(error.to_string().ends_with("expected 10 bytes from byte 195, found 5"), "{error}");
     #[allow(clippy::reversed_empty_ranges)]
     for range in [195..205, 201..201, 5..4, 0..u64::MAX, u64::MAX..u64::MAX] {
-        let error = source.read_ranges(&[0..1, range.clone()]).unwrap_err();
+        let error =
+            source.fetch(vec![0..1, range.clone()], 1).collect::<Result<Vec<_>, _>>().unwrap_err();
         assert!(matches!(error, StoreError::ShortRead { .. }), "{range:?}");
     }
-    source.read_ranges(&[200..200]).unwrap();
+    source.fetch(vec![200..200], 1).map(Result::unwrap).for_each(drop);
 }
 
 #[test]
@@ -110,13 +111,14 @@ fn a_file_cut_after_opening_is_short() {
     let (_folder, path) = file("a.fits");
     let source = open(path.to_str().unwrap()).unwrap();
     fs::File::options().write(true).open(&path).unwrap().set_len(100).unwrap();
-    for found in
-        [source.read_ranges(&[0..10, 95..105]).map(drop), source.read_exact_at(95, &mut [0; 10])]
-    {
+    for found in [
+        source.fetch(vec![0..10, 95..105], 1).collect::<Result<Vec<_>, _>>().map(drop),
+        source.read_exact_at(95, &mut [0; 10]),
+    ] {
         let error = found.unwrap_err();
         assert!(error.to_string().ends_with("expected 10 bytes from byte 95, found 5"), "{error}");
     }
-    source.read_ranges(&[0..100]).unwrap();
+    source.fetch(vec![0..100], 1).map(Result::unwrap).for_each(drop);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
         // SAFETY: as in `set`.
         unsafe { std::env::remove_var(name) }
     }
-    let data: Vec<u8> = (0..5000u32).map(|i| i as u8).collect();
+    let data: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
     let (stored, denied) = (data.clone(), "<Error><Message>SECRETKEY is wrong</Message></Error>");
     let server = Server::start(move |request, number| match request.target.split('?').next() {
         Some("/bucket/a%20b/c.fits") => good(request, &stored, "ETag: \"one\""),
@@ -33,9 +33,9 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
 
     let source = open("s3://bucket/a b/c.fits").unwrap();
     assert_eq!(source.url(), "s3://bucket/a b/c.fits");
-    assert_eq!((source.len(), source.version().tag.as_str()), (5000, "\"one\""));
-    let ranges: Vec<_> = (0..20).map(|i| i * 100..i * 100 + 50).collect();
-    for (range, bytes) in ranges.iter().zip(source.read_ranges(&ranges).unwrap()) {
+    assert_eq!((source.len(), source.version().tag.as_str()), (100_000, "\"one\""));
+    let ranges: Vec<_> = (0..20).map(|i| 80_000 + i * 100..80_000 + i * 100 + 50).collect();
+    for (range, bytes) in ranges.iter().zip(source.fetch(ranges.clone(), 4).map(Result::unwrap)) {
         assert_eq!(bytes, data[range.start as usize..range.end as usize]);
     }
     for request in server.requests() {
@@ -56,14 +56,14 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
         error("s3://bucket/absent");
     }
     let changing = open("s3://bucket/changes").unwrap();
-    let changed = changing.read_exact_at(0, &mut [0; 9]).unwrap_err();
+    let changed = changing.read_exact_at(90_000, &mut [0; 9]).unwrap_err();
     assert!(matches!(changed, StoreError::Changed { .. }), "{changed}");
 
     std::fs::create_dir(home.path().join(".aws")).unwrap();
     let keys = "[default]\naws_access_key_id = KEYID\naws_secret_access_key = SECRETKEY\n";
     std::fs::write(home.path().join(".aws/credentials"), keys).unwrap();
     let signed = open("s3://bucket/a b/c.fits").unwrap();
-    signed.read_exact_at(7, &mut [0; 9]).unwrap();
+    signed.read_exact_at(90_007, &mut [0; 9]).unwrap();
     for request in &server.requests()[server.requests().len() - 2..] {
         assert!(request.target.contains("X-Amz-Credential=KEYID"), "{}", request.target);
         assert!(request.target.contains("X-Amz-Signature="));
@@ -73,7 +73,7 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
     assert!(denied.to_string().ends_with("403 Forbidden, ... is wrong"), "{denied}");
 
     set("AWS_PROFILE", "absent");
-    assert!(error("s3://bucket/a").to_string().contains("no access keys of AWS_PROFILE absent"));
+    assert!(error("s3://bucket/a").to_string().contains("no access keys of profile absent"));
     set("AWS_SKIP_SIGNATURE", "true");
     open("s3://bucket/a b/c.fits").unwrap();
     assert!(!server.requests().last().unwrap().target.contains('?'));

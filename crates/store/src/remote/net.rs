@@ -1,6 +1,5 @@
 //! The runtime that waits for servers, and the client on it.
 
-use crate::error::StoreError;
 use reqwest::{Client, ClientBuilder, redirect};
 use std::error::Error;
 use std::sync::Mutex;
@@ -11,8 +10,6 @@ use tokio::runtime::{Builder, Runtime};
 const CONNECT: Duration = Duration::from_secs(10);
 /// Redirects followed for one request.
 const REDIRECTS: usize = 5;
-/// Pauses before a failed request is tried again.
-const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
 /// Threads that move bytes and decrypt them.
 const WORKERS: usize = 2;
 /// Threads that look up names.
@@ -22,19 +19,6 @@ const RESOLVERS: usize = 8;
 pub(super) struct Net {
     pub(super) runtime: Runtime,
     pub(super) client: Client,
-}
-
-/// A failed attempt.
-pub(super) struct Failure {
-    pub(super) error: StoreError,
-    /// Whether another attempt may succeed.
-    pub(super) transient: bool,
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure { error, transient: false }
-    }
 }
 
 /// The runtime and client, made when first asked for, and again in a process forked since: a
@@ -63,37 +47,29 @@ fn make() -> Result<Net, String> {
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
+    Ok(Net { runtime, client: client()? })
+}
+
+/// A client with no connection yet.
+pub(super) fn client() -> Result<Client, String> {
     // A system without root certificates can still read http://; https:// then fails by itself.
-    let client = settings()
+    settings()
         .build()
         .or_else(|_| settings().tls_certs_only([]).build())
-        .map_err(|error| format!("cannot make an HTTP client: {}", cause(&error)))?;
-    Ok(Net { runtime, client })
+        .map_err(|error| format!("cannot make an HTTP client: {}", cause(&error)))
 }
 
 fn settings() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("swathe/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
-        .read_timeout(super::STALL)
         .redirect(redirect::Policy::limited(REDIRECTS))
         // It would take the secrets of a query to other servers.
         .referer(false)
         // Ranges side by side would share one connection of HTTP/2, and its window.
         .http1_only()
-}
-
-/// Try again, a few times, what fails for a reason that may pass.
-pub(super) async fn retry<T>(
-    attempt: impl AsyncFn() -> Result<T, Failure>,
-) -> Result<T, StoreError> {
-    for pause in PAUSES {
-        match attempt().await {
-            Err(failure) if failure.transient => tokio::time::sleep(pause).await,
-            done => return done.map_err(|failure| failure.error),
-        }
-    }
-    attempt().await.map_err(|failure| failure.error)
+        // XRootD's HTTP door knows "Range", and takes "range" for something else.
+        .http1_title_case_headers()
 }
 
 /// The first cause of an error; unlike the error itself it does not name the URL.

@@ -23,6 +23,15 @@ const SIGNED_FOR: Duration = Duration::from_secs(900);
 const CREDENTIAL_RETRIES: usize = 2;
 const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
 
+/// What a store says of its S3 server; the environment says the rest.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub endpoint: Option<String>,
+    pub region: Option<String>,
+    pub profile: Option<String>,
+    pub anonymous: bool,
+}
+
 /// An object of a bucket.
 pub(super) struct Object {
     store: AmazonS3,
@@ -44,7 +53,7 @@ impl Object {
 
 /// The object `name`, "bucket/key", by the settings of the environment; and what must not be
 /// shown. Without credentials it is read anonymously.
-pub(super) fn object(name: &str) -> Result<(Object, Vec<String>), String> {
+pub(super) fn object(name: &str, settings: &Settings) -> Result<(Object, Vec<String>), String> {
     let (bucket, key) = name.split_once('/').unwrap_or((name, ""));
     let bucket_char = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     if bucket.is_empty() || !bucket.bytes().all(bucket_char) || key.is_empty() {
@@ -53,12 +62,20 @@ pub(super) fn object(name: &str) -> Result<(Object, Vec<String>), String> {
     let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
     let path = path.ok_or("cannot read keys with empty parts, '.' or '..'")?;
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    if let Some(endpoint) = &settings.endpoint {
+        builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
+    }
+    if let Some(region) = &settings.region {
+        builder = builder.with_region(region);
+    }
     let set = |builder: &AmazonS3Builder, key| {
         builder.get_config_value(&key).is_some_and(|value| !value.is_empty())
     };
-    let mut anonymous = builder.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
-    if !anonymous && !set(&builder, Key::AccessKeyId) && !set(&builder, Key::SecretAccessKey) {
-        match keys_of_profile()? {
+    let skip = builder.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
+    let mut anonymous = settings.anonymous || skip;
+    let given = set(&builder, Key::AccessKeyId) || set(&builder, Key::SecretAccessKey);
+    if !anonymous && (settings.profile.is_some() || !given) {
+        match keys_of_profile(settings.profile.clone())? {
             Some(keys) => {
                 builder = builder.with_access_key_id(keys.id).with_secret_access_key(keys.secret);
                 if let Some(token) = keys.token {
@@ -105,10 +122,11 @@ struct Keys {
     token: Option<String>,
 }
 
-/// The access keys of `$AWS_PROFILE`, else of the default profile if there are any.
-fn keys_of_profile() -> Result<Option<Keys>, String> {
+/// The access keys of a profile, by default `$AWS_PROFILE`, else of the default profile if there
+/// are any.
+fn keys_of_profile(profile: Option<String>) -> Result<Option<Keys>, String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let profile = set("AWS_PROFILE");
+    let profile = profile.or_else(|| set("AWS_PROFILE"));
     let path = set("AWS_SHARED_CREDENTIALS_FILE").map(PathBuf::from);
     let home = || set("HOME").map(|home| PathBuf::from(home).join(".aws/credentials"));
     let path = path.or_else(home).unwrap_or_default();
@@ -116,7 +134,7 @@ fn keys_of_profile() -> Result<Option<Keys>, String> {
     let keys = keys_in(&text, profile.as_deref().unwrap_or("default"));
     match (keys, profile) {
         (None, Some(profile)) => {
-            Err(format!("no access keys of AWS_PROFILE {profile} in {}", path.display()))
+            Err(format!("no access keys of profile {profile} in {}", path.display()))
         }
         (keys, _) => Ok(keys),
     }

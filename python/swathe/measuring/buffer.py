@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe import _swathe
+from swathe.catalog import this_host
 from swathe.errors import NotFoundError
-from swathe.fitting import TIE
-from swathe.probe import KIB, MIB, find_objects, in_memory, local_path
-from swathe.profile import Sample
+from swathe.measuring.costs import Sample
+from swathe.measuring.local import in_memory
+from swathe.measuring.reader import native
+from swathe.measuring.robust import TIE
+from swathe.measuring.schedule import KIB, MIB, OPENING_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from astropy.table import Table
     from numpy.typing import NDArray
 
-    from swathe.reader import Reader
+    from swathe.measuring.places import Place
+    from swathe.measuring.reader import Reader
 
 SIZES = tuple(KIB << power for power in range(15))
 REPEATS = 7
@@ -38,22 +41,15 @@ REPEATS = 7
 class BufferStudy:
     """What was found.
 
-    Attributes
-    ----------
-    sizes
-        Of the buffer, bytes.
-    seconds
-        To read the whole object, shape (repeats, sizes); NaN where there was no time to.
-    parts
-        Part of the object that was really read, for each size.
-    low, high
-        The sizes around the best that are within 5 % of it, or within the noise where that is
-        more.
-    chosen
-        What a planner should use: the smallest of these.
-    cache
-        `warm`, `cold`, `mixed`, `unknown` or `remote`, as for a probe.
-
+    Attributes:
+        object: as users may see it.
+        sizes: of the buffer, bytes.
+        seconds: to read the whole object, shape (repeats, sizes); NaN where there was no time to.
+        parts: part of the object that was really read, for each size.
+        low, high: the sizes around the best that are within 5 % of it, or within the noise where
+            that is more.
+        chosen: what a planner should use: the smallest of these.
+        cache: `warm`, `cold`, `mixed`, `unknown` or `remote`, as for a probe.
     """
 
     object: str
@@ -66,7 +62,7 @@ class BufferStudy:
     bytes_moved: int
     seed: int
     cache: str
-    host: str = field(default_factory=platform.node)
+    host: str = field(default_factory=this_host)
 
     def __post_init__(self) -> None:
         ran = np.isfinite(self.seconds).any(axis=0)
@@ -118,14 +114,12 @@ class BufferStudy:
 
 
 def study_buffer(
-    url: str,
+    place: Place,
     *,
-    object_url: str | None = None,
     repeats: int = REPEATS,
     budget_s: float = 30.0,
     budget_bytes: int = 1024 * MIB,
     seed: int | None = None,
-    stores: Any = None,
     tell: Callable[[str], None] | None = None,
     reader: Reader | None = None,
     clock: Callable[[], float] = time.perf_counter,
@@ -133,13 +127,11 @@ def study_buffer(
     """Read an object with buffers of 1 KiB to 16 MiB, one request at a time.
 
     Args:
-        url: the store, or the object.
-        object_url: what to read; else the object itself, or the largest file of a folder.
+        place: the store and what to read of it, which is its first object.
         repeats: how often each size, if the budget allows.
         budget_s: seconds it may take.
         budget_bytes: bytes it may move.
         seed: of the order; by default another one each time.
-        stores: options of stores, for the native half.
         tell: is told what the study will use, before it does.
         reader: what to read with.
         clock: its time, in seconds.
@@ -147,8 +139,8 @@ def study_buffer(
     Raises:
         NotFoundError: where there is nothing to read.
     """
-    reading: Reader = _swathe if reader is None else reader
-    name = object_url or find_objects(url)[0]
+    reading = reader or native()
+    name, stores = place.objects[0], place.stores
     seed = seed if seed is not None else int.from_bytes(os.urandom(4), "big")
     rng = np.random.default_rng(seed)
     length = reading.measure_open(name, stores)[1]
@@ -161,7 +153,9 @@ def study_buffer(
             f"at most {most / 1e6:.0f} MB and {budget_s:g} s: buffers of {sizes[0]} to "
             f"{sizes[-1]} bytes, {repeats} times each"
         )
-    started, moved = clock(), 0
+    # The native half opens the object first, each time.
+    opening = 0 if place.is_local else min(OPENING_BYTES, length)
+    started, moved = clock(), opening
     resident: list[bool] = []
     samples: list[Sample] = []
     seconds = np.full((repeats, len(sizes)), np.nan)
@@ -169,17 +163,19 @@ def study_buffer(
     # One read with any buffer may take this.
     share_s, share_bytes = budget_s / repeats / len(sizes), budget_bytes // repeats // len(sizes)
     request_s = np.full(len(sizes), np.nan)
-    path = local_path(name)
+    path = place.file(name)
     for turn in range(repeats):
         # The first time upwards: a size tells how many requests of the next there is time for.
         order = range(len(sizes)) if turn == 0 else rng.permutation(len(sizes)).tolist()
-        for place in order:
-            size, left = int(sizes[place]), budget_s - (clock() - started)
-            known = request_s[place] if turn else 2 * request_s[max(place - 1, 0)]
+        for column in order:
+            size, left = int(sizes[column]), budget_s - (clock() - started)
+            known = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
             affordable = 4 if math.isnan(known) else int(min(share_s, left) / known)
             whole = -(-length // size)
             requests = max(min(affordable, share_bytes // size, whole), 1)
-            if (left <= 0 and samples) or (moved + requests * size > budget_bytes and samples):
+            if (left <= 0 and samples) or (
+                moved + requests * size + opening > budget_bytes and samples
+            ):
                 continue
             first = int(rng.integers(whole))
             ranges = [_range((first + step) % whole, size, length) for step in range(requests)]
@@ -190,10 +186,10 @@ def study_buffer(
             took = max(timing.end_s for timing in timings) - min(t.start_s for t in timings)
             if took <= 0 or sum(timing.bytes for timing in timings) != asked:
                 continue
-            moved += asked
-            request_s[place] = np.fmin(request_s[place], took / requests)
-            seconds[turn, place] = took * length / asked
-            parts[place] = max(parts[place], asked / length)
+            moved += asked + opening
+            request_s[column] = np.fmin(request_s[column], took / requests)
+            seconds[turn, column] = took * length / asked
+            parts[column] = max(parts[column], asked / length)
             samples.append(
                 Sample("read", asked, took, requests, 1, asked_bytes=asked, at=time.time())
             )
@@ -202,7 +198,16 @@ def study_buffer(
     if not resident:
         cache = "remote" if path is None else "unknown"
     return BufferStudy(
-        name, length, sizes, seconds, parts, samples, clock() - started, moved, seed, cache
+        _swathe.shown(name),
+        length,
+        sizes,
+        seconds,
+        parts,
+        samples,
+        clock() - started,
+        moved,
+        seed,
+        cache,
     )
 
 

@@ -10,128 +10,60 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 import time
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe import _swathe
+from swathe.catalog import this_host
 from swathe.errors import NotFoundError, RegionError
-from swathe.fitting import fit
-from swathe.profile import Costs, Profile, Sample
+from swathe.measuring.costs import Costs, Profile, Sample
+from swathe.measuring.fitting import fit
+from swathe.measuring.local import in_memory, put
+from swathe.measuring.reader import native
+from swathe.measuring.robust import middle
+from swathe.measuring.schedule import (
+    KIB,
+    MIB,
+    OPENING_BYTES,
+    PARTS,
+    PRECISE,
+    QUICK_PARTS,
+    QUICK_SIZES,
+    QUICK_STREAMS,
+    ROUNDS,
+    SIZES,
+    STREAMS,
+    Cell,
+    Parameters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from swathe.reader import Reader, Timing
+    from swathe.measuring.places import Place
+    from swathe.measuring.reader import Reader, Timing
 
-KIB, MIB = 1024, 1024 * 1024
-SIZES = tuple(KIB * 4**power for power in range(8))
-QUICK_SIZES = (KIB, 16 * KIB, 256 * KIB, 4 * MIB)
-STREAMS = (1, 2, 4, 8, 16, 32, 64)
-QUICK_STREAMS = (1, 4, 16)
-ALONE = 3
-"""Single requests of one size a round."""
-PRECISE = 0.03
-"""A size and number of streams is settled when its median is known to this part."""
-ROUNDS = 30
-PARTS, QUICK_PARTS = 12, 5
+OPENINGS = 3
+"""How often opening an object, and a connection, are measured."""
 LIMITS = ("total_bytes_per_s", "requests_per_s")
-FILES = 16
-"""Of a folder, the largest so many are read."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Requests of one size on one number of streams."""
-
-    size: int
-    streams: int
-    requests: int
-
-    @property
-    def bytes(self) -> int:
-        """Moved each time."""
-        return self.size * self.requests
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """What a probe may use and will do; kept with its result.
-
-    Attributes
-    ----------
-    rounds
-        How often each size and number of streams is measured at most.
-    parts
-        One measurement takes at most so small a part of each budget.
-    seed
-        Of the order of measurements and the places that are read.
-
-    """
-
-    sizes: tuple[int, ...]
-    streams: tuple[int, ...]
-    rounds: int
-    budget_s: float
-    budget_bytes: int
-    parts: int
-    seed: int
-    objects: tuple[str, ...] = ()
-    write: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """In numbers, texts and lists."""
-        own = asdict(self).items()
-        return {name: list(of) if isinstance(of, tuple) else of for name, of in own}
-
-    def cells(self) -> list[Cell]:
-        """All combinations of size and streams that the bytes have room for."""
-        cells = [Cell(size, streams, 0) for size in self.sizes for streams in self.streams]
-        return [found[0] for cell in cells if (found := self.choices(cell.size, cell.streams))]
-
-    def choices(self, size: int, streams: int) -> list[Cell]:
-        """Ways to measure a combination, the best first.
-
-        Four rounds of all streams, or two: in a single one, what is measured is how requests
-        start, which the model leaves out.
-        """
-        numbers = (ALONE, 1) if streams == 1 else (4 * streams, 2 * streams)
-        cells = (Cell(size, streams, number) for number in numbers)
-        return [cell for cell in cells if cell.bytes * self.parts <= self.budget_bytes]
-
-    def __str__(self) -> str:
-        cells = self.cells()
-        streams = max((cell.streams for cell in cells), default=1)
-        requests = self.rounds * sum(cell.requests + cell.streams for cell in cells)
-        size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
-        return (
-            f"at most {requests} requests, {size / 1e6:.0f} MB and {self.budget_s:g} s: "
-            f"{_size(self.sizes[0])} to {_size(self.sizes[-1])}, "
-            f"1 to {streams} streams"
-        )
 
 
 @dataclass
 class Probe:
     """What a probe found.
 
-    Attributes
-    ----------
-    root
-        The store, as given.
-    cache
-        Of local files, whether their bytes were in memory: `warm`, `cold`, `mixed`, `unknown`;
-        `remote` of others.
-    stopped
-        Why it ended: `precise`, `rounds`, `seconds` or `bytes`.
-
+    Attributes:
+        root: of the store, as the catalogue has it.
+        shown: what the user named.
+        cache: of local files, whether their bytes were in memory: `warm`, `cold`, `mixed`,
+            `unknown`; `remote` of others.
+        stopped: why it ended: `precise`, `rounds`, `seconds` or `bytes`.
     """
 
     root: str
+    shown: str
     parameters: Parameters
     samples: list[Sample]
     profile: Profile
@@ -140,13 +72,14 @@ class Probe:
     requests: int
     cache: str
     stopped: str
-    host: str = field(default_factory=platform.node)
+    host: str = field(default_factory=this_host)
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """All but the samples, for JSON."""
         return {
             "root": self.root,
+            "shown": self.shown,
             "host": self.host,
             "costs": self.profile.costs.as_dict(),
             "spread": self.profile.spread,
@@ -163,15 +96,13 @@ class Probe:
 
 
 def probe(
-    url: str,
+    place: Place,
     *,
-    objects: Sequence[str] = (),
     quick: bool = False,
     budget_s: float | None = None,
     budget_bytes: int | None = None,
     seed: int | None = None,
     write: bool = False,
-    stores: Any = None,
     tell: Callable[[str], None] | None = None,
     reader: Reader | None = None,
     clock: Callable[[], float] = time.perf_counter,
@@ -179,25 +110,22 @@ def probe(
     """Measure a store.
 
     Args:
-        url: the store, or one object of it.
-        objects: what to read, else `url` itself, or the largest files of a local folder.
+        place: the store and what to read of it; see `find_place`.
         quick: some seconds, fewer sizes.
         budget_s: seconds it may take; by default 30, or 5.
         budget_bytes: bytes it may move; by default 512 MiB, or 64 MiB; of local files eight
             times that.
         seed: of the order; by default another one each time.
         write: also put small files into the folder, and remove them.
-        stores: options of stores, for the native half.
         tell: is told what the probe will use, before it does.
         reader: what to read with.
         clock: its time, in seconds.
 
     Raises:
         NotFoundError: where there is nothing to read.
+        RegionError: where files cannot be put.
     """
-    reading: Reader = _swathe if reader is None else reader
-    found = list(objects) or find_objects(url)
-    usual_bytes = (64 if quick else 512) * MIB * (1 if local_path(url) is None else 8)
+    usual_bytes = (64 if quick else 512) * MIB * (8 if place.is_local else 1)
     parameters = Parameters(
         sizes=QUICK_SIZES if quick else SIZES,
         streams=QUICK_STREAMS if quick else STREAMS,
@@ -206,44 +134,12 @@ def probe(
         budget_bytes=usual_bytes if budget_bytes is None else budget_bytes,
         parts=QUICK_PARTS if quick else PARTS,
         seed=seed if seed is not None else int.from_bytes(os.urandom(4), "big"),
-        objects=tuple(found),
+        objects=place.objects,
         write=write,
     )
-    return _Run(url, parameters, reading, stores, clock).run(tell or (lambda _text: None))
-
-
-def find_objects(url: str) -> list[str]:
-    """What to read of a store: the object itself, or a local folder's largest files.
-
-    Raises:
-        NotFoundError: where that cannot be found out, or there is nothing.
-    """
-    path = local_path(url)
-    if path is None:
-        if url.endswith("/"):
-            raise NotFoundError(f"{url}: this store cannot be listed; name an object to read")
-        return [url]
-    if not path.is_dir():
-        return [str(path)]
-    files = []
-    for entry in path.rglob("*"):
-        if entry.is_file() and not entry.name.startswith("."):
-            files.append((entry.stat().st_size, str(entry)))
-        if len(files) >= 10_000:
-            break
-    largest = [name for size, name in sorted(files, reverse=True)[:FILES] if size >= KIB]
-    if not largest:
-        raise NotFoundError(f"{url}: no file of at least 1 KiB to read")
-    return largest
-
-
-def local_path(url: str) -> Path | None:
-    """The path of a local store or object; None where it is remote."""
-    if url.startswith("file://"):
-        from urllib.parse import unquote, urlsplit
-
-        return Path(unquote(urlsplit(url).path))
-    return None if "://" in url else Path(url)
+    if write and place.folder is None:
+        raise RegionError(f"{place.shown}: only a local folder can be written to")
+    return _Run(place, parameters, reader or native(), clock).run(tell or (lambda _text: None))
 
 
 class _Run:
@@ -251,14 +147,13 @@ class _Run:
 
     def __init__(
         self,
-        root: str,
+        place: Place,
         parameters: Parameters,
         reader: Reader,
-        stores: Any,
         clock: Callable[[], float],
     ) -> None:
-        self.root, self.parameters, self.reader = root, parameters, reader
-        self.stores, self.clock = stores, clock
+        self.place, self.parameters, self.reader = place, parameters, reader
+        self.stores, self.clock = place.stores, clock
         self.rng = np.random.default_rng(parameters.seed)
         self.samples: list[Sample] = []
         self.sizes: dict[str, int] = {}
@@ -269,12 +164,14 @@ class _Run:
         self.known_samples = 0
         self.resident: list[bool] = []
         self.short_of = ""
+        self.fresh: list[float] = []
         self.started = self.clock()
 
     def run(self, tell: Callable[[str], None]) -> Probe:
         """Do it all."""
         for name in self.parameters.objects:
             self.sizes[name] = self.reader.measure_open(name, self.stores)[1]
+            self._count(self._opening_bytes(name), 0 if self.place.is_local else 1)
         largest = max(self.sizes.values())
         if largest < 1:
             raise NotFoundError(f"{self.parameters.objects[0]}: is empty; nothing to measure")
@@ -288,7 +185,8 @@ class _Run:
         stopped = self._read()
         seconds = self.clock() - self.started
         return Probe(
-            root=self.root,
+            root=self.place.root,
+            shown=self.place.shown,
             parameters=self.parameters,
             samples=self.samples,
             profile=fit(self.samples),
@@ -303,16 +201,41 @@ class _Run:
     def _open(self) -> None:
         """Measure what comes before the first byte."""
         name, size = next(iter(self.sizes.items()))
-        length = min(self.parameters.sizes[0], size)
-        for turn in range(3):
-            if turn and self.clock() - self.started > self.parameters.budget_s / 10:
+        part = [(0, min(self.parameters.sizes[0], size))]
+        begun = self._opening_bytes(name)
+        for turn in range(OPENINGS):
+            if turn > 1 and self.clock() - self.started > self.parameters.budget_s / 8:
                 break
-            seconds, _size_now = self.reader.measure_open(name, self.stores)
-            self._keep(Sample("open", 0, seconds))
-            timing = self.reader.measure(name, [(0, length)], 1, fresh=True, stores=self.stores)[0]
-            self._count(length, 1)
-            if timing.connect_s is not None:
-                self._keep(Sample("connect", 0, timing.connect_s))
+            seconds = self.reader.measure_open(name, self.stores)[0]
+            self._count(begun, 0 if self.place.is_local else 1)
+            self._keep(Sample("open", begun, seconds))
+            if not self.place.is_local:
+                [timing] = self._timed(name, part, 1, fresh=True)
+                self.fresh.append(timing.first_byte_s - timing.start_s)
+
+    def _connect(self) -> None:
+        """Tell what first bytes take longer where a connection has to be opened for them."""
+        size = min(self.parameters.sizes[0], next(iter(self.sizes.values())))
+        kept = [
+            sample.first_byte_s
+            for sample in self.samples
+            if sample.kind == "read" and sample.bytes == size and sample.first_byte_s is not None
+        ]
+        for seconds in self.fresh:
+            self._keep(Sample("connect", 0, max(seconds - middle(np.array(kept)), 0.0)))
+
+    def _timed(
+        self, name: str, ranges: list[tuple[int, int]], streams: int, fresh: bool = False
+    ) -> Sequence[Timing]:
+        """Read; the native half opens the object first, each time."""
+        timings = self.reader.measure(name, ranges, streams, fresh=fresh, stores=self.stores)
+        size = sum(length for _, length in ranges) + self._opening_bytes(name)
+        self._count(size, len(ranges) + (0 if self.place.is_local else 1))
+        return timings
+
+    def _opening_bytes(self, name: str) -> int:
+        """Bytes read to open an object: none of a local file."""
+        return 0 if self.place.is_local else min(OPENING_BYTES, self.sizes[name])
 
     def _scout(self) -> None:
         """Read once of each size, alone, while the next is affordable even if it is all bytes."""
@@ -337,6 +260,8 @@ class _Run:
     def _read(self) -> str:
         """Read round after round; gives why it ended."""
         self._scout()
+        if self.fresh:
+            self._connect()
         open_cells = self._first_round()
         for _ in range(1, self.parameters.rounds):
             done = 0
@@ -350,7 +275,7 @@ class _Run:
         return "rounds"
 
     def _first_round(self) -> list[Cell]:
-        """Climb to the most requests, then to the most bytes, then do the rest in any order.
+        """Climb to the most requests and the most bytes, then do the rest in any order.
 
         A step tells whether the next is affordable. Should there be no time for the rest, the
         limits of the store were looked for. Gives what there is to repeat.
@@ -367,9 +292,9 @@ class _Run:
             return False
 
         sizes, streams = self.parameters.sizes, self.parameters.streams
-        for number in streams:
+        # In large steps: each opens more connections, which takes round trips.
+        for number in streams[::2]:
             attempt(sizes[0], number)
-        for number in streams:
             # Of any, the largest size that there is room for.
             any(attempt(size, number) for size in reversed(sizes))
         rest = [(size, number) for size in sizes for number in streams]
@@ -398,13 +323,11 @@ class _Run:
             # So that opening connections is no part of the time.
             length = min(KIB, self.sizes[name])
             warm = [(0, length)] * cell.streams
-            self.reader.measure(name, warm, cell.streams, stores=self.stores)
-            self._count(length * cell.streams, cell.streams)
+            self._timed(name, warm, cell.streams)
             self.connections = cell.streams
         ranges = [(self._offset(name, cell.size), cell.size) for _ in range(cell.requests)]
         self._note_residence(name, ranges)
-        timings = self.reader.measure(name, ranges, cell.streams, stores=self.stores)
-        self._count(cell.bytes, cell.requests)
+        timings = self._timed(name, ranges, cell.streams)
         if cell.streams == 1:
             for timing in timings:
                 self._keep(_sample([timing], cell.size, 1))
@@ -475,12 +398,12 @@ class _Run:
     # Local files --------------------------------------------------------------------------------
 
     def _note_residence(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
-        path = local_path(name)
+        path = self.place.file(name)
         if path is not None:
             self.resident.extend(in_memory(path, [offset for offset, _ in list(ranges)[:8]]))
 
     def _cache(self) -> str:
-        if local_path(self.root) is None:
+        if not self.place.is_local:
             return "remote"
         if not self.resident:
             return "unknown"
@@ -499,14 +422,9 @@ class _Run:
         return notes
 
     def _write(self) -> None:
-        """Put files of the sizes into the folder under a temporary name, and remove them.
-
-        Raises:
-            RegionError: where the store is no local folder.
-        """
-        folder = local_path(self.root)
-        if folder is None or not folder.is_dir():
-            raise RegionError(f"{self.root}: only a local folder can be written to")
+        """Put files of the sizes into the folder under a temporary name, and remove them."""
+        folder = self.place.folder
+        assert folder is not None
         path = folder / f".swathe-probe-{os.getpid()}"
         try:
             for _ in range(3):
@@ -518,40 +436,10 @@ class _Run:
                         or self.bytes_moved + size > self.parameters.budget_bytes / 5
                     ):
                         continue
-                    self._keep(Sample("write", size, _put(path, size)))
+                    self._keep(Sample("write", size, put(path, size)))
                     self._count(size, 1)
         finally:
             path.unlink(missing_ok=True)
-
-
-def _put(path: Path, size: int) -> float:
-    """Seconds to write a file down to the disk."""
-    content = os.urandom(size)
-    started = time.perf_counter()
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return time.perf_counter() - started
-
-
-def in_memory(path: Path, offsets: Iterable[int]) -> list[bool]:
-    """Whether the bytes of a file at these offsets are in the page cache; nothing if unknown."""
-    if not hasattr(os, "RWF_NOWAIT"):
-        return []
-    found = []
-    try:
-        with path.open("rb", buffering=0) as file:
-            for offset in offsets:
-                try:
-                    found.append(
-                        bool(os.preadv(file.fileno(), [bytearray(1)], offset, os.RWF_NOWAIT))
-                    )
-                except BlockingIOError:
-                    found.append(False)
-    except OSError:
-        return []  # a file system without it
-    return found
 
 
 def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample:
@@ -583,13 +471,3 @@ def read_table(
         model = first.bytes / float(costs.read_s(first.bytes, first.requests, streams)) / 1e6
         table.setdefault(size, {})[streams] = float(np.median(rates)), model
     return table
-
-
-def _size(size: int) -> str:
-    return (
-        f"{size // MIB} MiB"
-        if size >= MIB
-        else f"{size // KIB} KiB"
-        if size >= KIB
-        else f"{size} B"
-    )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from swathe.buffer import BufferStudy
-    from swathe.profile import Costs, Sample
+    from swathe.measuring.buffer import BufferStudy
+    from swathe.measuring.costs import Costs, Sample
 
 WIDTH_IN, HEIGHT_IN = 11.0, 4.6
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
+
+from swathe import _swathe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 class Timing(Protocol):
-    """One request; times in seconds from the call."""
+    """One request; times in seconds since the call."""
 
     @property
     def bytes(self) -> int:
@@ -27,10 +29,6 @@ class Timing(Protocol):
     def end_s(self) -> float:
         """When its answer was complete."""
 
-    @property
-    def connect_s(self) -> float | None:
-        """Time to open the connection, of fresh ones."""
-
 
 class Reader(Protocol):
     """`swathe._swathe` is one."""
@@ -38,13 +36,18 @@ class Reader(Protocol):
     def measure(
         self,
         url: str,
-        requests: list[tuple[int, int]],
+        requests: Sequence[tuple[int, int]],
         streams: int,
         *,
         fresh: bool = False,
-        stores: Any = None,
+        stores: _swathe.Stores | None = None,
     ) -> Sequence[Timing]:
-        """Read ranges (offset, length) of an object, in order, `streams` of them in flight."""
+        """Read ranges (offset, length), so many in flight; `fresh`: on a new connection each."""
 
-    def measure_open(self, url: str, stores: Any = None) -> tuple[float, int]:
+    def measure_open(self, url: str, stores: _swathe.Stores | None = None) -> tuple[float, int]:
         """Learn what is needed to read an object; seconds, and its size in bytes."""
+
+
+def native() -> Reader:
+    """The native half."""
+    return cast(Reader, _swathe)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from swathe.commands.output import Json, print_json, print_table
+
 if TYPE_CHECKING:
-    from swathe.decode import Speed
-    from swathe.probe import Probe
+    from swathe.measuring.probe import Probe
 
 
 def probe(
     store: Annotated[
-        str, typer.Argument(metavar="NAME_OR_URL", help="A store, a folder or one object.")
+        str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
     ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Some seconds, not half a minute.")
     ] = False,
     object_: Annotated[
         list[str] | None,
-        typer.Option("--object", help="What to read; needed where a store cannot be listed."),
+        typer.Option(
+            "--object", help="What of it to read; may be given more than once. Folders are listed."
+        ),
     ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Also put small files there (local folders only).")
     ] = False,
-    decode: Annotated[bool, typer.Option(help="Also measure this host's decoding.")] = True,
     budget_s: Annotated[
         float | None, typer.Option(min=0.1, help="Seconds it may take; else 30, or 5.")
     ] = None,
@@ -40,16 +40,14 @@ def probe(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it: *.png or *.html.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Measure what a store costs: latency, bandwidth, how many requests at once."""
-    from dataclasses import asdict
-
-    from swathe import probe as probing
+    from swathe.measuring import probe as probing
+    from swathe.measuring.places import find_place
 
     result = probing.probe(
-        store,
-        objects=object_ or (),
+        find_place(store, object_ or ()),
         quick=quick,
         budget_s=budget_s,
         budget_bytes=None if budget_mb is None else round(budget_mb * 1e6),
@@ -57,51 +55,37 @@ def probe(
         write=write,
         tell=lambda text: typer.echo(text, err=True),
     )
-    _keep(result)
-    speeds: dict[str, Speed] = {}
-    if decode:
-        from swathe.decode import decode_speeds
-
-        speeds = decode_speeds(quick)
     if plot is not None:
-        from swathe.plots import probe_figure, save
+        from swathe.measuring.plots import probe_figure, save
 
-        title = f"{result.root} from {result.host}"
+        title = f"{result.shown} from {result.host}"
         drawn = probe_figure(result.samples, result.profile.costs, title)
         save(drawn, plot, "\n".join(result.profile.notes))
     if as_json:
-        told = {**result.as_dict(), "decode": {kind: asdict(of) for kind, of in speeds.items()}}
-        sys.stdout.write(json.dumps(told) + "\n")
+        print_json(result.as_dict())
     else:
-        _show(result, speeds)
+        _show(result)
 
 
-def _keep(result: Probe) -> None:
-    """Enter a probe into the performance database."""
+def _show(result: Probe) -> None:
+    from swathe.measuring.probe import read_table
 
-
-def _show(result: Probe, speeds: dict[str, Speed]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from swathe.probe import read_table
-
-    console = Console()
     profile, costs = result.profile, result.profile.costs
     rows = read_table(result.samples, costs)
     streams = sorted({count for row in rows.values() for count in row})
-    table = Table(
-        "size",
-        *(f"{count}" for count in streams),
-        title="MB/s by size and number at once (the model's)",
+    typer.echo("MB/s by size and number at once (the model's)")
+    print_table(
+        ("size", *map(str, streams)),
+        [
+            (
+                _size(size),
+                *(f"{_rate(row[c][0])} ({_rate(row[c][1])})" if c in row else "" for c in streams),
+            )
+            for size, row in rows.items()
+        ],
     )
-    for size, row in rows.items():
-        cells = (f"{_rate(row[c][0])} ({_rate(row[c][1])})" if c in row else "" for c in streams)
-        table.add_row(_size(size), *cells)
-    console.print(table)
-
-    found = Table("", "cost", "spread of 80 %", title=f"{result.root} from {result.host}")
-    for name, text in (
+    typer.echo(f"\n{result.shown} ({result.root}) from {result.host}")
+    told = [
         ("connect_s", f"{1e3 * costs.connect_s:.3g} ms"),
         ("open_s", f"{1e3 * costs.open_s:.3g} ms"),
         ("request", f"{1e3 * costs.request[0][1]:.3g} ms"),
@@ -110,15 +94,12 @@ def _show(result: Probe, speeds: dict[str, Speed]) -> None:
         ("requests_per_s", f"{costs.requests_per_s:.4g}"),
         ("streams", f"{costs.streams}"),
         ("model", "measured over predicted"),
-    ):
-        spread = profile.spread.get(name)
-        found.add_row(name, text, "" if spread is None else f"± {spread:.1%}")
-    console.print(found)
-    if speeds:
-        host = Table("this host", "µs a cut", "MB/s", title="decoding")
-        for kind, speed in speeds.items():
-            host.add_row(kind, f"{1e6 * speed.s_per_cut:.3g}", f"{1e-6 / speed.s_per_byte:.4g}")
-        console.print(host)
+    ]
+    spread = profile.spread
+    print_table(
+        ("cost", "", "spread of 80 %"),
+        [(of, text, f"± {spread[of]:.1%}" if of in spread else "") for of, text in told],
+    )
     typer.echo(
         f"{len(result.samples)} samples, {result.requests} requests, "
         f"{result.bytes_moved / 1e6:.0f} MB in {result.seconds:.1f} s "

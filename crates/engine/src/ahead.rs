@@ -1,0 +1,49 @@
+//! Bytes of an object on their way from a server, asked for before they are needed.
+
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::ops::Range;
+use swathe_plan::{Break, Caps, plan};
+use swathe_store::{Fetched, Source, StoreError};
+
+/// A piece is inflated when all of it is there: it should not be large.
+const CAPS: Caps = Caps { request_bytes: 1 << 20, in_flight_bytes: 16 << 20 };
+
+/// Ranges that were asked for, taken in ascending order.
+pub(crate) struct Ahead {
+    fetched: Fetched,
+    requests: VecDeque<Range<u64>>,
+    /// What came last: where it starts, and what is left of it.
+    piece: (u64, Bytes),
+}
+
+impl Ahead {
+    /// Ask for what covers `ranges`, whose starts ascend.
+    pub(crate) fn start(source: &dyn Source, ranges: &[Range<u64>], share: u32) -> Ahead {
+        let plan = plan(ranges, &source.costs().share(share), CAPS, Break::Anywhere);
+        let fetched = source.fetch(plan.requests.clone(), plan.streams);
+        Ahead { fetched, requests: plan.requests.into(), piece: (0, Bytes::new()) }
+    }
+
+    /// The bytes from `at` as far as they came together; what lies before them is let go. `None`
+    /// where they were not asked for.
+    pub(crate) fn take(&mut self, at: u64) -> Option<Result<Bytes, StoreError>> {
+        loop {
+            let (start, bytes) = &mut self.piece;
+            let end = *start + bytes.len() as u64;
+            if *start <= at && at < end {
+                let rest = bytes.split_off((at - *start) as usize);
+                self.piece = (end, Bytes::new());
+                return Some(Ok(rest));
+            }
+            if self.requests.front().is_none_or(|request| at < request.start) {
+                return None;
+            }
+            let request = self.requests.pop_front()?;
+            match self.fetched.next()? {
+                Ok(bytes) => self.piece = (request.start, bytes),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

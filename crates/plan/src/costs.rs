@@ -1,0 +1,235 @@
+//! What a store costs, as measured from this host, and the time that follows from it.
+
+use serde::{Deserialize, Serialize};
+
+/// The measured costs of a store (its profile). Times in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// Opening one connection.
+    pub connect_s: f64,
+    /// Learning an object's size and version, beyond an ordinary request.
+    pub open_s: f64,
+    /// One request on an idle, open connection.
+    pub request: Curve,
+    /// All streams together.
+    pub total_bytes_per_s: f64,
+    /// Requests served in a second, however many streams ask.
+    pub requests_per_s: f64,
+    /// More requests in flight than this were not measured to help.
+    pub streams: u32,
+}
+
+/// Seconds of one request by its bytes: straight lines between measured points, and beyond the
+/// last with the slope of the last two.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve(Vec<(f64, f64)>);
+
+/// What is to be read: a number of requests, their bytes, and those of the largest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Bytes of the largest.
+    pub largest: u64,
+}
+
+/// Costs that no store can have.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("costs of a store: {name} cannot be {value}")]
+pub struct CostsError {
+    /// Which of them.
+    pub name: &'static str,
+    /// What it was.
+    pub value: f64,
+}
+
+impl Curve {
+    /// A fixed time and a speed.
+    pub fn affine(latency_s: f64, bytes_per_s: f64) -> Curve {
+        Curve(vec![(0.0, latency_s), (1e6, latency_s + 1e6 / bytes_per_s)])
+    }
+
+    /// Seconds of a request.
+    pub fn seconds(&self, bytes: f64) -> f64 {
+        let points = &self.0;
+        let upper = points.partition_point(|point| point.0 <= bytes);
+        let right = upper.clamp(1, points.len() - 1);
+        let ((x0, y0), (x1, y1)) = (points[right - 1], points[right]);
+        if upper == 0 { y0 } else { y0 + (bytes - x0) * (y1 - y0) / (x1 - x0) }
+    }
+
+    /// Latency and speed, where the time is one straight line.
+    fn line(&self) -> Option<(f64, f64)> {
+        match self.0[..] {
+            [(0.0, latency), (bytes, seconds)] => Some((latency, bytes / (seconds - latency))),
+            _ => None,
+        }
+    }
+}
+
+impl Costs {
+    /// A local disk before it was probed: `pread` from the page cache, measured on a 2.5 GHz Xeon.
+    pub fn local() -> Costs {
+        Costs {
+            connect_s: 0.0,
+            open_s: 10e-6,
+            request: Curve::affine(0.45e-6, 13e9),
+            total_bytes_per_s: 13e9,
+            requests_per_s: 1e7,
+            streams: 1,
+        }
+    }
+
+    /// A server before it was probed: a continental link of 1 Gb/s with streams of 100 Mb/s.
+    pub fn remote() -> Costs {
+        Costs {
+            connect_s: 0.02,
+            open_s: 0.0,
+            request: Curve::affine(0.02, 12.5e6),
+            total_bytes_per_s: 125e6,
+            requests_per_s: 2000.0,
+            streams: 8,
+        }
+    }
+
+    /// Refuse costs that no store can have.
+    ///
+    /// # Errors
+    /// Names the first that is impossible.
+    pub fn check(&self) -> Result<(), CostsError> {
+        let refuse = |name, value| Err(CostsError { name, value });
+        for (name, value) in [("connect_s", self.connect_s), ("open_s", self.open_s)] {
+            if !(0.0..1e6).contains(&value) {
+                return refuse(name, value);
+            }
+        }
+        let speeds = [
+            ("total_bytes_per_s", self.total_bytes_per_s),
+            ("requests_per_s", self.requests_per_s),
+        ];
+        for (name, value) in speeds {
+            if !(1e-6..1e15).contains(&value) {
+                return refuse(name, value);
+            }
+        }
+        if !(1..=1024).contains(&self.streams) {
+            return refuse("streams", f64::from(self.streams));
+        }
+        if self.request.0.len() < 2 {
+            return refuse("request points", self.request.0.len() as f64);
+        }
+        let (first_bytes, first_s) = self.request.0[0];
+        if !(first_bytes >= 0.0 && (1e-9..1e6).contains(&first_s)) {
+            return refuse("request", first_s);
+        }
+        for pair in self.request.0.windows(2) {
+            let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+            if !(x1 > x0 && x1 < 1e18 && y1 >= y0 && y1 < 1e6) {
+                return refuse("request", y1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Seconds until the first byte of a request.
+    pub fn latency_s(&self) -> f64 {
+        self.request.seconds(0.0)
+    }
+
+    /// Seconds to read a load on `streams` open connections:
+    /// `max(t(0) + b / B_total, ceil(n / k) t(b / n), t(largest), n / R)`
+    /// (`docs/design/007-cost-model.md`).
+    pub fn seconds(&self, load: Load, streams: u32) -> f64 {
+        if load.requests == 0 {
+            return 0.0;
+        }
+        let (requests, bytes) = (load.requests as f64, load.bytes as f64);
+        let rounds = load.requests.div_ceil(u64::from(streams)) as f64;
+        let shared = self.latency_s() + bytes / self.total_bytes_per_s;
+        let streamed = rounds * self.request.seconds(bytes / requests);
+        let largest = self.request.seconds(load.largest as f64);
+        shared.max(streamed).max(largest).max(requests / self.requests_per_s)
+    }
+
+    /// What is left for each of `parts` readers that read at the same time.
+    pub fn share(&self, parts: u32) -> Costs {
+        let parts = parts.max(1);
+        Costs {
+            total_bytes_per_s: self.total_bytes_per_s / f64::from(parts),
+            requests_per_s: self.requests_per_s / f64::from(parts),
+            streams: (self.streams / parts).max(1),
+            ..self.clone()
+        }
+    }
+
+    /// The gap that costs as much as another request, where that is all there is to know: one
+    /// stream whose time is a straight line, and no other limit.
+    pub fn single_gap(&self) -> Option<u64> {
+        let (latency, speed) = self.request.line().filter(|_| self.streams == 1)?;
+        let limited = self.total_bytes_per_s < speed || self.requests_per_s * latency < 1.0;
+        (!limited).then_some((latency * speed) as u64)
+    }
+
+    /// Bytes of a first request for an object of which nothing is known: what comes in an eighth
+    /// of the latency, so that looking for a header costs next to nothing beyond the round trip;
+    /// at least the two blocks in which most headers end.
+    pub fn first_bytes(&self) -> u64 {
+        let speed = 1e6 / (self.request.seconds(1e6) - self.latency_s());
+        ((self.latency_s() / 8.0 * speed) as u64).clamp(4 * 2880, 64 << 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curve_is_straight_between_points_and_beyond() {
+        let curve = Curve(vec![(100.0, 1.0), (200.0, 2.0), (400.0, 8.0)]);
+        assert_eq!(
+            [0.0, 100.0, 150.0, 300.0, 500.0].map(|b| curve.seconds(b)),
+            [1.0, 1.0, 1.5, 5.0, 11.0]
+        );
+    }
+
+    #[test]
+    fn time_is_the_tightest_bound() {
+        let costs = Costs {
+            request: Curve::affine(0.1, 1e6),
+            total_bytes_per_s: 4e6,
+            requests_per_s: 1000.0,
+            ..Costs::remote()
+        };
+        let load = |requests, bytes, largest| Load { requests, bytes, largest };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+        close(costs.seconds(load(1, 1_000_000, 1_000_000), 8), 1.1);
+        close(costs.seconds(load(9, 9_000, 1_000), 8), 2.0 * 0.101);
+        close(costs.seconds(load(16, 16_000_000, 1_000_000), 16), 4.1);
+        close(costs.seconds(load(2, 3_000_000, 2_900_000), 2), 3.0);
+        close(costs.seconds(load(10_000, 10_000, 1), 100), 100.0 * 0.100_001);
+        close(costs.seconds(load(500_000, 500_000, 1), 100_000), 500.0);
+        assert_eq!(costs.seconds(Load::default(), 1), 0.0);
+    }
+
+    #[test]
+    fn impossible_costs_are_refused() {
+        assert_eq!(Costs::local().check(), Ok(()));
+        assert_eq!(Costs::remote().check(), Ok(()));
+        let bad = [
+            Costs { connect_s: f64::NAN, ..Costs::remote() },
+            Costs { open_s: -1.0, ..Costs::remote() },
+            Costs { total_bytes_per_s: 0.0, ..Costs::remote() },
+            Costs { requests_per_s: f64::INFINITY, ..Costs::remote() },
+            Costs { streams: 0, ..Costs::remote() },
+            Costs { request: Curve(vec![(0.0, 1.0)]), ..Costs::remote() },
+            Costs { request: Curve(vec![(0.0, 1.0), (0.0, 2.0)]), ..Costs::remote() },
+            Costs { request: Curve(vec![(0.0, 1.0), (5.0, 0.5)]), ..Costs::remote() },
+        ];
+        for costs in bad {
+            assert!(costs.check().is_err(), "{costs:?}");
+        }
+    }
+}

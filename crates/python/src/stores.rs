@@ -1,0 +1,122 @@
+//! `Stores` and what is measured of them.
+
+use crate::enter::enter;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use swathe_engine::Cancel;
+use swathe_plan::Costs;
+
+/// The storages that are known, from a JSON list. See `_swathe.pyi`.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Stores {
+    pub(crate) inner: swathe_store::Stores,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    name: String,
+    root: String,
+    #[serde(default)]
+    options: BTreeMap<String, String>,
+    costs: Option<Costs>,
+}
+
+#[pymethods]
+impl Stores {
+    #[new]
+    fn new(described: &str) -> PyResult<Stores> {
+        let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+        let list: Vec<Description> =
+            serde_json::from_str(described).map_err(|error| wrong(&error))?;
+        let mut stores = Vec::new();
+        for Description { name, root, options, costs } in list {
+            let measured = costs.is_some();
+            let is_local = root.starts_with("file://");
+            let assumed = || if is_local { Costs::local() } else { Costs::remote() };
+            let costs = costs.unwrap_or_else(assumed);
+            costs.check().map_err(|error| wrong(&error))?;
+            stores.push(swathe_store::Store { name, root, options, costs, measured });
+        }
+        Ok(Stores { inner: swathe_store::Stores::new(stores) })
+    }
+
+    /// Root of the store of an object, and the object's URL or path.
+    fn locate(&self, path: &str) -> (String, String) {
+        let (store, url) = self.inner.locate(path);
+        (store.root.clone(), url)
+    }
+}
+
+pub(crate) fn inner(stores: Option<&Stores>) -> swathe_store::Stores {
+    stores.map(|stores| stores.inner.clone()).unwrap_or_default()
+}
+
+/// The costs taken for granted of a store before it was probed, as JSON.
+#[pyfunction]
+pub(crate) fn assumed_costs(local: bool) -> PyResult<String> {
+    let costs = if local { Costs::local() } else { Costs::remote() };
+    serde_json::to_string(&costs).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+#[pyclass(frozen, get_all, module = "swathe._swathe")]
+pub(crate) struct Timing {
+    bytes: u64,
+    start_s: f64,
+    first_byte_s: f64,
+    end_s: f64,
+}
+
+/// Time ranged reads of one object. See `_swathe.pyi`.
+#[pyfunction]
+#[pyo3(signature = (url, requests, streams, *, fresh=false, stores=None))]
+pub(crate) fn measure(
+    py: Python<'_>,
+    url: String,
+    requests: Vec<(u64, u64)>,
+    streams: u32,
+    fresh: bool,
+    stores: Option<&Stores>,
+) -> PyResult<Vec<Timing>> {
+    let stores = inner(stores);
+    let found = enter(py, &Cancel::default(), move || {
+        let ranges: Vec<_> =
+            requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
+        Ok(stores.open(&url)?.measure(&ranges, streams, fresh)?)
+    })?;
+    let timing = |found: swathe_store::Measured| Timing {
+        bytes: found.bytes,
+        start_s: found.start_s,
+        first_byte_s: found.first_byte_s,
+        end_s: found.end_s,
+    };
+    Ok(found.into_iter().map(timing).collect())
+}
+
+/// Open an object anew: seconds, and its bytes.
+#[pyfunction]
+#[pyo3(signature = (url, stores=None))]
+pub(crate) fn measure_open(
+    py: Python<'_>,
+    url: String,
+    stores: Option<&Stores>,
+) -> PyResult<(f64, u64)> {
+    let stores = inner(stores);
+    enter(py, &Cancel::default(), move || {
+        let began = std::time::Instant::now();
+        let source = stores.open(&url)?;
+        Ok((began.elapsed().as_secs_f64(), source.len()))
+    })
+}
+
+/// Timings of real requests since the last call: root, bytes, in flight, first byte, seconds.
+#[pyfunction]
+pub(crate) fn take_timings() -> Vec<(String, u64, u32, f64, f64)> {
+    let told = |timing: swathe_store::Timing| {
+        let swathe_store::Timing { root, bytes, in_flight, first_byte_s, seconds } = timing;
+        (root, bytes, in_flight, first_byte_s, seconds)
+    };
+    swathe_store::take_timings().into_iter().map(told).collect()
+}

@@ -1,0 +1,131 @@
+//! How many requests a server is sent at the same time: fewer when it says it is overloaded, one
+//! more for every round that goes well (additive increase, multiplicative decrease).
+
+use super::patience::Retry;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// Requests in flight to one server, whoever sends them.
+const MOST: f64 = 256.0;
+/// What is left of the limit when a server is overloaded.
+const DECREASE: f64 = 0.7;
+/// Answers to requests sent before the last decrease do not decrease it again.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// Lets requests to one server pass.
+pub(super) struct Limiter {
+    state: Mutex<State>,
+    freed: Notify,
+}
+
+struct State {
+    limit: f64,
+    in_flight: u32,
+    decreased: Option<Instant>,
+}
+
+/// A request that is on its way.
+pub(super) struct Permit<'a> {
+    limiter: &'a Limiter,
+    in_flight: u32,
+}
+
+/// The limiter of a store, by its root: one per process.
+pub(super) fn of(root: &str) -> Arc<Limiter> {
+    static LIMITERS: Mutex<Option<HashMap<String, Arc<Limiter>>>> = Mutex::new(None);
+    let mut limiters = LIMITERS.lock().unwrap_or_else(PoisonError::into_inner);
+    limiters.get_or_insert_default().entry(root.to_string()).or_default().clone()
+}
+
+impl Default for Limiter {
+    fn default() -> Limiter {
+        let state = State { limit: MOST, in_flight: 0, decreased: None };
+        Limiter { state: Mutex::new(state), freed: Notify::new() }
+    }
+}
+
+impl Limiter {
+    /// Wait until another request may be sent.
+    pub(super) async fn permit(&self) -> Permit<'_> {
+        loop {
+            let freed = self.freed.notified();
+            if let Some(permit) = self.try_permit() {
+                return permit;
+            }
+            freed.await;
+        }
+    }
+
+    fn try_permit(&self) -> Option<Permit<'_>> {
+        let mut state = self.state();
+        if f64::from(state.in_flight) >= state.limit.floor() {
+            return None;
+        }
+        state.in_flight += 1;
+        Some(Permit { limiter: self, in_flight: state.in_flight })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit<'_> {
+    /// Requests in flight when this one was sent, with itself.
+    pub(super) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Tell how the request ended; `None`: well.
+    pub(super) fn tell(self, failed: Option<&Retry>) {
+        let mut state = self.limiter.state();
+        match failed {
+            None => state.limit = (state.limit + 1.0 / state.limit).min(MOST),
+            Some(Retry::Overloaded { .. }) => {
+                let now = Instant::now();
+                if state.decreased.is_none_or(|before| now - before > SETTLE) {
+                    // Only what was really in flight has been too much.
+                    let used = state.limit.min(f64::from(state.in_flight));
+                    state.limit = (used * DECREASE).max(1.0);
+                    state.decreased = Some(now);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.limiter.state().in_flight -= 1;
+        self.limiter.freed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overload_lowers_the_limit_and_success_raises_it() {
+        let limiter = Limiter::default();
+        let mut permits: Vec<Permit> = (0..10).filter_map(|_| limiter.try_permit()).collect();
+        assert_eq!(permits.len(), 10);
+        assert_eq!(permits.last().map(Permit::in_flight), Some(10));
+        for _ in 0..3 {
+            // Of the same burst: counts once.
+            permits.pop().unwrap().tell(Some(&Retry::Overloaded { after: None }));
+        }
+        assert_eq!(limiter.state().limit, 7.0);
+        assert!(limiter.try_permit().is_none(), "seven are in flight");
+        drop(permits);
+        for _ in 0..100 {
+            limiter.try_permit().unwrap().tell(None);
+        }
+        assert!(limiter.state().limit > 14.0, "about the root of twice the successes");
+        limiter.try_permit().unwrap().tell(Some(&Retry::Passing));
+        assert_eq!(limiter.state().in_flight, 0);
+    }
+}

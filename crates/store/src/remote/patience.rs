@@ -1,0 +1,104 @@
+//! Whether and when a failed request is tried again.
+
+use crate::error::StoreError;
+use rand::Rng;
+use std::time::{Duration, SystemTime};
+use tokio::time::sleep;
+
+/// Tries without a byte of progress before the failure is the answer.
+const TRIES: u32 = 6;
+/// The first pause; each is twice the last, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// A server that asks for a longer pause is not waited for.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
+
+/// A failed attempt.
+pub(super) struct Failure {
+    pub(super) error: StoreError,
+    pub(super) retry: Retry,
+}
+
+/// Whether another attempt may succeed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Retry {
+    /// It will not.
+    Never,
+    /// It may: a connection broke, or a server had a fault.
+    Passing,
+    /// The server has too much to do, and may say when to come back.
+    Overloaded { after: Option<Duration> },
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure { error, retry: Retry::Never }
+    }
+}
+
+impl Failure {
+    /// A failure that may pass.
+    pub(super) fn passing(error: StoreError) -> Failure {
+        Failure { error, retry: Retry::Passing }
+    }
+}
+
+/// Counts the tries of one request.
+pub(super) struct Patience {
+    failed: u32,
+}
+
+impl Patience {
+    pub(super) fn new() -> Patience {
+        Patience { failed: 0 }
+    }
+
+    /// Wait before the next try; `progress`: the last one brought some bytes.
+    ///
+    /// # Errors
+    /// The failure, where another try is of no use.
+    pub(super) async fn wait(
+        &mut self,
+        failure: Failure,
+        progress: bool,
+    ) -> Result<(), StoreError> {
+        self.failed = if progress { 1 } else { self.failed + 1 };
+        let asked = match failure.retry {
+            Retry::Never => return Err(failure.error),
+            Retry::Passing => None,
+            Retry::Overloaded { after } => after,
+        };
+        if self.failed >= TRIES || asked.is_some_and(|asked| asked > LONGEST_ASKED) {
+            return Err(failure.error);
+        }
+        let longest = FIRST_PAUSE.saturating_mul(1 << (self.failed - 1)).min(LONGEST_PAUSE);
+        // Spread out, so that requests that failed together do not come back together.
+        let pause = longest.mul_f64(rand::rng().random_range(0.5..1.0));
+        sleep(pause.max(asked.unwrap_or_default())).await;
+        Ok(())
+    }
+}
+
+/// How long a `Retry-After` asks to wait: seconds, or a date (RFC 9110, 10.2.3).
+pub(super) fn retry_after(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(text.trim()).ok()?;
+    Some(until.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+        let found = retry_after(&soon).unwrap_or_default();
+        assert!((90..=100).contains(&found.as_secs()), "{found:?}");
+        assert_eq!(retry_after("soon"), None);
+    }
+}

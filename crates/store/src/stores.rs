@@ -1,0 +1,275 @@
+//! Named storages: where their objects are, who may read them, what reading costs.
+
+use crate::error::StoreError;
+use crate::local::Local;
+use crate::remote::{self, Remote, S3Settings};
+use crate::source::{Source, Version};
+use reqwest::Url;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use swathe_plan::Costs;
+
+/// A server whose costs were never measured has failed when it sends no byte for this time.
+const STALL: Duration = Duration::from_secs(30);
+/// One whose costs were: when it takes so many times as long as a request of 1 MB,
+const STALL_REQUESTS: f64 = 30.0;
+/// but at least and at most this.
+const STALL_BOUNDS_S: (f64, f64) = (3.0, 60.0);
+
+/// A storage: a root URL below which its objects lie.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// By which objects are called, `NAME:path`; empty for a root that has no name.
+    pub name: String,
+    /// URL without a final slash, of files not percent-encoded: `file:///data`, `https://host/path`, `s3://bucket/prefix`.
+    pub root: String,
+    /// `endpoint`, `region`, `profile`, `anonymous`, `door`, `token_file`: no credentials.
+    pub options: BTreeMap<String, String>,
+    /// What reading from it costs.
+    pub costs: Costs,
+    /// Whether the costs were measured.
+    pub measured: bool,
+}
+
+/// Where an object of a server is.
+pub(crate) enum Address {
+    Http { url: Url, bearer: Option<String> },
+    S3 { name: String, settings: S3Settings },
+}
+
+/// The storages that are known.
+#[derive(Clone, Debug, Default)]
+pub struct Stores(Vec<Arc<Store>>);
+
+impl Stores {
+    /// These and no others; everything else is read with costs taken for granted.
+    pub fn new(stores: Vec<Store>) -> Stores {
+        Stores(stores.into_iter().map(Arc::new).collect())
+    }
+
+    /// The storage of an object and its URL or path: `NAME:path` of a named store, any URL below
+    /// the root of one, or any other URL or path.
+    pub fn locate(&self, object: &str) -> (Arc<Store>, String) {
+        let named = object.split_once(':').and_then(|(name, path)| {
+            let store = self.0.iter().find(|store| !store.name.is_empty() && store.name == name)?;
+            (!path.starts_with("//")).then(|| (store.clone(), store.url_of(path)))
+        });
+        if let Some(found) = named {
+            return found;
+        }
+        let below = |store: &&Arc<Store>| {
+            let rest = object.strip_prefix(store.root.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let known = self.0.iter().filter(below).max_by_key(|store| store.root.len());
+        let store = known.cloned().unwrap_or_else(|| Arc::new(self.unknown(object)));
+        (store, object.to_string())
+    }
+
+    /// The URL of an object, as users may see it, and the costs of its storage, if that is a
+    /// server.
+    pub fn server_of(&self, object: &str) -> Option<(String, Costs)> {
+        let (store, url) = self.locate(object);
+        let is_file = url.split_once("://").is_none_or(|(scheme, _)| scheme == "file");
+        (!is_file).then(|| (crate::shown(&url), store.costs.clone()))
+    }
+
+    /// Open an object; see [`crate::open`].
+    ///
+    /// # Errors
+    /// As [`crate::open`].
+    pub fn open(&self, object: &str) -> Result<Arc<dyn Source>, StoreError> {
+        let (store, url) = self.locate(object);
+        let stall = store.stall();
+        store.open(&url, stall)
+    }
+
+    /// An object of a server, taken to be at a version seen before: nothing is asked, and reading
+    /// is [`StoreError::Changed`] if it is no longer true. `None` where reading could not tell,
+    /// and for files.
+    ///
+    /// # Errors
+    /// As [`crate::open`], but for what only the server knows.
+    pub fn assume(
+        &self,
+        object: &str,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        let (store, url) = self.locate(object);
+        if path_of(&url)?.is_some() {
+            return Ok(None);
+        }
+        let stall = store.stall();
+        let assumed = Remote::assume(store, &url, stall, version)?;
+        Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+    }
+
+    /// The storage of an object that lies in none that is known: its server, or this machine.
+    fn unknown(&self, object: &str) -> Store {
+        let local = || self.0.iter().find(|store| store.root == "file://");
+        let (root, costs) = match object.split_once("://") {
+            None | Some(("file", _)) => match local() {
+                Some(store) => return Store::clone(store),
+                None => ("file://".to_string(), Costs::local()),
+            },
+            Some((scheme, rest)) => {
+                let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+                let host = authority.rsplit('@').next().unwrap_or_default();
+                (format!("{scheme}://{host}"), Costs::remote())
+            }
+        };
+        let (name, options) = (String::new(), BTreeMap::new());
+        Store { name, root, options, costs, measured: false }
+    }
+}
+
+impl Store {
+    pub(crate) fn open(
+        self: Arc<Store>,
+        url: &str,
+        stall: Duration,
+    ) -> Result<Arc<dyn Source>, StoreError> {
+        if let Some(path) = path_of(url)? {
+            return Ok(Arc::new(Local::open(path, self.costs.clone())?));
+        }
+        Ok(Arc::new(Remote::open(self, url, stall)?))
+    }
+
+    /// The URL or file path of the object at `path` in this store.
+    fn url_of(&self, path: &str) -> String {
+        let path = path.trim_start_matches('/');
+        // Names of files and keys are taken as they are.
+        if let Some(folder) = self.root.strip_prefix("file://") {
+            return format!("{folder}/{path}");
+        }
+        if self.root.starts_with("s3://") {
+            return format!("{}/{path}", self.root);
+        }
+        let mut url = format!("{}/", self.root);
+        for byte in path.bytes() {
+            match byte {
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => url.push(char::from(byte)),
+                b'-' | b'.' | b'_' | b'~' | b'/' | b'+' | b'=' | b',' | b':' | b'@' => {
+                    url.push(char::from(byte));
+                }
+                _ => url.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        url
+    }
+
+    /// Where an object of a server is.
+    pub(crate) fn address(&self, url: &str) -> Result<Address, StoreError> {
+        let unsupported = |why: String| StoreError::Unsupported { url: remote::shown(url), why };
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let option = |name: &str| self.options.get(name).cloned();
+        let plain = match scheme {
+            "http" | "https" => url.to_string(),
+            "s3" => {
+                let settings = S3Settings {
+                    endpoint: option("endpoint"),
+                    region: option("region"),
+                    profile: option("profile"),
+                    anonymous: option("anonymous").is_some_and(|value| value == "true"),
+                };
+                return Ok(Address::S3 { name: rest.to_string(), settings });
+            }
+            "dav" => format!("http://{rest}"),
+            "davs" => format!("https://{rest}"),
+            "root" | "roots" | "xroot" | "xroots" => self.behind_door(rest),
+            _ => {
+                return Err(unsupported(format!(
+                    "cannot read {scheme}:// URLs; known are file, http, https, s3, root, dav and \
+                     davs"
+                )));
+            }
+        };
+        let mut url =
+            Url::parse(&plain).map_err(|error| unsupported(format!("no URL: {error}")))?;
+        url.set_fragment(None);
+        // Never to a server that is neither a store nor one that expects tokens.
+        let expects = scheme != "http" && scheme != "https";
+        let bearer = if expects || self.options.contains_key("token_file") {
+            bearer(option("token_file")).map_err(unsupported)?
+        } else {
+            None
+        };
+        Ok(Address::Http { url, bearer })
+    }
+
+    /// The URL behind the HTTP door of an XRootD server: the option `door`, else TLS on its own
+    /// port, where XRootD serves both.
+    fn behind_door(&self, rest: &str) -> String {
+        let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let path = path.trim_start_matches('/');
+        match self.options.get("door") {
+            Some(door) => format!("{}/{path}", door.trim_end_matches('/')),
+            None if server.contains(':') => format!("https://{server}/{path}"),
+            None => format!("https://{server}:1094/{path}"),
+        }
+    }
+
+    /// How long the server may send nothing.
+    pub(crate) fn stall(&self) -> Duration {
+        if !self.measured {
+            return STALL;
+        }
+        let (least, most) = STALL_BOUNDS_S;
+        let expected = self.costs.request.seconds(1e6);
+        Duration::from_secs_f64((STALL_REQUESTS * expected).clamp(least, most))
+    }
+}
+
+/// The bearer token: `$BEARER_TOKEN`, else of the file given, of `$BEARER_TOKEN_FILE`, or of
+/// `bt_u<uid>` in `$XDG_RUNTIME_DIR` or `/tmp` (WLCG Bearer Token Discovery 1.0).
+fn bearer(file: Option<String>) -> Result<Option<String>, String> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(file) = file {
+        return read_token(&file).map(Some);
+    }
+    if let Some(token) = set("BEARER_TOKEN") {
+        return Ok(Some(token.trim().to_string()));
+    }
+    if let Some(file) = set("BEARER_TOKEN_FILE") {
+        return read_token(&file).map(Some);
+    }
+    use std::os::unix::fs::MetadataExt;
+    let uid = std::fs::metadata("/proc/self").map(|stat| stat.uid()).unwrap_or_default();
+    let folders = [set("XDG_RUNTIME_DIR"), Some("/tmp".to_string())];
+    let mut files = folders.into_iter().flatten().map(|folder| format!("{folder}/bt_u{uid}"));
+    files.find(|file| std::path::Path::new(file).exists()).map(|file| read_token(&file)).transpose()
+}
+
+fn read_token(file: &str) -> Result<String, String> {
+    let text =
+        std::fs::read_to_string(file).map_err(|error| format!("the token file {file}: {error}"))?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!("the token file {file} holds no token"));
+    }
+    Ok(token.to_string())
+}
+
+/// The path of a file, given as such or as a URL; `None` for the object of a server.
+fn path_of(url: &str) -> Result<Option<PathBuf>, StoreError> {
+    match url.split_once("://") {
+        None => Ok(Some(PathBuf::from(url))),
+        Some(("file", path)) => file_path(url, path).map(Some),
+        Some(_) => Ok(None),
+    }
+}
+
+/// The path of a `file://` URL (RFC 8089): no host or `localhost`, percent-encoding undone.
+fn file_path(url: &str, rest: &str) -> Result<PathBuf, StoreError> {
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(StoreError::Unsupported {
+            url: url.to_string(),
+            why: "a file URL holds an absolute path and no host: file:///data/image.fits".into(),
+        });
+    }
+    use std::os::unix::ffi::OsStringExt;
+    Ok(std::ffi::OsString::from_vec(remote::percent_decode(path)).into())
+}

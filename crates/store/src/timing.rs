@@ -1,0 +1,51 @@
+//! What real reads took, to correct the profiles with.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// Timings kept until they are taken; the oldest go.
+const KEPT: usize = 4096;
+
+/// One request that succeeded at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// Root of the store.
+    pub root: String,
+    /// Bytes that came.
+    pub bytes: u64,
+    /// Requests in flight to the store when it was sent, with itself.
+    pub in_flight: u32,
+    /// Seconds until the answer began.
+    pub first_byte_s: f64,
+    /// Seconds until its last byte.
+    pub seconds: f64,
+}
+
+static TIMINGS: Mutex<VecDeque<Timing>> = Mutex::new(VecDeque::new());
+
+pub(crate) fn record(timing: Timing) {
+    let mut timings = TIMINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if timings.len() == KEPT {
+        timings.pop_front();
+    }
+    timings.push_back(timing);
+}
+
+/// The timings of this process since the last call, oldest first.
+pub fn take_timings() -> Vec<Timing> {
+    TIMINGS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+}
+
+/// When a request of a measurement began, was first answered, and ended: seconds since the
+/// measurement began.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Bytes that came.
+    pub bytes: u64,
+    /// When it was sent.
+    pub start_s: f64,
+    /// When its answer began; of a file, when it ended.
+    pub first_byte_s: f64,
+    /// When its last byte came.
+    pub end_s: f64,
+}

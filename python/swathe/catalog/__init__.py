@@ -1,0 +1,28 @@
+"""The catalogue: what Swathe knows of stores, kept in SQL between runs.
+
+>>> from swathe.catalog import Catalog
+>>> with Catalog.open() as catalog:
+...     catalog.add_store("survey", "https://archive.example/dr17")
+...     catalog.store("survey").url
+
+Rules: no credential enters it; every time is in UTC; every history is bounded.
+"""
+
+from swathe.catalog.catalog import Catalog
+from swathe.catalog.database import default_url
+from swathe.catalog.settings import SCHEMES, TIERS, Store, root_url
+from swathe.catalog.values import Outcome, Probe, Profile, Sample, this_host
+
+__all__ = [
+    "SCHEMES",
+    "TIERS",
+    "Catalog",
+    "Outcome",
+    "Probe",
+    "Profile",
+    "Sample",
+    "Store",
+    "default_url",
+    "root_url",
+    "this_host",
+]

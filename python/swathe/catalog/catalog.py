@@ -1,0 +1,15 @@
+"""The catalogue as users see it: one database, one mixin for each subject."""
+
+from __future__ import annotations
+
+from swathe.catalog.performance import Performance
+from swathe.catalog.predictions import Predictions
+from swathe.catalog.stores import Stores
+
+
+class Catalog(Stores, Performance, Predictions):
+    """Stores, what was measured of them, and how predictions came out.
+
+    One may be shared by threads, not by processes: each opens its own. Every method raises
+    `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.
+    """

@@ -1,0 +1,279 @@
+"""Opening a database, reading and writing it, and saying what went wrong.
+
+Opening reads one row where the tables are up to date; else they are made or changed, in one
+transaction under a lock, so that processes may open a new database at once and die at any time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoResultFound, SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
+from swathe.errors import CatalogError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Self
+
+VARIABLE = "SWATHE_DATABASE"
+BUSY_S = 30
+"""How long to wait for the locks of others."""
+CONNECT_S = 10
+SMALLEST_SQLITE_BYTES = 512
+"""Files shorter than one page SQLite takes for empty, and writes over."""
+MIGRATION_LOCK = 0x53574154484501
+_SECRET_PARAMETER = re.compile(r"pass|secret|token|key|pwd", re.IGNORECASE)
+
+
+def default_url() -> str:
+    """Give the URL of the database used when none is given.
+
+    It is `$SWATHE_DATABASE`, else `catalog.sqlite` in `$XDG_DATA_HOME/swathe` or
+    `~/.local/share/swathe`. It may hold a password.
+    """
+    if url := os.environ.get(VARIABLE, "").strip():
+        return url
+    data = os.environ.get("XDG_DATA_HOME", "")
+    folder = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
+    return f"sqlite:///{folder / 'swathe' / 'catalog.sqlite'}"
+
+
+class Database:
+    """A database that is open and up to date."""
+
+    def __init__(self, url: sqlalchemy.URL) -> None:
+        self._shown = _shown(url)
+        self._secrets = _secrets(url)
+        try:
+            self._engine = _engine(url)
+        except ImportError as error:
+            hint = "pip install 'swathe[postgres]'"
+            raise CatalogError(self._told(f"{error}; try: {hint}")) from error
+        # Same pool, other transactions: see _begin.
+        self._writer = self._engine.execution_options(swathe_write=True)
+
+    @classmethod
+    def open(cls, url: str | None = None) -> Self:
+        """Open the database of an SQLAlchemy URL, `sqlite:///...` or `postgresql+psycopg://...`.
+
+        Without one: that of `default_url()`. What is missing is made.
+
+        Raises:
+            CatalogError: where it cannot be opened, is no database, or not one of Swathe, or is
+                from a newer Swathe.
+        """
+        parsed = _parsed(url or default_url())
+        if parsed.get_backend_name() == "sqlite":
+            _make_room(parsed)
+        database = cls(parsed)
+        try:
+            with database._errors():
+                database._bring_up_to_date()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def close(self) -> None:
+        """Let go of the database. It may be used again, and then connects anew."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """URL of the database, without its password."""
+        return self._shown
+
+    @property
+    def _on_sqlite(self) -> bool:
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def _reading(self) -> Iterator[Session]:
+        with self._errors(), Session(self._engine) as session:
+            yield session
+
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """Give a session for one transaction: all of it or nothing."""
+        with self._errors(), Session(self._writer) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise CatalogError(self._told(error.orig or error)) from error
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            cause = error.__cause__ if isinstance(error.__cause__, ValueError | TypeError) else None
+            if cause is not None:
+                # A value that no column takes is no fault of the database.
+                raise cause from None
+            raise CatalogError(self._told(error)) from error
+
+    def _told(self, what: object) -> str:
+        said = " ".join(str(what).split()) or type(what).__name__
+        for secret in self._secrets:
+            said = said.replace(secret, "***")
+        return f"{self._shown}: {said}"
+
+    def _bring_up_to_date(self) -> None:
+        with self._engine.connect() as connection:
+            if self._is_up_to_date(connection):
+                return
+        if self._on_sqlite:
+            self._keep_a_log()
+        with self._writer.begin() as connection:
+            if not self._on_sqlite:
+                lock = text("SELECT pg_advisory_xact_lock(:number)")
+                connection.execute(lock, {"number": MIGRATION_LOCK})
+            # Others may have done it while we waited.
+            if not self._is_up_to_date(connection):
+                _migrate(connection)
+
+    def _is_up_to_date(self, connection: Connection) -> bool:
+        # Asked for once: others may be making them.
+        tables = set(sqlalchemy.inspect(connection).get_table_names())
+        if VERSION_TABLE not in tables:
+            clash = tables if self._on_sqlite else tables & set(Base.metadata.tables)
+            if clash:
+                raise CatalogError(
+                    self._told(f"is no catalogue of Swathe: it has a table {min(clash)!r}")
+                )
+            return False
+        try:
+            found = connection.scalars(text(f"SELECT version_num FROM {VERSION_TABLE}")).one()
+        except NoResultFound:
+            return False
+        if found not in REVISIONS:
+            raise CatalogError(
+                self._told(
+                    f"was made by a newer Swathe: its tables have version {found}, this one knows "
+                    f"them up to {REVISIONS[-1]}"
+                )
+            )
+        return bool(found == REVISIONS[-1])
+
+    def _keep_a_log(self) -> None:
+        """Let readers go on while someone writes: a write-ahead log.
+
+        The change needs the file for itself, and SQLite does not wait for that.
+        """
+        limit = time.monotonic() + BUSY_S
+        while True:
+            try:
+                with self._engine.connect() as connection:
+                    driver: Any = connection.connection.dbapi_connection
+                    driver.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > limit:
+                    raise
+                time.sleep(0.02)
+
+
+def _parsed(url: str) -> sqlalchemy.URL:
+    hint = "a database's URL is sqlite:////absolute/path or postgresql+psycopg://user@host/name"
+    try:
+        parsed = sqlalchemy.make_url(url)
+    except (ArgumentError, ValueError, TypeError):
+        # The cause may hold the password.
+        raise CatalogError(f"the database's URL cannot be read; {hint}") from None
+    match parsed.drivername:
+        case "sqlite" | "sqlite+pysqlite":
+            if parsed.database in (None, "", ":memory:") or parsed.host:
+                raise CatalogError("the catalogue needs a file: sqlite:////absolute/path")
+        case "postgresql" | "postgres" | "postgresql+psycopg":
+            # With an @ of the password that is not written as %40, its end would be shown.
+            if "@" in f"{parsed.host}{parsed.database}" or not parsed.database:
+                raise CatalogError(
+                    "the database's URL cannot be read: it lacks the name of a database, or its "
+                    "user or password has an '@' or '/' that is not written as %40 or %2F"
+                )
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        case _:
+            raise CatalogError(f"the database is of a kind that is not supported; {hint}")
+    return parsed
+
+
+def _secrets(url: sqlalchemy.URL) -> list[str]:
+    found = [str(url.password)] if url.password else []
+    for name, value in url.query.items():
+        if _SECRET_PARAMETER.search(name):
+            found += [value] if isinstance(value, str) else value
+    return [secret for secret in found if secret]
+
+
+def _shown(url: sqlalchemy.URL) -> str:
+    query = {
+        name: "***" if _SECRET_PARAMETER.search(name) else value
+        for name, value in url.query.items()
+    }
+    return url.set(query=query).render_as_string(hide_password=True)
+
+
+def _make_room(url: sqlalchemy.URL) -> None:
+    path = url.database or ""
+    if path.startswith("file:"):
+        return
+    try:
+        Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+        size = os.stat(path).st_size if os.path.isfile(path) else 0
+    except (OSError, ValueError) as error:
+        raise CatalogError(f"{_shown(url)}: cannot make its folder: {error}") from error
+    if 0 < size < SMALLEST_SQLITE_BYTES:
+        raise CatalogError(f"{_shown(url)}: file is not a database")
+
+
+def _engine(url: sqlalchemy.URL) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        waits = {} if "timeout" in url.query else {"timeout": BUSY_S}
+        engine = sqlalchemy.create_engine(url, connect_args=waits)
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", _begin)
+        return engine
+    waits = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_S}
+    # Whoever waited for another's row or lock has to see what it did.
+    return sqlalchemy.create_engine(
+        url, connect_args=waits, pool_pre_ping=True, isolation_level="READ COMMITTED"
+    )
+
+
+def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+    # Python's module would begin transactions late, and of the wrong kind.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin(connection: Connection) -> None:
+    # A transaction that reads first and then writes fails at once where another wrote between.
+    write = connection.get_execution_options().get("swathe_write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _migrate(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    folder = str(Path(__file__).parent / "migrations")
+    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,238 @@
+"""What a store's settings may be: its name, URL, tier and options.
+
+Credentials are none of them. What looks like one is refused, and told in no message: where a
+store needs some, they come from the environment at the time of reading.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote, urlsplit
+
+from swathe.errors import StoreSettingsError
+
+SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
+TIERS = ("local", "lan", "wan", "tape")
+OPTIONS = ("endpoint", "region", "profile", "anonymous", "door", "token_file", "probe_object")
+"""What the server is called, its region, the AWS profile, whether to read unsigned, the HTTP door
+of a root:// store, the file that holds a bearer token, and what a probe reads."""
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
+LONGEST_NAME = 100
+LONGEST_TEXT = 2000
+WHERE_CREDENTIALS_GO = (
+    "the catalogue keeps no credentials; they go into the environment (AWS_ACCESS_KEY_ID and its "
+    "kin), an AWS profile (option profile), or a bearer-token file (BEARER_TOKEN_FILE, option "
+    "token_file)"
+)
+_SECRET_WORDS = re.compile(
+    r"secret|token|passw|pwd|key|credential|signature|auth|bearer|cookie|x-amz-|^(pass|sig|sas|jwt)$"
+)
+_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
+_HOST = re.compile(r"[A-Za-z0-9$._-]+|\[[0-9A-Fa-f:.]+\]")
+
+
+@dataclass(frozen=True)
+class Store:
+    """A named storage.
+
+    Attributes:
+        name: letters, digits, `_`, `.` and `-`, from a letter on; at least two.
+        url: its root, without a slash at the end.
+        tier: how far away it is: `local`, `lan`, `wan` or `tape`.
+        options: those of OPTIONS that are set.
+    """
+
+    name: str
+    url: str
+    tier: str
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def checked_store(
+    name: str, url: str, tier: str | None = None, options: Mapping[str, str] | None = None
+) -> Store:
+    """Make a store of what a user gave: the tier is `local` for files, else `lan`.
+
+    Raises:
+        StoreSettingsError: where something makes no sense or looks like a credential.
+    """
+    root = root_url(url)
+    if tier is None:
+        tier = "local" if root.startswith("file:") else "lan"
+    if tier not in TIERS:
+        raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
+    return Store(checked_name(name), root, tier, checked_options(options or {}))
+
+
+def checked_name(name: str) -> str:
+    """Give the name of a store if it is one.
+
+    Raises:
+        StoreSettingsError: where it is not, or is a URL scheme.
+    """
+    if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        raise StoreSettingsError(
+            f"a store's name is 2 to {LONGEST_NAME} letters, digits, '_', '.' and '-', the first "
+            f"a letter; not {name[:LONGEST_NAME]!r}"
+        )
+    if name.lower() in SCHEMES:
+        raise StoreSettingsError(f"{name!r} is a URL scheme and cannot be a store's name")
+    return name
+
+
+def root_url(url: str | os.PathLike[str]) -> str:
+    """Give the root of a store as the catalogue writes it: one root, one text.
+
+    Scheme and host are in lower case, and no slash is at the end. An absolute path becomes a
+    file:// URL.
+
+    Raises:
+        StoreSettingsError: where it is no absolute URL of a known scheme, or holds credentials.
+    """
+    root = _root_url(os.fspath(url))
+    if len(root) > LONGEST_TEXT:
+        raise StoreSettingsError(f"a store's URL is at most {LONGEST_TEXT} characters long")
+    return root
+
+
+def _root_url(text: str) -> str:
+    if text.startswith("/"):
+        return _file_url(text)
+    scheme, colon, _rest = text.partition("://")
+    scheme = scheme.lower()
+    if not colon or scheme not in SCHEMES:
+        _refuse_secrets_of(text)
+        what = f"{scheme[:20]}:// is not known" if colon else "this is neither"
+        raise StoreSettingsError(
+            f"a store is given by an absolute path or a URL of one of the schemes "
+            f"{', '.join(SCHEMES)}; {what}"
+        )
+    return _file_url_of(text) if scheme == "file" else _remote_url(text, SCHEMES)
+
+
+def _file_url_of(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        host, rest = parts.netloc, parts.query or parts.fragment
+    except ValueError:
+        host, rest = "?", ""
+    if rest or "@" in host:
+        _refuse_secrets_of(text)
+    if host.lower() not in ("", "localhost") or rest or not parts.path.startswith("/"):
+        raise StoreSettingsError("a file:// URL is file:///absolute/path")
+    return _file_url(unquote(parts.path, errors="surrogateescape"))
+
+
+def _file_url(path: str) -> str:
+    if "\0" in path:
+        raise StoreSettingsError("a store's path holds a null character")
+    clean = os.path.normpath(path)
+    # POSIX gives two slashes at the start a meaning of their own; here they have none.
+    return "file://" + quote("/" + clean.lstrip("/"), errors="surrogateescape")
+
+
+def _remote_url(text: str, schemes: tuple[str, ...]) -> str:
+    _refuse_secrets_of(text)
+    if not text.isascii() or _UNPRINTABLE.search(text):
+        raise StoreSettingsError(
+            "a URL has no blanks, control characters or other than ASCII: write them as %XX"
+        )
+    scheme = text.partition("://")[0].lower()
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise StoreSettingsError(f"the {scheme}:// URL cannot be read: host or port") from None
+    if parts.query or parts.fragment or text.endswith(("?", "#")):
+        raise StoreSettingsError("a store's URL has no query (?...) and no fragment (#...)")
+    host = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc
+    if scheme not in schemes or not _HOST.fullmatch(host):
+        raise StoreSettingsError(f"a URL is scheme://host/path, scheme one of {', '.join(schemes)}")
+    # Bucket names are told apart by case, host names are not.
+    host = host if scheme in ("s3", "gs", "az") else host.lower()
+    port_text = "" if port is None else f":{port}"
+    return f"{scheme}://{host}{port_text}{parts.path.rstrip('/')}"
+
+
+def _refuse_secrets_of(url: str) -> None:
+    """Look for credentials, also in what is no proper URL."""
+    rest = unquote(url.partition("://")[2] or url)
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    raw_authority = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
+    if "@" in authority or "@" in raw_authority:
+        raise StoreSettingsError(f"the URL holds a user or password; {WHERE_CREDENTIALS_GO}")
+    for part in re.split(r"[?&;#]", rest)[1:]:
+        name, _, value = part.partition("=")
+        if _SECRET_WORDS.search(name.lower()) or _looks_secret(value):
+            raise StoreSettingsError(
+                f"the URL holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
+            )
+    if any(_looks_secret(part) for part in re.split(r"[/@:]", rest)):
+        raise StoreSettingsError(
+            f"the URL holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
+        )
+
+
+def _looks_secret(text: str) -> bool:
+    return bool(re.search(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\beyJ[\w-]{8,}\.[\w-]{8,}", text))
+
+
+def checked_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Give the options of a store, in order of their names.
+
+    Raises:
+        StoreSettingsError: where one is not known, makes no sense or looks like a credential.
+    """
+    return {name: _option(name, options[name]) for name in sorted(options)}
+
+
+def _option(name: str, value: str) -> str:
+    if name not in OPTIONS:
+        if _SECRET_WORDS.search(name.lower()) or _looks_secret(name):
+            raise StoreSettingsError(
+                f"an option's name looks like a credential's; {WHERE_CREDENTIALS_GO}"
+            )
+        raise StoreSettingsError(
+            f"an option is one of {', '.join(OPTIONS)}; not {name[:LONGEST_NAME]!r}"
+        )
+    if _looks_secret(value) or (name in ("profile", "region") and _like_secret_key(value)):
+        raise StoreSettingsError(
+            f"the option {name} holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
+        )
+    match name:
+        case "anonymous":
+            if value.lower() not in ("true", "false"):
+                raise StoreSettingsError("the option anonymous is true or false")
+            return value.lower()
+        case "endpoint" | "door":
+            try:
+                return _remote_url(value, ("http", "https", "dav", "davs"))
+            except StoreSettingsError as error:
+                raise StoreSettingsError(f"the option {name}: {error}") from None
+        case "token_file":
+            if not value.startswith("/") or not value.isprintable() or len(value) > LONGEST_TEXT:
+                raise StoreSettingsError(
+                    "the option token_file is the absolute path of a file that holds the token"
+                )
+            return value
+        case "probe_object":
+            if not value.strip("/") or not value.isprintable() or len(value) > LONGEST_TEXT:
+                raise StoreSettingsError("the option probe_object is the path of an object in it")
+            return value
+        case _:
+            if not re.fullmatch(r"[\w.@+/:-]([\w .@+/:-]{0,126}[\w.@+/:-])?", value):
+                raise StoreSettingsError(
+                    f"the option {name} is 1 to 128 letters, digits and '_.@+/:-'"
+                )
+            return value
+
+
+def _like_secret_key(text: str) -> bool:
+    """Secret access keys of AWS are 40 characters of base 64, of both cases, with digits."""
+    kinds = (r"[A-Z]", r"[a-z]", r"[0-9]")
+    return bool(re.fullmatch(r"[A-Za-z0-9/+]{40}", text)) and all(
+        re.search(kind, text) for kind in kinds
+    )

@@ -1,0 +1,90 @@
+"""The stores of a catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from sqlalchemy import delete, select
+from sqlalchemy.exc import IntegrityError
+
+from swathe.catalog.database import Database
+from swathe.catalog.settings import Store, checked_store
+from swathe.catalog.tables import StoreRow
+from swathe.errors import NoSuchStoreError, StoreSettingsError
+
+
+class Stores(Database):
+    """Names for storages."""
+
+    def add_store(
+        self,
+        name: str,
+        url: str,
+        tier: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Store:
+        """Name a store. Without a tier, files are `local` and all else is `lan`.
+
+        Returns it as kept: the URL in its one form, an absolute path as a `file://` URL.
+
+        Raises:
+            StoreSettingsError: where something makes no sense, looks like a credential, or the
+                name is taken.
+            CatalogError: where the database cannot be written.
+        """
+        store = checked_store(name, url, tier, options)
+        row = StoreRow(
+            name=store.name,
+            url=store.url,
+            tier=store.tier,
+            options=store.options,
+            added_at=datetime.now(UTC),
+        )
+        with self._writing() as session:
+            session.add(row)
+            try:
+                session.flush()
+            except IntegrityError:
+                raise StoreSettingsError(f"there is a store {name!r} already") from None
+        return store
+
+    def stores(self) -> list[Store]:
+        """Give all stores, in order of their names."""
+        with self._reading() as session:
+            found = [_store(row) for row in session.scalars(select(StoreRow))]
+        # Databases differ in what comes first.
+        return sorted(found, key=lambda store: store.name)
+
+    def store(self, name: str) -> Store:
+        """Give the store of a name.
+
+        Raises:
+            NoSuchStoreError: where there is none.
+        """
+        with self._reading() as session:
+            row = session.scalar(select(StoreRow).where(StoreRow.name == name))
+            if row is None:
+                raise _no_such(name)
+            return _store(row)
+
+    def remove_store(self, name: str) -> None:
+        """Forget a store's name; what was measured stays, as it belongs to its URL.
+
+        Raises:
+            NoSuchStoreError: where there is none.
+        """
+        with self._writing() as session:
+            gone = session.execute(
+                delete(StoreRow).where(StoreRow.name == name).returning(StoreRow.id)
+            )
+            if gone.first() is None:
+                raise _no_such(name)
+
+
+def _store(row: StoreRow) -> Store:
+    return Store(row.name, row.url, row.tier, dict(row.options))
+
+
+def _no_such(name: str) -> NoSuchStoreError:
+    return NoSuchStoreError(f"there is no store {name[:100]!r}; see: swathe store list")

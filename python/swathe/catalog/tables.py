@@ -1,0 +1,157 @@
+"""The tables. Whoever changes one adds a migration, and its number to REVISIONS."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    Dialect,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from swathe.catalog.values import Source
+
+REVISIONS = ("0001",)
+"""Every state of the schema, the oldest first. The last is what this code works with."""
+VERSION_TABLE = "swathe_schema"
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment, in UTC. SQLite keeps no time zones, and a time without one is no moment."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give it in UTC."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time needs a time zone: datetime.now(UTC)")
+        value = value.astimezone(UTC)
+        return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """Give it in UTC, and saying so."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+# SQLite numbers rows itself only where the type is exactly INTEGER.
+Id = BigInteger().with_variant(Integer(), "sqlite")
+
+
+class Base(DeclarativeBase):
+    """Base of all tables."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 - as SQLAlchemy wants it
+        datetime: Instant(),
+        float: Double(),
+    }
+
+
+class StoreRow(Base):
+    """A store."""
+
+    __tablename__ = "stores"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(String(100), unique=True)
+    url: Mapped[str] = mapped_column(Text)
+    tier: Mapped[str] = mapped_column(String(10))
+    options: Mapped[dict[str, Any]] = mapped_column(JSON)
+    added_at: Mapped[datetime]
+
+
+class LinkRow(Base):
+    """A store as seen from a host: what every measurement belongs to."""
+
+    __tablename__ = "links"
+    __table_args__ = (UniqueConstraint("root", "host"),)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    root: Mapped[str] = mapped_column(String(2000))
+    host: Mapped[str] = mapped_column(String(255))
+
+
+class ProbeRow(Base):
+    """A run of the probe."""
+
+    __tablename__ = "probes"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    link_id: Mapped[int] = mapped_column(ForeignKey("links.id", ondelete="CASCADE"), index=True)
+    at: Mapped[datetime]
+    parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
+    seconds: Mapped[float]
+    bytes_moved: Mapped[int] = mapped_column(BigInteger)
+
+
+class SampleRow(Base):
+    """A measured request."""
+
+    __tablename__ = "samples"
+    __table_args__ = (Index(None, "link_id", "source", "at"),)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    link_id: Mapped[int] = mapped_column(ForeignKey("links.id", ondelete="CASCADE"))
+    probe_id: Mapped[int | None] = mapped_column(
+        ForeignKey("probes.id", ondelete="SET NULL"), index=True
+    )
+    source: Mapped[Source] = mapped_column(String(10))
+    kind: Mapped[str] = mapped_column(String(50))
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    streams: Mapped[int]
+    seconds: Mapped[float]
+    first_byte_s: Mapped[float | None]
+    at: Mapped[datetime]
+
+
+class ProfileRow(Base):
+    """The fitted costs of a link."""
+
+    __tablename__ = "profiles"
+    __table_args__ = (Index(None, "link_id", "fitted_at"),)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    link_id: Mapped[int] = mapped_column(ForeignKey("links.id", ondelete="CASCADE"))
+    fitted_at: Mapped[datetime]
+    costs: Mapped[dict[str, Any]] = mapped_column(JSON)
+    spread: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
+class OutcomeRow(Base):
+    """A prediction and what became of it."""
+
+    __tablename__ = "outcomes"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    at: Mapped[datetime]
+    host: Mapped[str] = mapped_column(String(255))
+    summary: Mapped[str] = mapped_column(Text)
+    targets: Mapped[int] = mapped_column(BigInteger)
+    root: Mapped[str] = mapped_column(Text)
+    predicted_s: Mapped[float]
+    low_s: Mapped[float]
+    high_s: Mapped[float]
+    actual_s: Mapped[float]
+    predicted_bytes: Mapped[int] = mapped_column(BigInteger)
+    actual_bytes: Mapped[int] = mapped_column(BigInteger)
+    predicted_requests: Mapped[int] = mapped_column(BigInteger)
+    actual_requests: Mapped[int] = mapped_column(BigInteger)

@@ -1,0 +1,147 @@
+"""What the catalogue keeps besides stores, as plain values."""
+
+from __future__ import annotations
+
+import math
+import platform
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Source = Literal["probe", "read"]
+
+
+def this_host() -> str:
+    """Give the name of this machine, as measurements are filed under it."""
+    return platform.node() or "localhost"
+
+
+def finite(value: float) -> float:
+    """Give a number as one of Python: drivers take those of NumPy for blobs.
+
+    Raises:
+        ValueError: where it is infinite or no number, which databases treat each in its own way.
+    """
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"a number must be finite, not {number}")
+    return number
+
+
+def count(value: int) -> int:
+    """Give a count as a number of Python.
+
+    Raises:
+        ValueError: where it is negative, or no database can hold it.
+    """
+    number = int(value)
+    if not 0 <= number < 1 << 63:
+        raise ValueError(f"a count must be from 0 to 2**63 - 1, not {number}")
+    return number
+
+
+def plain_text(text: str, longest: int) -> str:
+    """Give a text that every database takes: without nulls and halves of characters."""
+    return text.replace("\0", "").encode("utf-8", "backslashreplace").decode()[:longest]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One measured request.
+
+    Attributes:
+        kind: what was done, as `open`, `read` or `list`.
+        bytes: how many were moved.
+        streams: how many requests ran at the time, this one counted.
+        seconds: from asking to the last byte.
+        first_byte_s: seconds from asking to the first byte, where that is known.
+        at: when it ended; any time zone.
+        source: whether a probe measured it, or it was a read that users wanted.
+    """
+
+    kind: str
+    bytes: int
+    streams: int
+    seconds: float
+    first_byte_s: float | None
+    at: datetime
+    source: Source
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One run of the probe.
+
+    Attributes:
+        id: its number in the catalogue.
+        root: URL of the store probed.
+        host: the machine it ran on.
+        at: when it ended, UTC.
+        parameters: what it was asked to do.
+        seconds: how long it took.
+        bytes_moved: how much it read and wrote.
+    """
+
+    id: int
+    root: str
+    host: str
+    at: datetime
+    parameters: dict[str, Any]
+    seconds: float
+    bytes_moved: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The measured costs of a store as seen from a host.
+
+    Attributes:
+        root: URL of the store.
+        host: the machine that sees it so.
+        costs: the parameters of the cost model.
+        spread: how uncertain they are, under the same names.
+        fitted_at: when they were fitted, UTC.
+    """
+
+    root: str
+    host: str
+    costs: dict[str, Any]
+    spread: dict[str, Any]
+    fitted_at: datetime
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A prediction and what became of it.
+
+    Attributes:
+        at: when the work ended; any time zone.
+        host: the machine it ran on.
+        summary: the work in a few words.
+        targets: how many were cut.
+        root: URL of the store read from; empty where there were several.
+        predicted_s: median of the predicted seconds.
+        low_s: lower end of the predicted interval.
+        high_s: upper end of the predicted interval.
+        actual_s: seconds it took.
+        predicted_bytes: bytes expected to be read.
+        actual_bytes: bytes read.
+        predicted_requests: requests expected.
+        actual_requests: requests made.
+    """
+
+    at: datetime
+    host: str
+    summary: str
+    targets: int
+    root: str
+    predicted_s: float
+    low_s: float
+    high_s: float
+    actual_s: float
+    predicted_bytes: int
+    actual_bytes: int
+    predicted_requests: int
+    actual_requests: int

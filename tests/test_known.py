@@ -1,0 +1,113 @@
+"""Named stores, from the catalogue to the engine."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import servers
+import swathe
+from frames import contents, noise
+from swathe.catalog import Catalog, this_host
+from swathe.errors import AccessError, NotFoundError
+from swathe.known import is_named, known_stores, stores_for
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/catalog.sqlite")
+    return Catalog.open()
+
+
+@pytest.fixture
+def frame(tmp_path: Path) -> Path:
+    folder = tmp_path / "a survey"
+    folder.mkdir()
+    (folder / "a b%20.fit").write_bytes(contents(noise(3, (50, 60)), "fit"))
+    return folder
+
+
+def test_without_a_catalogue_there_are_no_stores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/none.sqlite")
+    assert known_stores() is None
+    assert not is_named("survey:a.fit")
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_objects_of_a_folder_are_named(catalog: Catalog, frame: Path, tmp_path: Path) -> None:
+    catalog.add_store("survey", str(frame))
+    assert is_named("survey:a.fit")
+    assert not is_named("other:a.fit")
+    assert stores_for(["/plain/path.fit"]) is None
+    image = noise(3, (50, 60))
+    cut = swathe.cut("survey:a b%20.fit", box=(1, 2, 5, 4))
+    np.testing.assert_array_equal(cut.data, image[2:6, 1:6])
+    assert cut.source == str(frame / "a b%20.fit")
+    with pytest.raises(NotFoundError, match=r"a survey/none\.fit"):
+        swathe.cut("survey:none.fit", box=(1, 2, 5, 4))
+    table = tmp_path / "targets.csv"
+    table.write_text("file,x0,y0,width,height\nsurvey:a b%20.fit,1,2,5,4\n")
+    found = swathe.cut_many(table, tmp_path / "out", progress=False)
+    assert list(found["status"]) == ["ok"]
+
+
+def test_a_store_added_later_is_seen(catalog: Catalog, frame: Path) -> None:
+    assert not is_named("survey:a.fit")
+    catalog.add_store("survey", str(frame))
+    assert is_named("survey:a.fit")
+    catalog.remove_store("survey")
+    assert not is_named("survey:a.fit")
+
+
+def test_a_measured_profile_changes_the_plan(catalog: Catalog, tmp_path: Path) -> None:
+    with servers.nginx(_made(tmp_path / "nginx")) as server:
+        (server.folder / "a.fit").write_bytes(contents(noise(5, (1489, 2048)), "fit"))
+        catalog.add_store("web", server.url)
+        made = []
+        for latency_s, streams in [(0.5, 1), (1e-4, 8)]:
+            costs = {
+                "connect_s": 0.0,
+                "open_s": 0.0,
+                "request": [[0, latency_s], [1_000_000, latency_s + 0.01]],
+                "total_bytes_per_s": 1e9,
+                "requests_per_s": 1e4,
+                "streams": streams,
+            }
+            catalog.put_profile(server.url, this_host(), costs, {}, datetime.now(UTC))
+            swathe.cut("web:a.fit", box=(100, 700, 100, 100))
+            server.requests()
+            swathe.cut("web:a.fit", box=(100, 700, 100, 100))
+            made.append(server.requests())
+    assert len(made[0]) == 1, "another request would cost half a second"
+    assert len(made[1]) > 4
+
+
+def test_a_token_goes_to_its_store_alone(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "t0ken-for-the-door"
+    (tmp_path / "token").write_text(f"{token}\n")
+    with servers.xrootd(_made(tmp_path / "xrootd"), token) as door:
+        (door.folder / "a.fit").write_bytes(contents(noise(5, (50, 60)), "fit"))
+        options = {"door": door.url, "token_file": str(tmp_path / "token")}
+        catalog.add_store("door", "root://archive.example/", options=options)
+        cut = swathe.cut("door:a.fit", box=(1, 2, 5, 4))
+        np.testing.assert_array_equal(cut.data, noise(5, (50, 60))[2:6, 1:6])
+        with pytest.raises(AccessError) as refused:
+            swathe.cut(f"{door.url}/a.fit", box=(1, 2, 5, 4))
+        monkeypatch.setenv("BEARER_TOKEN", "another-token-entirely")
+        catalog.add_store("wrong", "root://other.example/", options={"door": door.url})
+        with pytest.raises(AccessError) as wrong:
+            swathe.cut("wrong:a.fit", box=(1, 2, 5, 4))
+    for error in (refused, wrong):
+        assert "token" not in str(error.value)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
