@@ -30,9 +30,17 @@ LAYERS = (
     {"objects", "manifest", "targets"},
     {"predict"},
     {"single", "many"},
+    {"measuring", "measuring.costs", "measuring.local", "measuring.reader"},
+    {"measuring.robust", "measuring.places"},
+    {"measuring.curve", "measuring.schedule"},
+    {"measuring.limits"},
+    {"measuring.fitting", "measuring.refitting"},
+    {"measuring.probe"},
+    {"measuring.buffer", "measuring.host"},
+    {"measuring.plots"},
     {"__init__"},
     {"commands", "commands.output"},
-    {"commands.store", "commands.predict"},
+    {"commands.buffer", "commands.predict", "commands.probe", "commands.store"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

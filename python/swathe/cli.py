@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe import errors
-from swathe.commands import store
+from swathe.commands import buffer, probe, store
 from swathe.commands.output import Json, print_json
 from swathe.commands.predict import predict
 
@@ -50,6 +50,8 @@ app = typer.Typer(
 
 app.add_typer(store.app, name="store")
 app.command()(predict)
+app.command()(probe.probe)
+app.command()(buffer.buffer)
 
 
 def main() -> None:
