@@ -28,6 +28,7 @@ LAYERS = (
     {"cutout"},
     {"known"},
     {"objects", "manifest", "targets"},
+    {"predict"},
     {"single", "many"},
     {"measuring", "measuring.costs", "measuring.local", "measuring.reader"},
     {"measuring.robust", "measuring.places"},
@@ -39,7 +40,7 @@ LAYERS = (
     {"measuring.plots"},
     {"__init__"},
     {"commands", "commands.output"},
-    {"commands.buffer", "commands.probe", "commands.store"},
+    {"commands.buffer", "commands.predict", "commands.probe", "commands.store"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -12,6 +12,7 @@ import typer
 from swathe import errors
 from swathe.commands import buffer, probe, store
 from swathe.commands.output import Json, print_json
+from swathe.commands.predict import predict
 
 if TYPE_CHECKING:
     from swathe._swathe import HduInfo, HduKey
@@ -50,6 +51,7 @@ app = typer.Typer(
 app.add_typer(store.app, name="store")
 app.command()(probe.probe)
 app.command()(buffer.buffer)
+app.command()(predict)
 
 
 def main() -> None:
@@ -247,7 +249,10 @@ def _cut_table(
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        typer.echo(f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s")
+        typer.echo(
+            f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s "
+            f"(predicted {meta['predicted_s']:.2f} s, took {meta['actual_s']:.2f} s)"
+        )
         for row in manifest[manifest["status"] != "ok"][:5]:
             typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
         for note in meta["notes"]:

@@ -10,7 +10,7 @@ use swathe_plan::{Break, Caps, Plan, Reach, plan, windows};
 use swathe_store::Source;
 
 /// What one thread may hold of an object while it reads it.
-const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
+pub(crate) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 /// A local file is read in pieces that stay in the L2 cache.
 const LOCAL_CAP_BYTES: u64 = 256 << 10;
 

@@ -134,6 +134,21 @@ impl Object {
         }
     }
 
+    /// Whether nothing was asked of the server when it was opened.
+    pub(crate) fn is_assumed(&self) -> bool {
+        self.assumed
+    }
+
+    /// Whether it can be opened another time without asking, once it is in the index.
+    pub(crate) fn can_be_assumed(&self) -> bool {
+        self.source.version().tag.starts_with('"')
+    }
+
+    /// Where the last HDU found so far ends, in the decompressed data.
+    pub(crate) fn known_end(&self) -> u64 {
+        lock(&self.walk).hdus.last().map_or(0, |hdu| hdu.end())
+    }
+
     /// Whether nothing was asked of the server when it was opened, and `error` says that it should
     /// have been.
     pub(crate) fn is_stale(&self, error: &EngineError) -> bool {

@@ -29,7 +29,7 @@ pub struct Caps {
 }
 
 /// Requests that cover a set of segments, and what they are expected to cost.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Plan {
     /// Disjoint ranges, ascending.
     pub requests: Vec<Range<u64>>,
