@@ -184,7 +184,10 @@ fn expect(
     let kept = object.kind().is_none() && object.settle(cancel).is_ok();
     let placed: Vec<Placed> =
         unit.targets.iter().filter_map(|&target| place(job, &template, target).ok()).collect();
-    let (method, plans, unpacked, unpack_s) = reads(&object, &template, &placed, &share, compute);
+    // Many objects share the connections, and the time of opening them.
+    let connected = if workers > 1 { u32::MAX } else { object.connections() };
+    let (method, plans, unpacked, unpack_s) =
+        reads(&object, &template, &placed, &share, connected, compute);
 
     let mut expected = Expected { header_read, ..Expected::default() };
     let pixels: usize = placed.iter().map(|placed| placed.bytes).sum();
@@ -219,6 +222,7 @@ fn reads(
     template: &Template,
     placed: &[Placed],
     costs: &Costs,
+    connected: u32,
     compute: &Compute,
 ) -> (&'static str, Vec<Plan>, u64, f64) {
     let (segments, decoded, mut unpack_s) = match &template.image.storage {
@@ -236,7 +240,8 @@ fn reads(
     let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
     match &object.content {
         Content::Plain(_) => {
-            let plans = segments.iter().map(|round| plan(round, costs, CAPS, at)).collect();
+            let plans =
+                segments.iter().map(|round| plan(round, costs, CAPS, at, connected)).collect();
             (if tiled { "tiles" } else { "ranges" }, plans, decoded, unpack_s)
         }
         Content::Stream(_) => {
@@ -252,7 +257,7 @@ fn reads(
                     _ if first => compute.gzip_first_byte_s,
                     _ => compute.gzip_byte_s,
                 };
-            let plans = vec![plan(&ranges, costs, CAPS, Break::Anywhere)];
+            let plans = vec![plan(&ranges, costs, CAPS, Break::Anywhere, connected)];
             let method = if first { "decompressed once" } else { "from seek points" };
             (method, plans, raw + decoded, unpack_s)
         }
