@@ -19,7 +19,7 @@ import numpy as np
 from swathe.catalog import this_host
 from swathe.errors import NotFoundError, RegionError
 from swathe.measuring.costs import Costs, Profile, Sample
-from swathe.measuring.fitting import fit
+from swathe.measuring.fitting import fit, fit_local
 from swathe.measuring.local import in_memory, put
 from swathe.measuring.reader import native
 from swathe.measuring.robust import middle
@@ -189,7 +189,7 @@ class _Run:
             shown=self.place.shown,
             parameters=self.parameters,
             samples=self.samples,
-            profile=fit(self.samples),
+            profile=fit_local(self.samples) if self.place.is_local else fit(self.samples),
             seconds=seconds,
             bytes_moved=self.bytes_moved,
             requests=self.requests,
@@ -326,13 +326,14 @@ class _Run:
             self._timed(name, warm, cell.streams)
             self.connections = cell.streams
         ranges = [(self._offset(name, cell.size), cell.size) for _ in range(cell.requests)]
-        self._note_residence(name, ranges)
+        resident = self._residence(name, ranges)
         timings = self._timed(name, ranges, cell.streams)
         if cell.streams == 1:
             for timing in timings:
-                self._keep(_sample([timing], cell.size, 1))
+                self._keep(replace(_sample([timing], cell.size, 1), in_memory=resident))
         else:
-            self._keep(_sample(timings, cell.bytes, cell.streams))
+            sample = _sample(timings, cell.bytes, cell.streams)
+            self._keep(replace(sample, in_memory=resident))
 
     def _keep(self, sample: Sample) -> None:
         self.samples.append(replace(sample, at=time.time()))
@@ -397,10 +398,15 @@ class _Run:
 
     # Local files --------------------------------------------------------------------------------
 
-    def _note_residence(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
+    def _residence(self, name: str, ranges: Iterable[tuple[int, int]]) -> bool | None:
+        """Whether what will be read is in memory; both ends of each range are looked at."""
         path = self.place.file(name)
-        if path is not None:
-            self.resident.extend(in_memory(path, [offset for offset, _ in list(ranges)[:8]]))
+        if path is None:
+            return None
+        places = [at for offset, size in list(ranges)[:8] for at in (offset, offset + size - 1)]
+        found = in_memory(path, places)
+        self.resident.extend(found)
+        return all(found) if found else None
 
     def _cache(self) -> str:
         if not self.place.is_local:
