@@ -112,6 +112,7 @@ def _batch(sample: KeptSample) -> Sample:
         sample.seconds,
         requests=sample.streams,
         streams=sample.streams,
+        first_byte_s=sample.first_byte_s,
         at=sample.at.timestamp(),
         source="read",
     )

@@ -134,7 +134,9 @@ def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:
     if not opens:
         return 0.0, 0.0
     seconds = np.array([sample.seconds for sample in opens])
-    request_s = curve(np.array([float(sample.bytes) for sample in opens]))
+    size = np.array([float(sample.bytes) for sample in opens])
+    # Of the line too: between points far apart the curve may lie low.
+    request_s = np.maximum(curve(size), curve.seconds[0] + size / curve.bytes_per_s)
     beyond = seconds - request_s
     doubt = 2 * math.hypot(curve.noise / math.sqrt(len(opens)), 0.05) * float(np.median(request_s))
     found = middle(beyond)

@@ -238,14 +238,13 @@ class _Run:
         return 0 if self.place.is_local else min(OPENING_BYTES, self.sizes[name])
 
     def _scout(self) -> None:
-        """Read once of each size, alone, while the next is affordable even if it is all bytes."""
-        low, high = self.parameters.sizes[0], self.parameters.sizes[-1]
-        sizes = [size for size in SIZES if low <= size <= high] or [low]
-        seconds = [0.0]
+        """Read twice of each size, alone, while the next is affordable even if it is all bytes."""
+        sizes = self.parameters.sizes
+        seconds, twice = [0.0], True
         for size, larger in zip(sizes, [*sizes[1:], 0], strict=True):
             # Of two, the shorter tells what the next will take.
-            self._measure(Cell(size, 1, 1))
-            if self.samples[-1].seconds < self._left_s() / 8:
+            self._measure(Cell(size, 1, 2 if twice else 1))
+            if not twice and self.samples[-1].seconds < self._left_s() / 8:
                 self._measure(Cell(size, 1, 1))
             reads = [sample for sample in self.samples[-2:] if sample.bytes == size]
             seconds.append(min(sample.seconds for sample in reads))
@@ -256,6 +255,7 @@ class _Run:
                 or seconds[-1] * growth > self._left_s() / 3
             ):
                 break
+            twice = seconds[-1] * growth < self._left_s() / 16
 
     def _read(self) -> str:
         """Read round after round; gives why it ended."""

@@ -94,6 +94,11 @@ def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float, most
     rounds = np.ceil(requests / streams)
     body = costs.request_s(size / requests) - empty
     line, calls = size / costs.total_bytes_per_s, requests / costs.requests_per_s
+    # First bytes tell of the latency alone, where that is known.
+    told = [sample.first_byte_s or math.nan for sample in reads]
+    first = np.log(np.maximum(np.array(told), LEAST_S) / empty)
+    first_weights = np.where(np.isnan(first), 0.0, weights / 2)
+    first = np.nan_to_num(first)
 
     def loss(factors: Array) -> Array:
         """Absolute error and the history's of each row: logarithms of a time factor a part."""
@@ -103,22 +108,21 @@ def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float, most
         moved = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
         missed = (weights * np.abs(taken - np.log(model))).sum(axis=1)
-        return np.asarray(missed + history, dtype=np.float64)
+        late = (first_weights * np.abs(first - factors[:, :1])).sum(axis=1)
+        return np.asarray(missed + late + history, dtype=np.float64)
 
-    steps = _STEPS[np.abs(_STEPS) <= math.log(most) + 1e-9]
     best = np.zeros(len(_PARTS))
     least = float(loss(best[None])[0])
-    for _ in range(4):
-        before = least
-        for direction in _DIRECTIONS:
-            tried = np.clip(best + steps[:, None] * direction, -math.log(most), math.log(most))
-            misses = loss(tried)
-            if misses.min() < least - 1e-9:
-                least, best = float(misses.min()), tried[np.argmin(misses)]
-        if least == before:
+    # The one change that explains most, then the next.
+    for _ in range(2 * len(_PARTS)):
+        tried = (best + _STEPS[:, None, None] * _DIRECTIONS).reshape(-1, len(_PARTS))
+        misses = loss(tried)
+        if misses.min() >= least - 1e-9:
             break
+        least, best = float(misses.min()), tried[np.argmin(misses)]
     if not best.any():
         return costs
+    best = np.clip(best, -math.log(most), math.log(most))
     return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)), copy_bytes_per_s)
 
 
