@@ -123,8 +123,9 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
 
 
 def _shows(times: Array, counts: Array) -> bool:
-    """Whether a limit shows, which takes so many times as long as all else: in batches of two
-    kinds, or in one kind that was repeated, if it is beyond doubt there.
+    """Whether a limit shows, which takes so many times as long as all else.
+
+    It does in batches of two kinds, or in one that was repeated, if it is beyond doubt there.
     """
     return bool((times > CLEAR).sum() >= 2 or counts[times > VERY_CLEAR].sum() >= 2)
 
