@@ -37,6 +37,11 @@ impl Stores {
     }
 
     /// There are no servers.
+    pub fn connections(&self, _object: &str) -> u32 {
+        0
+    }
+
+    /// There are no servers.
     pub fn assume(
         &self,
         _object: &str,

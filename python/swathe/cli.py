@@ -49,9 +49,9 @@ app = typer.Typer(
 )
 
 app.add_typer(store.app, name="store")
+app.command()(predict)
 app.command()(probe.probe)
 app.command()(buffer.buffer)
-app.command()(predict)
 
 
 def main() -> None:

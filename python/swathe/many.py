@@ -104,7 +104,11 @@ def cut_many(
         threads=threads or len(os.sched_getaffinity(0)),
         append=resume,
     )
-    prediction = expected(job, LOOKED_INTO)
+    try:
+        prediction = expected(job, LOOKED_INTO)
+    except KeyboardInterrupt:
+        manifest.write(manifest_path)
+        raise
     begun = time.perf_counter()
     batch = job.start()
     paths = {row: member(read.names[row], kind) for row in todo}
@@ -123,10 +127,11 @@ def cut_many(
             raise
         finally:
             try:
-                meta.update(_cost(batch.finish(), started))
-                meta.update(manifest.counts())
+                cost = batch.finish()
                 meta["predicted_s"] = round(prediction.seconds, 6)
                 meta["actual_s"] = round(time.perf_counter() - begun, 6)
+                meta.update(_cost(cost, started))
+                meta.update(manifest.counts())
                 meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {kind}")
             finally:
                 manifest.write(manifest_path)

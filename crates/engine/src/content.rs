@@ -134,7 +134,7 @@ fn read_local(
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
     let caps = Caps { request_bytes: LOCAL_CAP_BYTES, ..CAPS };
-    let Plan { requests, load, .. } = plan(segments, source.costs(), caps, at);
+    let Plan { requests, load, .. } = plan(segments, source.costs(), caps, at, u32::MAX);
     reading.add(Traffic { bytes: load.bytes, requests: load.requests });
     let Reading { scratch, cancel, .. } = reading;
     if scratch.len() < load.largest as usize {
@@ -156,7 +156,8 @@ fn read_remote(
     reading: &mut Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let plan = plan(segments, &source.costs().share(reading.share), CAPS, at);
+    let costs = source.costs().share(reading.share);
+    let plan = plan(segments, &costs, CAPS, at, source.connections());
     reading.add(Traffic { bytes: plan.load.bytes, requests: plan.load.requests });
     let starts: Vec<u64> = plan.requests.iter().map(|request| request.start).collect();
     for (start, piece) in starts.into_iter().zip(source.fetch(plan.requests, plan.streams)) {

@@ -67,6 +67,8 @@ struct Expected {
     task: Task,
     traffic: Traffic,
     header_read: bool,
+    /// Whether a connection has to be opened first.
+    unconnected: bool,
     explained: Option<Explained>,
 }
 
@@ -110,7 +112,11 @@ pub fn estimate(
             files.sort_unstable();
             files.dedup();
             let waits = tasks.iter().any(|task| task.wait_s > 0.0);
-            let connect_s = if waits { store.costs.connect_s } else { 0.0 };
+            let unconnected = waits && found.iter().any(|expected| expected.unconnected);
+            let connect_s = if unconnected { store.costs.connect_s } else { 0.0 };
+            // However the parts overlap, all bytes go through the same line.
+            let line_s = traffic.bytes as f64 / store.costs.total_bytes_per_s;
+            let line_s = if waits { store.costs.latency_s() + line_s } else { 0.0 };
             Ok(Estimate {
                 root,
                 measured: store.measured,
@@ -119,7 +125,7 @@ pub fn estimate(
                 headers_read: found.iter().filter(|expected| expected.header_read).count(),
                 looked_into: found.len(),
                 traffic,
-                seconds: connect_s + finish_s(&tasks, workers, cores),
+                seconds: connect_s + finish_s(&tasks, workers, cores).max(line_s),
                 compute_s: tasks.iter().map(|task| task.compute_s).sum(),
                 explained: found.into_iter().filter_map(|expected| expected.explained).collect(),
             })
@@ -175,6 +181,7 @@ fn expect(
         traffic: opening.0,
         ..Expected::default()
     };
+    let before = job.stores.connections(&job.files[unit.file]);
     let Ok(object) = Object::open(&job.files[unit.file], &job.stores, false, cancel.clone()) else {
         return failed();
     };
@@ -184,15 +191,20 @@ fn expect(
     let kept = object.kind().is_none() && object.settle(cancel).is_ok();
     let placed: Vec<Placed> =
         unit.targets.iter().filter_map(|&target| place(job, &template, target).ok()).collect();
-    let (method, plans, unpacked, unpack_s) = reads(&object, &template, &placed, &share, compute);
+    // Many objects share the connections, and the time of opening them.
+    let connected = if workers > 1 { u32::MAX } else { object.connections() };
+    let (method, plans, unpacked, unpack_s) =
+        reads(&object, &template, &placed, &share, connected, compute);
 
-    let mut expected = Expected { header_read, ..Expected::default() };
+    let mut expected = Expected { header_read, unconnected: before == 0, ..Expected::default() };
     let pixels: usize = placed.iter().map(|placed| placed.bytes).sum();
     expected.task.compute_s = compute.object_s
         + placed.len() as f64 * compute.cut_s
         + pixels as f64 * compute.byte_s
         + unpack_s;
-    let read_s: f64 = plans.iter().map(|plan| plan.seconds).sum();
+    // That all threads share the line is seen to when their parts are put together.
+    let alone = Costs { total_bytes_per_s: costs.total_bytes_per_s, ..share };
+    let read_s: f64 = plans.iter().map(|plan| alone.seconds(plan.load, plan.streams)).sum();
     if waits {
         expected.task.wait_s = read_s;
         if !(object.is_assumed() || kept && object.can_be_assumed()) {
@@ -219,6 +231,7 @@ fn reads(
     template: &Template,
     placed: &[Placed],
     costs: &Costs,
+    connected: u32,
     compute: &Compute,
 ) -> (&'static str, Vec<Plan>, u64, f64) {
     let (segments, decoded, mut unpack_s) = match &template.image.storage {
@@ -236,7 +249,8 @@ fn reads(
     let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
     match &object.content {
         Content::Plain(_) => {
-            let plans = segments.iter().map(|round| plan(round, costs, CAPS, at)).collect();
+            let plans =
+                segments.iter().map(|round| plan(round, costs, CAPS, at, connected)).collect();
             (if tiled { "tiles" } else { "ranges" }, plans, decoded, unpack_s)
         }
         Content::Stream(_) => {
@@ -252,7 +266,7 @@ fn reads(
                     _ if first => compute.gzip_first_byte_s,
                     _ => compute.gzip_byte_s,
                 };
-            let plans = vec![plan(&ranges, costs, CAPS, Break::Anywhere)];
+            let plans = vec![plan(&ranges, costs, CAPS, Break::Anywhere, connected)];
             let method = if first { "decompressed once" } else { "from seek points" };
             (method, plans, raw + decoded, unpack_s)
         }

@@ -144,6 +144,11 @@ impl Object {
         self.source.version().tag.starts_with('"')
     }
 
+    /// Connections to its storage that are open.
+    pub(crate) fn connections(&self) -> u32 {
+        self.source.connections()
+    }
+
     /// Where the last HDU found so far ends, in the decompressed data.
     pub(crate) fn known_end(&self) -> u64 {
         lock(&self.walk).hdus.last().map_or(0, |hdu| hdu.end())

@@ -235,6 +235,10 @@ impl Source for Remote {
         &self.inner.target.store.costs
     }
 
+    fn connections(&self) -> u32 {
+        self.inner.target.limiter.connections()
+    }
+
     fn first(&self) -> Bytes {
         self.inner.first.clone()
     }
@@ -541,6 +545,11 @@ impl Target {
     fn hide(&self, text: String) -> String {
         self.secrets.iter().fold(text, |text, secret| text.replace(secret, "..."))
     }
+}
+
+/// Connections that are open to the store of this root.
+pub(crate) fn connections(root: &str) -> u32 {
+    limiter::of(root).connections()
 }
 
 /// Why a request was refused: the message of an S3 error, or the first line of plain text.

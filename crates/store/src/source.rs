@@ -48,6 +48,11 @@ pub trait Source: Send + Sync {
     /// What reading costs.
     fn costs(&self) -> &Costs;
 
+    /// Connections that are open: as many requests can be made without opening others.
+    fn connections(&self) -> u32 {
+        u32::MAX
+    }
+
     /// The first bytes, as far as they came with opening.
     fn first(&self) -> Bytes {
         Bytes::new()
