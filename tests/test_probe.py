@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from servers import NGINX, nginx
+from servers import NGINX, nginx, proxy
 from simulated import SimulatedStore, place
 from swathe import cli
 from swathe.catalog import Catalog, this_host
@@ -120,6 +120,19 @@ def test_local_files_are_probed(folder: Path) -> None:
     assert found.cache in ("warm", "mixed", "cold", "unknown")
     assert {sample.kind for sample in found.samples} == {"open", "read", "write"}
     assert sorted(path.name for path in folder.iterdir()) == ["a.fits", "b.fits", "tiny.txt"]
+
+
+@pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")
+def test_a_thin_line_far_away_is_found(tmp_path: Path) -> None:
+    with nginx(tmp_path) as server:
+        (server.folder / "a.fits").write_bytes(np.random.default_rng(1).bytes(32 * MIB))
+        url = f"{server.url}/a.fits"
+        with proxy(url, rtt_ms=20, shared_bytes_per_s=12_500_000) as between:
+            costs = probe(find_place(between.url), quick=True).profile.costs
+    assert costs.request[0][1] == pytest.approx(0.02, rel=0.25)
+    assert costs.connect_s == pytest.approx(0.02, rel=0.5)
+    assert costs.total_bytes_per_s == pytest.approx(12.5e6, rel=0.25)
+    assert costs.stream_bytes_per_s() == pytest.approx(12.5e6, rel=0.25)
 
 
 def test_a_probe_is_kept_and_goes_into_every_plan(

@@ -123,7 +123,7 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
 
 
 def _shows(times: Array, counts: Array) -> bool:
-    """Whether a limit shows, which takes so many `times` as long as all else.
+    """Whether a limit shows, which takes so many times as long as all else.
 
     It does in batches of two kinds, or in one that was repeated, if it is beyond doubt there.
     """

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 OPENINGS = 3
 """How often opening an object, and a connection, are measured."""
+SLOWEST_BYTES_PER_S = 1e5
+"""Few stores send slower than this; of those a quick probe may take longer than it should."""
 LIMITS = ("total_bytes_per_s", "requests_per_s")
 
 
@@ -249,13 +251,18 @@ class _Run:
             reads = [sample for sample in self.samples[-2:] if sample.bytes == size]
             seconds.append(min(sample.seconds for sample in reads))
             growth = larger / size
-            likely = seconds[-1] + (seconds[-1] - seconds[-2]) * growth
+            more = max(seconds[-1] - seconds[-2], 0.0) if len(seconds) > 2 else 0.0
+            # If all of it were for its bytes; but hardly for so few, nor where less took as long.
+            most = seconds[-1] + min(seconds[-1] * growth, larger / SLOWEST_BYTES_PER_S)
+            if len(seconds) > 2:
+                most = min(most, seconds[-1] + 3 * more * growth)
+            likely = seconds[-1] + more * growth
             if (
                 likely > self.parameters.budget_s / self.parameters.parts
-                or seconds[-1] * growth > self._left_s() / 3
+                or most > self._left_s() / 3
             ):
                 break
-            twice = seconds[-1] * growth < self._left_s() / 16
+            twice = most < self._left_s() / 8
 
     def _read(self) -> str:
         """Read round after round; gives why it ended."""
