@@ -67,8 +67,6 @@ struct Expected {
     task: Task,
     traffic: Traffic,
     header_read: bool,
-    /// Whether a connection has to be opened first.
-    unconnected: bool,
     explained: Option<Explained>,
 }
 
@@ -112,8 +110,10 @@ pub fn estimate(
             files.sort_unstable();
             files.dedup();
             let waits = tasks.iter().any(|task| task.wait_s > 0.0);
-            let unconnected = waits && found.iter().any(|expected| expected.unconnected);
-            let connect_s = if unconnected { store.costs.connect_s } else { 0.0 };
+            // As many are needed as objects are read at a time; they are opened together.
+            let open = job.stores.connections(&job.files[units[0].file]);
+            let needed = workers.min(units.len()) as u32;
+            let connect_s = if waits && open < needed { store.costs.connect_s } else { 0.0 };
             // However the parts overlap, all bytes go through the same line.
             let line_s = traffic.bytes as f64 / store.costs.total_bytes_per_s;
             let line_s = if waits { store.costs.latency_s() + line_s } else { 0.0 };
@@ -181,7 +181,6 @@ fn expect(
         traffic: opening.0,
         ..Expected::default()
     };
-    let before = job.stores.connections(&job.files[unit.file]);
     let Ok(object) = Object::open(&job.files[unit.file], &job.stores, false, cancel.clone()) else {
         return failed();
     };
@@ -196,7 +195,7 @@ fn expect(
     let (method, plans, unpacked, unpack_s) =
         reads(&object, &template, &placed, &share, connected, compute);
 
-    let mut expected = Expected { header_read, unconnected: before == 0, ..Expected::default() };
+    let mut expected = Expected { header_read, ..Expected::default() };
     let pixels: usize = placed.iter().map(|placed| placed.bytes).sum();
     expected.task.compute_s = compute.object_s
         + placed.len() as f64 * compute.cut_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,11 @@ def _in_flight(told: Sequence[int]) -> list[int]:
 
 
 def _follow(catalog: Catalog, root: str) -> bool:
-    """Fit a profile to the reads since it was fitted, if there are enough."""
+    """Fit a profile to the reads since it was fitted, if there are enough.
+
+    Only those that had the store to themselves tell what a request takes; of others it is not
+    known how many shared the line until they ended. What all together carry stays as probed.
+    """
     host = this_host()
     kept = catalog.profile(root, host)
     if kept is None:
@@ -90,17 +95,23 @@ def _follow(catalog: Catalog, root: str) -> bool:
     reads = [
         sample
         for sample in catalog.samples(root, host, kinds=("read",), since=kept.fitted_at)
-        if sample.source == "read"
+        if sample.source == "read" and sample.streams == 1
     ]
     if len(reads) < ENOUGH:
         return False
     spread = {name: float(value) for name, value in kept.spread.items()}
     profile = Profile(Costs.from_dict(kept.costs), spread, kept.notes)
     found = refit(profile, [_batch(sample) for sample in reads[-MOST:]], most=MOST_CHANGE)
+    costs = replace(
+        found.costs,
+        total_bytes_per_s=profile.costs.total_bytes_per_s,
+        requests_per_s=profile.costs.requests_per_s,
+        streams=profile.costs.streams,
+    )
     notes = [*(note for note in kept.notes if note != NOTE), NOTE]
     # After the reads, so that they do not count again.
     now = datetime.now(UTC)
-    catalog.put_profile(root, host, found.costs.as_dict(), found.spread, now, notes)
+    catalog.put_profile(root, host, costs.as_dict(), found.spread, now, notes)
     return True
 
 
