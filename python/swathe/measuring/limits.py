@@ -156,8 +156,9 @@ def _finer(values: Array, place: int) -> Array:
 def _one_stream(curve: Curve) -> float:
     """The best bandwidth that one stream was seen to have, latency set aside if it is clear."""
     sizes, seconds = curve.sizes[1:-1], curve.seconds[1:-1]
+    # Of a few round trips, the first bytes come in bursts.
     body = seconds - curve.seconds[0]
-    return float((sizes / np.where(body > 0.5 * curve.seconds[0], body, seconds)).max())
+    return float((sizes / np.where(body > 8 * curve.seconds[0], body, seconds)).max())
 
 
 def most_useful_streams(
