@@ -21,7 +21,7 @@ impl Ahead {
     /// Ask for what covers `ranges`, whose starts ascend.
     pub(crate) fn start(source: &dyn Source, ranges: &[Range<u64>], share: u32) -> Ahead {
         let costs = source.costs().share(share);
-        let plan = plan(ranges, &costs, CAPS, Break::Anywhere, source.connections());
+        let plan = plan(ranges, &costs, CAPS, Break::Anywhere, source.connections() / share.max(1));
         let fetched = source.fetch(plan.requests.clone(), plan.streams);
         Ahead { fetched, requests: plan.requests.into(), piece: (0, Bytes::new()) }
     }

@@ -157,7 +157,7 @@ fn read_remote(
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
     let costs = source.costs().share(reading.share);
-    let plan = plan(segments, &costs, CAPS, at, source.connections());
+    let plan = plan(segments, &costs, CAPS, at, source.connections() / reading.share.max(1));
     reading.add(Traffic { bytes: plan.load.bytes, requests: plan.load.requests });
     let starts: Vec<u64> = plan.requests.iter().map(|request| request.start).collect();
     for (start, piece) in starts.into_iter().zip(source.fetch(plan.requests, plan.streams)) {

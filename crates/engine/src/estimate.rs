@@ -190,8 +190,8 @@ fn expect(
     let kept = object.kind().is_none() && object.settle(cancel).is_ok();
     let placed: Vec<Placed> =
         unit.targets.iter().filter_map(|&target| place(job, &template, target).ok()).collect();
-    // Many objects share the connections, and the time of opening them.
-    let connected = if workers > 1 { u32::MAX } else { object.connections() };
+    // At least the one that the object was, or will be, opened on.
+    let connected = (object.connections() / workers as u32).max(1);
     let (method, plans, unpacked, unpack_s) =
         reads(&object, &template, &placed, &share, connected, compute);
 
