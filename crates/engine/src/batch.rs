@@ -451,7 +451,9 @@ impl Shared {
         })?;
         if hold {
             work.stages.enter(Stage::Read);
-            object.settle(&self.cancel)?;
+            let settled = object.settle(&self.cancel);
+            work.reading.add(object.take_traffic());
+            settled?;
         }
         for (index, cutout) in held {
             writer.give(index, unit.targets[index], cutout, &self.job, work);

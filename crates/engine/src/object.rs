@@ -5,7 +5,7 @@ use crate::error::EngineError;
 use crate::inflate::StreamReader;
 use crate::kept::{self, Kept};
 use crate::template::Template;
-use crate::work::Cancel;
+use crate::work::{Cancel, Traffic};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_fits::stream::{SeekTable, StreamKind};
@@ -271,6 +271,11 @@ impl Object {
             self.note(format!("the index was not written: {message}"));
         }
         Ok(())
+    }
+
+    /// What was asked of the storage to inflate, since that was counted last.
+    pub(crate) fn take_traffic(&self) -> Traffic {
+        self.content.stream_reader().map(|mut reader| reader.take_traffic()).unwrap_or_default()
     }
 
     /// Read one more HDU.
