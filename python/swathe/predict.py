@@ -146,10 +146,8 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
     for estimate in estimates:
         per_store[estimate["root"]] = _cost(estimate)
         explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
-    # Storages are read at the same time, by threads that share the cores.
-    seconds = max((cost.seconds for cost in per_store.values()), default=0.0)
-    if len(per_store) > 1:
-        seconds = sum(cost.seconds for cost in per_store.values())
+    # Objects are taken in the order of the list, so that storages mostly follow one another.
+    seconds = sum(cost.seconds for cost in per_store.values())
     ratio = _ratio(per_store.values())
     return Prediction(
         seconds,
