@@ -400,7 +400,7 @@ def slow_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Files that take two threads some seconds, a little at a time."""
     folder = tmp_path_factory.mktemp("slow")
     content = contents(noise(5, (900, 1000)), "fit.bz2")
-    paths = [folder / f"{number}.fit.bz2" for number in range(24)]
+    paths = [folder / f"{number}.fit.bz2" for number in range(60)]
     for path in paths:
         path.write_bytes(content)
     return paths
