@@ -31,7 +31,7 @@ LAYERS = (
     {"single", "many"},
     {"__init__"},
     {"commands", "commands.output"},
-    {"commands.store"},
+    {"commands.cache", "commands.store"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe import errors
-from swathe.commands import store
+from swathe.commands import cache, store
 from swathe.commands.output import Json, print_json
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ app = typer.Typer(
 )
 
 app.add_typer(store.app, name="store")
+app.add_typer(cache.app, name="cache")
 
 
 def main() -> None:

@@ -2,12 +2,12 @@
 
 use crate::error::EngineError;
 use crate::inflate::{STREAM_GAP_BYTES, StreamReader};
-use crate::work::{Cancel, Reading, Sink, Traffic};
+use crate::work::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_plan::{Break, Caps, Plan, Reach, plan, windows};
-use swathe_store::Source;
+use swathe_store::{Source, Traffic};
 
 /// What one thread may hold of an object while it reads it.
 const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
@@ -156,14 +156,32 @@ fn read_remote(
     reading: &mut Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let plan = plan(segments, &source.costs().share(reading.share), CAPS, at);
-    reading.add(Traffic { bytes: plan.load.bytes, requests: plan.load.requests });
-    let starts: Vec<u64> = plan.requests.iter().map(|request| request.start).collect();
-    for (start, piece) in starts.into_iter().zip(source.fetch(plan.requests, plan.streams)) {
-        reading.cancel.check()?;
-        sink(start, &piece?)?;
+    let (requests, streams) = remote_requests(source, segments, CAPS, reading.share, at);
+    let starts: Vec<u64> = requests.iter().map(|request| request.start).collect();
+    let read =
+        starts.into_iter().zip(source.fetch(requests, streams)).try_for_each(|(at, piece)| {
+            reading.cancel.check()?;
+            sink(at, &piece?)
+        });
+    reading.add(source.take_traffic());
+    read
+}
+
+/// What to ask for, and how much of it at the same time. Of what is kept here already no more is
+/// read than is wanted: the gaps, which another plan left out, may not be here.
+pub(crate) fn remote_requests(
+    source: &dyn Source,
+    segments: &[Range<u64>],
+    caps: Caps,
+    share: u32,
+    at: Break,
+) -> (Vec<Range<u64>>, u32) {
+    if source.is_at_hand(segments) {
+        let reach = Reach { gap_bytes: 0, cap_bytes: caps.request_bytes };
+        return (windows(segments, reach, at), 1);
     }
-    Ok(())
+    let plan = plan(segments, &source.costs().share(share), caps, at);
+    (plan.requests, plan.streams)
 }
 
 fn read_stream(

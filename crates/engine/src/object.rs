@@ -162,7 +162,9 @@ impl Object {
 
     /// What a user should be told about this object or its index entry, though the work went on.
     pub fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.notes))
+        let mut notes = std::mem::take(&mut *lock(&self.notes));
+        notes.extend(self.source.take_notes());
+        notes
     }
 
     /// All HDUs, in order.

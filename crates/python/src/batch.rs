@@ -71,7 +71,7 @@ pub(crate) fn start_batch(
         _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
     };
     let mode = parse_mode(mode)?;
-    let stores = inner(stores);
+    let stores = inner(py, stores)?;
     let job = Job {
         files,
         selectors,

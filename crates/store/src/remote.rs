@@ -11,7 +11,7 @@ mod s3;
 mod shown;
 
 use crate::error::StoreError;
-use crate::source::{Fetched, Source, Version};
+use crate::source::{Fetched, Source, Traffic, Version};
 use crate::stores::{Address, Store};
 use crate::timing::{Measured, Timing, record};
 use bytes::Bytes;
@@ -28,6 +28,7 @@ pub(crate) use s3::Settings as S3Settings;
 pub(crate) use shown::{percent_decode, shown};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
 use tokio::sync::mpsc;
@@ -62,6 +63,9 @@ struct Target {
     place: Place,
     limiter: Arc<Limiter>,
     stall: Duration,
+    /// Since that was asked last.
+    bytes: AtomicU64,
+    requests: AtomicU64,
 }
 
 enum Place {
@@ -239,6 +243,12 @@ impl Source for Remote {
         self.inner.first.clone()
     }
 
+    fn take_traffic(&self) -> Traffic {
+        let Target { bytes, requests, .. } = &self.inner.target;
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        Traffic { bytes: take(bytes), requests: take(requests) }
+    }
+
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
         let range = offset..offset.saturating_add(buffer.len() as u64);
         let inner = &self.inner;
@@ -316,7 +326,8 @@ impl Target {
             }
         };
         let limiter = limiter::of(&store.root);
-        Ok(Target { store, url, secrets, place, limiter, stall })
+        let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Target { store, url, secrets, place, limiter, stall, bytes, requests })
     }
 
     /// Run `work` on the shared runtime.
@@ -407,6 +418,7 @@ impl Target {
         if let Some(etag) = etag {
             request = request.header(IF_MATCH, etag);
         }
+        self.requests.fetch_add(1, Ordering::Relaxed);
         let response = match timeout(self.stall, request.send()).await {
             Err(_) => return Err(Failure::passing(self.stalled(&host))),
             Ok(Err(error)) => {
@@ -451,7 +463,10 @@ impl Target {
                 Ok(Ok(Some(chunk))) if found + chunk.len() as u64 > wanted => {
                     return Err(self.short(range, found + chunk.len() as u64).into());
                 }
-                Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),
+                Ok(Ok(Some(chunk))) => {
+                    self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+                    bytes.extend_from_slice(&chunk);
+                }
                 Ok(Ok(None)) if found == wanted => return Ok(()),
                 Ok(Ok(None)) => return Err(Failure::passing(self.short(range, found))),
             }

@@ -1,0 +1,375 @@
+//! What servers sent, kept on local disk.
+//!
+//! An object is divided into cells of 256 KiB. What came of a cell is one value on a shelf, under
+//! the object's URL and version: so a changed object is simply not found, and a block that was torn
+//! or damaged, whoever was killed when, is never served.
+
+mod cell;
+
+use crate::error::StoreError;
+use crate::shelf::{Shelf, limit_of};
+use crate::source::{Fetched, Source, Traffic, Version};
+use crate::timing::Measured;
+use bytes::Bytes;
+use cell::{CELL_BYTES, Cell, Cells, Gathered};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use swathe_plan::Costs;
+
+/// What its variables begin with.
+const VARIABLES: &str = "SWATHE_CACHE";
+/// Limit where `$SWATHE_CACHE_BYTES` does not say.
+const LIMIT_BYTES: u64 = 4 << 30;
+/// For so long an object whose bytes are all here is taken to be still the same. Then its server
+/// is asked, with a request of one byte.
+const TRUSTED: Duration = Duration::from_secs(3600);
+/// After the disk refused, nothing is stored for this time.
+const REFUSED: Duration = Duration::from_secs(60);
+
+/// Bytes of objects on servers, shared by the processes of a user.
+#[derive(Debug)]
+pub struct Blocks {
+    shelf: Shelf,
+    refused: Mutex<Refused>,
+}
+
+/// What the disk said when it did not take a block.
+#[derive(Debug, Default)]
+struct Refused {
+    last: Option<Instant>,
+    /// Not told yet.
+    note: Option<String>,
+    told: bool,
+}
+
+impl Blocks {
+    /// The user's, the same for all of this process; `None` where they are switched off with a
+    /// limit of 0, or have no place.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] where `$SWATHE_CACHE_BYTES` is no number.
+    pub fn user() -> Result<Option<Arc<Blocks>>, StoreError> {
+        static BLOCKS: OnceLock<Option<Arc<Blocks>>> = OnceLock::new();
+        if limit_of("blocks", VARIABLES, LIMIT_BYTES)? == 0 {
+            return Ok(None);
+        }
+        let open = || Some(Arc::new(Blocks::on(Blocks::users_shelf().ok()?)));
+        Ok(BLOCKS.get_or_init(open).clone())
+    }
+
+    /// Where the user's are kept: in `$SWATHE_CACHE_DIR`, else `$XDG_CACHE_HOME/swathe/blocks`,
+    /// else `~/.cache/swathe/blocks`; at most `$SWATHE_CACHE_BYTES` (4 GiB).
+    ///
+    /// # Errors
+    /// As [`Shelf::user`].
+    pub fn users_shelf() -> Result<Shelf, StoreError> {
+        Shelf::user("blocks", VARIABLES, LIMIT_BYTES)
+    }
+
+    /// Blocks on a shelf.
+    pub fn on(shelf: Shelf) -> Blocks {
+        Blocks { shelf, refused: Mutex::default() }
+    }
+
+    /// Keep a block, if the disk takes it.
+    fn put(&self, key: &str, value: &[u8]) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.last.is_some_and(|last| last.elapsed() < REFUSED) {
+            return;
+        }
+        drop(refused);
+        if let Err(error) = self.shelf.put(key, value) {
+            refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            refused.last = Some(Instant::now());
+            if !refused.told {
+                refused.told = true;
+                refused.note = Some(format!("what servers sent was not kept: {error}"));
+            }
+        }
+    }
+}
+
+/// A source whose bytes are taken from blocks where they are there, and put there where not.
+pub(crate) struct Cached {
+    inner: Arc<dyn Source>,
+    cells: Arc<Cells>,
+    /// Whether the server was asked for the version.
+    asked: Arc<AtomicBool>,
+}
+
+impl Cached {
+    /// `place`: what the URL does not say of where the object is.
+    pub(crate) fn new(
+        inner: Arc<dyn Source>,
+        place: &str,
+        blocks: Arc<Blocks>,
+        asked: bool,
+    ) -> Cached {
+        let object = format!("{place}\n{}\n{}", inner.url(), inner.version());
+        let cells = Arc::new(Cells::new(blocks, object, inner.len()));
+        Cached { inner, cells, asked: Arc::new(AtomicBool::new(asked)) }
+    }
+
+    /// Divide a request into what is here and what is not; gives when the oldest block came.
+    fn divide(&self, request: &Range<u64>, parts: &mut Vec<Part>) -> Option<SystemTime> {
+        let first = parts.len();
+        let mut oldest = None;
+        let mut at = request.start;
+        while at < request.end {
+            let cell = at / CELL_BYTES;
+            let end = request.end.min((cell + 1) * CELL_BYTES);
+            let held = self.cells.glance(cell);
+            let wanted = at..end;
+            for range in held.iter().flat_map(|held| held.ranges(&wanted)) {
+                add(parts, first, Part::Missing(at..range.start));
+                at = range.end;
+                add(parts, first, Part::Held(range));
+                let came = held.as_ref().map(Cell::came);
+                oldest = oldest.min(came).or(came);
+            }
+            add(parts, first, Part::Missing(at..end));
+            at = end;
+        }
+        self.fill_gaps(first, parts);
+        oldest
+    }
+
+    /// Ask for a little that is here rather than with another request.
+    fn fill_gaps(&self, first: usize, parts: &mut Vec<Part>) {
+        let costs = self.inner.costs();
+        let speed = 1e6 / (costs.request.seconds(1e6) - costs.latency_s()).max(1e-9);
+        let gap_bytes = costs.single_gap().unwrap_or((costs.latency_s() * speed) as u64);
+        let mut at = first;
+        while let Some([Part::Missing(left), Part::Held(held), Part::Missing(right)]) =
+            parts.get(at..at + 3)
+        {
+            if held.end - held.start <= gap_bytes {
+                parts.splice(at..at + 3, [Part::Missing(left.start..right.end)]);
+            } else {
+                at += 2;
+            }
+        }
+    }
+
+    /// Ask the server whether this is still the object, if that was not asked for long.
+    fn confirm(&self, oldest: Option<SystemTime>) -> Result<(), StoreError> {
+        // What came in the future came before the clock was set.
+        let is_recent = |came: SystemTime| came.elapsed().is_ok_and(|age| age < TRUSTED);
+        if oldest.is_none_or(is_recent) || self.asked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.inner.read_exact_at(0, &mut [0])?;
+        self.asked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Part of a request.
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Held(Range<u64>),
+    Missing(Range<u64>),
+}
+
+/// Add a part of a request whose parts begin at `first`, to the last where it is of its kind.
+fn add(parts: &mut Vec<Part>, first: usize, part: Part) {
+    let (Part::Held(range) | Part::Missing(range)) = &part;
+    if range.is_empty() {
+        return;
+    }
+    match (parts[first..].last_mut(), &part) {
+        (Some(Part::Held(last)), Part::Held(range))
+        | (Some(Part::Missing(last)), Part::Missing(range)) => last.end = range.end,
+        _ => parts.push(part),
+    }
+}
+
+impl Source for Cached {
+    fn url(&self) -> &str {
+        self.inner.url()
+    }
+
+    fn version(&self) -> &Version {
+        self.inner.version()
+    }
+
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
+    fn costs(&self) -> &Costs {
+        self.inner.costs()
+    }
+
+    fn first(&self) -> Bytes {
+        self.inner.first()
+    }
+
+    fn is_at_hand(&self, ranges: &[Range<u64>]) -> bool {
+        let mut parts = Vec::new();
+        ranges.iter().all(|range| {
+            parts.clear();
+            if range.end > self.len() {
+                return false;
+            }
+            self.divide(range, &mut parts);
+            !parts.iter().any(|part| matches!(part, Part::Missing(_)))
+        })
+    }
+
+    fn take_traffic(&self) -> Traffic {
+        self.inner.take_traffic()
+    }
+
+    fn take_notes(&self) -> Vec<String> {
+        let mut notes = self.inner.take_notes();
+        notes.extend(self.cells.take_note());
+        notes
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
+        let range = offset..offset.saturating_add(buffer.len() as u64);
+        let bytes = self.fetch(vec![range], 1).next().transpose()?.unwrap_or_default();
+        buffer.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched {
+        let mut parts = Vec::new();
+        let mut ends = Vec::with_capacity(requests.len());
+        let mut oldest = None;
+        for request in &requests {
+            if request.end > self.len() || request.is_empty() {
+                parts.push(Part::Missing(request.clone()));
+            } else {
+                let came = self.divide(request, &mut parts);
+                oldest = oldest.min(came).or(came);
+            }
+            ends.push(parts.len());
+        }
+        if let Err(error) = self.confirm(oldest) {
+            return Box::new(std::iter::once(Err(error)));
+        }
+        let missing: Vec<Range<u64>> = parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Missing(range) => Some(range.clone()),
+                Part::Held(_) => None,
+            })
+            .collect();
+        let asked = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
+        Box::new(Reading {
+            inner: self.inner.clone(),
+            asked,
+            requests: ends.into_iter(),
+            parts: parts.into_iter(),
+            given: 0,
+            last: None,
+            gathered: Gathered::new(self.cells.clone()),
+            confirmed: self.asked.clone(),
+        })
+    }
+
+    fn measure(
+        &self,
+        requests: &[Range<u64>],
+        streams: u32,
+        fresh: bool,
+    ) -> Result<Vec<Measured>, StoreError> {
+        self.inner.measure(requests, streams, fresh)
+    }
+}
+
+/// Requests on their way: some of their parts from the server, the others from blocks.
+struct Reading {
+    inner: Arc<dyn Source>,
+    asked: Option<Fetched>,
+    /// How many parts there are up to the end of each request.
+    requests: std::vec::IntoIter<usize>,
+    parts: std::vec::IntoIter<Part>,
+    given: usize,
+    /// The cell that was read last: the next request may need it too.
+    last: Option<(u64, Cell)>,
+    /// What came and is not stored yet.
+    gathered: Gathered,
+    confirmed: Arc<AtomicBool>,
+}
+
+impl Iterator for Reading {
+    type Item = Result<Bytes, StoreError>;
+
+    fn next(&mut self) -> Option<Result<Bytes, StoreError>> {
+        let until = self.requests.next()?;
+        let parts: Vec<Part> = self.parts.by_ref().take(until - self.given).collect();
+        self.given = until;
+        let whole = match &parts[..] {
+            [Part::Missing(range)] => self.from_server(range),
+            parts => self.assemble(parts),
+        };
+        if whole.is_err() {
+            // An error is the last.
+            self.requests = Vec::new().into_iter();
+        }
+        Some(whole)
+    }
+}
+
+impl Reading {
+    fn assemble(&mut self, parts: &[Part]) -> Result<Bytes, StoreError> {
+        let mut bytes = Vec::new();
+        for part in parts {
+            match part {
+                Part::Missing(range) => bytes.extend_from_slice(&self.from_server(range)?),
+                Part::Held(range) => self.from_cells(range, &mut bytes)?,
+            }
+        }
+        Ok(bytes.into())
+    }
+
+    /// The next part that was asked for.
+    fn from_server(&mut self, range: &Range<u64>) -> Result<Bytes, StoreError> {
+        let bytes = self.asked.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
+        self.keep(range, bytes)
+    }
+
+    fn keep(&mut self, range: &Range<u64>, bytes: Bytes) -> Result<Bytes, StoreError> {
+        let wanted = range.end.saturating_sub(range.start);
+        if bytes.len() as u64 != wanted {
+            return Err(StoreError::ShortRead {
+                url: self.inner.url().to_string(),
+                start: range.start,
+                wanted,
+                found: bytes.len() as u64,
+            });
+        }
+        self.confirmed.store(true, Ordering::Relaxed);
+        self.gathered.add(range.start, &bytes);
+        Ok(bytes)
+    }
+
+    fn from_cells(&mut self, range: &Range<u64>, to: &mut Vec<u8>) -> Result<(), StoreError> {
+        let mut at = range.start;
+        while at < range.end {
+            let number = at / CELL_BYTES;
+            if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+                self.last = self.gathered.cells().load(number).map(|cell| (number, cell));
+            }
+            let end = range.end.min((number + 1) * CELL_BYTES);
+            match self.last.as_ref().and_then(|(_, cell)| cell.get(at..end)) {
+                Some(bytes) => to.extend_from_slice(bytes),
+                // It was evicted in the meantime, or it is damaged.
+                None => {
+                    let again = self.inner.fetch(vec![at..end], 1).next().transpose()?;
+                    to.extend_from_slice(&self.keep(&(at..end), again.unwrap_or_default())?);
+                }
+            }
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
