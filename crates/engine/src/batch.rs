@@ -425,6 +425,7 @@ impl Shared {
         if hold {
             work.stages.enter(Stage::Read);
             object.settle(&self.cancel)?;
+            work.reading.add(object.take_traffic());
         }
         for (index, cutout) in held {
             writer.give(index, unit.targets[index], cutout, &self.job, work);

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_fits::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
-use swathe_store::{Source, StoreError, Stores};
+use swathe_store::{Source, StoreError, Stores, Traffic};
 
 /// First bytes read for a header; most headers are shorter.
 const HEADER_BYTES: usize = 4 * 2880;
@@ -158,6 +158,11 @@ impl Object {
     /// How the object is compressed as a whole.
     pub fn kind(&self) -> Option<StreamKind> {
         self.kind
+    }
+
+    /// What was asked of its server and not counted yet.
+    pub(crate) fn take_traffic(&self) -> Traffic {
+        self.source.take_traffic()
     }
 
     /// What a user should be told about this object or its index entry, though the work went on.

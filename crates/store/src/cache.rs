@@ -5,6 +5,7 @@
 //! or damaged, whoever was killed when, is never served.
 
 mod cell;
+mod reading;
 
 use crate::error::StoreError;
 use crate::shelf::{Shelf, limit_of};
@@ -12,6 +13,7 @@ use crate::source::{Fetched, Source, Traffic, Version};
 use crate::timing::Measured;
 use bytes::Bytes;
 use cell::{CELL_BYTES, Cell, Cells, Gathered};
+use reading::Reading;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -279,95 +281,6 @@ impl Source for Cached {
         fresh: bool,
     ) -> Result<Vec<Measured>, StoreError> {
         self.inner.measure(requests, streams, fresh)
-    }
-}
-
-/// Requests on their way: some of their parts from the server, the others from blocks.
-struct Reading {
-    inner: Arc<dyn Source>,
-    asked: Option<Fetched>,
-    /// How many parts there are up to the end of each request.
-    requests: std::vec::IntoIter<usize>,
-    parts: std::vec::IntoIter<Part>,
-    given: usize,
-    /// The cell that was read last: the next request may need it too.
-    last: Option<(u64, Cell)>,
-    /// What came and is not stored yet.
-    gathered: Gathered,
-    confirmed: Arc<AtomicBool>,
-}
-
-impl Iterator for Reading {
-    type Item = Result<Bytes, StoreError>;
-
-    fn next(&mut self) -> Option<Result<Bytes, StoreError>> {
-        let until = self.requests.next()?;
-        let parts: Vec<Part> = self.parts.by_ref().take(until - self.given).collect();
-        self.given = until;
-        let whole = match &parts[..] {
-            [Part::Missing(range)] => self.from_server(range),
-            parts => self.assemble(parts),
-        };
-        if whole.is_err() {
-            // An error is the last.
-            self.requests = Vec::new().into_iter();
-        }
-        Some(whole)
-    }
-}
-
-impl Reading {
-    fn assemble(&mut self, parts: &[Part]) -> Result<Bytes, StoreError> {
-        let mut bytes = Vec::new();
-        for part in parts {
-            match part {
-                Part::Missing(range) => bytes.extend_from_slice(&self.from_server(range)?),
-                Part::Held(range) => self.from_cells(range, &mut bytes)?,
-            }
-        }
-        Ok(bytes.into())
-    }
-
-    /// The next part that was asked for.
-    fn from_server(&mut self, range: &Range<u64>) -> Result<Bytes, StoreError> {
-        let bytes = self.asked.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
-        self.keep(range, bytes)
-    }
-
-    fn keep(&mut self, range: &Range<u64>, bytes: Bytes) -> Result<Bytes, StoreError> {
-        let wanted = range.end.saturating_sub(range.start);
-        if bytes.len() as u64 != wanted {
-            return Err(StoreError::ShortRead {
-                url: self.inner.url().to_string(),
-                start: range.start,
-                wanted,
-                found: bytes.len() as u64,
-            });
-        }
-        self.confirmed.store(true, Ordering::Relaxed);
-        self.gathered.add(range.start, &bytes);
-        Ok(bytes)
-    }
-
-    fn from_cells(&mut self, range: &Range<u64>, to: &mut Vec<u8>) -> Result<(), StoreError> {
-        let mut at = range.start;
-        while at < range.end {
-            let number = at / CELL_BYTES;
-            if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
-                self.last = self.gathered.cells().load(number).map(|cell| (number, cell));
-            }
-            let end = range.end.min((number + 1) * CELL_BYTES);
-            match self.last.as_ref().and_then(|(_, cell)| cell.get(at..end)) {
-                Some(bytes) => to.extend_from_slice(bytes),
-                // It was evicted in the meantime, or it is damaged.
-                None => {
-                    let again = self.inner.fetch(vec![at..end], 1).next().transpose()?;
-                    to.extend_from_slice(&self.keep(&(at..end), again.unwrap_or_default())?);
-                }
-            }
-            at = end;
-        }
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cache::{Blocks, Cached};
 use crate::error::StoreError;
 use crate::local::Local;
-use crate::remote::{self, Remote, S3Settings};
+use crate::remote::{self, Remote, S3Settings, Stall};
 use crate::source::{Source, Version};
 use reqwest::Url;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use swathe_plan::Costs;
 
-/// A server whose costs were never measured has failed when it sends no byte for this time.
-const STALL: Duration = Duration::from_secs(30);
-/// One whose costs were: when it takes so many times as long as a request of 1 MB,
+/// How long a server whose costs were never measured may send nothing.
+const STALL: Stall = Stall { first: Duration::from_secs(5), most: Duration::from_secs(30) };
+/// One whose costs were: so many times as long as a request of 1 MB takes,
 const STALL_REQUESTS: f64 = 30.0;
 /// but at least and at most this.
 const STALL_BOUNDS_S: (f64, f64) = (3.0, 60.0);
@@ -152,7 +152,7 @@ impl Store {
     pub(crate) fn open(
         self: Arc<Store>,
         url: &str,
-        stall: Duration,
+        stall: Stall,
     ) -> Result<Arc<dyn Source>, StoreError> {
         if let Some(path) = path_of(url)? {
             return Ok(Arc::new(Local::open(path, self.costs.clone())?));
@@ -243,13 +243,14 @@ impl Store {
     }
 
     /// How long the server may send nothing.
-    pub(crate) fn stall(&self) -> Duration {
+    pub(crate) fn stall(&self) -> Stall {
         if !self.measured {
             return STALL;
         }
         let (least, most) = STALL_BOUNDS_S;
         let expected = self.costs.request.seconds(1e6);
-        Duration::from_secs_f64((STALL_REQUESTS * expected).clamp(least, most))
+        let first = (STALL_REQUESTS * expected).clamp(least, most);
+        Stall { first: Duration::from_secs_f64(first), most: Duration::from_secs_f64(most) }
     }
 }
 

@@ -225,11 +225,11 @@ fn the_limit_holds_whoever_writes() {
 fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
-    let range = 300..400;
-    read(&cached(object(1), &blocks), &[range.clone()]);
+    let ranges = [300..400];
+    read(&cached(object(1), &blocks), &ranges);
     let assumed = || Cached::new(Arc::new(object(1)), "", blocks.clone(), false);
     let source = assumed();
-    read(&source, &[range.clone()]);
+    read(&source, &ranges);
     assert_eq!(source.take_traffic(), Traffic::default());
     let key = source.cells.key(0);
     let mut value = blocks.shelf.get(&key).unwrap().to_vec();
@@ -239,7 +239,7 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     blocks.shelf.put(&key, &value).unwrap();
     let source = assumed();
     for _ in 0..2 {
-        assert_right(1, &[range.clone()], &read(&source, &[range.clone()]));
+        assert_right(1, &ranges, &read(&source, &ranges));
     }
     assert_eq!(source.take_traffic(), Traffic { bytes: 1, requests: 1 });
     let inner = object(1);
@@ -255,8 +255,8 @@ fn a_disk_that_takes_nothing_is_a_note() {
     fs::write(folder.path().join("blocks"), b"no folder").unwrap();
     let blocks = blocks(&folder, LIMIT);
     let source = cached(object(1), &blocks);
-    for range in [0..100, 300_000..500_000] {
-        assert_right(1, &[range.clone()], &read(&source, &[range.clone()]));
+    for ranges in [[0..100], [300_000..500_000]] {
+        assert_right(1, &ranges, &read(&source, &ranges));
     }
     let notes = source.take_notes();
     assert!(notes[0].contains("blocks") && notes.len() == 1, "{notes:?}");

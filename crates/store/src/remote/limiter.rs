@@ -2,6 +2,7 @@
 //! more for every round that goes well (additive increase, multiplicative decrease).
 
 use super::patience::Retry;
+use super::silence::Silence;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ const SETTLE: Duration = Duration::from_millis(200);
 pub(super) struct Limiter {
     state: Mutex<State>,
     freed: Notify,
+    /// What its answers show of how long to wait for one.
+    pub(super) silence: Silence,
 }
 
 struct State {
@@ -42,7 +45,7 @@ pub(super) fn of(root: &str) -> Arc<Limiter> {
 impl Default for Limiter {
     fn default() -> Limiter {
         let state = State { limit: MOST, in_flight: 0, decreased: None };
-        Limiter { state: Mutex::new(state), freed: Notify::new() }
+        Limiter { state: Mutex::new(state), freed: Notify::new(), silence: Silence::default() }
     }
 }
 
