@@ -137,8 +137,10 @@ def test_traffic_is_what_servers_were_asked_for(
         told = json.loads(swathe_command(*command, env=environment).stdout)
         made = server.requests()
         assert told["ok"] == 20
-        assert told["requests"] == len(made)
-        assert told["bytes_moved"] == sum(request.bytes for request in made)
+        # What the prediction looked at beforehand is not the batch's.
+        assert told["requests"] <= len(made)
+        assert told["bytes_moved"] <= sum(request.bytes for request in made)
+        assert bool(told["requests"]) == (run == 0)
         assert bool(made) == (run == 0)
 
 

@@ -16,7 +16,7 @@ PACKAGE = Path(swathe.__file__).parent
 # A module may import from layers above its own line only. A package is the module that its
 # __init__ is.
 LAYERS = (
-    {"errors", "_swathe", "progress"},
+    {"environment", "errors", "_swathe", "progress"},
     {"catalog.settings", "catalog.values"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
@@ -28,10 +28,19 @@ LAYERS = (
     {"cutout"},
     {"known"},
     {"objects", "manifest", "targets"},
+    {"predict"},
     {"single", "many"},
+    {"measuring", "measuring.costs", "measuring.local", "measuring.reader"},
+    {"measuring.robust", "measuring.places"},
+    {"measuring.curve", "measuring.schedule"},
+    {"measuring.limits"},
+    {"measuring.fitting", "measuring.refitting"},
+    {"measuring.probe"},
+    {"measuring.buffer", "measuring.host"},
+    {"measuring.plots"},
     {"__init__"},
     {"commands", "commands.output"},
-    {"commands.cache", "commands.store"},
+    {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

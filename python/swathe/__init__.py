@@ -11,6 +11,18 @@ from swathe._swathe import __version__
 from swathe.cutout import Cutout
 from swathe.many import cut_many
 from swathe.objects import File, Image, open
+from swathe.predict import Prediction, predict
 from swathe.single import cut
 
-__all__ = ["Cutout", "File", "Image", "__version__", "cut", "cut_many", "errors", "open"]
+__all__ = [
+    "Cutout",
+    "File",
+    "Image",
+    "Prediction",
+    "__version__",
+    "cut",
+    "cut_many",
+    "errors",
+    "open",
+    "predict",
+]

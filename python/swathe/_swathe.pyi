@@ -176,23 +176,38 @@ class Cutout:
     def start(self) -> list[int]: ...
     def fits(self) -> bytes: ...
 
-def start_batch(
-    files: list[str],
-    file: NDArray[Any],
-    hdu: list[HduKey | None],
-    hdu_index: NDArray[Any],
-    boxes: NDArray[Any],
-    names: list[str],
-    *,
-    output: str,
-    kind: OutputKind,
-    mode: Mode = "trim",
-    fill: float | None = None,
-    planes: tuple[int, int] | None = None,
-    threads: int = 1,
-    append: bool = False,
-    stores: Stores | None = None,
-) -> Batch: ...
+class Job:
+    """Many targets: boxes of images, and where the cutouts go."""
+
+    def __init__(
+        self,
+        files: list[str],
+        file: NDArray[Any],
+        hdu: list[HduKey | None],
+        hdu_index: NDArray[Any],
+        boxes: NDArray[Any],
+        names: list[str],
+        *,
+        output: str,
+        kind: OutputKind,
+        mode: Mode = "trim",
+        fill: float | None = None,
+        planes: tuple[int, int] | None = None,
+        threads: int = 1,
+        append: bool = False,
+        stores: Stores | None = None,
+    ) -> None: ...
+    def start(self) -> Batch:
+        """Start cutting."""
+
+    def estimate(
+        self, compute: str | None = None, most: int | None = None, machines: int = 1
+    ) -> str:
+        """What it will cost, storage by storage, as a JSON list.
+
+        Of each storage at most `most` objects are looked into; so many `machines` like this one
+        share the work. `compute` are the costs of this host, as JSON.
+        """
 
 class Batch:
     """A running batch."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe import errors
-from swathe.commands import cache, store
+from swathe.commands import buffer, cache, probe, store
 from swathe.commands.output import Json, print_json
+from swathe.commands.predict import predict
 
 if TYPE_CHECKING:
     from swathe._swathe import HduInfo, HduKey
@@ -49,6 +50,9 @@ app = typer.Typer(
 
 app.add_typer(store.app, name="store")
 app.add_typer(cache.app, name="cache")
+app.command()(predict)
+app.command()(probe.probe)
+app.command()(buffer.buffer)
 
 
 def main() -> None:
@@ -246,7 +250,10 @@ def _cut_table(
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        typer.echo(f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s")
+        typer.echo(
+            f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s "
+            f"(predicted {meta['predicted_s']:.2f} s, took {meta['actual_s']:.2f} s)"
+        )
         for row in manifest[manifest["status"] != "ok"][:5]:
             typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
         for note in meta["notes"]:

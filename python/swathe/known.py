@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,7 +17,18 @@ NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
 RELOAD_S = 5.0
 """A catalogue on a server is asked again after this time; a file, when it has changed."""
 
-_loaded: tuple[object, _swathe.Stores | None] | None = None
+
+@dataclass(frozen=True)
+class _Known:
+    """What was read of a catalogue, and what state it was in."""
+
+    state: object
+    stores: _swathe.Stores
+    spreads: dict[str, float]
+    compute: str | None
+
+
+_loaded: _Known | None = None
 
 
 def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
@@ -32,14 +44,31 @@ def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
     return known_stores()
 
 
-def is_named(object: str) -> bool:
+def is_named(path: str) -> bool:
     """Tell whether this is `NAME:path` of a store of the catalogue."""
-    stores = stores_for([object])
-    return stores is not None and stores.locate(object)[1] != object
+    stores = stores_for([path])
+    return stores is not None and stores.locate(path)[1] != path
 
 
 def known_stores() -> _swathe.Stores | None:
     """Give all storages of the catalogue; `None` where there is no catalogue."""
+    known = _known()
+    return known.stores if known else None
+
+
+def spread_of(root: str) -> float:
+    """Give half the relative range of the middle 80 % of times measured over times predicted."""
+    known = _known()
+    return known.spreads.get(root, 0.0) if known else 0.0
+
+
+def compute_costs() -> str | None:
+    """Give what computing costs on this host, as JSON; `None` where it was not measured."""
+    known = _known()
+    return known.compute if known else None
+
+
+def _known() -> _Known | None:
     global _loaded
     from swathe.catalog import default_url
 
@@ -47,28 +76,30 @@ def known_stores() -> _swathe.Stores | None:
     state = _state(url)
     if state is None:
         return None
-    if _loaded is None or _loaded[0] != state:
-        described = json.dumps(_described(url))
-        # Loading may have touched the files.
-        _loaded = _state(url), _swathe.Stores(described)
-    return _loaded[1]
+    if _loaded is None or _loaded.state != state:
+        _loaded = _load(url)
+    return _loaded
 
 
-def _described(url: str) -> list[dict[str, Any]]:
+def _load(url: str) -> _Known:
     from swathe.catalog import Catalog, this_host
 
     host = this_host()
     with Catalog.open(url) as catalog:
-        costs = {kept.root: kept.costs for kept in catalog.profiles() if kept.host == host}
-        stores = [
-            {"name": store.name, "root": _plain(store.url), "options": store.options}
-            | {"costs": costs.pop(store.url, None)}
-            for store in catalog.stores()
-        ]
-    unnamed = [
+        profiles = {kept.root: kept for kept in catalog.profiles() if kept.host == host}
+        stores = catalog.stores()
+    costs = {root: kept.costs for root, kept in profiles.items()}
+    described: list[dict[str, Any]] = [
+        {"name": store.name, "root": _plain(store.url), "options": store.options}
+        | {"costs": costs.pop(store.url, None)}
+        for store in stores
+    ]
+    described += [
         {"name": "", "root": _plain(root), "options": {}, "costs": of} for root, of in costs.items()
     ]
-    return stores + unnamed
+    spreads = {_plain(root): float(kept.spread.get("model", 0)) for root, kept in profiles.items()}
+    # Loading may have touched the files, so their state is taken after it.
+    return _Known(_state(url), _swathe.Stores(json.dumps(described)), spreads, None)
 
 
 def _plain(root: str) -> str:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.archive import mend
 from swathe.errors import OutputError
-from swathe.known import stores_for
 from swathe.manifest import Manifest, read_manifest
 from swathe.progress import progress_bar
 
@@ -23,12 +22,13 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
-    from swathe._swathe import HduKey, Mode, OutputKind
-    from swathe.boxes import Sky
+    from swathe._swathe import Mode, OutputKind
     from swathe.targets import Targets
 
 MANIFEST = "manifest.ecsv"
 POLL_S = 0.1
+LOOKED_INTO = 16
+"""Objects of each storage that the prediction of every job looks into; the rest are like them."""
 CHECKPOINT_S = 10.0
 """The manifest is written this often while the work goes on, in case the process is killed."""
 
@@ -74,6 +74,7 @@ def cut_many(
         OutputError: where results cannot be written at all.
         KeyboardInterrupt: after Ctrl-C, once the manifest is written.
     """
+    from swathe.predict import expected, job_of, keep_outcome, sky_of
     from swathe.targets import read_targets
 
     started = time.perf_counter()
@@ -81,23 +82,19 @@ def cut_many(
     kind = output_kind(path)
     manifest_path = (path if kind == "folder" else path.parent) / MANIFEST
     earlier = _earlier(manifest_path, path, resume)
-    read = read_targets(targets, _sky_of)
+    read = read_targets(targets, sky_of)
     _make_folder(manifest_path.parent)
 
     meta: dict[str, Any] = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
-    stores = stores_for(read.files)
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, path, kind)
     for row, (status, reason) in read.faults.items():
         manifest.status[row], manifest.reason[row] = status, reason
     todo = [row for row in todo if row not in read.faults]
-    batch = _swathe.start_batch(
-        read.files,
-        read.file[todo],
-        read.hdus,
-        read.hdu[todo],
-        read.boxes[todo],
+    job = job_of(
+        read,
+        todo,
         [member(read.names[row], kind) for row in todo],
         output=str(path),
         kind=kind,
@@ -106,8 +103,14 @@ def cut_many(
         planes=_plane_pair(planes),
         threads=threads or len(os.sched_getaffinity(0)),
         append=resume,
-        stores=stores,
     )
+    try:
+        prediction = expected(job, LOOKED_INTO)
+    except KeyboardInterrupt:
+        manifest.write(manifest_path)
+        raise
+    begun = time.perf_counter()
+    batch = job.start()
     paths = {row: member(read.names[row], kind) for row in todo}
     with (
         _interrupt_later(batch.cancel),
@@ -126,6 +129,9 @@ def cut_many(
             try:
                 meta.update(_cost(batch.finish(), started))
                 meta.update(manifest.counts())
+                meta["predicted_s"] = round(prediction.seconds, 6)
+                meta["actual_s"] = round(time.perf_counter() - begun, 6)
+                meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {kind}")
             finally:
                 manifest.write(manifest_path)
     return manifest.table()
@@ -153,12 +159,6 @@ def output_kind(path: Path) -> OutputKind:
 def member(name: str, kind: OutputKind) -> str:
     """Give the path of a result within the output."""
     return name if kind == "fits" else f"{name}.fits"
-
-
-def _sky_of(file: str, hdu: HduKey | None) -> Sky:
-    from swathe.objects import opened
-
-    return opened(file).image(hdu).sky
 
 
 def _make_folder(folder: Path) -> None:

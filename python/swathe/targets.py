@@ -81,11 +81,13 @@ class Targets:
         return len(self.ids)
 
 
-def read_targets(given: Any, sky_of: Callable[[str, HduKey | None], Sky]) -> Targets:
+def read_targets(
+    given: Any, sky_of: Callable[[str, HduKey | None], Sky], store: str | None = None
+) -> Targets:
     """Read a list: an astropy or pandas table, a mapping of columns, or the path of a table.
 
-    Relative files of a table that is a file are relative to its folder. `sky_of` gives the
-    place in the sky of an HDU.
+    Relative files of a table that is a file are relative to its folder, or all are paths in a
+    `store`. `sky_of` gives the place in the sky of an HDU.
 
     Raises:
         TargetsError: where the table cannot be read or lacks columns.
@@ -97,7 +99,9 @@ def read_targets(given: Any, sky_of: Callable[[str, HduKey | None], Sky]) -> Tar
     way = _way(columns)
     count = len(table)
     file_names = _texts(columns["file"])
-    if folder is not None:
+    if store is not None:
+        file_names = [_in_store(name, store) for name in file_names]
+    elif folder is not None:
         file_names = [_beside(name, folder) for name in file_names]
     files, file = _numbered(file_names)
     faults: dict[int, tuple[str, str]] = {}
@@ -203,7 +207,8 @@ def _texts(column: Any) -> list[str]:
     """Give a column as text, by way of its distinct values, which are often few."""
     distinct: dict[Any, str] = {}
     texts = []
-    for value in column:
+    plain = getattr(column, "dtype", None) is not None and column.dtype.kind == "U"
+    for value in column.tolist() if plain else column:
         text = distinct.get(value) if isinstance(value, str) else _text(value)
         if text is None:
             text = distinct[value] = _text(value)
@@ -212,6 +217,8 @@ def _texts(column: Any) -> list[str]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, str) and value.isascii():
+        return value.strip()
     if _is_missing(value):
         return ""
     if isinstance(value, bytes):
@@ -267,6 +274,12 @@ def _is_number(text: str) -> bool:
     return text.isdecimal() and len(text) < 19
 
 
+def _in_store(name: str, store: str) -> str:
+    if "://" in name or name.startswith("/"):
+        raise TargetsError(f"{name}: is no path in the store {store}")
+    return name and f"{store}:{name}"
+
+
 def _beside(name: str, folder: Path) -> str:
     return name if not name or "://" in name or is_named(name) else str(folder / name)
 
@@ -287,12 +300,13 @@ def _unique_names(ids: list[str]) -> list[str]:
     names = []
     for user_id in ids:
         clean = _UNSAFE.sub("_", user_id).lstrip(".-")[:NAME_BYTES] or "target"
-        name, copies = clean, seen.get(clean.lower(), 1)
-        while name.lower() in taken:
+        key = lower = clean.lower()
+        name, copies = clean, seen.get(key, 1)
+        while lower in taken:
             copies += 1
-            name = f"{clean}-{copies}"
-        seen[clean.lower()] = copies
-        taken.add(name.lower())
+            name, lower = f"{clean}-{copies}", f"{key}-{copies}"
+        seen[key] = copies
+        taken.add(lower)
         names.append(name)
     return names
 

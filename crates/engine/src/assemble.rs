@@ -171,7 +171,13 @@ fn from_rows(
 
 /// The byte ranges of runs; rows so close that the gap between them is read through anyway come
 /// out as one.
-fn add_segments(runs: Runs, offset: u64, size: u64, gap_bytes: u64, to: &mut Vec<Range<u64>>) {
+pub(crate) fn add_segments(
+    runs: Runs,
+    offset: u64,
+    size: u64,
+    gap_bytes: u64,
+    to: &mut Vec<Range<u64>>,
+) {
     let first = to.len();
     for run in runs {
         let start = offset + run.from * size;

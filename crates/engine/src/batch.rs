@@ -45,6 +45,7 @@ pub struct Target {
 }
 
 /// What is to be cut, and where it goes.
+#[derive(Clone)]
 pub struct Job {
     /// URLs of the objects.
     pub files: Vec<String>,
@@ -115,17 +116,18 @@ struct Shared {
     output: Mutex<Option<Arc<Output>>>,
     units: Mutex<VecDeque<Unit>>,
     files: Vec<Mutex<Slot>>,
-    /// Threads that are at work on a unit.
+    /// Threads, and how many of them are at work on a unit.
+    workers: u32,
     busy: AtomicU32,
     notes: Mutex<Vec<String>>,
     cancel: Cancel,
 }
 
 /// Some targets of one HDU of one object.
-struct Unit {
-    file: usize,
-    hdu: usize,
-    targets: Vec<usize>,
+pub(crate) struct Unit {
+    pub file: usize,
+    pub hdu: usize,
+    pub targets: Vec<usize>,
 }
 
 /// A unit, and what it is cut from.
@@ -166,9 +168,10 @@ impl Batch {
         let slot = |units_left| {
             Mutex::new(Slot { units_left, opened: None, missing: false, fresh: false })
         };
-        let threads = threads_for(&job).clamp(1, units.len().max(1));
+        let threads = workers(&job).clamp(1, units.len().max(1));
         let shared = Arc::new(Shared {
             files: left.into_iter().map(slot).collect(),
+            workers: threads as u32,
             busy: AtomicU32::new(0),
             units: Mutex::new(units),
             output: Mutex::new(Some(output.clone())),
@@ -248,7 +251,7 @@ impl Batch {
 
 /// How many threads to start: as many as may compute, or, where servers are read, as many as their
 /// streams can be used by; each waits most of the time.
-fn threads_for(job: &Job) -> usize {
+pub(crate) fn workers(job: &Job) -> usize {
     let streams = |file: &String| job.stores.server_of(file).map(|(_, costs)| costs.streams);
     let most = job.files.iter().filter_map(streams).max().unwrap_or(1);
     job.threads.max(WAITING_THREADS.min(most as usize))
@@ -256,7 +259,7 @@ fn threads_for(job: &Job) -> usize {
 
 /// Group targets by object and HDU, in the order the objects first appear, each group from the
 /// first image row to the last.
-fn divide(job: &Job) -> VecDeque<Unit> {
+pub(crate) fn divide(job: &Job) -> VecDeque<Unit> {
     let mut groups: Vec<Unit> = Vec::new();
     let mut number: HashMap<(usize, usize), usize> = HashMap::new();
     for (target, Target { file, hdu, .. }) in job.targets.iter().enumerate() {
@@ -276,13 +279,37 @@ fn divide(job: &Job) -> VecDeque<Unit> {
     units
 }
 
+/// A target on its image.
+pub(crate) fn place(job: &Job, template: &Template, target: usize) -> Result<Placed, EngineError> {
+    let [x, y, width, height] = job.targets[target].pixels;
+    let shape = &template.image.shape;
+    let overflow = |axis, start, size: i64| {
+        template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
+    };
+    let mut start = vec![x, y];
+    let mut stop = vec![
+        x.checked_add(width).ok_or_else(|| overflow(0, x, width))?,
+        y.checked_add(height).ok_or_else(|| overflow(1, y, height))?,
+    ];
+    for (axis, &length) in shape.iter().enumerate().skip(2) {
+        let whole = (0, i64::try_from(length).unwrap_or(i64::MAX));
+        let (first, last) = job.planes.filter(|_| axis == 2).unwrap_or(whole);
+        start.push(first);
+        stop.push(last);
+    }
+    let region = Region::new(start, stop).map_err(|error| template.region_error(error))?;
+    Placed::new(template, &region, job.mode, job.fill)
+}
+
 impl Shared {
     fn run(&self, writer: &mut Writer) -> Work {
         let mut work = Work::start(self.cancel.clone());
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
             work.stages.enter(Stage::Open);
-            work.reading.share = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
+            let waiting = lock(&self.units).len() as u32;
+            let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
+            work.reading.share = (busy + waiting).min(self.workers);
             let ran = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
             self.busy.fetch_sub(1, Ordering::Relaxed);
             if let Err(panic) = ran {
@@ -354,7 +381,7 @@ impl Shared {
             if writer.reported[index] {
                 continue;
             }
-            match self.place(&template, target) {
+            match place(&self.job, &template, target) {
                 Ok(place) => placed.push_back((index, place)),
                 Err(error) => writer.fail(index, target, error),
             }
@@ -431,31 +458,6 @@ impl Shared {
             writer.give(index, unit.targets[index], cutout, &self.job, work);
         }
         Ok(())
-    }
-
-    fn place(&self, template: &Template, target: usize) -> Result<Placed, EngineError> {
-        let [x, y, width, height] = self.job.targets[target].pixels;
-        let shape = &template.image.shape;
-        let overflow = |axis, start, size: i64| {
-            template.region_error(RegionError::Empty {
-                axis,
-                start,
-                stop: start.wrapping_add(size),
-            })
-        };
-        let mut start = vec![x, y];
-        let mut stop = vec![
-            x.checked_add(width).ok_or_else(|| overflow(0, x, width))?,
-            y.checked_add(height).ok_or_else(|| overflow(1, y, height))?,
-        ];
-        for (axis, &length) in shape.iter().enumerate().skip(2) {
-            let whole = (0, i64::try_from(length).unwrap_or(i64::MAX));
-            let (first, last) = self.job.planes.filter(|_| axis == 2).unwrap_or(whole);
-            start.push(first);
-            stop.push(last);
-        }
-        let region = Region::new(start, stop).map_err(|error| template.region_error(error))?;
-        Placed::new(template, &region, self.job.mode, self.job.fill)
     }
 
     /// The object, opened once for all its units.

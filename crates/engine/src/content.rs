@@ -10,7 +10,7 @@ use swathe_plan::{Break, Caps, Plan, Reach, plan, windows};
 use swathe_store::{Source, Traffic};
 
 /// What one thread may hold of an object while it reads it.
-const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
+pub(crate) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 /// A local file is read in pieces that stay in the L2 cache.
 const LOCAL_CAP_BYTES: u64 = 256 << 10;
 
@@ -134,7 +134,7 @@ fn read_local(
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
     let caps = Caps { request_bytes: LOCAL_CAP_BYTES, ..CAPS };
-    let Plan { requests, load, .. } = plan(segments, source.costs(), caps, at);
+    let Plan { requests, load, .. } = plan(segments, source.costs(), caps, at, u32::MAX);
     reading.add(Traffic { bytes: load.bytes, requests: load.requests });
     let Reading { scratch, cancel, .. } = reading;
     if scratch.len() < load.largest as usize {
@@ -180,7 +180,8 @@ pub(crate) fn remote_requests(
         let reach = Reach { gap_bytes: 0, cap_bytes: caps.request_bytes };
         return (windows(segments, reach, at), 1);
     }
-    let plan = plan(segments, &source.costs().share(share), caps, at);
+    let costs = source.costs().share(share);
+    let plan = plan(segments, &costs, caps, at, source.connections());
     (plan.requests, plan.streams)
 }
 

@@ -20,6 +20,16 @@ const RESTART_BYTES: u64 = 16 << 10;
 /// Decompressed bytes that are not worth skipping: handing them on costs less than another piece.
 pub(crate) const STREAM_GAP_BYTES: u64 = 6 << 10;
 
+/// What has to be read and inflated to give some windows.
+pub(crate) struct Stretch {
+    /// Compressed ranges, ascending.
+    pub ranges: Vec<Range<u64>>,
+    /// Bytes that are decompressed.
+    pub raw: u64,
+    /// Whether it is the first time, so that all is.
+    pub first: bool,
+}
+
 /// A decompressing reader of one object.
 pub(crate) struct StreamReader {
     source: Arc<dyn Source>,
@@ -99,6 +109,47 @@ impl StreamReader {
             windows.iter().map(|window| self.compressed(window)).collect();
         self.ahead = Some(Ahead::start(&*self.source, &ranges, share));
         Ok(())
+    }
+
+    /// What giving these windows, sorted by start, takes. `end`: of the decompressed data, as far as
+    /// its headers tell.
+    pub(crate) fn stretch(&self, windows: &[Range<u64>], end: u64) -> Stretch {
+        let first = self.is_unfinished();
+        if first {
+            let last = windows.iter().map(|window| window.end).max().unwrap_or(0);
+            let size = self.source.len();
+            return Stretch { ranges: vec![0..size], raw: end.max(last), first };
+        }
+        let (mut raw, mut at) = (0, 0);
+        for window in windows {
+            let point = self.table.nearest(window.start).map_or(0, |point| point.raw);
+            // From where the last window ended, unless a seek point is nearer.
+            let from =
+                if point > at + RESTART_BYTES { point } else { at.min(window.start).max(point) };
+            raw += window.end.saturating_sub(from.max(at));
+            at = at.max(window.end);
+        }
+        let ranges = windows.iter().map(|window| self.compressed(window));
+        // A file is read only as far as it is needed; where that is lies between two points.
+        let shorten = |(range, window): (Range<u64>, &Range<u64>)| {
+            let last = self.table.nearest(window.end).map_or((0, 0), |p| (p.raw, p.compressed));
+            let share = (window.end - last.0) as f64
+                / (self.next_raw(window.end).saturating_sub(last.0)).max(1) as f64;
+            let needed = last.1 as f64 + share * range.end.saturating_sub(last.1) as f64;
+            range.start..(needed as u64).clamp(range.start, range.end)
+        };
+        let ranges = if self.source.is_local() {
+            ranges.zip(windows).map(shorten).collect()
+        } else {
+            ranges.collect()
+        };
+        Stretch { ranges, raw, first }
+    }
+
+    /// The first seek point at or after an offset, or the end, in the decompressed data.
+    fn next_raw(&self, raw: u64) -> u64 {
+        let later = self.table.points.partition_point(|point| point.raw < raw);
+        self.table.points.get(later).map_or(self.table.raw_len.unwrap_or(raw), |point| point.raw)
     }
 
     /// Where in the object lies what is needed to give a window.

@@ -9,7 +9,7 @@ use swathe_store::{Shelf, Source, Version};
 /// Kept things may take this part of the object they describe.
 const SHARE: u64 = 8; // percent
 /// Changes whenever the kept form does, so that old entries are not found.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// HDUs and seek points of one version of an object.
 #[derive(Serialize, Deserialize)]

@@ -134,6 +134,26 @@ impl Object {
         }
     }
 
+    /// Whether nothing was asked of the server when it was opened.
+    pub(crate) fn is_assumed(&self) -> bool {
+        self.assumed
+    }
+
+    /// Whether it can be opened another time without asking, once it is in the index.
+    pub(crate) fn can_be_assumed(&self) -> bool {
+        self.source.version().tag.starts_with('"')
+    }
+
+    /// Connections to its storage that are open.
+    pub(crate) fn connections(&self) -> u32 {
+        self.source.connections()
+    }
+
+    /// Where the last HDU found so far ends, in the decompressed data.
+    pub(crate) fn known_end(&self) -> u64 {
+        lock(&self.walk).hdus.last().map_or(0, |hdu| hdu.end())
+    }
+
     /// Whether nothing was asked of the server when it was opened, and `error` says that it should
     /// have been.
     pub(crate) fn is_stale(&self, error: &EngineError) -> bool {
@@ -160,9 +180,10 @@ impl Object {
         self.kind
     }
 
-    /// What was asked of its server and not counted yet.
+    /// What was asked of its storage and not counted yet.
     pub(crate) fn take_traffic(&self) -> Traffic {
-        self.source.take_traffic()
+        let in_stream = self.content.stream_reader().map(|mut reader| reader.take_traffic());
+        in_stream.unwrap_or_else(|| self.source.take_traffic())
     }
 
     /// What a user should be told about this object or its index entry, though the work went on.

@@ -59,12 +59,24 @@ impl Card {
 
     /// A card with a value in fixed format.
     pub fn fixed(keyword: &str, value: &str, comment: &str) -> Card {
-        let mut text = format!("{keyword:<8}= {value:>20}");
-        if !comment.is_empty() && text.len() + 3 < CARD {
-            text.push_str(" / ");
-            text.push_str(comment);
+        let mut card = Card([b' '; CARD]);
+        let equals = keyword.len().max(8);
+        let start = equals + 2 + 20usize.saturating_sub(value.len());
+        card.put(0, keyword);
+        card.put(equals, "=");
+        card.put(start, value);
+        let end = start + value.len();
+        if !comment.is_empty() && end + 3 < CARD {
+            card.put(end + 1, "/");
+            card.put(end + 3, comment);
         }
-        Card::from_text(&text)
+        card
+    }
+
+    /// Write text at a byte, as much of it as the card has room for.
+    fn put(&mut self, at: usize, text: &str) {
+        let room = self.0.iter_mut().skip(at);
+        room.zip(text.bytes()).for_each(|(to, from)| *to = from);
     }
 
     /// A card with a string value.
@@ -194,6 +206,18 @@ mod tests {
         assert_eq!(value("CRVAL1  =  1.5D2 / D exponent"), Value::Float(150.0));
         assert_eq!(value("OBJECT  = 'it''s / here ' / comment"), Value::Str("it's / here".into()));
         assert_eq!(value("BLANK   ="), Value::Other(String::new()));
+    }
+
+    #[test]
+    fn what_a_card_has_no_room_for_is_cut() {
+        let text = |value: &str, comment: &str| {
+            String::from_utf8(Card::fixed("A", value, comment).0.to_vec()).unwrap()
+        };
+        assert_eq!(text("1", "c"), format!("{:<80}", format!("A       = {:>20} / c", 1)));
+        assert_eq!(text("1", &"c".repeat(99)), format!("A       = {:>20} / {}", 1, "c".repeat(47)));
+        assert_eq!(text(&"1".repeat(66), "c"), format!("A       = {} / c", "1".repeat(66)));
+        assert_eq!(text(&"1".repeat(67), "c"), format!("A       = {}   ", "1".repeat(67)));
+        assert_eq!(text(&"1".repeat(99), "c"), format!("A       = {}", "1".repeat(70)));
     }
 
     #[test]

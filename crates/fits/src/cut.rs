@@ -196,12 +196,12 @@ fn history(region: &Region, provenance: &Provenance<'_>, out: &mut Vec<u8>) {
 
 /// HISTORY cards hold 72 characters of printable ASCII each.
 fn add_history(text: &str, out: &mut Vec<u8>) {
-    let printable: Vec<u8> =
-        text.chars().map(|c| if matches!(c, ' '..='~') { c as u8 } else { b'?' }).collect();
-    for piece in printable.chunks(CARD - 8) {
+    let printable = |c| if matches!(c, ' '..='~') { c as u8 } else { b'?' };
+    let mut bytes = text.chars().map(printable).peekable();
+    while bytes.peek().is_some() {
         let mut card = [b' '; CARD];
         card[..7].copy_from_slice(b"HISTORY");
-        card[8..8 + piece.len()].copy_from_slice(piece);
+        card[8..].iter_mut().zip(bytes.by_ref()).for_each(|(to, from)| *to = from);
         out.extend_from_slice(&card);
     }
 }

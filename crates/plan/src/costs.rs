@@ -26,7 +26,7 @@ pub struct Costs {
 pub struct Curve(Vec<(f64, f64)>);
 
 /// What is to be read: a number of requests, their bytes, and those of the largest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Load {
     /// Requests.
     pub requests: u64,

@@ -4,8 +4,10 @@
 
 mod costs;
 mod planner;
+mod schedule;
 mod windows;
 
 pub use costs::{Costs, CostsError, Curve, Load};
 pub use planner::{Caps, Plan, plan};
+pub use schedule::{Compute, Task, finish_s};
 pub use windows::{Break, Reach, windows};

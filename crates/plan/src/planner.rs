@@ -29,7 +29,7 @@ pub struct Caps {
 }
 
 /// Requests that cover a set of segments, and what they are expected to cost.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Plan {
     /// Disjoint ranges, ascending.
     pub requests: Vec<Range<u64>>,
@@ -37,19 +37,20 @@ pub struct Plan {
     pub streams: u32,
     /// What they come to.
     pub load: Load,
-    /// Expected seconds, connections being open.
+    /// Expected seconds, with those of opening connections that are not open yet.
     pub seconds: f64,
     /// Gaps up to this are read through, and requests that would grow larger are split.
     pub reach: Reach,
 }
 
-/// Plan the reading of `segments`, sorted by their start; they may overlap. Takes n log n of
-/// their number.
+/// Plan the reading of `segments`, sorted by their start; they may overlap. `connected`:
+/// connections that are open; for more streams than that, others have to be opened first. Takes
+/// n log n of the number of segments.
 ///
 /// For any number of requests, the fewest bytes are read by closing the smallest gaps. So what is
 /// to be tried is how many gaps to close, how large requests may grow, and how many to have in
 /// flight (`docs/design/007-cost-model.md`).
-pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break) -> Plan {
+pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connected: u32) -> Plan {
     if let Some(gap_bytes) = costs.single_gap() {
         let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
         let requests = windows(segments, reach, at);
@@ -62,6 +63,11 @@ pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break) -> Pl
     }
     let (base, gaps) = (Load::of(&apart), Gaps::of(&apart));
     let streams: Vec<u32> = stream_counts(costs.streams).collect();
+    let seconds_on = |load, streams| {
+        let connect_s = if streams > connected { costs.connect_s } else { 0.0 };
+        costs.seconds(load, streams) + connect_s
+    };
+
     let mut tried: Vec<Tried> = Vec::new();
     for gap_bytes in gaps.worth_trying(base, costs, &streams) {
         let merged = Load::of(&windows(&apart, Reach { gap_bytes, cap_bytes: u64::MAX }, at));
@@ -71,7 +77,7 @@ pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break) -> Pl
             let load = Load::of(&windows(&apart, reach, at));
             for &streams in &streams {
                 if load.largest <= caps.in_flight_bytes / u64::from(streams) || streams == 1 {
-                    let seconds = costs.seconds(load, streams);
+                    let seconds = seconds_on(load, streams);
                     tried.push(Tried { seconds, load, streams, reach });
                 }
             }
@@ -81,10 +87,12 @@ pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break) -> Pl
             }
         }
     }
-    let plain = |load| move |&streams: &u32| costs.seconds(load, streams);
     let whole = Load::of(&[apart[0].start..apart[apart.len() - 1].end]);
-    let plainest = streams.iter().map(plain(base)).chain(streams.iter().map(plain(whole)));
-    let best = choose(&tried, plainest.fold(f64::INFINITY, f64::min));
+    let plainest = streams
+        .iter()
+        .flat_map(|&streams| [seconds_on(base, streams), seconds_on(whole, streams)])
+        .fold(f64::INFINITY, f64::min);
+    let best = choose(&tried, plainest);
     let requests = windows(&apart, best.reach, at);
     Plan {
         requests,
@@ -221,6 +229,9 @@ mod tests {
 
     const CAPS: Caps = Caps { request_bytes: 1 << 30, in_flight_bytes: 1 << 36 };
 
+    /// All connections that may be wanted are open.
+    const OPEN: u32 = u32::MAX;
+
     fn costs(latency_s: f64, stream: f64, total: f64, streams: u32) -> Costs {
         Costs {
             request: Curve::affine(latency_s, stream),
@@ -238,7 +249,8 @@ mod tests {
     #[test]
     fn one_stream_reads_through_gaps_cheaper_than_a_request() {
         let costs = costs(0.01, 1e6, 1e6, 1); // a request is worth 10 kB
-        let plan = plan(&[0..10, 9_000..9_010, 25_000..25_010], &costs, CAPS, Break::Anywhere);
+        let plan =
+            plan(&[0..10, 9_000..9_010, 25_000..25_010], &costs, CAPS, Break::Anywhere, OPEN);
         assert_eq!(plan.requests, [0..9_010, 25_000..25_010]);
         assert_eq!((plan.streams, plan.reach.gap_bytes), (1, 10_000));
     }
@@ -246,8 +258,13 @@ mod tests {
     #[test]
     fn idle_streams_make_merging_dear() {
         // 1 MiB gaps on Azure (VirtualiZarr #1033): separate requests in flight together win.
-        let plan =
-            plan(&rows(25, 100_000, 600_000), &costs(0.03, 50e6, 400e6, 32), CAPS, Break::Anywhere);
+        let plan = plan(
+            &rows(25, 100_000, 600_000),
+            &costs(0.03, 50e6, 400e6, 32),
+            CAPS,
+            Break::Anywhere,
+            OPEN,
+        );
         assert!(plan.requests.len() >= 25 && plan.load.bytes == 2_500_000, "{plan:?}");
         assert!(plan.streams >= 25);
     }
@@ -256,7 +273,8 @@ mod tests {
     fn a_shared_limit_makes_splitting_useless() {
         // 235 ms, 3.5 MB/s however many streams (PERFLAB): one request is as good as any, and
         // the one to choose, for it asks the server least.
-        let plan = plan(&[0..6_000_000], &costs(0.235, 3.5e6, 3.5e6, 32), CAPS, Break::Anywhere);
+        let plan =
+            plan(&[0..6_000_000], &costs(0.235, 3.5e6, 3.5e6, 32), CAPS, Break::Anywhere, OPEN);
         assert_eq!((plan.requests.len(), plan.streams), (1, 1));
     }
 
@@ -264,7 +282,7 @@ mod tests {
     fn large_range_is_split_where_each_stream_is_slow() {
         // Trans-Atlantic read (arrow #36441): many streams, small requests.
         let costs = costs(0.09, 5e6, 500e6, 64);
-        let plan = plan(&[0..64_000_000], &costs, CAPS, Break::Anywhere);
+        let plan = plan(&[0..64_000_000], &costs, CAPS, Break::Anywhere, OPEN);
         let whole = costs.seconds(Load::of(&[0..64_000_000]), 1);
         assert!(plan.seconds * 6.0 < whole, "{} {whole}", plan.seconds);
     }
@@ -276,22 +294,32 @@ mod tests {
         let segments = rows(3, 300_000_000, 399_000_000);
         let costs = costs(0.05, 90e6, 90e6, 1);
         let caps = Caps { request_bytes: u64::MAX, in_flight_bytes: u64::MAX };
-        let plan = plan(&segments, &costs, caps, Break::Anywhere);
+        let plan = plan(&segments, &costs, caps, Break::Anywhere, OPEN);
         assert_eq!(plan.load.bytes, 900_000_000);
+    }
+
+    #[test]
+    fn opening_connections_is_weighed() {
+        let costs = Costs { connect_s: 0.02, ..costs(0.02, 100e6, 100e6, 8) };
+        let segments = rows(10, 20, 4096);
+        let connected = |connected| plan(&segments, &costs, CAPS, Break::Anywhere, connected);
+        assert_eq!((connected(1).streams, connected(1).requests.len()), (1, 1));
+        assert!(connected(8).load.bytes < connected(1).load.bytes);
+        assert!(connected(0).seconds > connected(1).seconds + 0.019);
     }
 
     #[test]
     fn caps_hold_whatever_is_cheapest() {
         let caps = Caps { request_bytes: 1 << 20, in_flight_bytes: 2 << 20 };
-        let plan = plan(&[0..100 << 20], &costs(0.1, 1e6, 1e9, 64), caps, Break::Anywhere);
+        let plan = plan(&[0..100 << 20], &costs(0.1, 1e6, 1e9, 64), caps, Break::Anywhere, OPEN);
         assert!(plan.load.largest <= 1 << 20);
         assert!(plan.load.largest * u64::from(plan.streams) <= 2 << 20, "{plan:?}");
     }
 
     #[test]
     fn nothing_costs_nothing() {
-        assert_eq!(plan(&[], &Costs::remote(), CAPS, Break::Anywhere), Plan::default());
-        let empty = plan(&[5..5], &Costs::local(), CAPS, Break::Anywhere);
+        assert_eq!(plan(&[], &Costs::remote(), CAPS, Break::Anywhere, OPEN), Plan::default());
+        let empty = plan(&[5..5], &Costs::local(), CAPS, Break::Anywhere, OPEN);
         assert_eq!((empty.requests.len(), empty.seconds), (0, 0.0));
     }
 
@@ -300,7 +328,7 @@ mod tests {
         let segments: Vec<_> = (0..1_000_000u64)
             .map(|n| n * 5_000 + n * 7_919 % 3_000..n * 5_000 + n * 7_919 % 3_000 + 200)
             .collect();
-        let plan = plan(&segments, &Costs::remote(), CAPS, Break::Anywhere);
+        let plan = plan(&segments, &Costs::remote(), CAPS, Break::Anywhere, OPEN);
         assert!(plan.load.requests > 0);
     }
 
@@ -355,7 +383,7 @@ mod tests {
     proptest! {
         #[test]
         fn small_cases_are_near_the_optimum(costs in any_costs(), segments in any_segments(7)) {
-            let found = plan(&segments, &costs, CAPS, Break::Anywhere).seconds;
+            let found = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
             let best = brute_force(&segments, &costs);
             prop_assert!(found <= best * 1.05, "{found} {best}");
         }
@@ -367,7 +395,7 @@ mod tests {
         ) {
             let caps = Caps { request_bytes: request_kib << 10, in_flight_bytes: (flights * request_kib) << 10 };
             let at = if anywhere { Break::Anywhere } else { Break::BetweenSegments };
-            let plan = plan(&segments, &costs, caps, at);
+            let plan = plan(&segments, &costs, caps, at, OPEN);
             for pair in plan.requests.windows(2) {
                 prop_assert!(pair[0].end <= pair[1].start);
             }
@@ -390,7 +418,7 @@ mod tests {
         fn never_dearer_than_a_request_each_or_one_for_all(
             costs in any_costs(), segments in any_segments(60),
         ) {
-            let found = plan(&segments, &costs, CAPS, Break::Anywhere).seconds;
+            let found = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
             let span = segments[0].start..segments[segments.len() - 1].end;
             let whole = costs.seconds(Load::of(&[span]), 1);
             let each = (1..=costs.streams).map(|k| costs.seconds(Load::of(&segments), k)).fold(f64::INFINITY, f64::min);

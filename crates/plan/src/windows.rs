@@ -12,7 +12,7 @@ pub enum Break {
 }
 
 /// How far merging may go, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Reach {
     /// A gap up to this long is read through rather than skipped.
     pub gap_bytes: u64,

@@ -11,84 +11,118 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
-use swathe_engine::{Cancel, Job, OutputKind, Row, STAGES, Target};
+use swathe_engine::{Cancel, OutputKind, Row, STAGES, Target};
+use swathe_plan::Compute;
 
-/// Start cutting many targets. See `_swathe.pyi`.
-#[pyfunction]
-#[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode, fill,
-                    planes, threads, append, stores=None))]
-#[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
-pub(crate) fn start_batch(
-    py: Python<'_>,
-    files: Vec<String>,
-    file: PyBuffer<i32>,
-    hdu: Vec<Bound<'_, PyAny>>,
-    hdu_index: PyBuffer<i32>,
-    boxes: PyBuffer<i64>,
-    names: Vec<String>,
-    output: PathBuf,
-    kind: &str,
-    mode: &str,
-    fill: Option<f64>,
-    planes: Option<(i64, i64)>,
-    threads: usize,
-    append: bool,
-    stores: Option<&Stores>,
-) -> PyResult<Batch> {
-    let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
-    let file = file.to_vec(py)?;
-    let hdu_index = hdu_index.to_vec(py)?;
-    let boxes = boxes.to_vec(py)?;
-    let count = names.len();
-    if file.len() != count || hdu_index.len() != count || boxes.len() != 4 * count {
-        return Err(PyValueError::new_err(format!(
-            "{count} names, but {} files, {} HDUs and {} box numbers",
-            file.len(),
-            hdu_index.len(),
-            boxes.len()
-        )));
+/// What is to be cut. See `_swathe.pyi`.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Job {
+    inner: swathe_engine::Job,
+}
+
+#[pymethods]
+impl Job {
+    #[new]
+    #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode="trim",
+                        fill=None, planes=None, threads=1, append=false, stores=None))]
+    #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
+    fn new(
+        py: Python<'_>,
+        files: Vec<String>,
+        file: PyBuffer<i32>,
+        hdu: Vec<Bound<'_, PyAny>>,
+        hdu_index: PyBuffer<i32>,
+        boxes: PyBuffer<i64>,
+        names: Vec<String>,
+        output: PathBuf,
+        kind: &str,
+        mode: &str,
+        fill: Option<f64>,
+        planes: Option<(i64, i64)>,
+        threads: usize,
+        append: bool,
+        stores: Option<&Stores>,
+    ) -> PyResult<Job> {
+        let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
+        let file = file.to_vec(py)?;
+        let hdu_index = hdu_index.to_vec(py)?;
+        let boxes = boxes.to_vec(py)?;
+        let count = names.len();
+        if file.len() != count || hdu_index.len() != count || boxes.len() != 4 * count {
+            return Err(PyValueError::new_err(format!(
+                "{count} names, but {} files, {} HDUs and {} box numbers",
+                file.len(),
+                hdu_index.len(),
+                boxes.len()
+            )));
+        }
+        let number = |value: i32, limit: usize, what: &str| {
+            usize::try_from(value).ok().filter(|&value| value < limit).ok_or_else(|| {
+                PyValueError::new_err(format!("{what} {value} is not below {limit}"))
+            })
+        };
+        let mut targets = Vec::with_capacity(count);
+        for (target, name) in names.into_iter().enumerate() {
+            targets.push(Target {
+                file: number(file[target], files.len(), "file")?,
+                hdu: number(hdu_index[target], selectors.len(), "hdu")?,
+                pixels: [0, 1, 2, 3].map(|column| boxes[4 * target + column]),
+                name,
+            });
+        }
+        let kind = match kind {
+            "folder" => OutputKind::Folder,
+            "zip" => OutputKind::Zip,
+            "tar" => OutputKind::Tar,
+            "fits" => OutputKind::Fits,
+            _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
+        };
+        let inner = swathe_engine::Job {
+            files,
+            selectors,
+            targets,
+            output,
+            kind,
+            append,
+            mode: parse_mode(mode)?,
+            fill,
+            planes,
+            threads,
+            stores: inner(py, stores)?,
+        };
+        Ok(Job { inner })
     }
-    let number = |value: i32, limit: usize, what: &str| {
-        usize::try_from(value)
-            .ok()
-            .filter(|&value| value < limit)
-            .ok_or_else(|| PyValueError::new_err(format!("{what} {value} is not below {limit}")))
-    };
-    let mut targets = Vec::with_capacity(count);
-    for (target, name) in names.into_iter().enumerate() {
-        targets.push(Target {
-            file: number(file[target], files.len(), "file")?,
-            hdu: number(hdu_index[target], selectors.len(), "hdu")?,
-            pixels: [0, 1, 2, 3].map(|column| boxes[4 * target + column]),
-            name,
-        });
+
+    /// Start cutting.
+    fn start(&self, py: Python<'_>) -> PyResult<Batch> {
+        let job = self.inner.clone();
+        let cancel = Cancel::default();
+        let token = cancel.clone();
+        let inner = enter(py, &cancel, move || swathe_engine::Batch::start(job, token))?;
+        Ok(Batch { inner: Mutex::new(Some(inner)), cancel })
     }
-    let kind = match kind {
-        "folder" => OutputKind::Folder,
-        "zip" => OutputKind::Zip,
-        "tar" => OutputKind::Tar,
-        "fits" => OutputKind::Fits,
-        _ => return Err(PyValueError::new_err(format!("unknown kind of output {kind:?}"))),
-    };
-    let mode = parse_mode(mode)?;
-    let stores = inner(py, stores)?;
-    let job = Job {
-        files,
-        selectors,
-        targets,
-        output,
-        kind,
-        append,
-        mode,
-        fill,
-        planes,
-        threads,
-        stores,
-    };
-    let cancel = Cancel::default();
-    let token = cancel.clone();
-    let inner = enter(py, &cancel, move || swathe_engine::Batch::start(job, token))?;
-    Ok(Batch { inner: Mutex::new(Some(inner)), cancel })
+
+    /// What it will cost, storage by storage, as JSON.
+    #[pyo3(signature = (compute=None, most=None, machines=1))]
+    fn estimate(
+        &self,
+        py: Python<'_>,
+        compute: Option<&str>,
+        most: Option<usize>,
+        machines: usize,
+    ) -> PyResult<String> {
+        let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
+        let compute: Compute =
+            compute.map(serde_json::from_str).transpose().map_err(wrong)?.unwrap_or_default();
+        let job = self.inner.clone();
+        let cancel = Cancel::default();
+        let token = cancel.clone();
+        let most = most.unwrap_or(usize::MAX);
+        let found = enter(py, &cancel, move || {
+            swathe_engine::estimate(&job, &compute, most, machines, &token)
+        })?;
+        serde_json::to_string(&found).map_err(wrong)
+    }
 }
 
 /// A running batch. Its receiver allows one thread at a time, hence the lock.

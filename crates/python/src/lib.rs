@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _swathe {
     #[pymodule_export]
-    use crate::batch::{Batch, Rows, start_batch};
+    use crate::batch::{Batch, Job, Rows};
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
     #[pymodule_export]

@@ -205,6 +205,10 @@ impl Source for Cached {
         self.inner.costs()
     }
 
+    fn connections(&self) -> u32 {
+        self.inner.connections()
+    }
+
     fn first(&self) -> Bytes {
         self.inner.first()
     }

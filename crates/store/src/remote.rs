@@ -243,6 +243,10 @@ impl Source for Remote {
         &self.inner.target.store.costs
     }
 
+    fn connections(&self) -> u32 {
+        self.inner.target.limiter.connections()
+    }
+
     fn first(&self) -> Bytes {
         self.inner.first.clone()
     }

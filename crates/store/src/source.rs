@@ -31,7 +31,7 @@ impl std::fmt::Display for Version {
 }
 
 /// What was asked of storages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Bytes, as stored.
     pub bytes: u64,
@@ -72,6 +72,11 @@ pub trait Source: Send + Sync {
 
     /// What reading costs.
     fn costs(&self) -> &Costs;
+
+    /// Connections that are open: as many requests can be made without opening others.
+    fn connections(&self) -> u32 {
+        u32::MAX
+    }
 
     /// The first bytes, as far as they came with opening.
     fn first(&self) -> Bytes {

@@ -9,9 +9,9 @@ Rules: no credential enters it; every time is in UTC; every history is bounded.
 """
 
 from swathe.catalog.catalog import Catalog
-from swathe.catalog.database import default_url
 from swathe.catalog.settings import SCHEMES, TIERS, Store, root_url
-from swathe.catalog.values import Outcome, Probe, Profile, Sample, this_host
+from swathe.catalog.values import Outcome, Probe, Profile, Sample
+from swathe.environment import default_url, this_host
 
 __all__ = [
     "SCHEMES",

@@ -20,13 +20,13 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoResultFound, SQLAlchemyE
 from sqlalchemy.orm import Session
 
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
+from swathe.environment import default_url
 from swathe.errors import CatalogError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-VARIABLE = "SWATHE_DATABASE"
 BUSY_S = 30
 """How long to wait for the locks of others."""
 CONNECT_S = 10
@@ -34,19 +34,6 @@ SMALLEST_SQLITE_BYTES = 512
 """Files shorter than one page SQLite takes for empty, and writes over."""
 MIGRATION_LOCK = 0x53574154484501
 _SECRET_PARAMETER = re.compile(r"pass|secret|token|key|pwd", re.IGNORECASE)
-
-
-def default_url() -> str:
-    """Give the URL of the database used when none is given.
-
-    It is `$SWATHE_DATABASE`, else `catalog.sqlite` in `$XDG_DATA_HOME/swathe` or
-    `~/.local/share/swathe`. It may hold a password.
-    """
-    if url := os.environ.get(VARIABLE, "").strip():
-        return url
-    data = os.environ.get("XDG_DATA_HOME", "")
-    folder = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
-    return f"sqlite:///{folder / 'swathe' / 'catalog.sqlite'}"
 
 
 class Database:

@@ -12,13 +12,14 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.settings import root_url
-from swathe.catalog.tables import LinkRow, ProbeRow, ProfileRow, SampleRow
+from swathe.catalog.tables import HostRow, LinkRow, ProbeRow, ProfileRow, SampleRow
 from swathe.catalog.values import Probe, Profile, Sample, count, finite, plain_text
 
 SAMPLES_KEPT = 20_000
 """Of each link and source."""
 PROBES_KEPT = 1_000
 PROFILES_KEPT = 50
+LONGEST_NOTE = 1_000
 
 
 class Performance(Database):
@@ -116,6 +117,7 @@ class Performance(Database):
             SampleRow.first_byte_s,
             SampleRow.at,
             SampleRow.source,
+            SampleRow.requests,
         )
         query = select(*columns).join(LinkRow, LinkRow.id == SampleRow.link_id)
         query = query.where(LinkRow.root == root_url(root), LinkRow.host == host)
@@ -134,6 +136,7 @@ class Performance(Database):
         costs: Mapping[str, Any],
         spread: Mapping[str, Any],
         fitted_at: datetime,
+        notes: Iterable[str] = (),
     ) -> None:
         """Keep what was fitted of a link; the last PROFILES_KEPT are kept.
 
@@ -149,6 +152,7 @@ class Performance(Database):
                     fitted_at=fitted_at,
                     costs=_plain(costs),
                     spread=_plain(spread),
+                    notes=[plain_text(note, LONGEST_NOTE) for note in notes],
                 )
             )
             session.flush()
@@ -191,20 +195,51 @@ class Performance(Database):
             found = [_profile(*row) for row in session.execute(query)]
         return sorted(found, key=lambda profile: (profile.root, profile.host))
 
+    def put_compute(self, host: str, compute: Mapping[str, Any], at: datetime) -> None:
+        """Keep what computing costs on a host, in place of what was known.
+
+        Raises:
+            ValueError, TypeError: where the costs are not finite numbers, texts, or lists or
+                mappings of such; or where `at` has no time zone.
+        """
+        _check_host(host)
+        kept = {"compute": _plain(compute), "fitted_at": at}
+        with self._writing() as session:
+            new = _insert(session)(HostRow).values(host=host, **kept)
+            session.execute(new.on_conflict_do_update(index_elements=["host"], set_=kept))
+
+    def compute(self, host: str) -> dict[str, Any] | None:
+        """Give what computing costs on a host, if that was measured."""
+        with self._reading() as session:
+            found = session.scalar(select(HostRow.compute).where(HostRow.host == host))
+            return None if found is None else dict(found)
+
+
+def _check_host(host: str) -> None:
+    if not 1 <= len(host) <= 255 or not host.isprintable():
+        raise ValueError(f"a host's name is 1 to 255 characters, not {host[:255]!r}")
+
+
+def _insert(session: Session) -> Any:
+    """Give the insert of this database that knows of conflicts."""
+    if session.get_bind().dialect.name == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert
+
 
 def _link(session: Session, root: str, host: str) -> int:
     """Give the number of a link, made if need be, and lock it until the transaction ends."""
     root = root_url(root)
-    if not 1 <= len(host) <= 255 or not host.isprintable():
-        raise ValueError(f"a host's name is 1 to 255 characters, not {host[:255]!r}")
+    _check_host(host)
     query = select(LinkRow.id).where(LinkRow.root == root, LinkRow.host == host).with_for_update()
     number = session.scalar(query)
     if number is None:
-        if session.get_bind().dialect.name == "sqlite":
-            from sqlalchemy.dialects.sqlite import insert as insert_new
-        else:
-            from sqlalchemy.dialects.postgresql import insert as insert_new  # type: ignore[assignment]
-        session.execute(insert_new(LinkRow).values(root=root, host=host).on_conflict_do_nothing())
+        new = _insert(session)(LinkRow).values(root=root, host=host)
+        session.execute(new.on_conflict_do_nothing())
         number = session.scalar(query)
         assert number is not None
     return number
@@ -226,6 +261,7 @@ def _sample_row(sample: Sample, probe_id: int | None) -> dict[str, Any]:
         "source": sample.source,
         "kind": plain_text(sample.kind, 50),
         "bytes": count(sample.bytes),
+        "requests": count(sample.requests),
         "streams": count(sample.streams),
         "seconds": finite(sample.seconds),
         "first_byte_s": None if first is None else finite(first),
@@ -241,4 +277,6 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _profile(row: ProfileRow, root: str, host: str) -> Profile:
-    return Profile(root, host, dict(row.costs), dict(row.spread), row.fitted_at)
+    return Profile(
+        root, host, dict(row.costs), dict(row.spread), row.fitted_at, tuple(row.notes or ())
+    )

@@ -16,9 +16,9 @@ from swathe.errors import StoreSettingsError
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
 TIERS = ("local", "lan", "wan", "tape")
-OPTIONS = ("endpoint", "region", "profile", "anonymous", "door", "token_file")
+OPTIONS = ("endpoint", "region", "profile", "anonymous", "door", "token_file", "probe_object")
 """What the server is called, its region, the AWS profile, whether to read unsigned, the HTTP door
-of a root:// store, and the file that holds a bearer token."""
+of a root:// store, the file that holds a bearer token, and what a probe reads."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
 LONGEST_NAME = 100
 LONGEST_TEXT = 2000
@@ -217,6 +217,10 @@ def _option(name: str, value: str) -> str:
                 raise StoreSettingsError(
                     "the option token_file is the absolute path of a file that holds the token"
                 )
+            return value
+        case "probe_object":
+            if not value.strip("/") or not value.isprintable() or len(value) > LONGEST_TEXT:
+                raise StoreSettingsError("the option probe_object is the path of an object in it")
             return value
         case _:
             if not re.fullmatch(r"[\w.@+/:-]([\w .@+/:-]{0,126}[\w.@+/:-])?", value):

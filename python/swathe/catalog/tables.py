@@ -24,7 +24,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from swathe.catalog.values import Source
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -107,7 +107,7 @@ class ProbeRow(Base):
 
 
 class SampleRow(Base):
-    """A measured request."""
+    """A measured request, or several that ran together."""
 
     __tablename__ = "samples"
     __table_args__ = (Index(None, "link_id", "source", "at"),)
@@ -119,6 +119,7 @@ class SampleRow(Base):
     source: Mapped[Source] = mapped_column(String(10))
     kind: Mapped[str] = mapped_column(String(50))
     bytes: Mapped[int] = mapped_column(BigInteger)
+    requests: Mapped[int]
     streams: Mapped[int]
     seconds: Mapped[float]
     first_byte_s: Mapped[float | None]
@@ -135,6 +136,17 @@ class ProfileRow(Base):
     fitted_at: Mapped[datetime]
     costs: Mapped[dict[str, Any]] = mapped_column(JSON)
     spread: Mapped[dict[str, Any]] = mapped_column(JSON)
+    notes: Mapped[list[str] | None] = mapped_column(JSON)
+
+
+class HostRow(Base):
+    """A machine that cuts."""
+
+    __tablename__ = "hosts"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    host: Mapped[str] = mapped_column(String(255), unique=True)
+    compute: Mapped[dict[str, Any]] = mapped_column(JSON)
+    fitted_at: Mapped[datetime]
 
 
 class OutcomeRow(Base):

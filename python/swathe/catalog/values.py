@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,11 +10,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 Source = Literal["probe", "read"]
-
-
-def this_host() -> str:
-    """Give the name of this machine, as measurements are filed under it."""
-    return platform.node() or "localhost"
 
 
 def finite(value: float) -> float:
@@ -49,16 +43,17 @@ def plain_text(text: str, longest: int) -> str:
 
 @dataclass(frozen=True)
 class Sample:
-    """One measured request.
+    """One measured request, or several that ran together.
 
     Attributes:
         kind: what was done, as `open`, `read` or `list`.
         bytes: how many were moved.
         streams: how many requests ran at the time, this one counted.
-        seconds: from asking to the last byte.
+        seconds: from asking to the last byte; of several requests, from the first to the last.
         first_byte_s: seconds from asking to the first byte, where that is known.
         at: when it ended; any time zone.
         source: whether a probe measured it, or it was a read that users wanted.
+        requests: how many there were, of about the same size; `bytes` is of all together.
     """
 
     kind: str
@@ -68,6 +63,7 @@ class Sample:
     first_byte_s: float | None
     at: datetime
     source: Source
+    requests: int = 1
 
 
 @dataclass(frozen=True)
@@ -103,6 +99,7 @@ class Profile:
         costs: the parameters of the cost model.
         spread: how uncertain they are, under the same names.
         fitted_at: when they were fitted, UTC.
+        notes: what could not be told, and what stands in its place.
     """
 
     root: str
@@ -110,6 +107,7 @@ class Profile:
     costs: dict[str, Any]
     spread: dict[str, Any]
     fitted_at: datetime
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ def add(
         typer.Option(
             metavar="NAME=VALUE",
             help="endpoint, region, profile, anonymous (true or false), door (the HTTP door of a "
-            "root:// store), token_file (of a bearer token). May be given more than once.",
+            "root:// store), token_file (of a bearer token), probe_object (what a probe reads). "
+            "May be given more than once.",
         ),
     ] = None,
     as_json: Json = False,

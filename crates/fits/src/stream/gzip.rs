@@ -1,8 +1,9 @@
 //! gzip members (RFC 1952), with seek points at the starts of deflate blocks.
 
-use super::inflate::{CUT_OFF, Inflate, Pause, WINDOW_BYTES};
+use super::inflate::{CUT_OFF, Inflate, Pause};
+use super::window::{WINDOW_BYTES, Window};
 use super::{Decoder, SeekPoint, Step, StreamError, StreamKind};
-use libdeflater::{CompressionLvl, Compressor, Decompressor};
+use libdeflater::{CompressionLvl, Compressor};
 
 /// A member's header is refused when longer: its longest part of fixed size has 64 KiB.
 const HEADER_LIMIT: usize = 192 << 10;
@@ -11,8 +12,10 @@ const HEADER_LIMIT: usize = 192 << 10;
 const SHARE: u64 = 74;
 /// Bytes of a seek point besides its window.
 const POINT_BYTES: u64 = 14;
-/// Seek points are not closer than this: inflating it costs as much as starting at one.
+/// Seek points are not closer than this: inflating it costs as much as starting at one. And the
+/// window of one must be out of the reach of matches before the next is begun.
 const CLOSEST_RAW: u64 = 64 << 10;
+const _: () = assert!(CLOSEST_RAW >= WINDOW_BYTES as u64);
 /// Nor closer than this part of what lies before: 256 points in the first such stretch, then
 /// ever sparser, so that the table of the longest stream stays in memory.
 const CLOSEST_PART: u64 = 256;
@@ -52,11 +55,21 @@ pub(super) struct Gzip {
 struct Points {
     compressor: Compressor,
     found: Vec<SeekPoint>,
+    /// The one begun last, until its window is complete.
+    begun: Option<Begun>,
     last_raw: u64,
     /// Bytes that all points take.
     kept: u64,
-    /// Bytes that the last one takes; before there is one, a window is taken to halve.
+    /// Bytes that the last one takes; before there is one, a window is taken to shrink to a
+    /// quarter.
     last: u64,
+}
+
+/// Where a seek point is.
+struct Begun {
+    raw: u64,
+    /// In the compressed data.
+    bit: u64,
 }
 
 impl Gzip {
@@ -74,19 +87,11 @@ impl Gzip {
 
     pub(super) fn resume(point: &SeekPoint, points: bool) -> Result<Gzip, StreamError> {
         let fail = |what| StreamError::SeekPoint { kind: StreamKind::Gzip, what };
-        let (length, packed) = point.window.split_at_checked(2).ok_or(fail("no window"))?;
-        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-        if length > WINDOW_BYTES || point.bits > 7 {
-            return Err(fail("window or bits out of range"));
+        if point.bits > 7 {
+            return Err(fail("bits out of range"));
         }
         let mut inflate = Inflate::new();
-        let filled = inflate.restart_with(length, |window| {
-            window.is_empty()
-                || Decompressor::new().deflate_decompress(packed, window) == Ok(length)
-        });
-        if !filled {
-            return Err(fail("window cannot be inflated"));
-        }
+        inflate.restart_with(&point.window).map_err(fail)?;
         Ok(Gzip {
             place: Place::Blocks,
             inflate,
@@ -197,6 +202,10 @@ impl Gzip {
             Place::Blocks => {
                 let (consumed, pause) =
                     self.inflate.run(input, last, wanted).map_err(|what| self.damaged(what))?;
+                if let (Some(points), Some(window)) = (&mut self.points, self.inflate.take_window())
+                {
+                    points.complete(&window);
+                }
                 match pause {
                     Pause::Done => self.place = Place::Trailer,
                     Pause::Block => self.point(consumed),
@@ -235,8 +244,11 @@ impl Gzip {
         let bits_kept = self.inflate.bits_kept();
         let bit = (self.compressed + consumed as u64) * 8 - u64::from(bits_kept);
         let raw = self.raw + self.inflate.pending().len() as u64;
-        if let Some(points) = &mut self.points {
-            points.consider(raw, bit, self.inflate.window());
+        if let Some(points) = &mut self.points
+            && points.is_due(raw, bit / 8)
+        {
+            points.begin(raw, bit);
+            self.inflate.open_window();
         }
     }
 }
@@ -246,31 +258,34 @@ impl Points {
         Points {
             compressor: Compressor::new(CompressionLvl::new(1).unwrap_or_default()),
             found: Vec::new(),
+            begun: None,
             last_raw: raw,
             // The points before the one resumed at have had their share.
             kept: compressed * SHARE / 1000,
-            last: WINDOW_BYTES as u64 / 2,
+            last: WINDOW_BYTES as u64 / 4,
         }
     }
 
-    fn consider(&mut self, raw: u64, bit: u64, window: &[u8]) {
-        let compressed = bit / 8;
+    /// Whether there should be a point here.
+    fn is_due(&self, raw: u64, compressed: u64) -> bool {
         let closest = CLOSEST_RAW.max(raw / CLOSEST_PART);
-        if (self.kept + self.last) * 1000 > compressed * SHARE || raw < self.last_raw + closest {
-            return;
-        }
-        let mut kept = vec![0; 2 + self.compressor.deflate_compress_bound(window.len())];
-        kept[..2].copy_from_slice(&(window.len() as u16).to_le_bytes());
-        let Ok(packed) = self.compressor.deflate_compress(window, &mut kept[2..]) else {
-            // The bound holds by the library's word; without a point reading is only slower.
-            return;
-        };
-        kept.truncate(2 + packed);
-        self.last = kept.len() as u64 + POINT_BYTES;
-        self.kept += self.last;
+        (self.kept + self.last) * 1000 <= compressed * SHARE && raw >= self.last_raw + closest
+    }
+
+    fn begin(&mut self, raw: u64, bit: u64) {
+        self.begun = Some(Begun { raw, bit });
         self.last_raw = raw;
-        let bits = (bit % 8) as u8;
-        self.found.push(SeekPoint { raw, compressed, bits, window: kept.into() });
+    }
+
+    /// Keep the point begun last, now that all that uses its window is known.
+    fn complete(&mut self, window: &Window) {
+        let Some(Begun { raw, bit }) = self.begun.take() else { return };
+        // The compressor has room by the library's word; without a point reading is only slower.
+        let Some(window) = window.pack(&mut self.compressor) else { return };
+        let point = SeekPoint { raw, compressed: bit / 8, bits: (bit % 8) as u8, window };
+        self.last = point.window.len() as u64 + POINT_BYTES;
+        self.kept += self.last;
+        self.found.push(point);
     }
 }
 
@@ -407,13 +422,46 @@ mod tests {
         }
     }
 
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn any_seek_point_gives_what_follows_whatever_the_pieces(
+            sizes in prop::collection::vec(1000usize..700_000, 1..5),
+            seed in any::<u32>(),
+            level in 1i32..=12,
+            (piece, room) in (1000usize..100_000, 1000usize..300_000),
+        ) {
+            let parts: Vec<_> = sizes.iter().map(|&bytes| image(bytes, seed)).collect();
+            let packed: Vec<_> = parts.iter().flat_map(|part| member(part, level)).collect();
+            let data = parts.concat();
+            let (got, points) = decode_whole(&packed).unwrap();
+            prop_assert!(got == data);
+            let (_, in_pieces) = decode(&mut Gzip::start(true), &packed, piece, room).unwrap();
+            prop_assert!(points == in_pieces);
+            for point in &points {
+                let mut decoder = Gzip::resume(point, true).unwrap();
+                let rest = &packed[point.compressed as usize..];
+                let (tail, more) = decode(&mut decoder, rest, piece, room).unwrap();
+                prop_assert!(tail == data[point.raw as usize..], "point at {}", point.raw);
+                // The windows of these were read from what the first one gave.
+                for point in more {
+                    let mut decoder = Gzip::resume(&point, false).unwrap();
+                    let rest = &packed[point.compressed as usize..];
+                    let (tail, _) = decode(&mut decoder, rest, piece, room).unwrap();
+                    prop_assert!(tail == data[point.raw as usize..], "point at {}", point.raw);
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_seek_point_gives_what_follows() {
         let data = image(6_000_000, 1);
         let packed = [member(&data[..4_000_000], 6), member(&data[4_000_000..], 1)].concat();
         let (got, points) = decode_whole(&packed).unwrap();
         assert!(got == data);
-        assert!(points.len() >= 3, "{}", points.len());
+        assert!(points.len() >= 10, "{}", points.len());
         let kept: usize = points.iter().map(|point| point.window.len() + 14).sum();
         assert!(kept * 100 <= packed.len() * 8, "{kept} of {}", packed.len());
         for point in &points {

@@ -4,9 +4,8 @@
 //! start at the speed of a whole-buffer decoder (`docs/design/005-our-own-inflate.md`).
 
 use super::huffman::{self, Table, entry};
+use super::window::{self, WINDOW_BYTES, Window};
 
-/// How far back a match may reach.
-pub(super) const WINDOW_BYTES: usize = 32 << 10;
 /// Bytes decoded into the buffer before they are handed out.
 const CHUNK_BYTES: usize = 128 << 10;
 /// Room behind the chunk: three pairs, a literal and a match of 258 bytes, and what copying in
@@ -60,6 +59,8 @@ pub(super) struct Inflate {
     end: usize,
     /// No symbol is decoded once `end` is here or beyond.
     room: usize,
+    /// Whose bytes matches are noted to use.
+    window: Option<Box<Window>>,
 }
 
 /// Where in the input the decoder is.
@@ -82,6 +83,7 @@ impl Inflate {
             handed: 0,
             end: 0,
             room: 0,
+            window: None,
         }
     }
 
@@ -92,18 +94,16 @@ impl Inflate {
         self.last_block = false;
         (self.bits, self.bit_count) = (0, 0);
         (self.valid_from, self.handed, self.end) = (0, 0, 0);
+        self.window = None;
     }
 
-    /// Start over at a block with a history of `window` bytes, at most [`WINDOW_BYTES`], which
-    /// `fill` writes; gives what `fill` does.
-    pub(super) fn restart_with(
-        &mut self,
-        window: usize,
-        fill: impl FnOnce(&mut [u8]) -> bool,
-    ) -> bool {
+    /// Start over at a block with the history that a seek point keeps.
+    pub(super) fn restart_with(&mut self, packed: &[u8]) -> Result<(), &'static str> {
         self.restart();
-        (self.handed, self.end) = (window, window);
-        fill(&mut self.buffer[..window])
+        let Some(history) = self.buffer.first_chunk_mut() else { return Err("no room") };
+        self.valid_from = WINDOW_BYTES - window::unpack(packed, history)?;
+        (self.handed, self.end) = (WINDOW_BYTES, WINDOW_BYTES);
+        Ok(())
     }
 
     /// Bits of the last byte consumed that are still to be used.
@@ -117,9 +117,15 @@ impl Inflate {
         self.bit_count = 8 - skip;
     }
 
-    /// The bytes before the next one that matches may reach.
-    pub(super) fn window(&self) -> &[u8] {
-        &self.buffer[self.valid_from.max(self.end.saturating_sub(WINDOW_BYTES))..self.end]
+    /// Note from here on which bytes before here matches use.
+    pub(super) fn open_window(&mut self) {
+        self.window = Some(Box::new(Window::new(&self.buffer[..self.end], self.valid_from)));
+    }
+
+    /// The window opened last, once no match to come can use it.
+    pub(super) fn take_window(&mut self) -> Option<Box<Window>> {
+        let done = self.state == State::Done;
+        self.window.take_if(|window| done || self.end >= window.out_of_reach())
     }
 
     /// New bytes, to be handed out before more is decoded.
@@ -142,7 +148,9 @@ impl Inflate {
         wanted: usize,
     ) -> Result<(usize, Pause), &'static str> {
         self.make_room();
-        self.room = self.end.saturating_add(wanted.max(1)).min(WINDOW_BYTES + CHUNK_BYTES);
+        let window = self.window.as_ref().map_or(usize::MAX, |window| window.out_of_reach());
+        let room = self.end.saturating_add(wanted.max(1)).min(WINDOW_BYTES + CHUNK_BYTES);
+        self.room = room.min(window);
         let mut input = Input { bytes: input, at: 0 };
         let paused = self.blocks(&mut input, last)?;
         // Whole bytes go back, so that the caller's count of them is exact.
@@ -154,7 +162,7 @@ impl Inflate {
     }
 
     fn blocks(&mut self, input: &mut Input, last: bool) -> Result<Pause, &'static str> {
-        let mut at_call = true;
+        let mut at_call = self.state == State::BlockStart;
         loop {
             match self.state {
                 State::Done => return Ok(Pause::Done),
@@ -213,6 +221,9 @@ impl Inflate {
             self.buffer.copy_within(from..self.end, 0);
             self.valid_from = self.valid_from.saturating_sub(from);
             (self.handed, self.end) = (WINDOW_BYTES, WINDOW_BYTES);
+            if let Some(window) = &mut self.window {
+                window.shift(from);
+            }
         }
     }
 
@@ -374,22 +385,48 @@ impl Inflate {
 
     /// Decode until the block ends (true), or the input or the room runs short (false).
     fn symbols(&mut self, input: &mut Input) -> Result<bool, &'static str> {
+        match self.window.take() {
+            None => self.symbols_here(input, |_, _| ()),
+            Some(mut window) => {
+                let ended = self.symbols_here(input, |from, length| window.mark(from, length));
+                self.window = Some(window);
+                ended
+            }
+        }
+    }
+
+    /// [`Inflate::symbols_anywhere`] as fast as this processor can.
+    #[inline(always)]
+    fn symbols_here(
+        &mut self,
+        input: &mut Input,
+        copied: impl FnMut(usize, usize),
+    ) -> Result<bool, &'static str> {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("bmi2") {
             // SAFETY: the processor has the instructions.
-            return unsafe { self.symbols_bmi2(input) };
+            return unsafe { self.symbols_bmi2(input, copied) };
         }
-        self.symbols_anywhere(input)
+        self.symbols_anywhere(input, copied)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "bmi1,bmi2")]
-    fn symbols_bmi2(&mut self, input: &mut Input) -> Result<bool, &'static str> {
-        self.symbols_anywhere(input)
+    fn symbols_bmi2(
+        &mut self,
+        input: &mut Input,
+        copied: impl FnMut(usize, usize),
+    ) -> Result<bool, &'static str> {
+        self.symbols_anywhere(input, copied)
     }
 
+    /// `copied` is told of each match: where in the buffer it comes from, and its length.
     #[inline(always)]
-    fn symbols_anywhere(&mut self, input: &mut Input) -> Result<bool, &'static str> {
+    fn symbols_anywhere(
+        &mut self,
+        input: &mut Input,
+        mut copied: impl FnMut(usize, usize),
+    ) -> Result<bool, &'static str> {
         let (bytes, mut at) = (input.bytes, input.at);
         let Some(ahead) = bytes.len().checked_sub(AHEAD_BYTES) else { return Ok(false) };
         let (mut bits, mut count) = (self.bits, self.bit_count);
@@ -495,6 +532,7 @@ impl Inflate {
                 // SAFETY: `distance` bytes lie before `end`; behind `room` there is slack for
                 // a match of 258 bytes and a step of 16.
                 unsafe { copy_match(buffer, end, distance, length) };
+                copied(end - distance, length);
                 end += length;
             }
             Ok(false)

@@ -11,6 +11,7 @@ mod inflate;
 mod table;
 #[cfg(test)]
 mod testing;
+mod window;
 
 pub use table::{SeekPoint, SeekTable};
 

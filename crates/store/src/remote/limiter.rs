@@ -14,6 +14,8 @@ const MOST: f64 = 256.0;
 const DECREASE: f64 = 0.7;
 /// Answers to requests sent before the last decrease do not decrease it again.
 const SETTLE: Duration = Duration::from_millis(200);
+/// Servers and clients keep a connection that is not used for at least so long.
+const KEPT_OPEN: Duration = Duration::from_secs(30);
 
 /// Lets requests to one server pass.
 pub(super) struct Limiter {
@@ -27,6 +29,8 @@ struct State {
     limit: f64,
     in_flight: u32,
     decreased: Option<Instant>,
+    /// Most in flight, and when that was.
+    peak: (u32, Instant),
 }
 
 /// A request that is on its way.
@@ -44,7 +48,8 @@ pub(super) fn of(root: &str) -> Arc<Limiter> {
 
 impl Default for Limiter {
     fn default() -> Limiter {
-        let state = State { limit: MOST, in_flight: 0, decreased: None };
+        let peak = (0, Instant::now());
+        let state = State { limit: MOST, in_flight: 0, decreased: None, peak };
         Limiter { state: Mutex::new(state), freed: Notify::new(), silence: Silence::default() }
     }
 }
@@ -67,7 +72,17 @@ impl Limiter {
             return None;
         }
         state.in_flight += 1;
+        let (most, at) = state.peak;
+        if state.in_flight >= most || at.elapsed() > KEPT_OPEN {
+            state.peak = (state.in_flight, Instant::now());
+        }
         Some(Permit { limiter: self, in_flight: state.in_flight })
+    }
+
+    /// Connections that are open: as many as were in use at the same time, not long ago.
+    pub(super) fn connections(&self) -> u32 {
+        let (most, at) = self.state().peak;
+        if at.elapsed() > KEPT_OPEN { 0 } else { most }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

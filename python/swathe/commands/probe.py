@@ -1,0 +1,117 @@
+"""The command `swathe probe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from swathe.commands.output import Json, print_json, print_table
+
+if TYPE_CHECKING:
+    from swathe.measuring.probe import Probe
+
+
+def probe(
+    store: Annotated[
+        str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Some seconds, not half a minute.")
+    ] = False,
+    object_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--object", help="What of it to read; may be given more than once. Folders are listed."
+        ),
+    ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Also put small files there (local folders only).")
+    ] = False,
+    budget_s: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds it may take; else 30, or 5.")
+    ] = None,
+    budget_mb: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="MB it may move; else 537, or 67; eight times that locally."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it: *.png or *.html.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure what a store costs: latency, bandwidth, how many requests at once."""
+    from swathe.measuring import probe as probing
+    from swathe.measuring.places import find_place
+
+    result = probing.probe(
+        find_place(store, object_ or ()),
+        quick=quick,
+        budget_s=budget_s,
+        budget_bytes=None if budget_mb is None else round(budget_mb * 1e6),
+        seed=seed,
+        write=write,
+        tell=lambda text: typer.echo(text, err=True),
+    )
+    if plot is not None:
+        from swathe.measuring.plots import probe_figure, save
+
+        title = f"{result.shown} from {result.host}"
+        drawn = probe_figure(result.samples, result.profile.costs, title)
+        save(drawn, plot, "\n".join(result.profile.notes))
+    if as_json:
+        print_json(result.as_dict())
+    else:
+        _show(result)
+
+
+def _show(result: Probe) -> None:
+    from swathe.measuring.probe import read_table
+
+    profile, costs = result.profile, result.profile.costs
+    rows = read_table(result.samples, costs)
+    streams = sorted({count for row in rows.values() for count in row})
+    typer.echo("MB/s by size and number at once (the model's)")
+    print_table(
+        ("size", *map(str, streams)),
+        [
+            (
+                _size(size),
+                *(f"{_rate(row[c][0])} ({_rate(row[c][1])})" if c in row else "" for c in streams),
+            )
+            for size, row in rows.items()
+        ],
+    )
+    typer.echo(f"\n{result.shown} ({result.root}) from {result.host}")
+    told = [
+        ("connect_s", f"{1e3 * costs.connect_s:.3g} ms"),
+        ("open_s", f"{1e3 * costs.open_s:.3g} ms"),
+        ("request", f"{1e3 * costs.request[0][1]:.3g} ms"),
+        ("", f"{costs.stream_bytes_per_s() / 1e6:.4g} MB/s, one stream"),
+        ("total_bytes_per_s", f"{costs.total_bytes_per_s / 1e6:.4g} MB/s"),
+        ("requests_per_s", f"{costs.requests_per_s:.4g}"),
+        ("streams", f"{costs.streams}"),
+        ("model", "measured over predicted"),
+    ]
+    spread = profile.spread
+    print_table(
+        ("cost", "", "spread of 80 %"),
+        [(of, text, f"± {spread[of]:.1%}" if of in spread else "") for of, text in told],
+    )
+    typer.echo(
+        f"{len(result.samples)} samples, {result.requests} requests, "
+        f"{result.bytes_moved / 1e6:.0f} MB in {result.seconds:.1f} s "
+        f"({result.cache}; ended: {result.stopped})"
+    )
+    for note in (*profile.notes, *result.notes):
+        typer.echo(f"  note: {note}", err=True)
+
+
+def _rate(mb_per_s: float) -> str:
+    return f"{mb_per_s:.0f}" if mb_per_s >= 100 else f"{mb_per_s:.3g}"
+
+
+def _size(size: int) -> str:
+    return f"{size // 1048576} MiB" if size >= 1048576 else f"{size / 1024:g} KiB"

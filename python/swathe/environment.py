@@ -1,0 +1,27 @@
+"""Where Swathe keeps what it knows, and on which machine: asked for without a database."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+VARIABLE = "SWATHE_DATABASE"
+
+
+def default_url() -> str:
+    """Give the URL of the database used when none is given.
+
+    It is `$SWATHE_DATABASE`, else `catalog.sqlite` in `$XDG_DATA_HOME/swathe` or
+    `~/.local/share/swathe`. It may hold a password.
+    """
+    if url := os.environ.get(VARIABLE, "").strip():
+        return url
+    data = os.environ.get("XDG_DATA_HOME", "")
+    folder = data if data.startswith("/") else str(Path.home() / ".local" / "share")
+    return f"sqlite:///{os.path.join(folder, 'swathe', 'catalog.sqlite')}"
+
+
+def this_host() -> str:
+    """Give the name of this machine, as measurements are filed under it."""
+    return platform.node() or "localhost"

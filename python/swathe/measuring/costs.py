@@ -1,0 +1,174 @@
+"""What a store costs as seen from this host: samples, costs, and the time they predict.
+
+The model of `requests` requests of `bytes` bytes in all, `streams` of them in flight::
+
+    T = connect + open + max( t(0) + bytes / total_bytes_per_s,
+                              ceil(requests / streams) * t(bytes / requests),
+                              t(largest),
+                              requests / requests_per_s )
+
+with t() the time of one request on an idle open connection. It has bandwidth twice, of a stream
+(the slope of t) and of all together, because neither can stand for the other: where all
+streams share a thin line, splitting a read gains nothing, whatever one stream could carry.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+Kind = Literal["connect", "open", "read", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measurement.
+
+    Attributes
+    ----------
+    kind
+        `connect`: a connection was opened; `open`: an object's size and version were learned;
+        `read`: requests were answered on open connections; `write`: an object was put.
+    bytes
+        Moved, by all requests together.
+    seconds
+        From the first request made to the last answer complete.
+    requests, streams
+        How many requests, of equal size but for the last, and how many were in flight.
+    first_byte_s
+        Until the first byte of the first answer.
+    asked_bytes
+        What should have been moved, where that is known.
+    at, source
+        When (seconds since 1970), and who measured: `probe`, `job` and the like.
+
+    """
+
+    kind: Kind
+    bytes: int
+    seconds: float
+    requests: int = 1
+    streams: int = 1
+    first_byte_s: float | None = None
+    asked_bytes: int | None = None
+    at: float = 0.0
+    source: str = "probe"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The parameters of the model.
+
+    Attributes
+    ----------
+    connect_s
+        Opening one connection.
+    open_s
+        Learning an object's size and version, beyond the requests for its bytes.
+    request
+        The curve t(): (bytes, seconds), ascending in both, at least two points. Beyond the last
+        it goes on with the slope of the last two; before the first it is level.
+    total_bytes_per_s
+        All streams together.
+    requests_per_s
+        Most requests served, whatever the streams.
+    streams
+        More requests in flight were not measured to help.
+
+    """
+
+    connect_s: float
+    open_s: float
+    request: tuple[tuple[int, float], ...]
+    total_bytes_per_s: float
+    requests_per_s: float
+    streams: int
+
+    def request_s(self, size: ArrayLike) -> NDArray[np.float64]:
+        """The curve t(), seconds, for sizes in bytes."""
+        sizes, seconds = np.array(self.request, dtype=float).T
+        wanted = np.asarray(size, dtype=float)
+        slope = (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2])
+        beyond = np.maximum(wanted - sizes[-1], 0)
+        return np.asarray(np.interp(wanted, sizes, seconds) + slope * beyond)
+
+    def read_s(
+        self,
+        size: ArrayLike,
+        requests: ArrayLike = 1,
+        streams: ArrayLike = 1,
+        largest: ArrayLike = 0,
+    ) -> NDArray[np.float64]:
+        """Seconds for `requests` of `size` bytes in all on open connections; arrays are welcome."""
+        line, queue, calls = self.terms(size, requests, streams)
+        slowest = np.maximum(np.maximum(line, queue), np.maximum(calls, self.request_s(largest)))
+        return np.asarray(slowest, dtype=np.float64)
+
+    def terms(
+        self, size: ArrayLike, requests: ArrayLike, streams: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """What the line, the queue of requests and the server would each take, in seconds."""
+        size, requests = np.asarray(size, dtype=float), np.asarray(requests, dtype=float)
+        line = self.request_s(0) + size / self.total_bytes_per_s
+        queue = np.ceil(requests / np.asarray(streams)) * self.request_s(size / requests)
+        return line, queue, requests / self.requests_per_s
+
+    def stream_bytes_per_s(self) -> float:
+        """Bandwidth of one stream, from the end of the curve."""
+        (size, seconds), (larger, longer) = self.request[-2:]
+        return (larger - size) / (longer - seconds)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The costs under the names that the native half knows."""
+        return {**asdict(self), "request": [list(point) for point in self.request]}
+
+    @classmethod
+    def from_dict(cls, costs: Mapping[str, Any]) -> Costs:
+        """Take what `as_dict` gave."""
+        request = tuple((int(size), float(seconds)) for size, seconds in costs["request"])
+        return cls(**{**costs, "request": request})
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Costs, and how well they are known.
+
+    Attributes
+    ----------
+    spread
+        For each parameter that could be identified, half the range of the middle 80 % of its
+        samples, relative to their median; `model` is that of measured over predicted time.
+    notes
+        What could not be identified, and what stands in its place.
+    rejected
+        How many samples were impossible, by reason.
+    samples
+        How many were used.
+    fitted_at
+        Seconds since 1970, of the newest sample.
+
+    """
+
+    costs: Costs
+    spread: dict[str, float]
+    notes: tuple[str, ...] = ()
+    rejected: dict[str, int] = field(default_factory=dict)
+    samples: int = 0
+    fitted_at: float = 0.0
+
+    def with_costs(self, **changed: Any) -> Profile:
+        """The same with other costs."""
+        return replace(self, costs=replace(self.costs, **changed))
+
+    def interval_s(self, seconds: float) -> tuple[float, float]:
+        """Where a time the model gives will really lie, eight times in ten."""
+        width = math.log1p(self.spread.get("model", 0.0))
+        return seconds * math.exp(-width), seconds * math.exp(width)

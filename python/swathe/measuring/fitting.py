@@ -1,0 +1,102 @@
+"""From samples to a profile: `fit` after a probe, `refit` as real reads go on.
+
+Rules of this module:
+
+- Medians and bounded losses only: one sample in twenty may be anything.
+- Errors count relative to the time, so that a request of 1 KiB weighs as much as one of 16 MiB.
+- A parameter that the samples do not tell is not guessed from noise: it gets a default that
+  does not bind, and a note.
+- What comes out is finite and positive whatever goes in.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.measuring.costs import Costs, Profile, Sample
+from swathe.measuring.curve import Curve, fit_curve
+from swathe.measuring.limits import fit_limits, most_useful_streams
+from swathe.measuring.robust import COPY_BYTES_PER_S, LEAST_S, middle, ratios, screen, spread_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def fit(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -> Profile:
+    """Fit the model to the samples of a probe.
+
+    Raises
+    ------
+    ValueError
+        If no sample of a read is usable.
+
+    """
+    kept, rejected = screen(samples, copy_bytes_per_s)
+    reads = [sample for sample in kept if sample.kind == "read"]
+    if not reads:
+        raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
+    notes: list[str] = []
+    spread: dict[str, float] = {}
+
+    curve = fit_curve(reads, copy_bytes_per_s, notes)
+    spread["request"] = curve.spread
+    limits = fit_limits(reads, curve, notes)
+    streams = most_useful_streams(reads, curve, limits, notes)
+    total, served = limits.total_bytes_per_s, limits.requests_per_s
+    if math.isfinite(total):
+        spread["total_bytes_per_s"] = limits.total_spread
+    if math.isfinite(served):
+        spread["requests_per_s"] = limits.requests_spread
+    # Limits that were not reached: what the streams take when nothing is shared.
+    seen = max(sample.bytes / sample.seconds for sample in reads)
+    most = max(sample.streams for sample in reads)
+    if not math.isfinite(total):
+        total = min(max(most * curve.bytes_per_s, seen), copy_bytes_per_s)
+        notes.append(
+            f"total_bytes_per_s: no limit was reached, {seen / 1e6:.3g} MB/s were seen; "
+            f"{total / 1e6:.3g} MB/s is {most} streams that do not share"
+        )
+    if not math.isfinite(served):
+        served = most / float(curve.seconds[0])
+        notes.append(
+            f"requests_per_s: no limit was reached; {served:.3g} is {most} streams of "
+            "empty requests"
+        )
+    connects = np.array([sample.seconds for sample in kept if sample.kind == "connect"])
+    connect_s = middle(connects) if len(connects) else 0.0
+    if len(connects):
+        spread["connect_s"] = spread_of(connects)
+    else:
+        notes.append("connect_s: not measured; 0 s")
+    opens = [sample for sample in kept if sample.kind == "open"]
+    open_s, spread["open_s"] = _opening(opens, curve)
+    if not opens:
+        notes.append("open_s: not measured; 0 s")
+
+    points = zip(curve.sizes.tolist(), curve.seconds.tolist(), strict=True)
+    costs = Costs(
+        connect_s=connect_s,
+        open_s=open_s,
+        request=tuple((round(size), seconds) for size, seconds in points),
+        total_bytes_per_s=min(max(total, 1.0), copy_bytes_per_s),
+        requests_per_s=min(served, 1 / LEAST_S),
+        streams=streams,
+    )
+    spread["model"] = spread_of(ratios(costs, reads))
+    newest = max(sample.at for sample in kept)
+    return Profile(costs, spread, tuple(notes), rejected, len(kept), newest)
+
+
+def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:
+    """What opening an object takes beyond a request of its bytes, and its spread."""
+    if not opens:
+        return 0.0, 0.0
+    seconds = np.array([sample.seconds for sample in opens])
+    request_s = curve(np.array([float(sample.bytes) for sample in opens]))
+    beyond = seconds - request_s
+    doubt = 2 * math.hypot(curve.noise / math.sqrt(len(opens)), 0.05) * float(np.median(request_s))
+    found = middle(beyond)
+    return (found, spread_of(beyond)) if found > doubt else (0.0, 0.0)

@@ -1,0 +1,74 @@
+"""Local files: which to read, whether they are in memory, and writing some."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swathe.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KIB = 1024
+FILES = 16
+"""Of a folder, the largest so many are read."""
+
+
+def largest_files(folder: Path) -> list[str]:
+    """The largest files of a folder, the largest first.
+
+    Raises:
+        NotFoundError: where it has none of 1 KiB.
+    """
+    files = []
+    for entry in folder.rglob("*"):
+        if entry.is_file() and not entry.name.startswith("."):
+            files.append((entry.stat().st_size, str(entry)))
+        if len(files) >= 10_000:
+            break
+    largest = [name for size, name in sorted(files, reverse=True)[:FILES] if size >= KIB]
+    if not largest:
+        raise NotFoundError(f"{folder}: no file of at least 1 KiB to read")
+    return largest
+
+
+def local_path(url: str) -> Path | None:
+    """The path of a local store or object; None where it is remote."""
+    if url.startswith("file://"):
+        from urllib.parse import unquote, urlsplit
+
+        return Path(unquote(urlsplit(url).path))
+    return None if "://" in url else Path(url)
+
+
+def put(path: Path, size: int) -> float:
+    """Seconds to write a file down to the disk."""
+    content = os.urandom(size)
+    started = time.perf_counter()
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return time.perf_counter() - started
+
+
+def in_memory(path: Path, offsets: Iterable[int]) -> list[bool]:
+    """Whether the bytes of a file at these offsets are in the page cache; nothing if unknown."""
+    if not hasattr(os, "RWF_NOWAIT"):
+        return []
+    found = []
+    try:
+        with path.open("rb", buffering=0) as file:
+            for offset in offsets:
+                try:
+                    found.append(
+                        bool(os.preadv(file.fileno(), [bytearray(1)], offset, os.RWF_NOWAIT))
+                    )
+                except BlockingIOError:
+                    found.append(False)
+    except OSError:
+        return []  # a file system without it
+    return found

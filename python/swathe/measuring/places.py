@@ -1,0 +1,101 @@
+"""What the user names, as a store and its objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from swathe import _swathe
+from swathe.catalog import Catalog, root_url
+from swathe.errors import NotFoundError, RegionError
+from swathe.known import known_stores
+from swathe.measuring.local import largest_files, local_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+LOCAL_ROOT = "file:///"
+"""Of all local files that lie in no named store."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something is measured.
+
+    Attributes:
+        root: of the store, as the catalogue files what was measured of it.
+        shown: what the user named, without secrets.
+        objects: to read, as the native half takes them.
+        stores: what it needs to find them.
+        folder: of a local store.
+    """
+
+    root: str
+    shown: str
+    objects: tuple[str, ...]
+    stores: _swathe.Stores | None = None
+    folder: Path | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its objects are files of this machine."""
+        return self.root.startswith("file:")
+
+    def file(self, name: str) -> Path | None:
+        """Path of an object that is a file of this machine."""
+        stores = self.stores or _swathe.Stores("[]")
+        return local_path(stores.locate(name)[1]) if self.is_local else None
+
+
+def find_place(name: str, objects: Sequence[str] = ()) -> Place:
+    """Find what is meant by a store's name, `NAME:path`, a URL or a path.
+
+    Args:
+        name: a store, or an object of one.
+        objects: what to read of the store: paths in it, URLs, or paths of files. Else the object
+            named; of a local folder its largest files; of other stores their option
+            `probe_object`.
+
+    Raises:
+        NotFoundError: where there is nothing to read.
+        RegionError: where an object is of another store.
+        StoreSettingsError: where the URL is of no kind that is known.
+    """
+    stores = known_stores() or _swathe.Stores("[]")
+    is_store = ":" not in name and stores.locate(f"{name}:")[1] != f"{name}:"
+    root, url = stores.locate(f"{name}:" if is_store else name)
+    named = _root(root)
+    path = local_path(url)
+    folder = path if path is not None and path.is_dir() else None
+    chosen = [_object(name, is_store, folder, text) for text in objects]
+    if is_store and not chosen:
+        with Catalog.open() as catalog:
+            usual = catalog.store(name).options.get("probe_object")
+        chosen = [] if usual is None else [f"{name}:{usual}"]
+    for text in chosen:
+        if _root(stores.locate(text)[0]) != named:
+            raise RegionError(f"{_swathe.shown(text)}: is not an object of {_swathe.shown(name)}")
+    if not chosen and folder is not None:
+        chosen = largest_files(folder)
+    if not chosen:
+        if is_store or url.endswith("/"):
+            raise NotFoundError(
+                f"{_swathe.shown(name)}: this store cannot be listed; name an object to read: "
+                "--object PATH, or the store's option probe_object"
+            )
+        chosen = [name]
+    return Place(named, _swathe.shown(name), tuple(chosen), stores, folder)
+
+
+def _object(name: str, is_store: bool, folder: Path | None, text: str) -> str:
+    """Give an object in words that stand alone."""
+    if "://" in text or text.startswith("/"):
+        return text
+    if is_store:
+        return text if text.startswith(f"{name}:") else f"{name}:{text}"
+    return text if folder is None else str(folder / text)
+
+
+def _root(root: str) -> str:
+    return root_url(LOCAL_ROOT if root == "file://" else root)

@@ -1,0 +1,166 @@
+"""Plots of what was measured. Functions take data and an Axes; `save` writes a figure."""
+
+from __future__ import annotations
+
+import html
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.errors import OutputError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from swathe.measuring.buffer import BufferStudy
+    from swathe.measuring.costs import Costs, Sample
+
+WIDTH_IN, HEIGHT_IN = 11.0, 4.6
+
+
+def figure(columns: int, title: str) -> tuple[Figure, list[Axes]]:
+    """An empty figure of plots side by side, without a display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(WIDTH_IN / 2 * max(columns, 1.4), HEIGHT_IN), layout="constrained")
+    FigureCanvasAgg(made)
+    made.suptitle(title)
+    axes = made.subplots(1, columns, squeeze=False)[0]
+    return made, list(axes)
+
+
+def probe_figure(samples: Sequence[Sample], costs: Costs, title: str) -> Figure:
+    """Request time against size, and bandwidth against streams."""
+    made, (left, right) = figure(2, title)
+    draw_requests(left, samples, costs)
+    draw_streams(right, samples, costs)
+    return made
+
+
+def buffer_figure(study: BufferStudy, title: str) -> Figure:
+    """Time to read an object against the size of the buffer."""
+    made, (only,) = figure(1, title)
+    draw_buffer(only, study)
+    return made
+
+
+def draw_requests(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
+    """Draw the time of requests that were alone, and the fitted curve."""
+    alone = [sample for sample in samples if sample.kind == "read" and sample.streams == 1]
+    size = np.array([sample.bytes / sample.requests for sample in alone])
+    taken = np.array([sample.seconds / sample.requests for sample in alone])
+    axes.plot(size, 1e3 * taken, "o", ms=4, alpha=0.5, mec="none", label="measured")
+    largest = max(size.max(initial=1.0), costs.request[-1][0])
+    grid = np.geomspace(max(size.min(initial=largest), 1), largest, 200)
+    axes.plot(grid, 1e3 * costs.request_s(grid), "-", color="C3", label="model")
+    axes.set(xscale="log", yscale="log", xlabel="bytes of a request", ylabel="time, ms")
+    _byte_ticks(axes, grid[0], largest)
+    axes.set_title("one request at a time", fontsize="medium")
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
+def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
+    """Draw what many requests moved together, a colour for each size, and the model."""
+    reads = [sample for sample in samples if sample.kind == "read"]
+    groups: dict[int, list[Sample]] = {}
+    for sample in reads:
+        groups.setdefault(sample.bytes // sample.requests, []).append(sample)
+    for color, (size, alike) in enumerate(sorted(groups.items())):
+        streams = np.array([sample.streams for sample in alike])
+        rate = np.array([sample.bytes / sample.seconds for sample in alike])
+        axes.plot(streams, rate / 1e6, "o", color=f"C{color % 10}", ms=4, alpha=0.5, mec="none")
+        tried = np.unique(streams)
+        requests = [
+            max(sample.requests for sample in alike if sample.streams == count) for count in tried
+        ]
+        moved = size * np.array(requests)
+        model = moved / costs.read_s(moved, requests, tried)
+        axes.plot(tried, model / 1e6, "-", color=f"C{color % 10}", label=_bytes(size))
+    axes.axhline(costs.total_bytes_per_s / 1e6, color="0.5", ls=":")
+    seen = max((sample.bytes / sample.seconds for sample in reads), default=1.0)
+    axes.set(xscale="log", yscale="log", xlabel="requests in flight", ylabel="MB/s, all together")
+    axes.set_ylim(top=3 * seen / 1e6)
+    axes.set_xticks(ticks := sorted({sample.streams for sample in reads}), map(str, ticks))
+    axes.minorticks_off()
+    axes.set_title("many at a time (lines: model)", fontsize="medium")
+    axes.grid(alpha=0.3)
+    if groups:
+        axes.legend(fontsize="small", title="each request", ncols=2)
+
+
+def draw_buffer(axes: Axes, study: BufferStudy) -> None:
+    """Draw the study: all repeats, medians, the interval within 5 % of the best, the choice."""
+    for repeat in study.seconds:
+        axes.plot(study.sizes, repeat, "o", color="C0", ms=3, alpha=0.4, mec="none")
+    axes.plot(study.sizes, study.median, "-", color="C3", label="median")
+    axes.axvspan(
+        study.low / 1.3, study.high * 1.3, alpha=0.15, color="C2", label="within 5 % of the best"
+    )
+    axes.axvline(study.chosen, color="C2", label=f"chosen: {_bytes(study.chosen)}")
+    axes.set(xscale="log", yscale="log", xlabel="bytes of the buffer")
+    axes.set_ylabel(f"s to read {_bytes(study.object_bytes)}")
+    _byte_ticks(axes, float(study.sizes[0]), float(study.sizes[-1]))
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
+def _byte_ticks(axes: Axes, low: float, high: float) -> None:
+    """Label sizes as people say them."""
+    powers = range(int(np.ceil(np.log2(low))), int(np.log2(high)) + 1)
+    places = [2**power for power in powers][:: max(1, len(powers) // 7)]
+    axes.set_xticks(places, [_bytes(place) for place in places], rotation=30)
+    axes.set_xticks([], minor=True)
+
+
+def _bytes(size: float) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size:.0f} B"
+
+
+def save(made: Figure, path: str | os.PathLike[str], caption: str = "") -> None:
+    """Write a figure as `.png`, or as an `.html` page that needs no other file.
+
+    Raises:
+        OutputError: where the name ends otherwise, or it cannot be written.
+    """
+    where = Path(path)
+    try:
+        match where.suffix.lower():
+            case ".png":
+                made.savefig(where, dpi=130)
+            case ".html":
+                where.write_text(page(made, caption))
+            case _:
+                raise OutputError(f"{where}: a plot is *.png or *.html")
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"{where}: {error}") from error
+
+
+def page(made: Figure, caption: str = "") -> str:
+    """A page with the figure as inline SVG."""
+    from matplotlib import rc_context
+
+    drawn = io.StringIO()
+    # The same figure gives the same page.
+    with rc_context({"svg.hashsalt": "swathe"}):
+        made.savefig(drawn, format="svg", metadata={"Date": None})
+    svg = drawn.getvalue()
+    svg = svg[svg.index("<svg") :]
+    title = html.escape(made.get_suptitle())
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
+        "<style>body{font:15px sans-serif;margin:2em}svg{max-width:100%;height:auto}</style>\n"
+        f"{svg}\n<pre>{html.escape(caption)}</pre></html>\n"
+    )

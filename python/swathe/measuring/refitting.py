@@ -1,0 +1,145 @@
+"""Following what real reads take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.measuring.costs import Costs, Profile, Sample
+from swathe.measuring.robust import (
+    COPY_BYTES_PER_S,
+    LEAST_S,
+    counts_of,
+    ratios,
+    screen,
+    spread_of,
+    weighted_median,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+HALF_LIFE_SAMPLES = 12.0
+HISTORY_SAMPLES = 4.0
+"""How many samples the profile counts for in a refit, against all the new ones together."""
+
+
+def refit(
+    profile: Profile,
+    samples: Sequence[Sample],
+    copy_bytes_per_s: float = COPY_BYTES_PER_S,
+) -> Profile:
+    """Follow what real reads took, oldest first; all that are kept may be given each time.
+
+    Latency, bandwidth of a stream, bandwidth of all and requests per second may each change by
+    a factor. The factors are those of least absolute error, where the profile counts as
+    HISTORY_SAMPLES samples that say "no change" and a sample counts half as much as one
+    HALF_LIFE_SAMPLES later. So a single sample never moves anything, however odd; a lasting
+    change is followed as soon as it is the weightier part; and of two explanations the one
+    with fewer changes is taken.
+    """
+    kept, rejected = screen(samples, copy_bytes_per_s)
+    if not kept:
+        return replace(profile, rejected=rejected)
+    costs = profile.costs
+    for name in ("connect", "open"):
+        times = np.array([sample.seconds for sample in kept if sample.kind == name])
+        old = getattr(costs, f"{name}_s")
+        if len(times):
+            values, weights = np.append(old, times), np.append(HISTORY_SAMPLES, _recency(times))
+            changed: dict[str, Any] = {f"{name}_s": weighted_median(values, weights)}
+            costs = replace(costs, **changed)
+    reads = [sample for sample in kept if sample.kind == "read"]
+    spread = dict(profile.spread)
+    if reads:
+        costs = _follow(costs, reads, copy_bytes_per_s)
+        if len(reads) >= 10:
+            spread["model"] = spread_of(ratios(costs, reads[-60:]))
+    newest = max(profile.fitted_at, *(sample.at for sample in kept))
+    return replace(
+        profile, costs=costs, spread=spread, rejected=rejected, samples=len(kept), fitted_at=newest
+    )
+
+
+_PARTS = ("latency", "stream", "total", "rate")
+_STEPS = np.append(0.0, np.log(np.geomspace(1 / 32, 32, 201)))
+_DIRECTIONS = np.array(
+    [
+        (1, 0, 0, 0),
+        (0, 1, 0, 0),
+        (0, 0, 1, 0),
+        (0, 0, 0, 1),
+        (0, 1, 1, 0),  # the line
+        (1, 0, 0, 1),  # the server
+        (1, 1, 1, 1),  # the host
+    ]
+)
+"""Which of _PARTS may change, alone or together."""
+
+
+def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float) -> Costs:
+    """Slow down or speed up the parts of the model that the reads tell of."""
+    weights = _recency(np.array(reads))
+    taken = np.log([sample.seconds for sample in reads])
+    size, requests, streams = counts_of(reads)
+    empty = costs.request[0][1]
+    rounds = np.ceil(requests / streams)
+    body = costs.request_s(size / requests) - empty
+    line, calls = size / costs.total_bytes_per_s, requests / costs.requests_per_s
+
+    def loss(factors: Array) -> Array:
+        """Absolute error and the history's of each row: logarithms of a time factor a part."""
+        latency, stream, total, rate = np.exp(factors).T[:, :, None]
+        queue = rounds * (empty * latency + body * stream)
+        model = np.maximum(np.maximum(queue, empty * latency + line * total), calls * rate)
+        moved = np.abs(factors)
+        history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
+        missed = (weights * np.abs(taken - np.log(model))).sum(axis=1)
+        return np.asarray(missed + history, dtype=np.float64)
+
+    best = np.zeros(len(_PARTS))
+    least = float(loss(best[None])[0])
+    for _ in range(4):
+        before = least
+        for direction in _DIRECTIONS:
+            tried = best + _STEPS[:, None] * direction
+            misses = loss(tried)
+            if misses.min() < least - 1e-9:
+                least, best = float(misses.min()), tried[np.argmin(misses)]
+        if least == before:
+            break
+    if not best.any():
+        return costs
+    return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)), copy_bytes_per_s)
+
+
+def _changed(costs: Costs, factors: dict[str, float], copy_bytes_per_s: float) -> Costs:
+    """Costs with times multiplied by the exponentials of these factors."""
+    times = {name: math.exp(min(max(factor, -20), 20)) for name, factor in factors.items()}
+    empty = costs.request[0][1]
+    request: list[tuple[int, float]] = []
+    last = 0, 0.0
+    for size, seconds in costs.request:
+        new = empty * times["latency"] + (seconds - empty) * times["stream"]
+        if request:
+            new = max(new, last[1] + (size - last[0]) / copy_bytes_per_s)
+        last = (size, max(new, LEAST_S))
+        request.append(last)
+    return replace(
+        costs,
+        request=tuple(request),
+        total_bytes_per_s=min(costs.total_bytes_per_s / times["total"], copy_bytes_per_s),
+        requests_per_s=min(costs.requests_per_s / times["rate"], 1 / LEAST_S),
+    )
+
+
+def _recency(samples: NDArray[np.generic]) -> Array:
+    """Weights of samples, the newest last: 1, halved every HALF_LIFE_SAMPLES."""
+    return np.asarray(0.5 ** (np.arange(len(samples))[::-1] / HALF_LIFE_SAMPLES))

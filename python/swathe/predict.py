@@ -1,0 +1,259 @@
+"""What a job will cost, before it is run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from swathe import _swathe
+from swathe.errors import SwatheError
+from swathe.known import compute_costs, spread_of, stores_for
+
+if TYPE_CHECKING:
+    from swathe._swathe import HduKey, Mode
+    from swathe.boxes import Sky
+    from swathe.targets import Targets
+
+UNMEASURED_SPREAD = 1.0
+"""Of storages that were never probed: the time may be half or twice what is expected."""
+LOCAL_SPREAD = 0.3
+
+
+@dataclass(frozen=True)
+class StoreCost:
+    """What one storage is expected to cost.
+
+    Attributes:
+        seconds: median.
+        interval_s: 10th and 90th percentile.
+        bytes: moved from the storage.
+        requests: made to it; of local files, reads.
+        objects: read from.
+        targets: cut.
+        headers_read: objects whose headers were read now, because the index lacked them.
+        measured: whether the storage was probed.
+        compute_s: seconds of computing, over all threads.
+    """
+
+    seconds: float
+    interval_s: tuple[float, float]
+    bytes: int
+    requests: int
+    objects: int
+    targets: int
+    headers_read: int
+    measured: bool
+    compute_s: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a job is expected to cost.
+
+    Attributes:
+        seconds: median.
+        interval_s: 10th and 90th percentile.
+        bytes: moved from all storages.
+        requests: made to all storages.
+        per_store: by storage: its name or root; with several replicas, what each would cost alone.
+        shares: the part of the objects that each replica serves in the cheapest mixture.
+        explained: how some objects will be read; see `swathe predict --explain`.
+    """
+
+    seconds: float
+    interval_s: tuple[float, float]
+    bytes: int
+    requests: int
+    per_store: dict[str, StoreCost]
+    shares: dict[str, float] = field(default_factory=dict)
+    explained: list[dict[str, Any]] = field(default_factory=list, repr=False)
+
+
+def predict(
+    targets: Any,
+    *,
+    stores: Sequence[str] = (),
+    workers: int = 1,
+    mode: Mode = "trim",
+    planes: tuple[int, int] | None = None,
+    threads: int | None = None,
+) -> Prediction:
+    """Say what cutting these targets will cost, without reading a pixel.
+
+    Args:
+        targets: as for `cut_many`.
+        stores: replicas: names of stores, in each of which the files lie under the same paths.
+        workers: machines like this one that share the work, and the storages.
+        mode: as for `cut_many`.
+        planes: as for `cut_many`, as a pair.
+        threads: as for `cut_many`.
+
+    Headers are read where the index lacks them.
+
+    Raises:
+        TargetsError: where the list cannot be read.
+        NoSuchStoreError: where there is no such store.
+    """
+    from swathe.errors import NoSuchStoreError
+    from swathe.known import is_named
+    from swathe.targets import read_targets
+
+    threads = threads or len(os.sched_getaffinity(0))
+    if not stores:
+        job = job_of(read_targets(targets, sky_of), mode=mode, planes=planes, threads=threads)
+        return expected(job, machines=workers)
+    for name in stores:
+        if not is_named(f"{name}:x"):
+            raise NoSuchStoreError(f"there is no store {name!r}")
+    found = {}
+    for name in stores:
+        read = read_targets(targets, sky_of, store=name)
+        job = job_of(read, mode=mode, planes=planes, threads=threads)
+        found[name] = expected(job, machines=workers)
+    return mixture(found, threads * workers)
+
+
+def job_of(
+    read: Targets,
+    rows: Iterable[int] | None = None,
+    names: list[str] | None = None,
+    **settings: Any,
+) -> _swathe.Job:
+    """Give targets as the engine takes them, those of some rows or all."""
+    import numpy as np
+
+    chosen = np.arange(len(read)) if rows is None else np.array(list(rows), np.int64)
+    if rows is None:
+        chosen = chosen[[row not in read.faults for row in chosen.tolist()]]
+    return _swathe.Job(
+        read.files,
+        read.file[chosen],
+        read.hdus,
+        read.hdu[chosen],
+        read.boxes[chosen],
+        names if names is not None else [""] * len(chosen),
+        **{"output": "", "kind": "folder", "stores": stores_for(read.files), **settings},
+    )
+
+
+def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Prediction:
+    """Say what a job will cost; of each storage at most `most` objects are looked into."""
+    estimates = json.loads(job.estimate(compute_costs(), most, machines))
+    per_store, explained = {}, []
+    for estimate in estimates:
+        per_store[estimate["root"]] = _cost(estimate)
+        explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
+    # Storages are read at the same time, by threads that share the cores.
+    seconds = max((cost.seconds for cost in per_store.values()), default=0.0)
+    if len(per_store) > 1:
+        seconds = sum(cost.seconds for cost in per_store.values())
+    ratio = _ratio(per_store.values())
+    return Prediction(
+        seconds,
+        (seconds / ratio, seconds * ratio),
+        sum(cost.bytes for cost in per_store.values()),
+        sum(cost.requests for cost in per_store.values()),
+        per_store,
+        explained=explained,
+    )
+
+
+def mixture(alone: dict[str, Prediction], cores: int) -> Prediction:
+    """Spread the work over replicas so that all end together: that is soonest.
+
+    Each serves objects in proportion to its speed; computing is not made faster by that.
+    """
+    speeds = {name: 1 / max(found.seconds, 1e-9) for name, found in alone.items()}
+    shares = {name: speed / sum(speeds.values()) for name, speed in speeds.items()}
+    compute_s = max(
+        sum(cost.compute_s for cost in found.per_store.values()) / cores for found in alone.values()
+    )
+    seconds = max(1 / sum(speeds.values()), compute_s)
+    best = min(alone, key=lambda name: alone[name].seconds)
+    if seconds > 0.98 * alone[best].seconds:
+        # Not worth a second storage.
+        seconds, shares = alone[best].seconds, {name: float(name == best) for name in alone}
+    used = {name: alone[name] for name, share in shares.items() if share > 0}
+    ratio = _ratio([cost for found in used.values() for cost in found.per_store.values()])
+    return Prediction(
+        seconds,
+        (seconds / ratio, seconds * ratio),
+        round(sum(found.bytes * shares[name] for name, found in used.items())),
+        round(sum(found.requests * shares[name] for name, found in used.items())),
+        {name: next(iter(found.per_store.values())) for name, found in alone.items()},
+        shares,
+        [how for found in used.values() for how in found.explained],
+    )
+
+
+def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> list[str]:
+    """Note in the catalogue what became of a prediction; gives what the user should be told.
+
+    The work is done by then, so that a catalogue that cannot be written is no more than a note.
+    """
+    from datetime import UTC, datetime
+
+    from swathe.catalog import Catalog, Outcome, this_host
+
+    roots = list(prediction.per_store)
+    low_s, high_s = prediction.interval_s
+    outcome = Outcome(
+        at=datetime.now(UTC),
+        host=this_host(),
+        summary=summary,
+        targets=meta["ok"],
+        root=roots[0] if len(roots) == 1 and not roots[0].startswith("file:") else "",
+        predicted_s=prediction.seconds,
+        low_s=low_s,
+        high_s=high_s,
+        actual_s=meta["actual_s"],
+        predicted_bytes=prediction.bytes,
+        actual_bytes=meta["bytes_moved"],
+        predicted_requests=prediction.requests,
+        actual_requests=meta["requests"],
+    )
+    try:
+        with Catalog.open() as catalog:
+            catalog.add_outcome(outcome)
+    except SwatheError as error:
+        return [f"the prediction was not kept: {error}"]
+    return []
+
+
+def sky_of(file: str, hdu: HduKey | None) -> Sky:
+    """Give the place in the sky of an image."""
+    from swathe.objects import opened
+
+    return opened(file).image(hdu).sky
+
+
+def _cost(estimate: dict[str, Any]) -> StoreCost:
+    seconds = estimate["seconds"]
+    ratio = 1 + _spread(estimate)
+    return StoreCost(
+        seconds,
+        (seconds / ratio, seconds * ratio),
+        estimate["traffic"]["bytes"],
+        estimate["traffic"]["requests"],
+        estimate["objects"],
+        estimate["targets"],
+        estimate["headers_read"],
+        estimate["measured"],
+        estimate["compute_s"],
+    )
+
+
+def _spread(estimate: dict[str, Any]) -> float:
+    """Give half the relative range of the middle 80 %."""
+    if estimate["root"].startswith("file://"):
+        return LOCAL_SPREAD
+    if not estimate["measured"]:
+        return UNMEASURED_SPREAD
+    return max(spread_of(estimate["root"]), 0.05)
+
+
+def _ratio(costs: Iterable[StoreCost]) -> float:
+    return max((cost.interval_s[1] / cost.seconds for cost in costs if cost.seconds > 0), default=1)

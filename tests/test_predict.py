@@ -1,0 +1,158 @@
+"""Predictions against what was really asked of servers and files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import servers
+import swathe
+from frames import KINDS, contents, noise
+from swathe.catalog import Catalog, this_host
+from swathe.errors import NoSuchStoreError, TargetsError
+
+COSTS: dict[str, Any] = {
+    "connect_s": 0.0,
+    "open_s": 0.0,
+    "request": [[0, 0.02], [1_000_000, 0.1]],
+    "total_bytes_per_s": 2e7,
+    "requests_per_s": 5e3,
+    "streams": 8,
+}
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/catalog.sqlite")
+    return Catalog.open()
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three frames, each in all kinds."""
+    folder = tmp_path_factory.mktemp("survey")
+    for number in range(3):
+        image = noise(number, (700, 900))
+        for kind in KINDS:
+            (folder / f"{number}.{kind}").write_bytes(contents(image, kind))
+    return folder
+
+
+def targets(files: list[str], each: int = 4) -> dict[str, list[Any]]:
+    rows = [(file, 40 * turn, 90 * turn) for file in files for turn in range(each)]
+    file, x0, y0 = (list(column) for column in zip(*rows, strict=True))
+    return {"file": file, "x0": x0, "y0": y0, "width": [60] * len(rows), "height": [50] * len(rows)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_and_requests_of_files_are_those_made(
+    kind: str, survey: Path, tmp_path: Path
+) -> None:
+    rows = targets([str(survey / f"{number}.{kind}") for number in range(3)])
+    for turn in range(2):  # streams: without seek points, then with them
+        predicted = swathe.predict(rows)
+        made = swathe.cut_many(rows, tmp_path / str(turn), progress=False).meta
+        assert made["predicted_s"] > 0 and made["actual_s"] > 0
+        low_s, high_s = predicted.interval_s
+        assert 0 < low_s < predicted.seconds < high_s
+        if kind == "fit":
+            assert predicted.bytes == made["bytes_moved"]
+            assert predicted.requests == made["requests"]
+        else:
+            assert predicted.bytes == pytest.approx(made["bytes_moved"], rel=0.35)
+
+
+def test_no_pixel_is_read_and_headers_are_read_once(
+    catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "nginx").mkdir()
+    with servers.nginx(tmp_path / "nginx") as server:
+        for file in survey.iterdir():
+            (server.folder / file.name).write_bytes(file.read_bytes())
+        catalog.add_store("web", server.url)
+        catalog.put_profile(server.url, this_host(), COSTS, {"model": 0.1}, datetime.now(UTC))
+        rows = targets([f"web:{number}.fit" for number in range(3)])
+        first = swathe.predict(rows)
+        asked = server.requests()
+        assert len(asked) == 3
+        assert all(request.range.startswith("bytes=0-") for request in asked)
+        assert first.per_store[server.url].headers_read == 3
+        again = swathe.predict(rows)
+        assert server.requests() == []
+        assert again.per_store[server.url].headers_read == 0
+        assert again.per_store[server.url].measured
+        made = swathe.cut_many(rows, tmp_path / "out", progress=False).meta
+        asked = server.requests()
+        assert again.requests == len(asked) == made["requests"]
+        assert again.bytes == sum(request.bytes for request in asked) == made["bytes_moved"]
+    (kept,) = catalog.outcomes()
+    assert (kept.targets, kept.root) == (12, server.url)
+    assert (kept.predicted_bytes, kept.actual_bytes) == (again.bytes, again.bytes)
+    assert kept.predicted_s == pytest.approx(made["predicted_s"], rel=1e-3)
+
+
+def test_replicas_are_compared_and_mixed(catalog: Catalog, survey: Path) -> None:
+    for name in ("one", "two"):
+        catalog.add_store(f"here-{name}", str(survey))
+    rows = targets([f"{number}.fit" for number in range(3)])
+    found = swathe.predict(rows, stores=["here-one", "here-two"])
+    assert set(found.per_store) == {"here-one", "here-two"}
+    assert sum(found.shares.values()) == pytest.approx(1)
+    alone = min(cost.seconds for cost in found.per_store.values())
+    assert found.seconds <= alone * 1.0001
+    with pytest.raises(NoSuchStoreError, match="other"):
+        swathe.predict(rows, stores=["other"])
+    with pytest.raises(TargetsError, match="no path in the store"):
+        swathe.predict(targets(["/absolute/1.fit"]), stores=["here-one"])
+
+
+def test_more_workers_take_less_time_but_share_the_store(survey: Path) -> None:
+    rows = targets([str(survey / f"{number}.fit.bz2") for number in range(3)] * 5)
+    one, four = (swathe.predict(rows, threads=1, workers=count) for count in (1, 3))
+    assert one.seconds / 3.5 < four.seconds < one.seconds / 1.5
+    assert one.bytes == four.bytes
+
+
+def test_what_cannot_be_read_costs_its_opening(survey: Path, tmp_path: Path) -> None:
+    rows = targets([str(tmp_path / "none.fit"), str(survey / "0.fit")])
+    found = swathe.predict(rows)
+    assert found.bytes == swathe.predict(targets([str(survey / "0.fit")])).bytes
+
+
+def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
+    table = tmp_path / "targets.csv"
+    table.write_text(
+        "file,x0,y0,width,height\n"
+        + "".join(f"{survey}/{n}.{kind},5,6,70,80\n" for n in range(3) for kind in KINDS)
+    )
+    found = json.loads(run("predict", "--targets", str(table), "--json").stdout)
+    assert set(found) == {"seconds", "interval_s", "bytes", "requests", "per_store", "shares"}
+    told = run("predict", "--targets", str(table), "--explain").stdout
+    assert "0.fit.gz" in told and "requests" in told and "decompressed once" in told
+    assert run("predict", "--history").stdout == "nothing was predicted yet\n"
+    cut = run("cut", "--targets", str(table), "-o", str(tmp_path / "out"))
+    assert "predicted" in cut.stdout
+    history = json.loads(run("predict", "--history", "--json").stdout)
+    assert history["outcomes"][0]["targets"] == 12
+    assert history["median_error"] >= 0
+    assert "12" in run("predict", "--history").stdout
+    assert run("predict").returncode == 2
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "swathe.cli", *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_pixels_are_those_of_the_image(survey: Path) -> None:
+    # The fixture is what the other tests take it for.
+    cut = swathe.cut(survey / "1.fit.fz", box=(0, 0, 9, 9))
+    np.testing.assert_array_equal(cut.data, noise(1, (700, 900))[:9, :9])

@@ -1,0 +1,197 @@
+"""Probes of simulated stores, and of real files through a second reader."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from servers import NGINX, nginx
+from simulated import SimulatedStore, place
+from swathe import cli
+from swathe.errors import NotFoundError, OutputError, RegionError
+from swathe.measuring.places import find_place
+from swathe.measuring.plots import probe_figure, save
+from swathe.measuring.probe import Probe, probe, read_table
+from swathe.measuring.schedule import MIB
+
+
+def simulated(store: SimulatedStore, seed: int = 1, **options: object) -> Probe:
+    return probe(place(), reader=store, clock=lambda: store.clock_s, seed=seed, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    for name, size in (("a.fits", 3 * MIB), ("b.fits", MIB), ("tiny.txt", 10)):
+        (tmp_path / name).write_bytes(rng.bytes(size))
+    return tmp_path
+
+
+@pytest.mark.parametrize("latency_s", [1e-4, 0.02, 0.3])
+@pytest.mark.parametrize("quick", [False, True])
+def test_budgets_are_kept(latency_s: float, quick: bool) -> None:
+    store = SimulatedStore(latency_s, noise=0.05)
+    found = simulated(store, quick=quick)
+    allowed = found.parameters
+    assert found.seconds <= 1.1 * allowed.budget_s
+    assert found.bytes_moved <= 1.02 * allowed.budget_bytes
+    assert found.bytes_moved == store.bytes_moved
+
+
+def test_what_it_will_use_is_told_first() -> None:
+    store, told = SimulatedStore(), list[tuple[str, int]]()
+    found = simulated(store, tell=lambda text: told.append((text, len(store.calls))))
+    [(text, calls)] = told
+    assert calls == 0
+    assert text.startswith("at most") and "64 streams" in text and "30 s" in text
+    assert found.requests <= int(text.split()[2])
+
+
+def test_the_same_seed_reads_the_same() -> None:
+    one, other, third = SimulatedStore(), SimulatedStore(), SimulatedStore()
+    simulated(one), simulated(other), simulated(third, seed=2)
+    assert one.calls == other.calls != third.calls
+
+
+def test_no_bytes_are_read_twice_in_a_row() -> None:
+    store = SimulatedStore(object_bytes=64 * MIB)
+    simulated(store)
+    ranges = [part for _, parts, _, _ in store.calls for part in parts if part[1] > 1024]
+    assert all(one != other for one, other in pairwise(ranges))
+    assert all(offset + length <= 64 * MIB for offset, length in ranges)
+
+
+def test_ranges_of_one_size_cover_the_object_before_they_repeat() -> None:
+    store = SimulatedStore(object_bytes=16 * MIB)
+    simulated(store, quick=True)
+    starts = [o for _, parts, _, _ in store.calls for o, length in parts if length == 256 * 1024]
+    assert len(set(starts[:64])) == min(len(starts), 64)
+
+
+def test_it_stops_when_it_knows_enough() -> None:
+    found = simulated(SimulatedStore(1e-3, 1e9, 1e10, noise=0.001), budget_bytes=1 << 40)
+    assert found.stopped == "precise"
+    assert found.seconds < found.parameters.budget_s / 2
+
+
+def test_small_objects_bound_the_sizes() -> None:
+    found = simulated(SimulatedStore(object_bytes=5000))
+    assert found.parameters.sizes == (1024, 4096)
+    assert any("read more than once" in note for note in found.notes)
+
+
+def test_an_object_of_a_few_bytes_is_enough() -> None:
+    assert simulated(SimulatedStore(object_bytes=7)).profile.costs.request[-1][0] >= 7
+
+
+def test_an_empty_object_is_refused() -> None:
+    with pytest.raises(NotFoundError, match="is empty"):
+        simulated(SimulatedStore(object_bytes=0))
+
+
+def test_a_result_is_plain_json() -> None:
+    found = simulated(SimulatedStore(), quick=True)
+    told = json.loads(json.dumps(found.as_dict()))
+    assert told["costs"]["streams"] == found.profile.costs.streams
+    assert told["parameters"]["seed"] == 1
+    assert told["cache"] == "remote"
+
+
+def test_the_table_has_measured_and_modelled_rates() -> None:
+    found = simulated(SimulatedStore(), quick=True)
+    table = read_table(found.samples, found.profile.costs)
+    measured, modelled = table[256 * 1024][4]
+    assert modelled == pytest.approx(measured, rel=0.3)
+
+
+def test_local_files_are_probed(folder: Path) -> None:
+    found = probe(find_place(str(folder)), quick=True, budget_s=1, write=True)
+    assert found.root == "file:///"
+    assert found.cache in ("warm", "mixed", "cold", "unknown")
+    assert {sample.kind for sample in found.samples} == {"open", "read", "write"}
+    assert sorted(path.name for path in folder.iterdir()) == ["a.fits", "b.fits", "tiny.txt"]
+
+
+def test_only_folders_are_written_to() -> None:
+    with pytest.raises(RegionError, match="only a local folder"):
+        simulated(SimulatedStore(), quick=True, write=True)
+
+
+@pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")
+def test_a_server_is_probed(tmp_path: Path) -> None:
+    with nginx(tmp_path) as server:
+        (server.folder / "a.fits").write_bytes(bytes(MIB))
+        found = probe(find_place(f"{server.url}/a.fits"), quick=True, budget_s=1)
+        asked = server.requests()
+    assert found.root == server.url
+    assert {"connect", "open", "read"} == {sample.kind for sample in found.samples}
+    assert not found.profile.rejected
+    assert len(asked) == found.requests
+    assert {request.status for request in asked} == {206}
+
+
+# Plots and commands -----------------------------------------------------------------------------
+
+
+def test_plots_are_drawn(tmp_path: Path) -> None:
+    found = simulated(SimulatedStore(noise=0.05), quick=True)
+    drawn = probe_figure(found.samples, found.profile.costs, "a < b")
+    save(drawn, tmp_path / "probe.png")
+    save(drawn, tmp_path / "probe.html", "told & done")
+    assert (tmp_path / "probe.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "probe.html").read_text()
+    assert "<svg" in text and "<title>a &lt; b</title>" in text and "told &amp; done" in text
+    assert "<script" not in text and 'src="' not in text
+    with pytest.raises(OutputError, match=r"\*.png or \*.html"):
+        save(drawn, tmp_path / "probe.pdf")
+    with pytest.raises(OutputError):
+        save(drawn, tmp_path / "none" / "probe.png")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["swathe", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+
+
+def test_command_probe(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plot = folder / "probe.html"
+    options = ("--quick", "--budget-s", "1")
+    run(monkeypatch, "probe", str(folder), *options, "--json", "--plot", str(plot))
+    output = capsys.readouterr()
+    told = json.loads(output.out)
+    assert (told["root"], told["shown"]) == ("file:///", str(folder))
+    assert told["costs"]["request"][0][0] == 0
+    assert output.err.startswith("at most")
+    assert "<svg" in plot.read_text()
+    run(monkeypatch, "probe", str(folder), *options, "--object", str(folder / "b.fits"))
+    assert "total_bytes_per_s" in capsys.readouterr().out
+
+
+def test_command_buffer(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plot = folder / "buffer.png"
+    options = ("--budget-s", "1", "--repeats", "2")
+    run(monkeypatch, "buffer", str(folder / "a.fits"), *options, "--json", "--plot", str(plot))
+    told = json.loads(capsys.readouterr().out)
+    assert told["low"] <= told["chosen"] <= told["high"]
+    assert [row["buffer"] for row in told["rows"]][:2] == [1024, 2048]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    run(monkeypatch, "buffer", str(folder / "a.fits"), *options)
+    assert "chosen" in capsys.readouterr().out
+
+
+def test_the_command_line_starts_without_numpy() -> None:
+    code = "import swathe.cli, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "matplotlib", "astropy", "rich.table"} & set(done.stdout.split())
