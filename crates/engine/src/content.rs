@@ -13,6 +13,9 @@ use swathe_store::{Source, Traffic};
 pub(crate) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 /// A local file is read in pieces that stay in the L2 cache.
 const LOCAL_CAP_BYTES: u64 = 256 << 10;
+/// Gaps of what is kept here that are read through: 64 KiB from the page cache, and their checksum,
+/// cost about as much as opening a file.
+const HAND_GAP_BYTES: u64 = 64 << 10;
 
 /// The bytes of an object after any whole-file decompression.
 pub(crate) enum Content {
@@ -167,8 +170,8 @@ fn read_remote(
     read
 }
 
-/// What to ask for, and how much of it at the same time. Of what is kept here already no more is
-/// read than is wanted: the gaps, which another plan left out, may not be here.
+/// What to ask for, and how much of it at the same time. What is kept here already is read in
+/// pieces for the cache, and without the gaps where another plan left those out.
 pub(crate) fn remote_requests(
     source: &dyn Source,
     segments: &[Range<u64>],
@@ -176,9 +179,11 @@ pub(crate) fn remote_requests(
     share: u32,
     at: Break,
 ) -> (Vec<Range<u64>>, u32) {
-    if source.is_at_hand(segments) {
-        let reach = Reach { gap_bytes: 0, cap_bytes: caps.request_bytes };
-        return (windows(segments, reach, at), 1);
+    for gap_bytes in [HAND_GAP_BYTES, 0] {
+        let requests = windows(segments, Reach { gap_bytes, cap_bytes: LOCAL_CAP_BYTES }, at);
+        if source.is_at_hand(&requests) {
+            return (requests, 1);
+        }
     }
     let costs = source.costs().share(share);
     let plan = plan(segments, &costs, caps, at, source.connections());

@@ -115,20 +115,28 @@ impl Cached {
     }
 
     /// Divide a request into what is here and what is not; gives when the oldest block came.
-    fn divide(&self, request: &Range<u64>, parts: &mut Vec<Part>) -> Option<SystemTime> {
+    fn divide(
+        &self,
+        request: &Range<u64>,
+        seen: &mut Seen,
+        parts: &mut Vec<Part>,
+    ) -> Option<SystemTime> {
         let first = parts.len();
         let mut oldest = None;
         let mut at = request.start;
         while at < request.end {
             let cell = at / CELL_BYTES;
             let end = request.end.min((cell + 1) * CELL_BYTES);
-            let held = self.cells.glance(cell);
+            if seen.as_ref().is_none_or(|(last, _)| *last != cell) {
+                *seen = Some((cell, self.cells.glance(cell)));
+            }
+            let held = seen.as_ref().and_then(|(_, held)| held.as_ref());
             let wanted = at..end;
             for range in held.iter().flat_map(|held| held.ranges(&wanted)) {
                 add(parts, first, Part::Missing(at..range.start));
                 at = range.end;
                 add(parts, first, Part::Held(range));
-                let came = held.as_ref().map(Cell::came);
+                let came = held.map(Cell::came);
                 oldest = oldest.min(came).or(came);
             }
             add(parts, first, Part::Missing(at..end));
@@ -167,6 +175,9 @@ impl Cached {
         Ok(())
     }
 }
+
+/// The cell that was glanced at last, and what was seen.
+type Seen = Option<(u64, Option<Cell>)>;
 
 /// Part of a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -214,13 +225,13 @@ impl Source for Cached {
     }
 
     fn is_at_hand(&self, ranges: &[Range<u64>]) -> bool {
-        let mut parts = Vec::new();
+        let (mut parts, mut seen) = (Vec::new(), None);
         ranges.iter().all(|range| {
             parts.clear();
             if range.end > self.len() {
                 return false;
             }
-            self.divide(range, &mut parts);
+            self.divide(range, &mut seen, &mut parts);
             !parts.iter().any(|part| matches!(part, Part::Missing(_)))
         })
     }
@@ -243,14 +254,14 @@ impl Source for Cached {
     }
 
     fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched {
-        let mut parts = Vec::new();
+        let (mut parts, mut seen) = (Vec::new(), None);
         let mut ends = Vec::with_capacity(requests.len());
         let mut oldest = None;
         for request in &requests {
             if request.end > self.len() || request.is_empty() {
                 parts.push(Part::Missing(request.clone()));
             } else {
-                let came = self.divide(request, &mut parts);
+                let came = self.divide(request, &mut seen, &mut parts);
                 oldest = oldest.min(came).or(came);
             }
             ends.push(parts.len());
