@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 EXTRAS := dev
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
-.PHONY: run test test-rust test-python lint fmt bench fuzz clean
+.PHONY: run test test-rust test-python lint fmt bench bench-plan fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -37,6 +37,9 @@ fmt: $(VENV)/built
 bench: EXTRAS := dev,bench
 bench: $(VENV)/built
 	$(BIN)/python benches/run.py $(ARGS)
+
+bench-plan: $(VENV)/built
+	$(BIN)/python benches/plan.py $(ARGS)
 
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)

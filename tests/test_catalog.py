@@ -257,6 +257,48 @@ def test_schema_that_never_got_its_tables_is_mended(url: str) -> None:
         assert catalog.stores() == []
 
 
+def test_what_was_measured_before_requests_were_counted_is_of_one(url: str) -> None:
+    with Catalog.open(url) as catalog:
+        catalog.add_samples(ROOT, HOST, [sample(requests=7)])
+        catalog.put_profile(ROOT, HOST, {"a": 1}, {}, NOON, ["told\0 by a probe"])
+        assert [each.requests for each in catalog.samples(ROOT, HOST)] == [7]
+        profile = catalog.profile(ROOT, HOST)
+    assert profile is not None and profile.notes == ("told by a probe",)
+    execute(url, "UPDATE profiles SET notes = NULL")
+    with Catalog.open(url) as catalog:
+        profile = catalog.profile(ROOT, HOST)
+    assert profile is not None and profile.notes == ()
+
+
+def test_the_first_tables_get_what_they_lack(url: str) -> None:
+    Catalog.open(url).close()
+    execute(url, "ALTER TABLE samples DROP COLUMN requests")
+    execute(url, "ALTER TABLE profiles DROP COLUMN notes")
+    execute(url, "DROP TABLE hosts")
+    execute(
+        url,
+        "INSERT INTO links (id, root, host) VALUES (1, 'https://a.example', 'h')",
+    )
+    execute(
+        url,
+        "INSERT INTO samples (id, link_id, source, kind, bytes, streams, seconds, at) "
+        "VALUES (1, 1, 'read', 'read', 5, 1, 1.0, '2026-03-20 12:00:00')",
+    )
+    execute(url, f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
+    with Catalog.open(url) as catalog:
+        assert [each.requests for each in catalog.samples("https://a.example", "h")] == [1]
+
+
+def test_computing_is_kept_for_each_host(catalog: Catalog) -> None:
+    assert catalog.compute(HOST) is None
+    catalog.put_compute(HOST, {"cut_s": 1e-4, "tile_byte_s": {"RICE_1": 1e-9}}, NOON)
+    catalog.put_compute(HOST, {"cut_s": 2e-4}, NOON)
+    catalog.put_compute("other", {"cut_s": 3e-4}, NOON)
+    assert catalog.compute(HOST) == {"cut_s": 2e-4}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        catalog.put_compute(HOST, {"cut_s": float("nan")}, NOON)
+
+
 def test_migration_that_fails_leaves_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from alembic import op
 

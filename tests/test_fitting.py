@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simulated import SimulatedStore, place, random_store
 from swathe.measuring.costs import Costs, Profile, Sample
-from swathe.measuring.fitting import fit
+from swathe.measuring.fitting import fit, fit_local
 from swathe.measuring.probe import probe
 from swathe.measuring.refitting import refit
 from swathe.measuring.robust import COPY_BYTES_PER_S, screen
@@ -266,3 +266,29 @@ def test_opening_is_followed_too() -> None:
 def test_nothing_new_changes_nothing() -> None:
     assert refit(KNOWN, []).costs == KNOWN.costs
     assert KNOWN.costs.total_bytes_per_s < COPY_BYTES_PER_S
+
+
+def test_local_files_are_fitted_by_the_commoner_kind_of_reads() -> None:
+    sizes = [1024 << power for power in range(14)] * 3
+    cold = [
+        replace(each, in_memory=False)
+        for each in samples(sizes, [5e-3 + size / 2e8 for size in sizes])
+    ]
+    warm = [
+        replace(each, in_memory=True)
+        for each in samples(sizes, [1e-6 + size / 1e10 for size in sizes])
+    ]
+    for most, least, latency_s, rate in ((cold, warm, 5e-3, 2e8), (warm, cold, 1e-6, 1e10)):
+        profile = fit_local([*most, *least[:20]])
+        costs = profile.costs
+        assert costs.request[0][0] == 0
+        assert costs.request[0][1] == pytest.approx(latency_s, rel=0.01)
+        assert costs.stream_bytes_per_s() == pytest.approx(rate, rel=0.01)
+        assert any("are fitted" in note for note in profile.notes)
+
+
+def test_what_no_file_can_be_is_refused() -> None:
+    with pytest.raises(ValueError, match="no file is read"):
+        fit_local(samples([1, 2, 4, 8] * 3, [2e-9] * 12))
+    with pytest.raises(ValueError, match="no usable sample"):
+        fit_local([])

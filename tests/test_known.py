@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import swathe
 from frames import contents, noise
 from swathe.catalog import Catalog, this_host
 from swathe.errors import AccessError, NotFoundError
-from swathe.known import is_named, known_stores, stores_for
+from swathe.known import compute_costs, is_named, known_stores, spread_of, stores_for
 
 
 @pytest.fixture
@@ -85,6 +86,54 @@ def test_a_measured_profile_changes_the_plan(catalog: Catalog, tmp_path: Path) -
             made.append(server.requests())
     assert len(made[0]) == 1, "another request would cost half a second"
     assert len(made[1]) > 4
+
+
+def local_costs(latency_s: float) -> dict[str, object]:
+    return {
+        "connect_s": 0.0,
+        "open_s": 0.0,
+        "request": [[0, latency_s], [1_000_000, latency_s + 1e-4]],
+        "total_bytes_per_s": 1.01e10,
+        "requests_per_s": 1.01 / latency_s,
+        "streams": 1,
+    }
+
+
+def test_what_was_measured_of_local_files_is_of_all_plain_paths(
+    catalog: Catalog, frame: Path
+) -> None:
+    (frame / "b.fit").write_bytes(contents(noise(3, (1489, 2048)), "fit"))
+    paths = [str(frame / "b.fit"), (frame / "b.fit").as_uri()]
+    assert stores_for(paths[:1]) is None
+    requests = []
+    for latency_s in (1e-7, 1e-2):
+        # Reads of 200 bytes, 4 kB apart: worth two requests, or one.
+        costs = local_costs(latency_s)
+        catalog.put_profile("file:///", this_host(), costs, {"model": 0.1}, datetime.now(UTC))
+        for path in paths:
+            stores = stores_for([path])
+            assert stores is not None and stores.locate(path) == ("file://", path)
+            rows = {"file": [path], "x0": [1], "y0": [1], "width": [100], "height": [50]}
+            found = swathe.predict(rows)
+            requests.append(found.requests)
+    assert requests[0] == requests[1] > requests[2] == requests[3]
+    assert spread_of("file://") == 0.1
+    catalog.put_profile("file:///", "another-host", local_costs(1), {}, datetime.now(UTC))
+    swathe.cut(paths[0], box=(1, 2, 5, 4))
+
+
+def test_a_catalogue_that_is_none_does_not_keep_from_plain_files(
+    frame: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "c.sqlite").write_bytes(b"no database" * 100)
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    assert stores_for([str(frame / "a b%20.fit")]) is None
+
+
+def test_what_computing_costs_is_known(catalog: Catalog) -> None:
+    assert compute_costs() is None
+    catalog.put_compute(this_host(), {"cut_s": 1e-4}, datetime.now(UTC))
+    assert json.loads(compute_costs() or "") == {"cut_s": 1e-4}
 
 
 def test_a_token_goes_to_its_store_alone(

@@ -11,13 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from servers import NGINX, nginx
+from servers import NGINX, nginx, proxy
 from simulated import SimulatedStore, place
 from swathe import cli
+from swathe.catalog import Catalog, this_host
 from swathe.errors import NotFoundError, OutputError, RegionError
+from swathe.known import stores_for
+from swathe.measuring.costs import Costs
 from swathe.measuring.places import find_place
 from swathe.measuring.plots import probe_figure, save
 from swathe.measuring.probe import Probe, probe, read_table
+from swathe.measuring.results import keep_probe
 from swathe.measuring.schedule import MIB
 
 
@@ -116,6 +120,49 @@ def test_local_files_are_probed(folder: Path) -> None:
     assert found.cache in ("warm", "mixed", "cold", "unknown")
     assert {sample.kind for sample in found.samples} == {"open", "read", "write"}
     assert sorted(path.name for path in folder.iterdir()) == ["a.fits", "b.fits", "tiny.txt"]
+
+
+@pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")
+def test_a_thin_line_far_away_is_found(tmp_path: Path) -> None:
+    with nginx(tmp_path) as server:
+        (server.folder / "a.fits").write_bytes(np.random.default_rng(1).bytes(32 * MIB))
+        url = f"{server.url}/a.fits"
+        with proxy(url, rtt_ms=20, shared_bytes_per_s=12_500_000) as between:
+            costs = probe(find_place(between.url), quick=True).profile.costs
+    assert costs.request[0][1] == pytest.approx(0.02, rel=0.25)
+    assert costs.connect_s == pytest.approx(0.02, rel=0.5)
+    assert costs.total_bytes_per_s == pytest.approx(12.5e6, rel=0.25)
+    assert costs.stream_bytes_per_s() == pytest.approx(12.5e6, rel=0.25)
+
+
+def test_a_probe_is_kept_and_goes_into_every_plan(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    database = tmp_path_factory.mktemp("catalog") / "c.sqlite"
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{database}")
+    found = probe(find_place(str(folder)), quick=True, budget_s=1)
+    assert stores_for([str(folder)]) is None
+    with Catalog.open() as catalog:
+        keep_probe(catalog, found)
+        [kept] = catalog.probes("file:///", this_host())
+        profile = catalog.profile("file:///", this_host())
+        samples = catalog.samples("file:///", this_host())
+    assert kept.bytes_moved == found.bytes_moved
+    assert profile is not None and Costs.from_dict(profile.costs) == found.profile.costs
+    assert {sample.source for sample in samples} == {"probe"}
+    assert sum(sample.requests for sample in samples if sample.kind == "read") > len(samples)
+    stores = stores_for([str(folder)])
+    assert stores is not None and stores.locate(str(folder)) == ("file://", str(folder))
+
+
+def test_local_files_have_the_form_that_is_read_fast(folder: Path) -> None:
+    """A line from 0 bytes on, one stream, no other limit: `Costs::single_gap` in Rust."""
+    costs = probe(find_place(str(folder)), quick=True, budget_s=1).profile.costs
+    (none, latency_s), (size, seconds) = costs.request
+    assert none == 0 and costs.streams == 1
+    assert costs.requests_per_s * latency_s >= 1
+    assert costs.total_bytes_per_s >= size / (seconds - latency_s)
+    assert 5e-8 < latency_s < 0.1
 
 
 def test_only_folders_are_written_to() -> None:

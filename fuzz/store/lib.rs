@@ -25,7 +25,23 @@ use swathe_plan::Costs;
 #[derive(Clone, Default)]
 pub struct Stores;
 
+/// This machine.
+pub struct Store {
+    /// Of its files.
+    pub root: String,
+    /// Of reading them.
+    pub costs: Costs,
+    /// They are not.
+    pub measured: bool,
+}
+
 impl Stores {
+    /// The one there is.
+    pub fn locate(&self, object: &str) -> (Arc<Store>, String) {
+        let (root, costs) = ("file://".to_string(), Costs::local());
+        (Arc::new(Store { root, costs, measured: false }), object.to_string())
+    }
+
     /// Open a file.
     pub fn open(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {
         Ok(Arc::new(local::Local::open(path.into(), Costs::local())?))
@@ -34,6 +50,11 @@ impl Stores {
     /// There are no servers.
     pub fn server_of(&self, _object: &str) -> Option<(String, Costs)> {
         None
+    }
+
+    /// There are no servers.
+    pub fn connections(&self, _object: &str) -> u32 {
+        0
     }
 
     /// There are no servers.

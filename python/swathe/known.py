@@ -7,13 +7,22 @@ import os
 import re
 import time
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from swathe import _swathe
+from swathe.environment import default_url, this_host
 
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
+LOCAL_ROOT = "file:///"
+"""In the catalogue, that of local files that lie in no named store."""
+LOCAL_PROFILE = """
+    SELECT costs FROM profiles JOIN links ON links.id = profiles.link_id
+    WHERE links.root = ? AND links.host = ?
+    ORDER BY profiles.fitted_at DESC, profiles.id DESC LIMIT 1
+"""
 RELOAD_S = 5.0
 """A catalogue on a server is asked again after this time; a file, when it has changed."""
 
@@ -29,19 +38,21 @@ class _Known:
 
 
 _loaded: _Known | None = None
+_local: tuple[object, _swathe.Stores | None] | None = None
 
 
 def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
     """Give the storages of the catalogue, where one of these objects may lie in them.
 
-    `None` for plain paths only: they need no catalogue, and opening it costs more than a cut.
+    Plain paths need none, but where local files were measured: opening the catalogue as a whole
+    costs more than a cut, so for them a look is taken at that profile alone.
 
     Raises:
         CatalogError: where there is a catalogue that cannot be read.
     """
-    if not any(NAMED.match(name) for name in objects):
-        return None
-    return known_stores()
+    if any(NAMED.match(name) for name in objects):
+        return known_stores()
+    return _local_files()
 
 
 def is_named(path: str) -> bool:
@@ -70,8 +81,6 @@ def compute_costs() -> str | None:
 
 def _known() -> _Known | None:
     global _loaded
-    from swathe.catalog import default_url
-
     url = default_url()
     state = _state(url)
     if state is None:
@@ -82,12 +91,13 @@ def _known() -> _Known | None:
 
 
 def _load(url: str) -> _Known:
-    from swathe.catalog import Catalog, this_host
+    from swathe.catalog import Catalog
 
     host = this_host()
     with Catalog.open(url) as catalog:
         profiles = {kept.root: kept for kept in catalog.profiles() if kept.host == host}
         stores = catalog.stores()
+        compute = catalog.compute(host)
     costs = {root: kept.costs for root, kept in profiles.items()}
     described: list[dict[str, Any]] = [
         {"name": store.name, "root": _plain(store.url), "options": store.options}
@@ -99,11 +109,47 @@ def _load(url: str) -> _Known:
     ]
     spreads = {_plain(root): float(kept.spread.get("model", 0)) for root, kept in profiles.items()}
     # Loading may have touched the files, so their state is taken after it.
-    return _Known(_state(url), _swathe.Stores(json.dumps(described)), spreads, None)
+    told = None if compute is None else json.dumps(compute)
+    return _Known(_state(url), _swathe.Stores(json.dumps(described)), spreads, told)
 
 
 def _plain(root: str) -> str:
+    """Give a root as the engine has it: of files not percent-encoded, that of all as file://."""
+    if root == LOCAL_ROOT:
+        return "file://"
     return unquote(root) if root.startswith("file://") else root
+
+
+def _local_files() -> _swathe.Stores | None:
+    """Give what was measured of files in no store, if anything; of a catalogue in a file only."""
+    global _local
+    url = default_url()
+    state = _state(url)
+    if state is None or not url.startswith("sqlite"):
+        return None
+    if _local is None or _local[0] != state:
+        costs = _local_costs(url.partition(":///")[2])
+        stores = None
+        if costs is not None:
+            described = {"name": "", "root": "file://", "options": {}, "costs": costs}
+            stores = _swathe.Stores(json.dumps([described]))
+        # Looking may have touched the files.
+        _local = _state(url), stores
+    return _local[1]
+
+
+def _local_costs(path: str) -> dict[str, Any] | None:
+    """Read one profile without SQLAlchemy, which takes a third of a second to import."""
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as database:
+            found = database.execute(LOCAL_PROFILE, (LOCAL_ROOT, this_host())).fetchone()
+    except sqlite3.Error:
+        # Whoever needs the catalogue will be told; to cut plain files it is not needed.
+        return None
+    costs: dict[str, Any] | None = None if found is None else json.loads(found[0])
+    return costs
 
 
 def _state(url: str) -> tuple[object, ...] | None:

@@ -127,10 +127,11 @@ def cut_many(
             raise
         finally:
             try:
-                meta.update(_cost(batch.finish(), started))
-                meta.update(manifest.counts())
+                cost = batch.finish()
                 meta["predicted_s"] = round(prediction.seconds, 6)
                 meta["actual_s"] = round(time.perf_counter() - begun, 6)
+                meta.update(_cost(cost, started))
+                meta.update(manifest.counts())
                 meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {kind}")
             finally:
                 manifest.write(manifest_path)

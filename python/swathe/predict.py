@@ -190,7 +190,9 @@ def mixture(alone: dict[str, Prediction], cores: int) -> Prediction:
 
 
 def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> list[str]:
-    """Note in the catalogue what became of a prediction; gives what the user should be told.
+    """Note in the catalogue what became of a prediction, and how long real reads took.
+
+    Gives what the user should be told.
 
     The work is done by then, so that a catalogue that cannot be written is no more than a note.
     """
@@ -218,6 +220,10 @@ def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> 
     try:
         with Catalog.open() as catalog:
             catalog.add_outcome(outcome)
+            if timings := _swathe.take_timings():
+                from swathe.measuring.feedback import feed_back
+
+                feed_back(catalog, timings)
     except SwatheError as error:
         return [f"the prediction was not kept: {error}"]
     return []

@@ -68,6 +68,8 @@ struct Expected {
     task: Task,
     traffic: Traffic,
     header_read: bool,
+    /// Whether a connection has to be opened first.
+    unconnected: bool,
     explained: Option<Explained>,
 }
 
@@ -111,7 +113,11 @@ pub fn estimate(
             files.sort_unstable();
             files.dedup();
             let waits = tasks.iter().any(|task| task.wait_s > 0.0);
-            let connect_s = if waits { store.costs.connect_s } else { 0.0 };
+            let unconnected = waits && found.iter().any(|expected| expected.unconnected);
+            let connect_s = if unconnected { store.costs.connect_s } else { 0.0 };
+            // However the parts overlap, all bytes go through the same line.
+            let line_s = traffic.bytes as f64 / store.costs.total_bytes_per_s;
+            let line_s = if waits { store.costs.latency_s() + line_s } else { 0.0 };
             Ok(Estimate {
                 root,
                 measured: store.measured,
@@ -120,7 +126,7 @@ pub fn estimate(
                 headers_read: found.iter().filter(|expected| expected.header_read).count(),
                 looked_into: found.len(),
                 traffic,
-                seconds: connect_s + finish_s(&tasks, workers, cores),
+                seconds: connect_s + finish_s(&tasks, workers, cores).max(line_s),
                 compute_s: tasks.iter().map(|task| task.compute_s).sum(),
                 explained: found.into_iter().filter_map(|expected| expected.explained).collect(),
             })
@@ -176,6 +182,7 @@ fn expect(
         traffic: opening.0,
         ..Expected::default()
     };
+    let before = job.stores.connections(&job.files[unit.file]);
     let Ok(object) = Object::open(&job.files[unit.file], &job.stores, false, cancel.clone()) else {
         return failed();
     };
@@ -190,13 +197,15 @@ fn expect(
     let (method, plans, unpacked, unpack_s) =
         reads(&object, &template, &placed, &share, connected, compute);
 
-    let mut expected = Expected { header_read, ..Expected::default() };
+    let mut expected = Expected { header_read, unconnected: before == 0, ..Expected::default() };
     let pixels: usize = placed.iter().map(|placed| placed.bytes).sum();
     expected.task.compute_s = compute.object_s
         + placed.len() as f64 * compute.cut_s
         + pixels as f64 * compute.byte_s
         + unpack_s;
-    let read_s: f64 = plans.iter().map(|plan| plan.seconds).sum();
+    // That all threads share the line is seen to when their parts are put together.
+    let alone = Costs { total_bytes_per_s: costs.total_bytes_per_s, ..share };
+    let read_s: f64 = plans.iter().map(|plan| alone.seconds(plan.load, plan.streams)).sum();
     if waits {
         expected.task.wait_s = read_s;
         if !(object.is_assumed() || kept && object.can_be_assumed()) {

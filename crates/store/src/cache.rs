@@ -76,13 +76,13 @@ impl Blocks {
     }
 
     /// Keep a block, if the disk takes it.
-    fn put(&self, key: &str, value: &[u8]) {
+    fn keep(&self, put: impl FnOnce(&Shelf) -> Result<(), StoreError>) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.last.is_some_and(|last| last.elapsed() < REFUSED) {
             return;
         }
         drop(refused);
-        if let Err(error) = self.shelf.put(key, value) {
+        if let Err(error) = put(&self.shelf) {
             refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             refused.last = Some(Instant::now());
             if !refused.told {

@@ -588,6 +588,11 @@ impl Target {
     }
 }
 
+/// Connections that are open to the store of this root.
+pub(crate) fn connections(root: &str) -> u32 {
+    limiter::of(root).connections()
+}
+
 /// Why a request was refused: the message of an S3 error, or the first line of plain text.
 async fn reason(mut response: Response) -> String {
     let plain = header(&response, CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/plain"));

@@ -141,13 +141,46 @@ impl Shelf {
     /// # Errors
     /// [`StoreError::Io`] where the folder cannot be written.
     pub fn put(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
-        let bytes = on_disk((HEAD_BYTES + key.len() + value.len()) as u64);
-        if bytes > self.limit {
+        if self.fits(key, value).is_none() {
             return Ok(());
         }
-        let path = self.path(key);
         let _turn = self.turn();
-        let mut ledger = self.ledger()?;
+        let ledger = self.ledger()?;
+        self.write(ledger, key, value)
+    }
+
+    /// Keep what `change` makes of the value under `key`, if it makes anything; nobody else
+    /// changes it meanwhile. As [`Shelf::put`].
+    ///
+    /// # Errors
+    /// As [`Shelf::put`].
+    pub fn update(
+        &self,
+        key: &str,
+        change: impl FnOnce(Option<Bytes>) -> Option<Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        let _turn = self.turn();
+        let ledger = self.ledger()?;
+        let kept = File::open(self.path(key)).ok().and_then(|mut file| self.read(&mut file));
+        let kept = kept.and_then(|bytes| {
+            let value_at = check(&bytes, key)?;
+            Some(Bytes::from(bytes).slice(value_at..))
+        });
+        match change(kept) {
+            Some(value) => self.write(ledger, key, &value),
+            None => Ok(()),
+        }
+    }
+
+    /// What a value takes, unless it is larger than the limit.
+    fn fits(&self, key: &str, value: &[u8]) -> Option<u64> {
+        let bytes = on_disk((HEAD_BYTES + key.len() + value.len()) as u64);
+        (bytes <= self.limit).then_some(bytes)
+    }
+
+    fn write(&self, mut ledger: Ledger, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        let Some(bytes) = self.fits(key, value) else { return Ok(()) };
+        let path = self.path(key);
         if ledger.bytes + bytes > self.limit {
             let most = (self.limit / 100 * EVICT_TO_PERCENT).min(self.limit - bytes);
             let left = self.evict(most)?;

@@ -86,6 +86,11 @@ impl Stores {
         (!is_file).then(|| (crate::shown(&url), store.costs.clone()))
     }
 
+    /// Connections that are open to the storage of an object.
+    pub fn connections(&self, object: &str) -> u32 {
+        remote::connections(&self.locate(object).0.root)
+    }
+
     /// Open an object; see [`crate::open`].
     ///
     /// # Errors

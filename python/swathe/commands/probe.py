@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,9 @@ def probe(
     write: Annotated[
         bool, typer.Option("--write", help="Also put small files there (local folders only).")
     ] = False,
+    host: Annotated[
+        bool, typer.Option("--host", help="Measure this machine again: decoding, writing.")
+    ] = False,
     budget_s: Annotated[
         float | None, typer.Option(min=0.1, help="Seconds it may take; else 30, or 5.")
     ] = None,
@@ -43,8 +46,10 @@ def probe(
     as_json: Json = False,
 ) -> None:
     """Measure what a store costs: latency, bandwidth, how many requests at once."""
+    from swathe.catalog import Catalog
     from swathe.measuring import probe as probing
     from swathe.measuring.places import find_place
+    from swathe.measuring.results import keep_host, keep_probe
 
     result = probing.probe(
         find_place(store, object_ or ()),
@@ -55,6 +60,14 @@ def probe(
         write=write,
         tell=lambda text: typer.echo(text, err=True),
     )
+    with Catalog.open() as catalog:
+        keep_probe(catalog, result)
+        compute = None if host else catalog.compute(result.host)
+        if compute is None:
+            from swathe.measuring.host import measure_host
+
+            compute = measure_host(quick)
+            keep_host(catalog, compute)
     if plot is not None:
         from swathe.measuring.plots import probe_figure, save
 
@@ -62,9 +75,10 @@ def probe(
         drawn = probe_figure(result.samples, result.profile.costs, title)
         save(drawn, plot, "\n".join(result.profile.notes))
     if as_json:
-        print_json(result.as_dict())
+        print_json({**result.as_dict(), "compute": compute})
     else:
         _show(result)
+        _show_host(compute)
 
 
 def _show(result: Probe) -> None:
@@ -107,6 +121,20 @@ def _show(result: Probe) -> None:
     )
     for note in (*profile.notes, *result.notes):
         typer.echo(f"  note: {note}", err=True)
+
+
+def _show_host(compute: dict[str, Any]) -> None:
+    speeds = {name: seconds for name, seconds in compute.items() if "_byte_s" in name}
+    tiles = speeds.pop("tile_byte_s", {})
+    told = [
+        f"{name.removesuffix('_s').removesuffix('_byte')} {1e-6 / speeds[name]:.0f}"
+        for name in speeds
+    ]
+    told += [f"{codec} {1e-6 / seconds:.0f}" for codec, seconds in tiles.items()]
+    typer.echo(
+        f"this host: {1e6 * compute['object_s']:.0f} µs an object, "
+        f"{1e6 * compute['cut_s']:.0f} µs a cut; MB/s: {', '.join(told)}"
+    )
 
 
 def _rate(mb_per_s: float) -> str:

@@ -32,24 +32,19 @@ Kind = Literal["connect", "open", "read", "write"]
 class Sample:
     """One measurement.
 
-    Attributes
-    ----------
-    kind
-        `connect`: a connection was opened; `open`: an object's size and version were learned;
-        `read`: requests were answered on open connections; `write`: an object was put.
-    bytes
-        Moved, by all requests together.
-    seconds
-        From the first request made to the last answer complete.
-    requests, streams
-        How many requests, of equal size but for the last, and how many were in flight.
-    first_byte_s
-        Until the first byte of the first answer.
-    asked_bytes
-        What should have been moved, where that is known.
-    at, source
-        When (seconds since 1970), and who measured: `probe`, `job` and the like.
-
+    Attributes:
+        kind: `connect`: a connection was opened; `open`: an object's size and version were
+            learned; `read`: requests were answered on open connections; `write`: an object was
+            put.
+        bytes: moved, by all requests together.
+        seconds: from the first request made to the last answer complete.
+        requests, streams: how many requests, of equal size but for the last, and how many were in
+            flight.
+        first_byte_s: until the first byte of the first answer.
+        asked_bytes: what should have been moved, where that is known.
+        at, source: when (seconds since 1970), and whether a `probe` measured it or it was a `read`
+            that users wanted.
+        in_memory: whether the bytes of a local file were in the page cache, where that is known.
     """
 
     kind: Kind
@@ -61,28 +56,21 @@ class Sample:
     asked_bytes: int | None = None
     at: float = 0.0
     source: str = "probe"
+    in_memory: bool | None = None
 
 
 @dataclass(frozen=True)
 class Costs:
     """The parameters of the model.
 
-    Attributes
-    ----------
-    connect_s
-        Opening one connection.
-    open_s
-        Learning an object's size and version, beyond the requests for its bytes.
-    request
-        The curve t(): (bytes, seconds), ascending in both, at least two points. Beyond the last
-        it goes on with the slope of the last two; before the first it is level.
-    total_bytes_per_s
-        All streams together.
-    requests_per_s
-        Most requests served, whatever the streams.
-    streams
-        More requests in flight were not measured to help.
-
+    Attributes:
+        connect_s: opening one connection.
+        open_s: learning an object's size and version, beyond an ordinary request.
+        request: the curve t(): (bytes, seconds), ascending in both, at least two points. Beyond
+            the last it goes on with the slope of the last two; before the first it is level.
+        total_bytes_per_s: all streams together.
+        requests_per_s: most requests served, whatever the streams.
+        streams: more requests in flight were not measured to help.
     """
 
     connect_s: float
@@ -141,20 +129,13 @@ class Costs:
 class Profile:
     """Costs, and how well they are known.
 
-    Attributes
-    ----------
-    spread
-        For each parameter that could be identified, half the range of the middle 80 % of its
-        samples, relative to their median; `model` is that of measured over predicted time.
-    notes
-        What could not be identified, and what stands in its place.
-    rejected
-        How many samples were impossible, by reason.
-    samples
-        How many were used.
-    fitted_at
-        Seconds since 1970, of the newest sample.
-
+    Attributes:
+        spread: for each parameter that could be identified, half the range of the middle 80 % of
+            its samples, relative to their median; `model` is that of measured over predicted time.
+        notes: what could not be identified, and what stands in its place.
+        rejected: how many samples were impossible, by reason.
+        samples: how many were used.
+        fitted_at: seconds since 1970, of the newest sample.
     """
 
     costs: Costs

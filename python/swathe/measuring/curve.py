@@ -89,6 +89,16 @@ def fit_curve(reads: Sequence[Sample], copy_bytes_per_s: float, notes: list[str]
     return Curve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
 
 
+def fit_line(reads: Sequence[Sample], copy_bytes_per_s: float) -> tuple[float, float, float]:
+    """Latency, bandwidth, and spread of measured over fitted time, of single requests."""
+    size = np.array([float(sample.bytes) for sample in reads])
+    taken = np.array([sample.seconds for sample in reads])
+    sizes, seconds, counts, deviations = by_size(size, taken)
+    errors = np.hypot(1.25 * noise_of(deviations) / np.sqrt(counts), 0.01)
+    latency, slope = _line(sizes, seconds, errors, 1 / copy_bytes_per_s)
+    return latency, 1 / slope, spread_of(taken / (latency + slope * size))
+
+
 def _line(sizes: Array, seconds: Array, errors: Array, least_slope: float) -> tuple[float, float]:
     """Latency and slope of the line through the medians, in relative errors, Huber's loss."""
     latency = max(float(seconds[0]), LEAST_S)

@@ -17,22 +17,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.measuring.costs import Costs, Profile, Sample
-from swathe.measuring.curve import Curve, fit_curve
+from swathe.measuring.curve import Curve, fit_curve, fit_line
 from swathe.measuring.limits import fit_limits, most_useful_streams
 from swathe.measuring.robust import COPY_BYTES_PER_S, LEAST_S, middle, ratios, screen, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MB = 1_000_000
+LEAST_PREAD_S, MOST_PREAD_S, LEAST_PREAD_BYTES_PER_S = 5e-8, 10.0, 1e5
+"""Reading a file by position takes a call of the system at least."""
+
 
 def fit(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -> Profile:
     """Fit the model to the samples of a probe.
 
-    Raises
-    ------
-    ValueError
-        If no sample of a read is usable.
-
+    Raises:
+        ValueError: If no sample of a read is usable.
     """
     kept, rejected = screen(samples, copy_bytes_per_s)
     reads = [sample for sample in kept if sample.kind == "read"]
@@ -90,12 +91,52 @@ def fit(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -
     return Profile(costs, spread, tuple(notes), rejected, len(kept), newest)
 
 
+def fit_local(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -> Profile:
+    """Fit latency and bandwidth of one reader, which is all that reading files by position needs.
+
+    The straight line and the absence of other limits are what the native half has a fast way for.
+    Of files that were in memory in part, the commoner kind of reads is taken.
+
+    Raises:
+        ValueError: If no sample of a read is usable, or no local file is read so.
+    """
+    kept, rejected = screen(samples, copy_bytes_per_s)
+    alone = [sample for sample in kept if sample.kind == "read" and sample.streams == 1]
+    warm = [sample for sample in alone if sample.in_memory]
+    cold = [sample for sample in alone if sample.in_memory is False]
+    notes = []
+    if warm and cold:
+        alone = warm if len(warm) >= len(cold) else cold
+        of = "in memory" if alone is warm else "not in memory"
+        notes.append(f"request: only the {len(alone)} reads of what was {of} are fitted")
+    if not alone:
+        raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
+    latency_s, bytes_per_s, model = fit_line(alone, copy_bytes_per_s)
+    if not (LEAST_PREAD_S <= latency_s <= MOST_PREAD_S and bytes_per_s >= LEAST_PREAD_BYTES_PER_S):
+        raise ValueError(f"no file is read in {latency_s:.3g} s and at {bytes_per_s:.3g} bytes/s")
+    opens = np.array([sample.seconds for sample in kept if sample.kind == "open"])
+    costs = Costs(
+        connect_s=0.0,
+        open_s=middle(opens) if len(opens) else 0.0,
+        request=((0, latency_s), (MB, latency_s + MB / bytes_per_s)),
+        # A little more than one reader has, so that they never bind.
+        total_bytes_per_s=1.01 * bytes_per_s,
+        requests_per_s=1.01 / latency_s,
+        streams=1,
+    )
+    newest = max(sample.at for sample in kept)
+    spread = {"request": model, "model": model, "open_s": spread_of(opens)}
+    return Profile(costs, spread, tuple(notes), rejected, len(alone), newest)
+
+
 def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:
     """What opening an object takes beyond a request of its bytes, and its spread."""
     if not opens:
         return 0.0, 0.0
     seconds = np.array([sample.seconds for sample in opens])
-    request_s = curve(np.array([float(sample.bytes) for sample in opens]))
+    size = np.array([float(sample.bytes) for sample in opens])
+    # Of the line too: between points far apart the curve may lie low.
+    request_s = np.maximum(curve(size), curve.seconds[0] + size / curve.bytes_per_s)
     beyond = seconds - request_s
     doubt = 2 * math.hypot(curve.noise / math.sqrt(len(opens)), 0.05) * float(np.median(request_s))
     found = middle(beyond)

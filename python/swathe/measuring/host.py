@@ -1,155 +1,190 @@
-"""What this host takes to make cuts of what it has read, by kind of file.
+"""What this host takes for its own part of the work, whatever the storage.
 
-Measured with the native half's own clock on made frames in a temporary folder, one thread, in
-page cache: the part of a cut's time that no store changes.
+Measured on made frames in a temporary folder, one thread, in page cache. Every repeat has files
+of new names, so that nothing is known of them: seek points are made once.
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import os
-import statistics
+import io
 import tempfile
-from contextlib import contextmanager
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swathe.many import cut_many
-from swathe.sample import NAXIS1, NAXIS2, draw, header
+import numpy as np
+
+from swathe.measuring.robust import middle
+from swathe.predict import job_of
+from swathe.sample import NAXIS1, draw, header
+from swathe.targets import read_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
-QUICK_ROWS = 512
-CUTS, SIDE = 24, 16
-REPEATS, QUICK_REPEATS = 7, 3
+    from numpy.typing import NDArray
+
+    Box = tuple[int, int, int, int]
+
+BUDGET_S, QUICK_BUDGET_S = 5.0, 2.0
+ROWS, QUICK_ROWS = 768, 256
+CODECS = ("RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1", "NOCOMPRESS")
+LEAST_REPEATS, MOST_REPEATS = 3, 20
+SMALL, MANY, FILES = 16, 64, 24
+LARGE, FEW = 256, 6
+"""Sides of small and large cuts, how many of each, and of how many files."""
 
 
 @dataclass(frozen=True)
-class Speed:
-    """Cost of one kind of file.
+class Frame:
+    """A frame as it is stored in one way."""
 
-    Attributes
-    ----------
-    s_per_cut
-        For each cut, whatever its size; with seek points, also the way from the nearest one.
-    s_per_byte
-        For each byte that is unpacked.
-    spread
-        Largest relative half range of the two over the repeats.
+    suffix: str
+    content: bytes
+    raw_bytes: int
 
+
+@dataclass(frozen=True)
+class Ran:
+    """What a batch on one thread took.
+
+    Attributes:
+        cpu_s: seconds of computing, but for what `unpack_s` has.
+        unpack_s: of opening, reading and decoding, by the clock. Opening a stream unpacks its
+            beginning, of bzip2 up to 900 kB.
+        open_s: of opening alone.
     """
 
-    s_per_cut: float
-    s_per_byte: float
-    spread: float
+    cpu_s: float
+    unpack_s: float
+    open_s: float
 
 
-def decode_speeds(quick: bool = False) -> dict[str, Speed]:
-    """Measure this host.
+def measure_host(quick: bool = False) -> dict[str, Any]:
+    """Measure what computing costs on this host, in some seconds.
 
-    Returns
-    -------
-    dict
-        `plain`, `gz`, `bz2` and `rice`, bytes counted as unpacked; `gz-indexed` and
-        `bz2-indexed`, where seek points are known; `output`, bytes counted as written: putting
-        together, hashing and writing the pixels of a cut.
-
+    Returns:
+        `object_s`: opening a local object and parsing its header; `cut_s`: each cut, however
+        small; `byte_s`: each byte of pixels cut out; `gzip_byte_s`: each byte inflated, and
+        `gzip_first_byte_s`: where seek points are made on the way; `bzip2_byte_s`: each byte
+        decompressed; `tile_byte_s`: by codec, each byte decoded.
     """
-    repeats = QUICK_REPEATS if quick else REPEATS
-    with tempfile.TemporaryDirectory(prefix="swathe-decode-") as name:
-        folder = Path(name)
-        files = _make_frames(folder, QUICK_ROWS if quick else NAXIS2)
-        measured: dict[str, list[tuple[float, float]]] = {}
-        for turn in range(repeats):
-            with _index_in(folder / f"index-{turn}"):
-                for kind, file in files.items():
-                    for found, pair in _measure(kind, file, folder / f"{kind}-{turn}").items():
-                        measured.setdefault(found, []).append(pair)
-    return {kind: _speed(pairs) for kind, pairs in measured.items()}
+    budget_s = QUICK_BUDGET_S if quick else BUDGET_S
+    started = time.perf_counter()
+    frames = make_frames(QUICK_ROWS if quick else ROWS)
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory(prefix="swathe-host-") as name:
+        for turn in range(MOST_REPEATS):
+            begun = time.perf_counter()
+            folder = Path(name) / str(turn)
+            folder.mkdir()
+            for cost, seconds in _once(folder, frames).items():
+                found.setdefault(cost, []).append(seconds)
+            now = time.perf_counter()
+            if turn + 1 >= LEAST_REPEATS and now + (now - begun) - started > budget_s:
+                break
+    costs = {cost: middle(np.array(seconds)) for cost, seconds in found.items()}
+    tiles = {codec: costs.pop(codec) for codec in CODECS if codec in costs}
+    return {**costs, "tile_byte_s": tiles}
 
 
-def _measure(kind: str, file: _File, output: Path) -> dict[str, tuple[float, float]]:
-    """Seconds per cut and per byte of a kind, once."""
-    whole = _cut(file, output / "whole", [(0, 0, NAXIS1, file.rows)])
-    # At the end, where the way is longest without seek points.
-    places = [(37 * turn, file.rows - SIDE, SIDE, SIDE) for turn in range(CUTS)]
-    few = _cut(file, output / "few", places)
-    one = _cut(file, output / "one", [(7, file.rows // 2 + 9, SIDE, SIDE)])
-    unpacking = whole["read_s"] + whole["decode_s"]
-    making = sum(whole[f"{stage}_s"] for stage in ("assemble", "hash", "write"))
-    per_cut = sum(few[f"{stage}_s"] for stage in ("assemble", "hash", "write")) / CUTS
-    found = {kind: (per_cut + few["open_s"] / CUTS, unpacking / file.bytes)}
-    if kind == "plain":
-        found["output"] = per_cut, making / file.bytes
-    if kind in ("gz", "bz2"):
-        found[f"{kind}-indexed"] = per_cut + one["read_s"] + one["open_s"], unpacking / file.bytes
+def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
+    """Seconds per unit of each cost."""
+    plain, *others = [_put(folder, kind, frame) for kind, frame in frames.items()]
+    rows = frames["plain"].raw_bytes // (2 * NAXIS1)
+    small = [(31 * at % 1900, at * (rows - SMALL) // MANY, SMALL, SMALL) for at in range(MANY)]
+    large = [(200 * at, 0, LARGE, min(LARGE, rows)) for at in range(FEW)]
+    one = run_batch([plain], small[:1], folder)
+    many = run_batch([plain], small, folder)
+    wide = run_batch([plain], large, folder)
+    files = [_put(folder, f"{at}", frames["plain"]) for at in range(FILES)]
+    across = run_batch(files, small[:1], folder)
+    cut_s = max((many.cpu_s - one.cpu_s) / (MANY - 1), 1e-7)
+    large_bytes = 2 * sum(width * height for _, _, width, height in large)
+    object_s = max((across.cpu_s + across.open_s - one.cpu_s - one.open_s) / (FILES - 1), 1e-7)
+    found = {
+        "object_s": max(object_s - cut_s, 1e-7),
+        "cut_s": cut_s,
+        "byte_s": max((wide.cpu_s - one.cpu_s - (FEW - 1) * cut_s) / large_bytes, 1e-11),
+    }
+    whole = [(0, 0, NAXIS1, rows)]
+    for (kind, frame), path in zip(list(frames.items())[1:], others, strict=True):
+        first = _unpacking(path, whole, folder, frame, one.open_s)
+        match kind:
+            case "gzip":
+                found["gzip_first_byte_s"] = first
+                # Its seek points are known now.
+                found["gzip_byte_s"] = _unpacking(path, whole, folder, frame, one.open_s)
+            case "bzip2":
+                found["bzip2_byte_s"] = first
+            case codec:
+                found[codec] = first
     return found
 
 
-def _speed(pairs: list[tuple[float, float]]) -> Speed:
-    per_cut, per_byte = zip(*pairs, strict=True)
-    return Speed(
-        statistics.median(per_cut),
-        statistics.median(per_byte),
-        max((max(of) - min(of)) / 2 / statistics.median(of) for of in (per_cut, per_byte)),
-    )
+def _unpacking(path: Path, whole: list[Box], folder: Path, frame: Frame, open_s: float) -> float:
+    """Seconds for each byte unpacked."""
+    return max(run_batch([path], whole, folder).unpack_s - open_s, 1e-9) / frame.raw_bytes
 
 
-@dataclass(frozen=True)
-class _File:
-    """A frame as a file; `bytes` of pixels."""
-
-    path: Path
-    rows: int
-    bytes: int
+def _put(folder: Path, name: str, frame: Frame) -> Path:
+    path = folder / f"{name}{frame.suffix}"
+    path.write_bytes(frame.content)
+    return path
 
 
-def _make_frames(folder: Path, rows: int) -> dict[str, _File]:
-    """Write one frame in all kinds, as swathe.sample does."""
-    import io
-
+def make_frames(rows: int) -> dict[str, Frame]:
+    """Make a frame in all kinds, `plain` first, then `gzip`, `bzip2` and the codecs of tiles."""
     from astropy.io import fits
 
     pixels, cards = draw(1, 1)[:rows], header(1, 1)
-    stored = io.BytesIO()
-    fits.PrimaryHDU(pixels, cards).writeto(stored)
-    plain = stored.getvalue()
-    packed = io.BytesIO()
-    rice = fits.CompImageHDU(pixels, cards, compression_type="RICE_1", tile_shape=(1, NAXIS1))
-    fits.HDUList([fits.PrimaryHDU(), rice]).writeto(packed)
-    contents = {
-        "plain": (".fit", plain),
-        "gz": (".fit.gz", gzip.compress(plain, compresslevel=6, mtime=0)),
-        "bz2": (".fit.bz2", bz2.compress(plain)),
-        "rice": (".fit.fz", packed.getvalue()),
+    plain = _stored([fits.PrimaryHDU(pixels, cards)])
+    frames = {
+        "plain": Frame(".fit", plain, pixels.nbytes),
+        "gzip": Frame(".fit.gz", gzip.compress(plain, compresslevel=6, mtime=0), len(plain)),
+        "bzip2": Frame(".fit.bz2", bz2.compress(plain), len(plain)),
     }
-    files = {}
-    for kind, (suffix, content) in contents.items():
-        files[kind] = _File(folder / f"frame{suffix}", rows, pixels.nbytes)
-        files[kind].path.write_bytes(content)
-    return files
+    # Signed and small, so that all codecs take them; PLIO_1 is for masks.
+    signed: NDArray[np.int16] = (pixels >> 1).astype(np.int16)
+    mask = (signed > np.quantile(signed, 0.95)).astype(np.int16)
+    for codec in CODECS:
+        tile = (1, NAXIS1) if codec != "HCOMPRESS_1" else (16, NAXIS1)
+        packed = fits.CompImageHDU(
+            mask if codec == "PLIO_1" else signed, compression_type=codec, tile_shape=tile
+        )
+        frames[codec] = Frame(".fit.fz", _stored([fits.PrimaryHDU(), packed]), pixels.nbytes)
+    return frames
 
 
-def _cut(file: _File, output: Path, boxes: list[tuple[int, int, int, int]]) -> dict[str, Any]:
-    """Seconds by stage of these cuts (x0, y0, width, height), on one thread."""
-    columns = zip(("x0", "y0", "width", "height"), zip(*boxes, strict=True), strict=True)
-    targets = {"file": [str(file.path)] * len(boxes), **{name: list(of) for name, of in columns}}
-    meta: dict[str, Any] = cut_many(targets, output, threads=1, progress=False).meta
-    return meta
+def _stored(hdus: list[Any]) -> bytes:
+    from astropy.io import fits
+
+    stored = io.BytesIO()
+    fits.HDUList(hdus).writeto(stored)
+    return stored.getvalue()
 
 
-@contextmanager
-def _index_in(folder: Path) -> Iterator[None]:
-    """Keep seek points in a folder of our own: none are there yet, and the user's stay apart."""
-    usual = os.environ.get("SWATHE_INDEX_DIR")
-    os.environ["SWATHE_INDEX_DIR"] = str(folder)
-    try:
-        yield
-    finally:
-        if usual is None:
-            del os.environ["SWATHE_INDEX_DIR"]
-        else:
-            os.environ["SWATHE_INDEX_DIR"] = usual
+def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> Ran:
+    """Cut these boxes out of each file, on one thread."""
+    cuts = [(str(file), *box) for file in files for box in boxes]
+    columns = zip(("file", "x0", "y0", "width", "height"), zip(*cuts, strict=True), strict=True)
+    read = read_targets({name: list(values) for name, values in columns}, _no_sky)
+    output = Path(tempfile.mkdtemp(dir=folder))
+    began_s = time.process_time()
+    names = [f"{number}.fits" for number in range(len(cuts))]
+    batch = job_of(read, names=names, output=str(output), threads=1).start()
+    done: list[str] = []
+    while (rows := batch.poll(0.1)) is not None:
+        done += rows.status
+    stages = batch.finish()
+    cpu_s = time.process_time() - began_s
+    assert done == ["ok"] * len(cuts), "made frames can be cut"
+    unpack_s = stages["open"] + stages["read"] + stages["decode"]
+    return Ran(max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"])
+
+
+def _no_sky(*_: object) -> Any:
+    raise AssertionError("boxes are in pixels")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PRICE_OF_LIMIT = 4.0
 """How much better, in log-likelihood, the samples must fit before a limit is believed in."""
 
-CLEAR = 1.2
+CLEAR, VERY_CLEAR = 1.2, 1.6
 """A limit binds clearly where it takes this much longer than anything else would."""
 
 
@@ -46,6 +46,7 @@ class _Together:
     streams: Array
     seconds: Array
     errors: Array
+    counts: Array
 
 
 def _together(reads: Sequence[Sample], noise: float) -> _Together:
@@ -66,14 +67,14 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
     own = noise_of(deviations) if any(len(group) >= 3 for group in deviations) else noise
     # Beyond the noise of samples, the model is not better than this.
     errors = np.hypot(1.25 * own / np.sqrt(table[4]), 0.03)
-    return _Together(table[0], table[1], table[2], table[3], errors)
+    return _Together(table[0], table[1], table[2], table[3], errors, table[4])
 
 
 def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limits:
     """Find what all streams share, from what many of them took beyond the curve.
 
     Either limit, both or none: the best of the four explanations, where a limit has its price
-    and must show in two kinds of batch at least. At the crossing of two limits reads take longer
+    and must show, see `_shows`. At the crossing of two limits reads take longer
     than either says, which a third would explain: so it has to show where nothing else is near.
     """
     batch = _together(reads, curve.noise)
@@ -106,7 +107,7 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
         misfit, its_total, its_rate = _best_pair(loss, *tried)
         line, calls = empty + batch.size / its_total, batch.requests / its_rate
         shows = [
-            limit == math.inf or (own > CLEAR * np.maximum(queue, other)).sum() >= 2
+            limit == math.inf or _shows(own / np.maximum(queue, other), batch.counts)
             for limit, own, other in ((its_total, line, calls), (its_rate, calls, line))
         ]
         misfit += PRICE_OF_LIMIT * (math.isfinite(its_total) + math.isfinite(its_rate))
@@ -119,6 +120,14 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
         spread_of(totals[line >= np.maximum(queue, calls)]),
         spread_of(served[calls >= np.maximum(queue, line)]),
     )
+
+
+def _shows(times: Array, counts: Array) -> bool:
+    """Whether a limit shows, which takes so many times as long as all else.
+
+    It does in batches of two kinds, or in one that was repeated, if it is beyond doubt there.
+    """
+    return bool((times > CLEAR).sum() >= 2 or counts[times > VERY_CLEAR].sum() >= 2)
 
 
 def _grid(values: Array, count: int, least: float = 0.0) -> Array:

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 from swathe import _swathe
 from swathe.catalog import Catalog, root_url
 from swathe.errors import NotFoundError, RegionError
-from swathe.known import known_stores
+from swathe.known import LOCAL_ROOT, known_stores
 from swathe.measuring.local import largest_files, local_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-LOCAL_ROOT = "file:///"
-"""Of all local files that lie in no named store."""
 
 
 @dataclass(frozen=True)

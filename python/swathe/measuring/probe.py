@@ -19,7 +19,7 @@ import numpy as np
 from swathe.catalog import this_host
 from swathe.errors import NotFoundError, RegionError
 from swathe.measuring.costs import Costs, Profile, Sample
-from swathe.measuring.fitting import fit
+from swathe.measuring.fitting import fit, fit_local
 from swathe.measuring.local import in_memory, put
 from swathe.measuring.reader import native
 from swathe.measuring.robust import middle
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 OPENINGS = 3
 """How often opening an object, and a connection, are measured."""
+SLOWEST_BYTES_PER_S = 1e5
+"""Few stores send slower than this; of those a quick probe may take longer than it should."""
 LIMITS = ("total_bytes_per_s", "requests_per_s")
 
 
@@ -189,7 +191,7 @@ class _Run:
             shown=self.place.shown,
             parameters=self.parameters,
             samples=self.samples,
-            profile=fit(self.samples),
+            profile=fit_local(self.samples) if self.place.is_local else fit(self.samples),
             seconds=seconds,
             bytes_moved=self.bytes_moved,
             requests=self.requests,
@@ -238,24 +240,29 @@ class _Run:
         return 0 if self.place.is_local else min(OPENING_BYTES, self.sizes[name])
 
     def _scout(self) -> None:
-        """Read once of each size, alone, while the next is affordable even if it is all bytes."""
-        low, high = self.parameters.sizes[0], self.parameters.sizes[-1]
-        sizes = [size for size in SIZES if low <= size <= high] or [low]
-        seconds = [0.0]
+        """Read twice of each size, alone, while the next is affordable even if it is all bytes."""
+        sizes = self.parameters.sizes
+        seconds, twice = [0.0], True
         for size, larger in zip(sizes, [*sizes[1:], 0], strict=True):
             # Of two, the shorter tells what the next will take.
-            self._measure(Cell(size, 1, 1))
-            if self.samples[-1].seconds < self._left_s() / 8:
+            self._measure(Cell(size, 1, 2 if twice else 1))
+            if not twice and self.samples[-1].seconds < self._left_s() / 8:
                 self._measure(Cell(size, 1, 1))
             reads = [sample for sample in self.samples[-2:] if sample.bytes == size]
             seconds.append(min(sample.seconds for sample in reads))
             growth = larger / size
-            likely = seconds[-1] + (seconds[-1] - seconds[-2]) * growth
+            more = max(seconds[-1] - seconds[-2], 0.0) if len(seconds) > 2 else 0.0
+            # If all of it were for its bytes; but hardly for so few, nor where less took as long.
+            most = seconds[-1] + min(seconds[-1] * growth, larger / SLOWEST_BYTES_PER_S)
+            if len(seconds) > 2:
+                most = min(most, seconds[-1] + 3 * more * growth)
+            likely = seconds[-1] + more * growth
             if (
                 likely > self.parameters.budget_s / self.parameters.parts
-                or seconds[-1] * growth > self._left_s() / 3
+                or most > self._left_s() / 3
             ):
                 break
+            twice = most < self._left_s() / 8
 
     def _read(self) -> str:
         """Read round after round; gives why it ended."""
@@ -326,13 +333,14 @@ class _Run:
             self._timed(name, warm, cell.streams)
             self.connections = cell.streams
         ranges = [(self._offset(name, cell.size), cell.size) for _ in range(cell.requests)]
-        self._note_residence(name, ranges)
+        resident = self._residence(name, ranges)
         timings = self._timed(name, ranges, cell.streams)
         if cell.streams == 1:
             for timing in timings:
-                self._keep(_sample([timing], cell.size, 1))
+                self._keep(replace(_sample([timing], cell.size, 1), in_memory=resident))
         else:
-            self._keep(_sample(timings, cell.bytes, cell.streams))
+            sample = _sample(timings, cell.bytes, cell.streams)
+            self._keep(replace(sample, in_memory=resident))
 
     def _keep(self, sample: Sample) -> None:
         self.samples.append(replace(sample, at=time.time()))
@@ -397,10 +405,15 @@ class _Run:
 
     # Local files --------------------------------------------------------------------------------
 
-    def _note_residence(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
+    def _residence(self, name: str, ranges: Iterable[tuple[int, int]]) -> bool | None:
+        """Whether what will be read is in memory; both ends of each range are looked at."""
         path = self.place.file(name)
-        if path is not None:
-            self.resident.extend(in_memory(path, [offset for offset, _ in list(ranges)[:8]]))
+        if path is None:
+            return None
+        places = [at for offset, size in list(ranges)[:8] for at in (offset, offset + size - 1)]
+        found = in_memory(path, places)
+        self.resident.extend(found)
+        return all(found) if found else None
 
     def _cache(self) -> str:
         if not self.place.is_local:

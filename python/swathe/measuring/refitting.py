@@ -35,6 +35,7 @@ def refit(
     profile: Profile,
     samples: Sequence[Sample],
     copy_bytes_per_s: float = COPY_BYTES_PER_S,
+    most: float = 32.0,
 ) -> Profile:
     """Follow what real reads took, oldest first; all that are kept may be given each time.
 
@@ -43,7 +44,7 @@ def refit(
     HISTORY_SAMPLES samples that say "no change" and a sample counts half as much as one
     HALF_LIFE_SAMPLES later. So a single sample never moves anything, however odd; a lasting
     change is followed as soon as it is the weightier part; and of two explanations the one
-    with fewer changes is taken.
+    with fewer changes is taken. No factor is more than `most`.
     """
     kept, rejected = screen(samples, copy_bytes_per_s)
     if not kept:
@@ -59,7 +60,7 @@ def refit(
     reads = [sample for sample in kept if sample.kind == "read"]
     spread = dict(profile.spread)
     if reads:
-        costs = _follow(costs, reads, copy_bytes_per_s)
+        costs = _follow(costs, reads, copy_bytes_per_s, most)
         if len(reads) >= 10:
             spread["model"] = spread_of(ratios(costs, reads[-60:]))
     newest = max(profile.fitted_at, *(sample.at for sample in kept))
@@ -84,7 +85,7 @@ _DIRECTIONS = np.array(
 """Which of _PARTS may change, alone or together."""
 
 
-def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float) -> Costs:
+def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float, most: float) -> Costs:
     """Slow down or speed up the parts of the model that the reads tell of."""
     weights = _recency(np.array(reads))
     taken = np.log([sample.seconds for sample in reads])
@@ -93,6 +94,11 @@ def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float) -> C
     rounds = np.ceil(requests / streams)
     body = costs.request_s(size / requests) - empty
     line, calls = size / costs.total_bytes_per_s, requests / costs.requests_per_s
+    # First bytes tell of the latency alone, where that is known.
+    told = [sample.first_byte_s or math.nan for sample in reads]
+    first = np.log(np.maximum(np.array(told), LEAST_S) / empty)
+    first_weights = np.where(np.isnan(first), 0.0, weights / 2)
+    first = np.nan_to_num(first)
 
     def loss(factors: Array) -> Array:
         """Absolute error and the history's of each row: logarithms of a time factor a part."""
@@ -102,21 +108,21 @@ def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float) -> C
         moved = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
         missed = (weights * np.abs(taken - np.log(model))).sum(axis=1)
-        return np.asarray(missed + history, dtype=np.float64)
+        late = (first_weights * np.abs(first - factors[:, :1])).sum(axis=1)
+        return np.asarray(missed + late + history, dtype=np.float64)
 
     best = np.zeros(len(_PARTS))
     least = float(loss(best[None])[0])
-    for _ in range(4):
-        before = least
-        for direction in _DIRECTIONS:
-            tried = best + _STEPS[:, None] * direction
-            misses = loss(tried)
-            if misses.min() < least - 1e-9:
-                least, best = float(misses.min()), tried[np.argmin(misses)]
-        if least == before:
+    # The one change that explains most, then the next.
+    for _ in range(2 * len(_PARTS)):
+        tried = (best + _STEPS[:, None, None] * _DIRECTIONS).reshape(-1, len(_PARTS))
+        misses = loss(tried)
+        if misses.min() >= least - 1e-9:
             break
+        least, best = float(misses.min()), tried[np.argmin(misses)]
     if not best.any():
         return costs
+    best = np.clip(best, -math.log(most), math.log(most))
     return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)), copy_bytes_per_s)
 
 

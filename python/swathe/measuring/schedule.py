@@ -38,15 +38,10 @@ class Cell:
 class Parameters:
     """What a probe may use and will do; kept with its result.
 
-    Attributes
-    ----------
-    rounds
-        How often each size and number of streams is measured at most.
-    parts
-        One measurement takes at most so small a part of each budget.
-    seed
-        Of the order of measurements and the places that are read.
-
+    Attributes:
+        rounds: how often each size and number of streams is measured at most.
+        parts: one measurement takes at most so small a part of each budget.
+        seed: of the order of measurements and the places that are read.
     """
 
     sizes: tuple[int, ...]

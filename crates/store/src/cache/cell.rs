@@ -51,48 +51,64 @@ impl Cells {
 
     /// A cell as far as it is here, checked.
     pub(super) fn load(&self, number: u64) -> Option<Cell> {
-        let value = self.blocks.shelf.get(&self.key(number))?;
-        let (mut cell, data_at) = Cell::parse(number, &value)?;
-        let bytes: usize = cell.extents.iter().map(|extent| extent.end - extent.start).sum();
-        cell.data = value.slice(data_at..);
-        (cell.data.len() == bytes).then_some(cell)
+        Cell::whole(number, self.blocks.shelf.get(&self.key(number))?)
     }
 
     /// Add pieces, each with its place in the cell, to what is here.
     fn store(&self, number: u64, pieces: &[(usize, Bytes)]) {
         let length = self.len(number) as usize;
-        let whole = matches!(pieces, [(0, piece)] if piece.len() == length);
-        let known = if whole { None } else { self.load(number) };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let mut extents: Vec<Range<usize>> =
-            pieces.iter().map(|(at, piece)| *at..at + piece.len()).collect();
-        let came = known.as_ref().map_or(now, |known| known.came_s.min(now));
-        extents.extend(known.iter().flat_map(|known| known.extents.iter().cloned()));
-        let extents = united(extents);
-        if known.as_ref().is_some_and(|known| known.extents == extents) {
-            return;
-        }
-        let mut value = Vec::with_capacity(HEAD_BYTES + EXTENT_BYTES * extents.len() + length);
-        value.extend_from_slice(&came.to_le_bytes());
-        value.extend_from_slice(&(extents.len() as u32).to_le_bytes());
-        for extent in &extents {
-            value.extend_from_slice(&(extent.start as u32).to_le_bytes());
-            value.extend_from_slice(&((extent.end - extent.start) as u32).to_le_bytes());
-        }
-        if let [(0, piece)] = pieces
-            && whole
-        {
-            value.extend_from_slice(piece);
-        } else {
-            let mut all = vec![0; length];
-            let pieces = pieces.iter().map(|(at, piece)| (*at, &piece[..]));
-            for (at, piece) in known.iter().flat_map(Cell::pieces).chain(pieces) {
-                all[at..at + piece.len()].copy_from_slice(piece);
+        let key = self.key(number);
+        match pieces {
+            [(0, piece)] if piece.len() == length => {
+                let mut value = head(now_s(), &[0..length]);
+                value.extend_from_slice(piece);
+                self.blocks.keep(|shelf| shelf.put(&key, &value));
             }
-            extents.iter().for_each(|extent| value.extend_from_slice(&all[extent.clone()]));
+            _ => self.blocks.keep(|shelf| {
+                shelf.update(&key, |known| {
+                    let known = known.and_then(|value| Cell::whole(number, value));
+                    joined(known.as_ref(), pieces, length)
+                })
+            }),
         }
-        self.blocks.put(&self.key(number), &value);
     }
+}
+
+/// The value of a cell to which pieces came; `None` where all of them were there.
+fn joined(known: Option<&Cell>, pieces: &[(usize, Bytes)], length: usize) -> Option<Vec<u8>> {
+    let mut extents: Vec<Range<usize>> =
+        pieces.iter().map(|(at, piece)| *at..at + piece.len()).collect();
+    extents.extend(known.iter().flat_map(|known| known.extents.iter().cloned()));
+    let extents = united(extents);
+    if known.is_some_and(|known| known.extents == extents) {
+        return None;
+    }
+    let mut all = vec![0; length];
+    let pieces = pieces.iter().map(|(at, piece)| (*at, &piece[..]));
+    for (at, piece) in known.into_iter().flat_map(Cell::pieces).chain(pieces) {
+        all.get_mut(at..at + piece.len())?.copy_from_slice(piece);
+    }
+    let came_s = known.map_or(u64::MAX, |known| known.came_s).min(now_s());
+    let mut value = head(came_s, &extents);
+    extents.into_iter().for_each(|extent| value.extend_from_slice(&all[extent]));
+    Some(value)
+}
+
+/// What stands before the bytes.
+fn head(came_s: u64, extents: &[Range<usize>]) -> Vec<u8> {
+    let bytes: usize = extents.iter().map(|extent| EXTENT_BYTES + extent.len()).sum();
+    let mut head = Vec::with_capacity(HEAD_BYTES + bytes);
+    head.extend_from_slice(&came_s.to_le_bytes());
+    head.extend_from_slice(&(extents.len() as u32).to_le_bytes());
+    for extent in extents {
+        head.extend_from_slice(&(extent.start as u32).to_le_bytes());
+        head.extend_from_slice(&(extent.len() as u32).to_le_bytes());
+    }
+    head
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Some of the bytes of a cell.
@@ -125,6 +141,14 @@ impl Cell {
         }
         let start = number * CELL_BYTES;
         Some((Cell { start, came_s, extents, data: Bytes::new() }, HEAD_BYTES + table_bytes))
+    }
+
+    /// A cell with its bytes.
+    fn whole(number: u64, value: Bytes) -> Option<Cell> {
+        let (mut cell, data_at) = Cell::parse(number, &value)?;
+        let bytes: usize = cell.extents.iter().map(Range::len).sum();
+        cell.data = value.slice(data_at..);
+        (cell.data.len() == bytes).then_some(cell)
     }
 
     /// When the oldest of its bytes came.

@@ -222,6 +222,25 @@ fn the_limit_holds_whoever_writes() {
 }
 
 #[test]
+fn what_several_bring_of_one_cell_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = |reader: u64| (0..60).map(move |i| 8_000 * reader + 130 * i);
+    std::thread::scope(|scope| {
+        for reader in 0..4 {
+            let folder = &folder;
+            scope.spawn(move || {
+                let source = cached(object(1), &blocks(folder, LIMIT));
+                places(reader).for_each(|at| drop(read(&source, &[at..at + 100])));
+            });
+        }
+    });
+    let source = cached(object(1), &blocks(&folder, LIMIT));
+    let ranges: Vec<_> = (0..4).flat_map(places).map(|at| at..at + 100).collect();
+    assert!(source.is_at_hand(&ranges));
+    assert_right(1, &ranges, &read(&source, &ranges));
+}
+
+#[test]
 fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);

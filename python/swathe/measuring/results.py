@@ -1,0 +1,57 @@
+"""What measurements leave in the catalogue."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from swathe.catalog import Sample as KeptSample
+from swathe.catalog import this_host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from swathe.catalog import Catalog
+    from swathe.measuring.costs import Sample
+    from swathe.measuring.probe import Probe
+
+
+def keep_probe(catalog: Catalog, found: Probe) -> None:
+    """Keep a probe, its samples, and its profile, which every later read goes by.
+
+    Raises:
+        CatalogError: where the catalogue cannot be written.
+    """
+    parameters = {**found.parameters.as_dict(), "cache": found.cache, "stopped": found.stopped}
+    moved = found.bytes_moved
+    number = catalog.add_probe(found.root, found.host, parameters, found.seconds, moved)
+    catalog.add_samples(found.root, found.host, _kept(found.samples), number)
+    profile = found.profile
+    notes = [*profile.notes, *found.notes]
+    costs, now = profile.costs.as_dict(), datetime.now(UTC)
+    catalog.put_profile(found.root, found.host, costs, profile.spread, now, notes)
+
+
+def keep_host(catalog: Catalog, compute: dict[str, object]) -> None:
+    """Keep what computing costs on this host.
+
+    Raises:
+        CatalogError: where the catalogue cannot be written.
+    """
+    catalog.put_compute(this_host(), compute, datetime.now(UTC))
+
+
+def _kept(samples: Iterable[Sample]) -> list[KeptSample]:
+    return [
+        KeptSample(
+            kind=sample.kind,
+            bytes=sample.bytes,
+            streams=sample.streams,
+            seconds=sample.seconds,
+            first_byte_s=sample.first_byte_s,
+            at=datetime.fromtimestamp(sample.at, UTC),
+            source="probe",
+            requests=sample.requests,
+        )
+        for sample in samples
+    ]
