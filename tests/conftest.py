@@ -1,4 +1,4 @@
-"""What the tests share: an index and a catalogue of their own, the real files, small FITS files."""
+"""What the tests share: folders and a catalogue of their own, real files, small FITS files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ INDEX = tempfile.mkdtemp(prefix="swathe-test-index-")
 os.environ["SWATHE_INDEX_DIR"] = INDEX
 CATALOG = tempfile.mkdtemp(prefix="swathe-test-catalog-")
 os.environ["SWATHE_DATABASE"] = f"sqlite:///{CATALOG}/catalog.sqlite"
-for folder in (INDEX, CATALOG):
+# Off but where a test switches it on: most count requests, and files are read twice in some.
+BLOCKS = tempfile.mkdtemp(prefix="swathe-test-blocks-")
+os.environ["SWATHE_CACHE_DIR"] = BLOCKS
+os.environ["SWATHE_CACHE_BYTES"] = "0"
+for folder in (INDEX, CATALOG, BLOCKS):
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 import numpy as np  # noqa: E402

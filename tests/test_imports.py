@@ -41,7 +41,7 @@ LAYERS = (
     {"measuring.plots", "measuring.results"},
     {"__init__"},
     {"commands", "commands.output"},
-    {"commands.buffer", "commands.predict", "commands.probe", "commands.store"},
+    {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

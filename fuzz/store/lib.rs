@@ -15,7 +15,7 @@ mod timing;
 
 pub use error::StoreError;
 pub use shelf::{Shelf, Usage};
-pub use source::{Fetched, Source, Version};
+pub use source::{Fetched, Source, Traffic, Version};
 pub use timing::Measured;
 
 use std::sync::Arc;

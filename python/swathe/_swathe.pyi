@@ -1,6 +1,7 @@
 """The native half of Swathe. Use the classes of the package, which have defaults and units."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
@@ -57,6 +58,31 @@ def take_timings() -> list[tuple[str, int, int, float, float]]:
 
     Each is root of the store, bytes, requests in flight, seconds to the first byte, seconds.
     """
+
+class Kept:
+    """What a folder of kept things holds: the blocks of files on servers, or the index."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def values(self) -> int:
+        """Files."""
+
+    @property
+    def bytes(self) -> int:
+        """What they take on disk."""
+
+    @property
+    def limit(self) -> int:
+        """Bytes allowed."""
+
+def kept(name: Literal["blocks", "index"]) -> Kept:
+    """Look what is kept."""
+
+def clear_kept(name: Literal["blocks", "index"]) -> None:
+    """Remove all that is kept."""
 
 def shown(url: str) -> str:
     """Give a path or URL as anyone may see it: without password, and "..." for what is secret."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe import errors
-from swathe.commands import buffer, probe, store
+from swathe.commands import buffer, cache, probe, store
 from swathe.commands.output import Json, print_json
 from swathe.commands.predict import predict
 
@@ -49,6 +49,7 @@ app = typer.Typer(
 )
 
 app.add_typer(store.app, name="store")
+app.add_typer(cache.app, name="cache")
 app.command()(predict)
 app.command()(probe.probe)
 app.command()(buffer.buffer)

@@ -1,9 +1,10 @@
 //! Bytes of an object on their way from a server, asked for before they are needed.
 
+use crate::content::remote_requests;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
-use swathe_plan::{Break, Caps, plan};
+use swathe_plan::{Break, Caps};
 use swathe_store::{Fetched, Source, StoreError};
 
 /// A piece is inflated when all of it is there: it should not be large.
@@ -20,10 +21,9 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// Ask for what covers `ranges`, whose starts ascend.
     pub(crate) fn start(source: &dyn Source, ranges: &[Range<u64>], share: u32) -> Ahead {
-        let costs = source.costs().share(share);
-        let plan = plan(ranges, &costs, CAPS, Break::Anywhere, source.connections() / share.max(1));
-        let fetched = source.fetch(plan.requests.clone(), plan.streams);
-        Ahead { fetched, requests: plan.requests.into(), piece: (0, Bytes::new()) }
+        let (requests, streams) = remote_requests(source, ranges, CAPS, share, Break::Anywhere);
+        let fetched = source.fetch(requests.clone(), streams);
+        Ahead { fetched, requests: requests.into(), piece: (0, Bytes::new()) }
     }
 
     /// The bytes from `at` as far as they came together; what lies before them is let go. `None`

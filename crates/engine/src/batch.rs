@@ -8,7 +8,7 @@ use crate::output::{Output, OutputKind};
 use crate::sha256;
 use crate::stages::{Stage, Stages};
 use crate::template::Template;
-use crate::work::{Cancel, Traffic, Work};
+use crate::work::{Cancel, Work};
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_array::{Region, RegionError};
-use swathe_store::Stores;
+use swathe_store::{Stores, Traffic};
 
 /// Targets of one object that a thread takes at once: few enough that threads share the work on
 /// one object, many enough that what they share is read once.

@@ -2,17 +2,20 @@
 
 use crate::error::EngineError;
 use crate::inflate::{STREAM_GAP_BYTES, StreamReader};
-use crate::work::{Cancel, Reading, Sink, Traffic};
+use crate::work::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_plan::{Break, Caps, Plan, Reach, plan, windows};
-use swathe_store::Source;
+use swathe_store::{Source, Traffic};
 
 /// What one thread may hold of an object while it reads it.
 pub(crate) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 /// A local file is read in pieces that stay in the L2 cache.
 const LOCAL_CAP_BYTES: u64 = 256 << 10;
+/// Gaps of what is kept here that are read through: 64 KiB from the page cache, and their checksum,
+/// cost about as much as opening a file.
+const HAND_GAP_BYTES: u64 = 64 << 10;
 
 /// The bytes of an object after any whole-file decompression.
 pub(crate) enum Content {
@@ -156,15 +159,44 @@ fn read_remote(
     reading: &mut Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let costs = source.costs().share(reading.share);
-    let plan = plan(segments, &costs, CAPS, at, source.connections() / reading.share.max(1));
-    reading.add(Traffic { bytes: plan.load.bytes, requests: plan.load.requests });
-    let starts: Vec<u64> = plan.requests.iter().map(|request| request.start).collect();
-    for (start, piece) in starts.into_iter().zip(source.fetch(plan.requests, plan.streams)) {
-        reading.cancel.check()?;
-        sink(start, &piece?)?;
+    let (requests, streams) = remote_requests(source, segments, CAPS, reading.share, at);
+    let starts: Vec<u64> = requests.iter().map(|request| request.start).collect();
+    let read =
+        starts.into_iter().zip(source.fetch(requests, streams)).try_for_each(|(at, piece)| {
+            reading.cancel.check()?;
+            sink(at, &piece?)
+        });
+    reading.add(source.take_traffic());
+    read
+}
+
+/// What to ask for, and how much of it at the same time.
+pub(crate) fn remote_requests(
+    source: &dyn Source,
+    segments: &[Range<u64>],
+    caps: Caps,
+    share: u32,
+    at: Break,
+) -> (Vec<Range<u64>>, u32) {
+    if let Some((requests, _)) = at_hand(source, segments, at) {
+        return (requests, 1);
     }
-    Ok(())
+    let costs = source.costs().share(share);
+    let plan = plan(segments, &costs, caps, at, source.connections() / share.max(1));
+    (plan.requests, plan.streams)
+}
+
+/// Where all segments are kept here, what to read, in pieces for the cache, and what that will ask
+/// of the server. Without the gaps where another plan left those out.
+pub(crate) fn at_hand(
+    source: &dyn Source,
+    segments: &[Range<u64>],
+    at: Break,
+) -> Option<(Vec<Range<u64>>, Traffic)> {
+    [HAND_GAP_BYTES, 0].into_iter().find_map(|gap_bytes| {
+        let requests = windows(segments, Reach { gap_bytes, cap_bytes: LOCAL_CAP_BYTES }, at);
+        source.at_hand(&requests).map(|traffic| (requests, traffic))
+    })
 }
 
 fn read_stream(

@@ -1,13 +1,13 @@
 //! What a batch will cost, from headers and kept layouts alone: no pixel is read.
 
 use crate::batch::{Job, Unit, divide, place, workers};
-use crate::content::{CAPS, Content};
+use crate::content::{CAPS, Content, at_hand};
 use crate::cutout::Placed;
 use crate::error::EngineError;
 use crate::inflate::Stretch;
 use crate::object::Object;
 use crate::template::Template;
-use crate::work::{Cancel, Traffic};
+use crate::work::Cancel;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use swathe_array::Region;
 use swathe_fits::stream::StreamKind;
 use swathe_fits::{Storage, TileTable};
-use swathe_plan::{Break, Compute, Costs, Plan, Task, finish_s, plan};
+use swathe_plan::{Break, Compute, Costs, Load, Plan, Task, finish_s, plan};
+use swathe_store::{Source, Traffic};
 
 /// Objects looked into at the same time.
 const LOOKERS: usize = 16;
@@ -248,8 +249,10 @@ fn reads(
     let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
     match &object.content {
         Content::Plain(_) => {
-            let plans =
-                segments.iter().map(|round| plan(round, costs, CAPS, at, connected)).collect();
+            let plans = segments
+                .iter()
+                .map(|round| read_plan(object.source(), round, costs, at, connected))
+                .collect();
             (if tiled { "tiles" } else { "ranges" }, plans, decoded, unpack_s)
         }
         Content::Stream(_) => {
@@ -265,11 +268,29 @@ fn reads(
                     _ if first => compute.gzip_first_byte_s,
                     _ => compute.gzip_byte_s,
                 };
-            let plans = vec![plan(&ranges, costs, CAPS, Break::Anywhere, connected)];
+            let plans =
+                vec![read_plan(object.source(), &ranges, costs, Break::Anywhere, connected)];
             let method = if first { "decompressed once" } else { "from seek points" };
             (method, plans, raw + decoded, unpack_s)
         }
     }
+}
+
+/// The plan for a read, or what it asks where the bytes are kept here.
+fn read_plan(
+    source: &dyn Source,
+    ranges: &[Range<u64>],
+    costs: &Costs,
+    at: Break,
+    connected: u32,
+) -> Plan {
+    if !source.is_local()
+        && let Some((_, Traffic { bytes, requests })) = at_hand(source, ranges, at)
+    {
+        let load = Load { requests, bytes, largest: bytes };
+        return Plan { load, streams: 1, seconds: costs.seconds(load, 1), ..Plan::default() };
+    }
+    plan(ranges, costs, CAPS, at, connected)
 }
 
 /// The byte ranges of the rows of regions, sorted; those close together as one.

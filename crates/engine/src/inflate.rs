@@ -3,11 +3,11 @@
 
 use crate::ahead::Ahead;
 use crate::error::EngineError;
-use crate::work::{Cancel, Sink, Traffic};
+use crate::work::{Cancel, Sink};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_fits::stream::{self, Decoder, SeekTable};
-use swathe_store::Source;
+use swathe_store::{Source, Traffic};
 
 /// Compressed bytes fetched at a time. A local read of this size costs 10 us; smaller ones do
 /// not come out faster.
@@ -90,7 +90,9 @@ impl StreamReader {
 
     /// What was asked of the storage since the last call.
     pub(crate) fn take_traffic(&mut self) -> Traffic {
-        std::mem::take(&mut self.traffic)
+        let mut traffic = std::mem::take(&mut self.traffic);
+        traffic.add(self.source.take_traffic());
+        traffic
     }
 
     /// Prepare to give these windows, which ascend: what they need of an object on a server is
@@ -309,9 +311,10 @@ impl StreamReader {
                 });
             }
             if !step.end && !last && (starved || (step.consumed == 0 && step.produced == 0)) {
-                let read = running.fetch(&*self.source, self.ahead.as_mut())?;
-                self.traffic.bytes += read;
-                self.traffic.requests += 1;
+                let bytes = running.fetch(&*self.source, self.ahead.as_mut())?;
+                if self.source.is_local() {
+                    self.traffic.add(Traffic { bytes, requests: 1 });
+                }
             }
         }
         self.chunk.truncate(filled);

@@ -26,15 +26,9 @@ pub(crate) struct Kept {
 fn shelf() -> Result<&'static Shelf, &'static str> {
     static SHELF: OnceLock<Result<Shelf, String>> = OnceLock::new();
     SHELF
-        .get_or_init(|| Shelf::user().map_err(|error| error.to_string()))
+        .get_or_init(|| Shelf::index().map_err(|error| error.to_string()))
         .as_ref()
         .map_err(String::as_str)
-}
-
-/// Whether the version would be another if the object were: what a server gives neither ETag nor
-/// date for may change under its name, so nothing is kept of it.
-fn is_told_apart(source: &dyn Source) -> bool {
-    !source.version().tag.starts_with("unversioned")
 }
 
 /// Of an object on a server the last version is kept, so that it can be read without asking which
@@ -52,7 +46,7 @@ fn key_of(source: &dyn Source) -> String {
 
 /// What is kept of this version of the object; `None` where nothing (readable) is.
 pub(crate) fn load(source: &dyn Source) -> Option<Kept> {
-    if !is_told_apart(source) {
+    if !source.version().is_told_apart() {
         return None;
     }
     let (version, kept) = read(&key_of(source))?;
@@ -84,7 +78,7 @@ fn read(key: &str) -> Option<(Version, Kept)> {
 /// # Errors
 /// Where the index cannot be written. The cut itself is not harmed.
 pub(crate) fn save(source: &dyn Source, kept: &mut Kept) -> Result<(), String> {
-    if !is_told_apart(source) {
+    if !source.version().is_told_apart() {
         return Ok(());
     }
     let layout = postcard::to_stdvec(&(source.version(), &kept.hdus, kept.next))

@@ -29,4 +29,4 @@ pub use output::OutputKind;
 pub use single::cut;
 pub use stages::{STAGES, Stage, Stages};
 pub use template::Template;
-pub use work::{Cancel, Traffic, Work};
+pub use work::{Cancel, Work};

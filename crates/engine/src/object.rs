@@ -5,12 +5,12 @@ use crate::error::EngineError;
 use crate::inflate::StreamReader;
 use crate::kept::{self, Kept};
 use crate::template::Template;
-use crate::work::{Cancel, Traffic};
+use crate::work::Cancel;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_fits::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
-use swathe_store::{Source, StoreError, Stores};
+use swathe_store::{Source, StoreError, Stores, Traffic};
 
 /// First bytes read for a header; most headers are shorter.
 const HEADER_BYTES: usize = 4 * 2880;
@@ -144,6 +144,10 @@ impl Object {
         self.source.version().tag.starts_with('"')
     }
 
+    pub(crate) fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
     /// Connections to its storage that are open.
     pub(crate) fn connections(&self) -> u32 {
         self.source.connections()
@@ -180,9 +184,17 @@ impl Object {
         self.kind
     }
 
+    /// What was asked of its storage and not counted yet.
+    pub(crate) fn take_traffic(&self) -> Traffic {
+        let in_stream = self.content.stream_reader().map(|mut reader| reader.take_traffic());
+        in_stream.unwrap_or_else(|| self.source.take_traffic())
+    }
+
     /// What a user should be told about this object or its index entry, though the work went on.
     pub fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.notes))
+        let mut notes = std::mem::take(&mut *lock(&self.notes));
+        notes.extend(self.source.take_notes());
+        notes
     }
 
     /// All HDUs, in order.
@@ -271,11 +283,6 @@ impl Object {
             self.note(format!("the index was not written: {message}"));
         }
         Ok(())
-    }
-
-    /// What was asked of the storage to inflate, since that was counted last.
-    pub(crate) fn take_traffic(&self) -> Traffic {
-        self.content.stream_reader().map(|mut reader| reader.take_traffic()).unwrap_or_default()
     }
 
     /// Read one more HDU.

@@ -5,6 +5,7 @@ use crate::stages::Stages;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use swathe_fits::codec::Scratch;
+use swathe_store::Traffic;
 
 /// Tells work that it is no longer wanted. Looked at about every 256 KiB.
 #[derive(Clone, Debug, Default)]
@@ -29,23 +30,6 @@ impl Cancel {
 
 /// Where pieces that were read go: their offset, and the bytes.
 pub(crate) type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
-
-/// What was asked of storages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Traffic {
-    /// Bytes, as stored.
-    pub bytes: u64,
-    /// Requests; of local files, reads.
-    pub requests: u64,
-}
-
-impl Traffic {
-    /// Add what was asked besides.
-    pub fn add(&mut self, other: Traffic) {
-        self.bytes += other.bytes;
-        self.requests += other.requests;
-    }
-}
 
 /// What a thread needs to read.
 pub(crate) struct Reading {

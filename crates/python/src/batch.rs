@@ -88,7 +88,7 @@ impl Job {
             fill,
             planes,
             threads,
-            stores: inner(stores),
+            stores: inner(py, stores)?,
         };
         Ok(Job { inner })
     }

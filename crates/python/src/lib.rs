@@ -6,6 +6,7 @@ mod batch;
 mod enter;
 mod errors;
 mod object;
+mod shelves;
 mod stores;
 
 use pyo3::prelude::*;
@@ -16,6 +17,8 @@ mod _swathe {
     use crate::batch::{Batch, Job, Rows};
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
+    #[pymodule_export]
+    use crate::shelves::{Kept, clear_kept, kept};
     #[pymodule_export]
     use crate::stores::{Stores, Timing, assumed_costs, measure, measure_open, take_timings};
 

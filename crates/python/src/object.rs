@@ -28,7 +28,7 @@ pub(crate) fn open(
     stores: Option<&Stores>,
     fresh: bool,
 ) -> PyResult<Object> {
-    let stores = inner(stores);
+    let stores = inner(py, stores)?;
     let cancel = Cancel::default();
     let token = cancel.clone();
     let inner =

@@ -1,12 +1,14 @@
 //! `Stores` and what is measured of them.
 
 use crate::enter::enter;
+use crate::errors::to_python;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use swathe_engine::Cancel;
 use swathe_plan::Costs;
+use swathe_store::Blocks;
 
 /// The storages that are known, from a JSON list. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
@@ -50,8 +52,10 @@ impl Stores {
     }
 }
 
-pub(crate) fn inner(stores: Option<&Stores>) -> swathe_store::Stores {
-    stores.map(|stores| stores.inner.clone()).unwrap_or_default()
+/// The storages to read from, through the user's blocks.
+pub(crate) fn inner(py: Python<'_>, stores: Option<&Stores>) -> PyResult<swathe_store::Stores> {
+    let blocks = Blocks::user().map_err(|error| to_python(py, &error.into()))?;
+    Ok(stores.map(|stores| stores.inner.clone()).unwrap_or_default().cached(blocks))
 }
 
 /// The costs taken for granted of a store before it was probed, as JSON.
@@ -80,7 +84,7 @@ pub(crate) fn measure(
     fresh: bool,
     stores: Option<&Stores>,
 ) -> PyResult<Vec<Timing>> {
-    let stores = inner(stores);
+    let stores = inner(py, stores)?;
     let found = enter(py, &Cancel::default(), move || {
         let ranges: Vec<_> =
             requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
@@ -103,7 +107,7 @@ pub(crate) fn measure_open(
     url: String,
     stores: Option<&Stores>,
 ) -> PyResult<(f64, u64)> {
-    let stores = inner(stores);
+    let stores = inner(py, stores)?;
     enter(py, &Cancel::default(), move || {
         let began = std::time::Instant::now();
         let source = stores.open(&url)?;

@@ -4,6 +4,7 @@
 //! (`docs/design/001-blocking-sources.md`).
 #![warn(missing_docs)]
 
+mod cache;
 mod error;
 mod local;
 mod open;
@@ -13,11 +14,12 @@ mod source;
 mod stores;
 mod timing;
 
+pub use cache::Blocks;
 pub use error::StoreError;
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{open, shown};
 pub use shelf::{Shelf, Usage};
-pub use source::{Fetched, Source, Version};
+pub use source::{Fetched, Source, Traffic, Version};
 pub use stores::{Store, Stores};
 pub use timing::{Measured, Timing, take_timings};

@@ -1,7 +1,7 @@
 //! From a path or URL to a source.
 
 use crate::error::StoreError;
-use crate::remote;
+use crate::remote::{self, Stall};
 use crate::source::Source;
 use crate::stores::Stores;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use std::time::Duration;
 /// # Errors
 /// [`StoreError::NotFound`], [`StoreError::Forbidden`]; [`StoreError::Unsupported`] for what is
 /// no file or no URL we can read, or compressed by its server; [`StoreError::Network`] where the
-/// server cannot be reached, fails, or sends nothing for 30 s.
+/// server cannot be reached, fails, or sends nothing, try after try.
 pub fn open(url: &str) -> Result<Arc<dyn Source>, StoreError> {
     Stores::default().open(url)
 }
@@ -44,5 +44,5 @@ pub fn shown(url: &str) -> String {
 #[doc(hidden)]
 pub fn open_with_stall(url: &str, stall: Duration) -> Result<Arc<dyn Source>, StoreError> {
     let (store, url) = Stores::default().locate(url);
-    store.open(&url, stall)
+    store.open(&url, Stall { first: stall, most: stall })
 }

@@ -9,9 +9,10 @@ mod net;
 mod patience;
 mod s3;
 mod shown;
+mod silence;
 
 use crate::error::StoreError;
-use crate::source::{Fetched, Source, Version};
+use crate::source::{Fetched, Source, Traffic, Version};
 use crate::stores::{Address, Store};
 use crate::timing::{Measured, Timing, record};
 use bytes::Bytes;
@@ -26,8 +27,10 @@ use reqwest::header::{
 use reqwest::{Client, Method, Response, StatusCode, Url};
 pub(crate) use s3::Settings as S3Settings;
 pub(crate) use shown::{percent_decode, shown};
+pub(crate) use silence::Stall;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
 use tokio::sync::mpsc;
@@ -61,7 +64,10 @@ struct Target {
     secrets: Vec<String>,
     place: Place,
     limiter: Arc<Limiter>,
-    stall: Duration,
+    stall: Stall,
+    /// Since that was asked last.
+    bytes: AtomicU64,
+    requests: AtomicU64,
 }
 
 enum Place {
@@ -106,7 +112,7 @@ impl Remote {
     pub(crate) fn open(
         store: Arc<Store>,
         object: &str,
-        stall: Duration,
+        stall: Stall,
     ) -> Result<Remote, StoreError> {
         let target = Target::new(store, object, stall)?;
         let (size, seen, first) = target.block_on(async |client| target.begin(client).await)?;
@@ -127,7 +133,7 @@ impl Remote {
     pub(crate) fn assume(
         store: Arc<Store>,
         object: &str,
-        stall: Duration,
+        stall: Stall,
         version: Version,
     ) -> Result<Option<Remote>, StoreError> {
         if !version.tag.starts_with('"') {
@@ -164,7 +170,8 @@ impl Inner {
             let permit = target.limiter.permit().await;
             let in_flight = permit.in_flight();
             let began = Instant::now();
-            let attempt = self.attempt(client, &range, &mut bytes).await;
+            let stall = target.allowed(&patience);
+            let attempt = self.attempt(client, &range, stall, &mut bytes).await;
             permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
             match attempt {
                 Ok(first_byte) => {
@@ -187,12 +194,13 @@ impl Inner {
         &self,
         client: &Client,
         range: &Range<u64>,
+        stall: Duration,
         bytes: &mut Vec<u8>,
     ) -> Result<Duration, Failure> {
         let target = &self.target;
         let rest = range.start + bytes.len() as u64..range.end;
         let began = Instant::now();
-        let response = target.send(client, &rest, self.seen.strong()).await?;
+        let response = target.send(client, &rest, self.seen.strong(), stall).await?;
         let first_byte = began.elapsed();
         let changed =
             || StoreError::Changed { url: target.url.clone(), version: self.version.to_string() };
@@ -207,12 +215,12 @@ impl Inner {
             StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
                 return Err(changed().into());
             }
-            _ => return Err(target.refused(response).await),
+            _ => return Err(target.refused(response, stall).await),
         }
         match target.content_range(&response)? {
             (_, Some(total)) if total != self.len() => return Err(changed().into()),
             (found, _) if found != rest => return Err(target.wrong_range(&response, &rest)),
-            _ => target.body(response, &rest, bytes).await?,
+            _ => target.body(response, &rest, first_byte, stall, bytes).await?,
         }
         Ok(first_byte)
     }
@@ -241,6 +249,12 @@ impl Source for Remote {
 
     fn first(&self) -> Bytes {
         self.inner.first.clone()
+    }
+
+    fn take_traffic(&self) -> Traffic {
+        let Target { bytes, requests, .. } = &self.inner.target;
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        Traffic { bytes: take(bytes), requests: take(requests) }
     }
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
@@ -288,7 +302,8 @@ impl Source for Remote {
                 };
                 let start_s = began.elapsed().as_secs_f64();
                 let mut bytes = Vec::new();
-                let answered = inner.attempt(&client, range, &mut bytes).await;
+                let stall = inner.target.stall.most;
+                let answered = inner.attempt(&client, range, stall, &mut bytes).await;
                 let first_byte = answered.map_err(|failure| failure.error)?;
                 Ok(Measured {
                     bytes: bytes.len() as u64,
@@ -304,7 +319,7 @@ impl Source for Remote {
 }
 
 impl Target {
-    fn new(store: Arc<Store>, object: &str, stall: Duration) -> Result<Target, StoreError> {
+    fn new(store: Arc<Store>, object: &str, stall: Stall) -> Result<Target, StoreError> {
         let (place, url, secrets) = match store.address(object)? {
             Address::S3 { name, settings } => match s3::object(&name, &settings) {
                 Ok((object, secrets)) => (Place::S3(object), format!("s3://{name}"), secrets),
@@ -320,7 +335,8 @@ impl Target {
             }
         };
         let limiter = limiter::of(&store.root);
-        Ok(Target { store, url, secrets, place, limiter, stall })
+        let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Target { store, url, secrets, place, limiter, stall, bytes, requests })
     }
 
     /// Run `work` on the shared runtime.
@@ -337,7 +353,9 @@ impl Target {
         let mut patience = Patience::new();
         loop {
             let permit = self.limiter.permit().await;
-            let attempt = self.first_bytes(client, self.store.costs.first_bytes()).await;
+            let stall = self.allowed(&patience);
+            let most = self.store.costs.first_bytes();
+            let attempt = self.first_bytes(client, most, stall).await;
             permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
             match attempt {
                 Ok(found) => return Ok(found),
@@ -350,9 +368,12 @@ impl Target {
         &self,
         client: &Client,
         most: u64,
+        stall: Duration,
     ) -> Result<(u64, Validators, Bytes), Failure> {
         let asked = 0..most;
-        let response = self.send(client, &asked, None).await?;
+        let began = Instant::now();
+        let response = self.send(client, &asked, None, stall).await?;
+        let first_byte = began.elapsed();
         let seen = Validators::of(&response);
         let size = match response.status() {
             StatusCode::PARTIAL_CONTENT => match self.content_range(&response)? {
@@ -362,7 +383,7 @@ impl Target {
                 (_, Some(0)) => return Ok((0, seen, Bytes::new())),
                 // XRootD promises all that was asked for, and then sends less.
                 (found, Some(total)) if found == asked && total < most => {
-                    return Box::pin(self.first_bytes(client, total)).await;
+                    return Box::pin(self.first_bytes(client, total, stall)).await;
                 }
                 (found, Some(total)) if found != (0..total.min(asked.end)) => {
                     return Err(self.wrong_range(&response, &asked));
@@ -380,10 +401,11 @@ impl Target {
             {
                 return Ok((0, seen, Bytes::new()));
             }
-            _ => return Err(self.refused(response).await),
+            _ => return Err(self.refused(response, stall).await),
         };
         let mut first = Vec::new();
-        self.body(response, &(0..size.min(asked.end)), &mut first).await?;
+        let range = 0..size.min(asked.end);
+        self.body(response, &range, first_byte, stall, &mut first).await?;
         Ok((size, seen, first.into()))
     }
 
@@ -393,6 +415,7 @@ impl Target {
         client: &Client,
         range: &Range<u64>,
         etag: Option<&str>,
+        stall: Duration,
     ) -> Result<Response, Failure> {
         let (url, bearer) = match &self.place {
             Place::Http { url, bearer } => (url.clone(), bearer.as_ref()),
@@ -411,8 +434,9 @@ impl Target {
         if let Some(etag) = etag {
             request = request.header(IF_MATCH, etag);
         }
-        let response = match timeout(self.stall, request.send()).await {
-            Err(_) => return Err(Failure::passing(self.stalled(&host))),
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let response = match timeout(stall, request.send()).await {
+            Err(_) => return Err(Failure::passing(self.stalled(&host, stall))),
             Ok(Err(error)) => {
                 let transient = error.is_request() && !error.is_connect() && !error.is_timeout();
                 let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
@@ -440,6 +464,8 @@ impl Target {
         &self,
         mut response: Response,
         range: &Range<u64>,
+        first_byte: Duration,
+        stall: Duration,
         bytes: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         let wanted = range.end - range.start;
@@ -447,16 +473,26 @@ impl Target {
             return Err(self.short(range, announced).into());
         }
         let before = bytes.len();
+        let mut silence = first_byte;
         loop {
             let found = (bytes.len() - before) as u64;
-            match timeout(self.stall, response.chunk()).await {
-                Err(_) => return Err(Failure::passing(self.stalled(&host(response.url())))),
+            let began = Instant::now();
+            let chunk = timeout(stall, response.chunk()).await;
+            silence = silence.max(began.elapsed());
+            match chunk {
+                Err(_) => return Err(Failure::passing(self.stalled(&host(response.url()), stall))),
                 Ok(Err(_)) => return Err(Failure::passing(self.short(range, found))),
                 Ok(Ok(Some(chunk))) if found + chunk.len() as u64 > wanted => {
                     return Err(self.short(range, found + chunk.len() as u64).into());
                 }
-                Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),
-                Ok(Ok(None)) if found == wanted => return Ok(()),
+                Ok(Ok(Some(chunk))) => {
+                    self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+                    bytes.extend_from_slice(&chunk);
+                }
+                Ok(Ok(None)) if found == wanted => {
+                    self.limiter.silence.tell(silence);
+                    return Ok(());
+                }
                 Ok(Ok(None)) => return Err(Failure::passing(self.short(range, found))),
             }
         }
@@ -478,7 +514,7 @@ impl Target {
     }
 
     /// The error for a status that is no success.
-    async fn refused(&self, response: Response) -> Failure {
+    async fn refused(&self, response: Response, stall: Duration) -> Failure {
         let (status, host) = (response.status(), host(response.url()));
         let after = header(&response, RETRY_AFTER).and_then(patience::retry_after);
         let region = match header(&response, "x-amz-bucket-region") {
@@ -487,7 +523,7 @@ impl Target {
             }
             _ => String::new(),
         };
-        let reason = timeout(self.stall, reason(response)).await.unwrap_or_default();
+        let reason = timeout(stall, reason(response)).await.unwrap_or_default();
         let separator = if reason.is_empty() { "" } else { ", " };
         let said = self.hide(format!("{status}{separator}{reason}{region}"));
         let url = self.url.clone();
@@ -516,8 +552,13 @@ impl Target {
         self.network(format!("{host} sent {found}, asked for bytes {start}-{last}")).into()
     }
 
-    fn stalled(&self, host: &str) -> StoreError {
-        let seconds = self.stall.as_secs_f32();
+    /// How long the server may send nothing in the next try.
+    fn allowed(&self, patience: &Patience) -> Duration {
+        self.limiter.silence.allowed(self.stall, patience.failed())
+    }
+
+    fn stalled(&self, host: &str, stall: Duration) -> StoreError {
+        let seconds = stall.as_secs_f32();
         self.network(format!("{host} sent nothing for {seconds} s"))
     }
 

@@ -16,9 +16,34 @@ pub struct Version {
     pub tag: String,
 }
 
+impl Version {
+    /// Whether the version would be another if the object were: what a server gives neither ETag
+    /// nor date for may change under its name, so nothing is kept of it.
+    pub fn is_told_apart(&self) -> bool {
+        !self.tag.starts_with("unversioned")
+    }
+}
+
 impl std::fmt::Display for Version {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.size, self.tag)
+    }
+}
+
+/// What was asked of storages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Bytes, as stored.
+    pub bytes: u64,
+    /// Requests; of local files, reads.
+    pub requests: u64,
+}
+
+impl Traffic {
+    /// Add what was asked besides.
+    pub fn add(&mut self, other: Traffic) {
+        self.bytes += other.bytes;
+        self.requests += other.requests;
     }
 }
 
@@ -62,6 +87,22 @@ pub trait Source: Send + Sync {
     /// in their order, each as soon as it and those before it are there; an error is the last.
     /// Dropping the rest ends its requests.
     fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched;
+
+    /// What reading these ranges would most likely ask of a server where all of them are kept here:
+    /// nothing, or one byte to learn whether the object is still the same. `None` where some are not.
+    fn at_hand(&self, _ranges: &[Range<u64>]) -> Option<Traffic> {
+        self.is_local().then(Traffic::default)
+    }
+
+    /// What was asked of a server since the last call, opening included; nothing of files.
+    fn take_traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+
+    /// What a user should be told though the work went on, since the last call.
+    fn take_notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Read ranges with `streams` requests in flight and tell how long each took. Nothing is tried
     /// again. `fresh`: on a new connection each.

@@ -1,8 +1,9 @@
 //! Named storages: where their objects are, who may read them, what reading costs.
 
+use crate::cache::{Blocks, Cached};
 use crate::error::StoreError;
 use crate::local::Local;
-use crate::remote::{self, Remote, S3Settings};
+use crate::remote::{self, Remote, S3Settings, Stall};
 use crate::source::{Source, Version};
 use reqwest::Url;
 use std::collections::BTreeMap;
@@ -11,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use swathe_plan::Costs;
 
-/// A server whose costs were never measured has failed when it sends no byte for this time.
-const STALL: Duration = Duration::from_secs(30);
-/// One whose costs were: when it takes so many times as long as a request of 1 MB,
+/// How long a server whose costs were never measured may send nothing.
+const STALL: Stall = Stall { first: Duration::from_secs(5), most: Duration::from_secs(30) };
+/// One whose costs were: so many times as long as a request of 1 MB takes,
 const STALL_REQUESTS: f64 = 30.0;
 /// but at least and at most this.
 const STALL_BOUNDS_S: (f64, f64) = (3.0, 60.0);
@@ -41,19 +42,28 @@ pub(crate) enum Address {
 
 /// The storages that are known.
 #[derive(Clone, Debug, Default)]
-pub struct Stores(Vec<Arc<Store>>);
+pub struct Stores {
+    stores: Vec<Arc<Store>>,
+    blocks: Option<Arc<Blocks>>,
+}
 
 impl Stores {
     /// These and no others; everything else is read with costs taken for granted.
     pub fn new(stores: Vec<Store>) -> Stores {
-        Stores(stores.into_iter().map(Arc::new).collect())
+        Stores { stores: stores.into_iter().map(Arc::new).collect(), blocks: None }
+    }
+
+    /// The same, with what servers send kept in blocks, and taken from there.
+    pub fn cached(self, blocks: Option<Arc<Blocks>>) -> Stores {
+        Stores { blocks, ..self }
     }
 
     /// The storage of an object and its URL or path: `NAME:path` of a named store, any URL below
     /// the root of one, or any other URL or path.
     pub fn locate(&self, object: &str) -> (Arc<Store>, String) {
         let named = object.split_once(':').and_then(|(name, path)| {
-            let store = self.0.iter().find(|store| !store.name.is_empty() && store.name == name)?;
+            let store =
+                self.stores.iter().find(|store| !store.name.is_empty() && store.name == name)?;
             (!path.starts_with("//")).then(|| (store.clone(), store.url_of(path)))
         });
         if let Some(found) = named {
@@ -63,7 +73,7 @@ impl Stores {
             let rest = object.strip_prefix(store.root.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let known = self.0.iter().filter(below).max_by_key(|store| store.root.len());
+        let known = self.stores.iter().filter(below).max_by_key(|store| store.root.len());
         let store = known.cloned().unwrap_or_else(|| Arc::new(self.unknown(object)));
         (store, object.to_string())
     }
@@ -88,7 +98,9 @@ impl Stores {
     pub fn open(&self, object: &str) -> Result<Arc<dyn Source>, StoreError> {
         let (store, url) = self.locate(object);
         let stall = store.stall();
-        store.open(&url, stall)
+        let place = store.place();
+        let source = store.open(&url, stall)?;
+        Ok(self.wrap(source, &place, true))
     }
 
     /// An object of a server, taken to be at a version seen before: nothing is asked, and reading
@@ -107,13 +119,24 @@ impl Stores {
             return Ok(None);
         }
         let stall = store.stall();
+        let place = store.place();
         let assumed = Remote::assume(store, &url, stall, version)?;
-        Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+        Ok(assumed.map(|remote| self.wrap(Arc::new(remote), &place, false)))
+    }
+
+    /// `asked`: whether the server was just asked for the version.
+    fn wrap(&self, source: Arc<dyn Source>, place: &str, asked: bool) -> Arc<dyn Source> {
+        match &self.blocks {
+            Some(blocks) if !source.is_local() && source.version().is_told_apart() => {
+                Arc::new(Cached::new(source, place, blocks.clone(), asked))
+            }
+            _ => source,
+        }
     }
 
     /// The storage of an object that lies in none that is known: its server, or this machine.
     fn unknown(&self, object: &str) -> Store {
-        let local = || self.0.iter().find(|store| store.root == "file://");
+        let local = || self.stores.iter().find(|store| store.root == "file://");
         let (root, costs) = match object.split_once("://") {
             None | Some(("file", _)) => match local() {
                 Some(store) => return Store::clone(store),
@@ -134,7 +157,7 @@ impl Store {
     pub(crate) fn open(
         self: Arc<Store>,
         url: &str,
-        stall: Duration,
+        stall: Stall,
     ) -> Result<Arc<dyn Source>, StoreError> {
         if let Some(path) = path_of(url)? {
             return Ok(Arc::new(Local::open(path, self.costs.clone())?));
@@ -216,14 +239,23 @@ impl Store {
         }
     }
 
+    /// What the URLs of its objects leave open: which server the buckets are of.
+    fn place(&self) -> String {
+        let is_s3 = self.root.starts_with("s3://");
+        let given = || self.options.get("endpoint").cloned();
+        let set = || std::env::var("AWS_ENDPOINT_URL").ok();
+        if is_s3 { given().or_else(set).unwrap_or_default() } else { String::new() }
+    }
+
     /// How long the server may send nothing.
-    pub(crate) fn stall(&self) -> Duration {
+    pub(crate) fn stall(&self) -> Stall {
         if !self.measured {
             return STALL;
         }
         let (least, most) = STALL_BOUNDS_S;
         let expected = self.costs.request.seconds(1e6);
-        Duration::from_secs_f64((STALL_REQUESTS * expected).clamp(least, most))
+        let first = (STALL_REQUESTS * expected).clamp(least, most);
+        Stall { first: Duration::from_secs_f64(first), most: Duration::from_secs_f64(most) }
     }
 }
 

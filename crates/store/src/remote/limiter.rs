@@ -2,6 +2,7 @@
 //! more for every round that goes well (additive increase, multiplicative decrease).
 
 use super::patience::Retry;
+use super::silence::Silence;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ const KEPT_OPEN: Duration = Duration::from_secs(30);
 pub(super) struct Limiter {
     state: Mutex<State>,
     freed: Notify,
+    /// What its answers show of how long to wait for one.
+    pub(super) silence: Silence,
 }
 
 struct State {
@@ -47,7 +50,7 @@ impl Default for Limiter {
     fn default() -> Limiter {
         let peak = (0, Instant::now());
         let state = State { limit: MOST, in_flight: 0, decreased: None, peak };
-        Limiter { state: Mutex::new(state), freed: Notify::new() }
+        Limiter { state: Mutex::new(state), freed: Notify::new(), silence: Silence::default() }
     }
 }
 

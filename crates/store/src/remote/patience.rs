@@ -53,6 +53,11 @@ impl Patience {
         Patience { failed: 0 }
     }
 
+    /// Tries that failed since there was progress.
+    pub(super) fn failed(&self) -> u32 {
+        self.failed
+    }
+
     /// Wait before the next try; `progress`: the last one brought some bytes.
     ///
     /// # Errors

@@ -1,0 +1,49 @@
+//! What is kept on local disk: the index and the blocks.
+
+use crate::enter::enter;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use swathe_engine::Cancel;
+use swathe_store::{Blocks, Shelf, StoreError};
+
+#[pyclass(frozen, get_all, module = "swathe._swathe")]
+pub(crate) struct Kept {
+    name: String,
+    folder: PathBuf,
+    values: u64,
+    bytes: u64,
+    limit: u64,
+}
+
+/// What a folder holds: "blocks" or "index". See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn kept(py: Python<'_>, name: String) -> PyResult<Kept> {
+    let open = opener(&name)?;
+    enter(py, &Cancel::default(), move || {
+        let shelf = open()?;
+        let usage = shelf.usage()?;
+        Ok(Kept {
+            name,
+            folder: shelf.folder().to_path_buf(),
+            values: usage.values,
+            bytes: usage.bytes,
+            limit: usage.limit,
+        })
+    })
+}
+
+/// Empty a folder: "blocks" or "index".
+#[pyfunction]
+pub(crate) fn clear_kept(py: Python<'_>, name: String) -> PyResult<()> {
+    let open = opener(&name)?;
+    enter(py, &Cancel::default(), move || Ok(open()?.clear()?))
+}
+
+fn opener(name: &str) -> PyResult<fn() -> Result<Shelf, StoreError>> {
+    match name {
+        "blocks" => Ok(Blocks::users_shelf),
+        "index" => Ok(Shelf::index),
+        _ => Err(PyValueError::new_err(format!("nothing kept is called {name:?}"))),
+    }
+}

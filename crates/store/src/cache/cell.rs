@@ -1,0 +1,244 @@
+//! Cells: what is kept of 256 KiB of an object.
+
+use super::Blocks;
+use bytes::Bytes;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Bytes of an object in a cell.
+pub(super) const CELL_BYTES: u64 = 256 << 10;
+/// When the oldest bytes came (seconds since 1970), and how many extents there are.
+const HEAD_BYTES: usize = 8 + 4;
+/// Start and length of an extent.
+const EXTENT_BYTES: usize = 4 + 4;
+/// Extents that are seen at a glance; a cell with more is read whole.
+const GLANCED: usize = 510;
+
+/// The cells of one version of an object.
+pub(super) struct Cells {
+    blocks: Arc<Blocks>,
+    object: String,
+    size: u64,
+}
+
+impl Cells {
+    pub(super) fn new(blocks: Arc<Blocks>, object: String, size: u64) -> Cells {
+        Cells { blocks, object, size }
+    }
+
+    pub(super) fn take_note(&self) -> Option<String> {
+        self.blocks.refused.lock().unwrap_or_else(PoisonError::into_inner).note.take()
+    }
+
+    pub(super) fn key(&self, number: u64) -> String {
+        format!("{}\n{number}", self.object)
+    }
+
+    fn len(&self, number: u64) -> u64 {
+        CELL_BYTES.min(self.size.saturating_sub(number * CELL_BYTES))
+    }
+
+    /// Which bytes of a cell are here, most likely, without the bytes.
+    pub(super) fn glance(&self, number: u64) -> Option<Cell> {
+        let most = HEAD_BYTES + GLANCED * EXTENT_BYTES;
+        let value = self.blocks.shelf.glance(&self.key(number), most)?;
+        match Cell::parse(number, &value) {
+            Some((cell, _)) => Some(cell),
+            None => self.load(number),
+        }
+    }
+
+    /// A cell as far as it is here, checked.
+    pub(super) fn load(&self, number: u64) -> Option<Cell> {
+        Cell::whole(number, self.blocks.shelf.get(&self.key(number))?)
+    }
+
+    /// Add pieces, each with its place in the cell, to what is here.
+    fn store(&self, number: u64, pieces: &[(usize, Bytes)]) {
+        let length = self.len(number) as usize;
+        let key = self.key(number);
+        match pieces {
+            [(0, piece)] if piece.len() == length => {
+                let mut value = head(now_s(), &[0..length]);
+                value.extend_from_slice(piece);
+                self.blocks.keep(|shelf| shelf.put(&key, &value));
+            }
+            _ => self.blocks.keep(|shelf| {
+                shelf.update(&key, |known| {
+                    let known = known.and_then(|value| Cell::whole(number, value));
+                    joined(known.as_ref(), pieces, length)
+                })
+            }),
+        }
+    }
+}
+
+/// The value of a cell to which pieces came; `None` where all of them were there.
+fn joined(known: Option<&Cell>, pieces: &[(usize, Bytes)], length: usize) -> Option<Vec<u8>> {
+    let mut extents: Vec<Range<usize>> =
+        pieces.iter().map(|(at, piece)| *at..at + piece.len()).collect();
+    extents.extend(known.iter().flat_map(|known| known.extents.iter().cloned()));
+    let extents = united(extents);
+    if known.is_some_and(|known| known.extents == extents) {
+        return None;
+    }
+    let mut all = vec![0; length];
+    let pieces = pieces.iter().map(|(at, piece)| (*at, &piece[..]));
+    for (at, piece) in known.into_iter().flat_map(Cell::pieces).chain(pieces) {
+        all.get_mut(at..at + piece.len())?.copy_from_slice(piece);
+    }
+    let came_s = known.map_or(u64::MAX, |known| known.came_s).min(now_s());
+    let mut value = head(came_s, &extents);
+    extents.into_iter().for_each(|extent| value.extend_from_slice(&all[extent]));
+    Some(value)
+}
+
+/// What stands before the bytes.
+fn head(came_s: u64, extents: &[Range<usize>]) -> Vec<u8> {
+    let bytes: usize = extents.iter().map(|extent| EXTENT_BYTES + extent.len()).sum();
+    let mut head = Vec::with_capacity(HEAD_BYTES + bytes);
+    head.extend_from_slice(&came_s.to_le_bytes());
+    head.extend_from_slice(&(extents.len() as u32).to_le_bytes());
+    for extent in extents {
+        head.extend_from_slice(&(extent.start as u32).to_le_bytes());
+        head.extend_from_slice(&(extent.len() as u32).to_le_bytes());
+    }
+    head
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Some of the bytes of a cell.
+pub(super) struct Cell {
+    start: u64,
+    came_s: u64,
+    /// Places in the cell, ascending, apart.
+    extents: Vec<Range<usize>>,
+    /// Of all extents, one after the other; none at a glance.
+    data: Bytes,
+}
+
+impl Cell {
+    /// A cell without its bytes, and where those start; `None` for what is no cell.
+    fn parse(number: u64, value: &[u8]) -> Option<(Cell, usize)> {
+        let (head, rest) = value.split_at_checked(HEAD_BYTES)?;
+        let came_s = u64::from_le_bytes(head[..8].try_into().ok()?);
+        let count = u32::from_le_bytes(head[8..].try_into().ok()?) as usize;
+        let table_bytes = count.checked_mul(EXTENT_BYTES)?;
+        let mut extents = Vec::new();
+        let mut from = 0;
+        for entry in rest.get(..table_bytes)?.chunks_exact(EXTENT_BYTES) {
+            let start = u32::from_le_bytes(entry[..4].try_into().ok()?) as usize;
+            let end = start.checked_add(u32::from_le_bytes(entry[4..].try_into().ok()?) as usize)?;
+            if start < from || end <= start || end > CELL_BYTES as usize {
+                return None;
+            }
+            from = end + 1;
+            extents.push(start..end);
+        }
+        let start = number * CELL_BYTES;
+        Some((Cell { start, came_s, extents, data: Bytes::new() }, HEAD_BYTES + table_bytes))
+    }
+
+    /// A cell with its bytes.
+    fn whole(number: u64, value: Bytes) -> Option<Cell> {
+        let (mut cell, data_at) = Cell::parse(number, &value)?;
+        let bytes: usize = cell.extents.iter().map(Range::len).sum();
+        cell.data = value.slice(data_at..);
+        (cell.data.len() == bytes).then_some(cell)
+    }
+
+    /// When the oldest of its bytes came.
+    pub(super) fn came(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(self.came_s)
+    }
+
+    /// What of a range of the object is here, ascending.
+    pub(super) fn ranges(&self, of: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        self.extents.iter().filter_map(|extent| {
+            let start = of.start.max(self.start + extent.start as u64);
+            let end = of.end.min(self.start + extent.end as u64);
+            (start < end).then_some(start..end)
+        })
+    }
+
+    /// The bytes of a range of the object, if all are here.
+    pub(super) fn get(&self, range: Range<u64>) -> Option<&[u8]> {
+        let from = range.start.checked_sub(self.start)? as usize;
+        let length = (range.end - range.start) as usize;
+        let (at, piece) = self.pieces().find(|(at, piece)| from < at + piece.len())?;
+        let skip = from.checked_sub(at)?;
+        piece.get(skip..skip + length)
+    }
+
+    /// Its extents: each one's place, and bytes.
+    fn pieces(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let mut rest = &self.data[..];
+        self.extents.iter().map_while(move |extent| {
+            let (piece, tail) = rest.split_at_checked(extent.end - extent.start)?;
+            rest = tail;
+            Some((extent.start, piece))
+        })
+    }
+}
+
+/// The same bytes in ascending ranges that do not touch.
+fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut united: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match united.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => united.push(range),
+        }
+    }
+    united
+}
+
+/// What came of the cell that is coming now: stored once, when the next one begins.
+pub(super) struct Gathered {
+    cells: Arc<Cells>,
+    number: u64,
+    pieces: Vec<(usize, Bytes)>,
+}
+
+impl Gathered {
+    pub(super) fn new(cells: Arc<Cells>) -> Gathered {
+        Gathered { cells, number: 0, pieces: Vec::new() }
+    }
+
+    pub(super) fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Take bytes of the object that start at `start`.
+    pub(super) fn add(&mut self, mut start: u64, bytes: &Bytes) {
+        let mut rest = bytes.clone();
+        while !rest.is_empty() {
+            let (number, at) = (start / CELL_BYTES, start % CELL_BYTES);
+            if number != self.number {
+                self.store();
+                self.number = number;
+            }
+            let piece = rest.split_to(rest.len().min((CELL_BYTES - at) as usize));
+            start += piece.len() as u64;
+            self.pieces.push((at as usize, piece));
+        }
+    }
+
+    fn store(&mut self) {
+        let pieces = std::mem::take(&mut self.pieces);
+        if !pieces.is_empty() {
+            self.cells.store(self.number, &pieces);
+        }
+    }
+}
+
+impl Drop for Gathered {
+    fn drop(&mut self) {
+        self.store();
+    }
+}

@@ -1,0 +1,99 @@
+//! Requests that are partly answered from blocks.
+
+use super::Part;
+use super::cell::{CELL_BYTES, Cell, Gathered};
+use crate::error::StoreError;
+use crate::source::{Fetched, Source};
+use bytes::Bytes;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Requests on their way: some of their parts from the server, the others from blocks.
+pub(super) struct Reading {
+    pub(super) inner: Arc<dyn Source>,
+    pub(super) asked: Option<Fetched>,
+    /// How many parts there are up to the end of each request.
+    pub(super) requests: std::vec::IntoIter<usize>,
+    pub(super) parts: std::vec::IntoIter<Part>,
+    pub(super) given: usize,
+    /// The cell that was read last: the next request may need it too.
+    pub(super) last: Option<(u64, Cell)>,
+    /// What came and is not stored yet.
+    pub(super) gathered: Gathered,
+    pub(super) confirmed: Arc<AtomicBool>,
+}
+
+impl Iterator for Reading {
+    type Item = Result<Bytes, StoreError>;
+
+    fn next(&mut self) -> Option<Result<Bytes, StoreError>> {
+        let until = self.requests.next()?;
+        let parts: Vec<Part> = self.parts.by_ref().take(until - self.given).collect();
+        self.given = until;
+        let whole = match &parts[..] {
+            [Part::Missing(range)] => self.ask(range),
+            parts => self.assemble(parts),
+        };
+        if whole.is_err() {
+            // An error is the last.
+            self.requests = Vec::new().into_iter();
+        }
+        Some(whole)
+    }
+}
+
+impl Reading {
+    fn assemble(&mut self, parts: &[Part]) -> Result<Bytes, StoreError> {
+        let mut bytes = Vec::new();
+        for part in parts {
+            match part {
+                Part::Missing(range) => bytes.extend_from_slice(&self.ask(range)?),
+                Part::Held(range) => self.take(range, &mut bytes)?,
+            }
+        }
+        Ok(bytes.into())
+    }
+
+    /// The next part that was asked for.
+    fn ask(&mut self, range: &Range<u64>) -> Result<Bytes, StoreError> {
+        let bytes = self.asked.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
+        self.keep(range, bytes)
+    }
+
+    fn keep(&mut self, range: &Range<u64>, bytes: Bytes) -> Result<Bytes, StoreError> {
+        let wanted = range.end.saturating_sub(range.start);
+        if bytes.len() as u64 != wanted {
+            return Err(StoreError::ShortRead {
+                url: self.inner.url().to_string(),
+                start: range.start,
+                wanted,
+                found: bytes.len() as u64,
+            });
+        }
+        self.confirmed.store(true, Ordering::Relaxed);
+        self.gathered.add(range.start, &bytes);
+        Ok(bytes)
+    }
+
+    fn take(&mut self, range: &Range<u64>, to: &mut Vec<u8>) -> Result<(), StoreError> {
+        let mut at = range.start;
+        while at < range.end {
+            let number = at / CELL_BYTES;
+            if self.last.as_ref().is_none_or(|(last, _)| *last != number) {
+                self.last = self.gathered.cells().load(number).map(|cell| (number, cell));
+            }
+            let end = range.end.min((number + 1) * CELL_BYTES);
+            match self.last.as_ref().and_then(|(_, cell)| cell.get(at..end)) {
+                Some(bytes) => to.extend_from_slice(bytes),
+                // It was evicted in the meantime, or it is damaged.
+                None => {
+                    let again = self.inner.fetch(vec![at..end], 1).next().transpose()?;
+                    to.extend_from_slice(&self.keep(&(at..end), again.unwrap_or_default())?);
+                }
+            }
+            at = end;
+        }
+        Ok(())
+    }
+}

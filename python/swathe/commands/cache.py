@@ -1,0 +1,68 @@
+"""The commands `swathe cache`: what is kept on local disk."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import typer
+
+from swathe.commands.output import Json, print_json, print_table
+
+app = typer.Typer(
+    help="Show and empty what is kept on local disk: blocks of files on servers, and the index.",
+    no_args_is_help=True,
+)
+
+KINDS: tuple[Literal["blocks", "index"], ...] = ("blocks", "index")
+
+
+@app.command()
+def info(as_json: Json = False) -> None:
+    """Show where blocks and the index lie, how much they take and may take."""
+    from swathe import _swathe
+
+    found = [_swathe.kept(kind) for kind in KINDS]
+    if as_json:
+        names = ("folder", "values", "bytes", "limit")
+        print_json(
+            {kept.name: {name: _plain(getattr(kept, name)) for name in names} for kept in found}
+        )
+        return
+    rows = [
+        (kept.name, str(kept.values), _size(kept.bytes), _size(kept.limit), str(kept.folder))
+        for kept in found
+    ]
+    print_table(("kept", "files", "size", "limit", "folder"), rows)
+
+
+@app.command()
+def clear(as_json: Json = False) -> None:
+    """Remove all blocks and the index. They come back as files are read."""
+    from swathe import _swathe
+
+    freed = {}
+    for kind in KINDS:
+        before = _swathe.kept(kind).bytes
+        _swathe.clear_kept(kind)
+        freed[kind] = before - _swathe.kept(kind).bytes
+    if as_json:
+        print_json({"freed": freed})
+    else:
+        told = ", ".join(f"{_size(size)} of {kind}" for kind, size in freed.items())
+        typer.echo(f"freed {told}")
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, int) else str(value)
+
+
+def _size(size_bytes: int) -> str:
+    """Give a number of bytes for people."""
+    if size_bytes < 1024:
+        return f"{size_bytes} B"
+    size = float(size_bytes)
+    for unit in ("KiB", "MiB", "GiB"):
+        size /= 1024
+        if size < 1024 or unit == "GiB":
+            break
+    return f"{size:.1f} {unit}"
