@@ -16,10 +16,11 @@ INDEX = tempfile.mkdtemp(prefix="swathe-test-index-")
 os.environ["SWATHE_INDEX_DIR"] = INDEX
 CATALOG = tempfile.mkdtemp(prefix="swathe-test-catalog-")
 os.environ["SWATHE_DATABASE"] = f"sqlite:///{CATALOG}/catalog.sqlite"
-# Off but where a test switches it on: most count requests, and files are read twice in some.
+# Off but where a test switches them on: most count requests, and files are read twice in some.
 BLOCKS = tempfile.mkdtemp(prefix="swathe-test-blocks-")
 os.environ["SWATHE_CACHE_DIR"] = BLOCKS
 os.environ["SWATHE_CACHE_BYTES"] = "0"
+os.environ["SWATHE_MEMORY_BYTES"] = "0"
 for folder in (INDEX, CATALOG, BLOCKS):
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 

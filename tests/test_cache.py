@@ -69,7 +69,7 @@ def server(
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """That of a process with an empty cache and an empty index."""
+    """That of a process with an empty cache and an empty index, which keeps nothing in memory."""
     return {
         **os.environ,
         "SWATHE_CACHE_DIR": str(tmp_path / "blocks"),

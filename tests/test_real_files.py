@@ -32,6 +32,12 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cuts share what they decode, as they do for users."""
+    monkeypatch.setenv("SWATHE_MEMORY_BYTES", str(256 << 20))
+
+
 @lru_cache(maxsize=1)
 def whole(name: str) -> bytes:
     """The file as it is once decompressed as a whole."""

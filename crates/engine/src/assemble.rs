@@ -4,6 +4,7 @@
 use crate::content::Content;
 use crate::cutout::{Cutout, Placed};
 use crate::error::EngineError;
+use crate::memory::{Memory, Piece};
 use crate::object::Object;
 use crate::stages::Stage;
 use crate::template::Template;
@@ -11,7 +12,7 @@ use crate::work::Work;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
-use swathe_fits::codec::TileInput;
+use swathe_fits::codec::{Scratch, TileInput};
 use swathe_fits::{Storage, TileEntry, TileTable};
 use swathe_plan::Break;
 
@@ -30,6 +31,7 @@ pub(crate) fn cut(
     work: &mut Work,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
+    work.reading.memory = if work.keeps { Memory::of(object.source())? } else { None };
     let mut jobs: Vec<Job> =
         placed.into_iter().map(|(id, placed)| Job { id, placed, state: State::Waiting }).collect();
     match &template.image.storage {
@@ -242,7 +244,17 @@ fn from_tiles(
     pairs.sort_unstable();
     let needed = group(&pairs);
     let entries = read_entries(content, table, template, &needed, work)?;
-    let mut order: Vec<usize> = (0..needed.len()).collect();
+    let mut tiles = Tiles { table, template, jobs, left };
+    let memory = work.reading.memory.clone();
+    let mut order: Vec<usize> = Vec::with_capacity(needed.len());
+    for (index, needed) in needed.iter().enumerate() {
+        match memory.as_ref().and_then(|memory| memory.get(tiles.piece(needed.tile))) {
+            Some(pixels) => {
+                tiles.give(needed.tile, &pixels, &pairs[needed.pairs.clone()], work, done)?
+            }
+            None => order.push(index),
+        }
+    }
     order.sort_by_key(|&index| entries[index].offset);
     let segments: Vec<Range<u64>> = order
         .iter()
@@ -255,28 +267,125 @@ fn from_tiles(
     let read =
         content.read(&segments, Break::BetweenSegments, &what, &mut reading, &mut |at, piece| {
             let end = at + piece.len() as u64;
-            while next < order.len() && segments[next].end <= end {
-                let index = order[next];
-                let bytes = &piece
-                    [(segments[next].start - at) as usize..(segments[next].end - at) as usize];
-                next += 1;
-                let Needed { tile, pairs: ref range } = needed[index];
+            while let Some(segment) = segments.get(next).filter(|segment| segment.end <= end) {
+                let bytes = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
+                let Needed { tile, pairs: ref range } = needed[order[next]];
                 let takers = &pairs[range.clone()];
-                place_tile(table, template, tile, &entries[index], bytes, takers, jobs, work)?;
-                for &(_, job) in takers {
-                    left[job] -= 1;
-                    if left[job] == 0 {
-                        let id = jobs[job].id;
-                        let cutout = jobs[job].finish(template);
-                        done(id, cutout, work)?;
-                    }
-                }
+                let entry = &entries[order[next]];
+                next += 1;
+                work.stages.enter(Stage::Decode);
+                let mut pixels = std::mem::take(&mut work.tile);
+                tiles.decode(
+                    tile,
+                    entry,
+                    bytes,
+                    takers,
+                    memory.as_ref(),
+                    &mut work.codec,
+                    &mut pixels,
+                )?;
+                tiles.give(tile, &pixels, takers, work, done)?;
+                work.tile = pixels;
             }
             work.stages.enter(Stage::Read);
             Ok(())
         });
     work.reading = reading;
     read
+}
+
+/// The tiles of an image, and the regions they are decoded for.
+struct Tiles<'a> {
+    table: &'a TileTable,
+    template: &'a Arc<Template>,
+    jobs: &'a mut [Job],
+    /// How many tiles each region still lacks.
+    left: Vec<usize>,
+}
+
+impl Tiles<'_> {
+    fn piece(&self, tile: u64) -> Piece {
+        Piece::Tile { hdu: self.template.hdu, tile }
+    }
+
+    /// Decode a tile: all of it where it can be kept, else as far as the regions need it.
+    #[allow(clippy::too_many_arguments)] // all of them are one tile's
+    fn decode(
+        &self,
+        tile: u64,
+        entry: &TileEntry,
+        bytes: &[u8],
+        takers: &[(u64, usize)],
+        memory: Option<&Memory>,
+        scratch: &mut Scratch,
+        pixels: &mut Vec<u8>,
+    ) -> Result<(), EngineError> {
+        let Tiles { table, template, .. } = self;
+        let size = template.image.dtype.size();
+        let region = table.tile(&template.image.shape, tile);
+        let whole = last_element(&region, &region);
+        let memory = memory.filter(|_| Memory::takes(whole.saturating_mul(size)));
+        let inside = |&(_, job): &(u64, usize)| region.intersection(&self.jobs[job].placed.inside);
+        let parts = takers.iter().filter_map(inside);
+        let need = parts.map(|part| last_element(&region, &part)).max().unwrap_or(0);
+        let input = TileInput {
+            bytes,
+            encoding: entry.encoding,
+            shape: &region.shape(),
+            tile,
+            scale: entry.scale,
+            zero: entry.zero,
+            blank: entry.blank,
+        };
+        // Of a tile that is damaged further on, what is needed may still be right.
+        if let Some(memory) = memory
+            && table.codec.decode(&input, whole, scratch, pixels).is_ok()
+        {
+            memory.put(self.piece(tile), &pixels[..whole * size]);
+            return Ok(());
+        }
+        table.codec.decode(&input, need, scratch, pixels).map_err(|source| EngineError::Tile {
+            url: template.url.clone(),
+            hdu: template.hdu,
+            tile,
+            source,
+        })
+    }
+
+    /// Copy the pixels of a tile into all regions that need it; those that lack no other are done.
+    fn give(
+        &mut self,
+        tile: u64,
+        pixels: &[u8],
+        takers: &[(u64, usize)],
+        work: &mut Work,
+        done: &mut Done<'_>,
+    ) -> Result<(), EngineError> {
+        work.stages.enter(Stage::Assemble);
+        let size = self.template.image.dtype.size();
+        let region = self.table.tile(&self.template.image.shape, tile);
+        for &(_, number) in takers {
+            let job = &mut self.jobs[number];
+            let output = job.placed.output.clone();
+            if let Some(part) = region.intersection(&job.placed.inside) {
+                let filling = job.filling(self.template)?;
+                let to_pixels = &mut filling.file[filling.data.clone()];
+                for run in region.runs(&output, &part) {
+                    let length = run.elements as usize * size;
+                    let (from, to) = (run.from as usize * size, run.to as usize * size);
+                    to_pixels[to..to + length].copy_from_slice(&pixels[from..from + length]);
+                }
+            }
+            self.left[number] -= 1;
+            if self.left[number] == 0 {
+                let id = job.id;
+                let cutout = job.finish(self.template);
+                done(id, cutout, work)?;
+                work.stages.enter(Stage::Assemble);
+            }
+        }
+        Ok(())
+    }
 }
 
 fn group(pairs: &[(u64, usize)]) -> Vec<Needed> {
@@ -337,54 +446,6 @@ fn read_entries(
         });
     }
     Ok(entries)
-}
-
-/// Decode a tile and copy its pixels into all regions that need it.
-#[allow(clippy::too_many_arguments)] // all of them are one tile's
-fn place_tile(
-    table: &TileTable,
-    template: &Arc<Template>,
-    tile: u64,
-    entry: &TileEntry,
-    bytes: &[u8],
-    takers: &[(u64, usize)],
-    jobs: &mut [Job],
-    work: &mut Work,
-) -> Result<(), EngineError> {
-    let size = template.image.dtype.size();
-    let region = table.tile(&template.image.shape, tile);
-    let parts: Vec<Region> = takers
-        .iter()
-        .filter_map(|&(_, job)| region.intersection(&jobs[job].placed.inside))
-        .collect();
-    let shape = region.shape();
-    let need = parts.iter().map(|part| last_element(&region, part)).max().unwrap_or(0);
-    work.stages.enter(Stage::Decode);
-    let input = TileInput {
-        bytes,
-        encoding: entry.encoding,
-        shape: &shape,
-        tile,
-        scale: entry.scale,
-        zero: entry.zero,
-        blank: entry.blank,
-    };
-    table.codec.decode(&input, need, &mut work.codec, &mut work.tile).map_err(|source| {
-        EngineError::Tile { url: template.url.clone(), hdu: template.hdu, tile, source }
-    })?;
-    work.stages.enter(Stage::Assemble);
-    for (&(_, job), part) in takers.iter().zip(&parts) {
-        let job = &mut jobs[job];
-        let output = job.placed.output.clone();
-        let filling = job.filling(template)?;
-        let pixels = &mut filling.file[filling.data.clone()];
-        for run in region.runs(&output, part) {
-            let length = run.elements as usize * size;
-            let (from, to) = (run.from as usize * size, run.to as usize * size);
-            pixels[to..to + length].copy_from_slice(&work.tile[from..from + length]);
-        }
-    }
-    Ok(())
 }
 
 /// One past the last element of `part` in a tile.

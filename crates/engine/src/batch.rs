@@ -128,6 +128,8 @@ pub(crate) struct Unit {
     pub file: usize,
     pub hdu: usize,
     pub targets: Vec<usize>,
+    /// Whether other units hold targets of the same HDU.
+    pub is_part: bool,
 }
 
 /// A unit, and what it is cut from.
@@ -264,16 +266,17 @@ pub(crate) fn divide(job: &Job) -> VecDeque<Unit> {
     let mut number: HashMap<(usize, usize), usize> = HashMap::new();
     for (target, Target { file, hdu, .. }) in job.targets.iter().enumerate() {
         let group = *number.entry((*file, *hdu)).or_insert_with(|| {
-            groups.push(Unit { file: *file, hdu: *hdu, targets: Vec::new() });
+            groups.push(Unit { file: *file, hdu: *hdu, targets: Vec::new(), is_part: false });
             groups.len() - 1
         });
         groups[group].targets.push(target);
     }
     let mut units = VecDeque::new();
-    for Unit { file, hdu, mut targets } in groups {
+    for Unit { file, hdu, mut targets, .. } in groups {
         targets.sort_by_key(|&target| (job.targets[target].pixels[1], target));
+        let is_part = targets.len() > UNIT_TARGETS;
         for part in targets.chunks(UNIT_TARGETS) {
-            units.push_back(Unit { file, hdu, targets: part.to_vec() });
+            units.push_back(Unit { file, hdu, targets: part.to_vec(), is_part });
         }
     }
     units
@@ -310,6 +313,7 @@ impl Shared {
             let waiting = lock(&self.units).len() as u32;
             let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
             work.reading.share = (busy + waiting).min(self.workers);
+            work.keeps = unit.is_part;
             let ran = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
             self.busy.fetch_sub(1, Ordering::Relaxed);
             if let Err(panic) = ran {

@@ -2,6 +2,7 @@
 
 use crate::error::EngineError;
 use crate::inflate::{STREAM_GAP_BYTES, StreamReader};
+use crate::memory::{self, BLOCK_BYTES, Memory, Piece};
 use crate::work::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
@@ -94,8 +95,15 @@ impl Content {
                 let windows = windows(segments, reach, at);
                 let mut reader = lock(reader);
                 let whole = at == Break::BetweenSegments;
-                reader.expect(&windows, reading.share)?;
-                let read = read_stream(&mut reader, &windows, whole, what, &reading.cancel, sink);
+                let read = match &reading.memory {
+                    Some(memory) if memory::takes_blocks_of(&windows) => {
+                        read_kept(&mut reader, &windows, memory, what, reading, sink)
+                    }
+                    _ => {
+                        reader.expect(&windows, reading.share)?;
+                        read_stream(&mut reader, &windows, whole, what, &reading.cancel, sink)
+                    }
+                };
                 reading.add(reader.take_traffic());
                 read
             }
@@ -197,6 +205,60 @@ pub(crate) fn at_hand(
         let requests = windows(segments, Reach { gap_bytes, cap_bytes: LOCAL_CAP_BYTES }, at);
         source.at_hand(&requests).map(|traffic| (requests, traffic))
     })
+}
+
+/// Read from blocks of the stream, of which those in memory are not decoded again.
+fn read_kept(
+    reader: &mut StreamReader,
+    windows: &[Range<u64>],
+    memory: &Memory,
+    what: &dyn Fn() -> String,
+    reading: &Reading,
+    sink: &mut Sink<'_>,
+) -> Result<(), EngineError> {
+    let mut missing: Vec<u64> = windows.iter().flat_map(memory::blocks_of).collect();
+    missing.dedup();
+    missing.retain(|&number| memory.get(Piece::Block(number)).is_none());
+    if !missing.is_empty() {
+        let missing: Vec<Range<u64>> = missing.into_iter().map(memory::range_of).collect();
+        reader.expect(&missing, reading.share)?;
+    }
+    let mut last: Option<(u64, Arc<[u8]>)> = None;
+    let mut gathered = Vec::new();
+    for (index, window) in windows.iter().enumerate() {
+        gathered.clear();
+        for number in memory::blocks_of(window) {
+            let held = last.take().filter(|(held, _)| *held == number).map(|(_, block)| block);
+            let start = memory::range_of(number).start;
+            let block = match held.or_else(|| memory.get(Piece::Block(number))) {
+                Some(block) => block,
+                None => match reader.peek(start, BLOCK_BYTES as usize, &reading.cancel) {
+                    Ok(bytes) => memory.put(Piece::Block(number), &bytes),
+                    Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
+                    // What is needed of a block that is damaged further on may still be right.
+                    Err(_) => {
+                        return read_stream(
+                            reader,
+                            &windows[index..],
+                            true,
+                            what,
+                            &reading.cancel,
+                            sink,
+                        );
+                    }
+                },
+            };
+            let end = start + block.len() as u64;
+            let (from, to) = (window.start.max(start), window.end.min(start + BLOCK_BYTES));
+            if end < to {
+                return Err(truncated(reader.url(), what(), end, window));
+            }
+            gathered.extend_from_slice(&block[(from - start) as usize..(to - start) as usize]);
+            last = Some((number, block));
+        }
+        sink(window.start, &gathered)?;
+    }
+    Ok(())
 }
 
 fn read_stream(

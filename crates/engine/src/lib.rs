@@ -12,6 +12,7 @@ mod error;
 mod estimate;
 mod inflate;
 mod kept;
+mod memory;
 mod object;
 mod output;
 mod sha256;

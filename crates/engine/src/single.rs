@@ -22,7 +22,7 @@ pub fn cut(
     let template = object.template(selector)?;
     let placed = Placed::new(&template, region, mode, fill)?;
     let mut finished = None;
-    let mut work = Work::start(cancel.clone());
+    let mut work = Work { keeps: true, ..Work::start(cancel.clone()) };
     assemble::cut(object, &template, vec![(0, placed)], &mut work, &mut |_, cutout, _| {
         finished = Some(cutout);
         Ok(())

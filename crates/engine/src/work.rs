@@ -1,6 +1,7 @@
 //! What a thread carries from one cut to the next: its clock, its buffers, and whether to stop.
 
 use crate::error::EngineError;
+use crate::memory::Memory;
 use crate::stages::Stages;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +40,8 @@ pub(crate) struct Reading {
     pub traffic: Traffic,
     /// How many threads read from the store at the same time.
     pub share: u32,
+    /// What is kept of the object in memory, where that is wanted.
+    pub memory: Option<Memory>,
     /// Whether to stop.
     pub cancel: Cancel,
 }
@@ -49,6 +52,7 @@ impl Default for Reading {
             scratch: Vec::new(),
             traffic: Traffic::default(),
             share: 1,
+            memory: None,
             cancel: Cancel::default(),
         }
     }
@@ -65,6 +69,8 @@ pub struct Work {
     /// Time per stage.
     pub stages: Stages,
     pub(crate) reading: Reading,
+    /// Whether what is decoded may be wanted again.
+    pub(crate) keeps: bool,
     /// One decoded tile.
     pub(crate) tile: Vec<u8>,
     /// For the tile decoders.
@@ -77,6 +83,7 @@ impl Work {
         Work {
             stages: Stages::start(),
             reading: Reading { cancel, ..Reading::default() },
+            keeps: false,
             tile: Vec::new(),
             codec: Scratch::default(),
         }

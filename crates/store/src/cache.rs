@@ -26,7 +26,7 @@ const VARIABLES: &str = "SWATHE_CACHE";
 const LIMIT_BYTES: u64 = 4 << 30;
 /// For so long an object whose bytes are all here is taken to be still the same. Then its server
 /// is asked, with a request of one byte.
-const TRUSTED: Duration = Duration::from_secs(60);
+pub const TRUSTED: Duration = Duration::from_secs(60);
 /// After the disk refused, nothing is stored for this time.
 const REFUSED: Duration = Duration::from_secs(60);
 
@@ -225,6 +225,10 @@ impl Source for Cached {
 
     fn first(&self) -> Bytes {
         self.inner.first()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.inner.is_settled()
     }
 
     fn at_hand(&self, ranges: &[Range<u64>]) -> Option<Traffic> {

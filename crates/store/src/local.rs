@@ -10,15 +10,19 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use swathe_plan::Costs;
 
 /// `O_NONBLOCK` of Linux and macOS: opening a pipe nobody writes to must not hang.
 const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 0x0004 };
+/// A file that was changed so recently may change again and keep its date: the clock of a file
+/// system ticks every 4 ms on Linux, every 2 s on FAT.
+const RECENT: Duration = Duration::from_secs(2);
 
 /// A file, read by position.
 pub(crate) struct Local {
     inner: Arc<Inner>,
+    settled: bool,
 }
 
 struct Inner {
@@ -47,7 +51,9 @@ impl Local {
         }
         let tag = format!("mtime:{}.{:09}-ino:{}", stat.mtime(), stat.mtime_nsec(), stat.ino());
         let version = Version { size: stat.len(), tag };
-        Ok(Local { inner: Arc::new(Inner { url, version, file, costs }) })
+        let age = stat.modified().ok().and_then(|modified| modified.elapsed().ok());
+        let settled = age.is_some_and(|age| age > RECENT);
+        Ok(Local { inner: Arc::new(Inner { url, version, file, costs }), settled })
     }
 }
 
@@ -100,6 +106,10 @@ impl Source for Local {
 
     fn is_local(&self) -> bool {
         true
+    }
+
+    fn is_settled(&self) -> bool {
+        self.settled
     }
 
     fn costs(&self) -> &Costs {

@@ -373,8 +373,11 @@ impl Ledger {
     }
 }
 
-/// The limit of a user's shelf.
-pub(crate) fn limit_of(name: &str, variables: &str, limit: u64) -> Result<u64, StoreError> {
+/// A limit that users may set: `$VARIABLES_BYTES`, else `limit`. `name`: what it limits.
+///
+/// # Errors
+/// [`StoreError::Unsupported`] where the variable is no number.
+pub fn limit_of(name: &str, variables: &str, limit: u64) -> Result<u64, StoreError> {
     let variable = format!("{variables}_BYTES");
     match std::env::var(&variable) {
         Err(_) => Ok(limit),

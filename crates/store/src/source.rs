@@ -94,6 +94,11 @@ pub trait Source: Send + Sync {
         self.is_local().then(Traffic::default)
     }
 
+    /// Whether any change from now on would show in the version.
+    fn is_settled(&self) -> bool {
+        self.version().is_told_apart()
+    }
+
     /// What was asked of a server since the last call, opening included; nothing of files.
     fn take_traffic(&self) -> Traffic {
         Traffic::default()
