@@ -38,6 +38,7 @@ bench: EXTRAS := dev,bench
 bench: $(VENV)/built
 	$(BIN)/python benches/run.py $(ARGS)
 
+bench-plan: EXTRAS := dev,bench
 bench-plan: $(VENV)/built
 	$(BIN)/python benches/plan.py $(ARGS)
 

@@ -1,0 +1,171 @@
+"""How others cut from files on a server, and how long that takes over a link."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from astropy.io import fits
+from numpy.typing import NDArray
+
+import servers
+import swathe
+from links import FOLDER, HEIGHT, SHARED, WIDTH, Link, boxes, probe, reach
+
+Box: TypeAlias = tuple[int, int, int, int]
+"""First column, first row, width, height; zero-based."""
+Pixels: TypeAlias = list[NDArray[Any]]
+FIRST_BYTES = 32 * 2880
+"""What the obstore user asks for to find the pixels."""
+
+
+def swathe_cuts(url: str, boxes: list[Box]) -> Pixels:
+    """Cut one box after the other."""
+    return [np.asarray(swathe.cut(url, box=box).data) for box in boxes]
+
+
+def astropy_sections(url: str, boxes: list[Box]) -> Pixels:
+    """Read sections with astropy over fsspec, as its documentation shows for small cutouts."""
+    kwargs = {"block_size": 1_000_000, "cache_type": "bytes"}
+    with fits.open(url, use_fsspec=True, fsspec_kwargs=kwargs) as hdus:
+        image = hdus[0]
+        return [np.array(image.section[y : y + height, x : x + width])
+                for x, y, width, height in boxes]  # fmt: skip
+
+
+def rustfits_sections(url: str, boxes: list[Box]) -> Pixels:
+    """Read sections with rustfits."""
+    import rustfits
+
+    with rustfits.FITS(url) as file:
+        return [np.array(file[0][y : y + height, x : x + width]) for x, y, width, height in boxes]
+
+
+def obstore_ranges(url: str, boxes: list[Box]) -> Pixels:
+    """Ask for the rows of each box with obstore's `get_ranges`, which merges what lies close."""
+    import obstore
+
+    root, name = url.rsplit("/", 1)
+    options: Any = {"allow_http": True}
+    store = obstore.store.HTTPStore.from_url(root, client_options=options)
+    first = bytes(obstore.get_range(store, name, start=0, length=FIRST_BYTES))
+    header = fits.Header.fromstring(first.decode("latin-1"))
+    start = -(-len(header.tostring()) // 2880) * 2880
+    pixels = []
+    for x, y, width, height in boxes:
+        starts = [start + 2 * (header["NAXIS1"] * row + x) for row in range(y, y + height)]
+        rows = obstore.get_ranges(store, name, starts=starts, lengths=[2 * width] * height)
+        stored = np.stack([np.frombuffer(bytes(row), ">i2") for row in rows])
+        pixels.append((stored.astype(np.int32) + int(header["BZERO"])).astype(np.uint16))
+    return pixels
+
+
+PEERS: dict[str, Callable[[str, list[Box]], Pixels]] = {
+    "Swathe": swathe_cuts,
+    "astropy and fsspec": astropy_sections,
+    "rustfits": rustfits_sections,
+    "obstore": obstore_ranges,
+}
+
+
+def peers(files: Path, repeats: int) -> list[dict[str, Any]]:
+    """Seconds of others and of ours for boxes of frames nobody has read before, over a link."""
+    found = []
+    link = Link("nginx", 56, shared=SHARED)
+    images = {file.name: fits.getdata(file) for file in sorted(files.glob("*.fit"))}
+    with reach(link, files) as proxy:
+        probe(link)
+        # What only the first of all cuts takes: imports, connections.
+        for cut in PEERS.values():
+            cut(f"{proxy.url}/frame-000001.fit", [(0, 0, 10, 10)])
+        unread = iter(sorted(images)[1:])
+        for count, size in ((1, 100), (10, 100), (1, 1000)):
+            draw = random.Random(count + size)
+            for repeat in range(repeats):
+                name = next(unread)
+                boxes = [
+                    (draw.randrange(WIDTH - size), draw.randrange(HEIGHT - size), size, size)
+                    for _ in range(count)
+                ]
+                for peer, cut in PEERS.items():
+                    shutil.rmtree(FOLDER / "index", ignore_errors=True)
+                    proxy.clear()
+                    began = time.perf_counter()
+                    pixels = cut(f"{proxy.url}/{name}", boxes)
+                    seconds = time.perf_counter() - began
+                    for (x, y, width, height), found_pixels in zip(boxes, pixels, strict=True):
+                        wanted = images[name][y : y + height, x : x + width]
+                        assert np.array_equal(found_pixels, wanted), (peer, name)
+                    stats = proxy.stats()
+                    found.append(
+                        {
+                            "peer": peer,
+                            "targets": count,
+                            "size": size,
+                            "repeat": repeat,
+                            "seconds": seconds,
+                            "requests": stats["requests"],
+                            "bytes_down": stats["bytes_down"],
+                        }
+                    )
+        found += peer_lists(link, proxy, images)
+    return found
+
+
+def peer_lists(link: Link, proxy: servers.Proxy, images: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same for 200 targets over all frames; others with 8 frames at a time, too."""
+    rows = boxes(200, 100, "fit", link.id, seed=11)
+    by_frame: dict[str, list[Any]] = {}
+    for file, x, y in zip(rows["file"], rows["x0"], rows["y0"], strict=True):
+        by_frame.setdefault(file.split(":")[1], []).append((x, y, 100, 100))
+
+    def listed() -> None:
+        meta = swathe.cut_many(rows, FOLDER / "listed", progress=False).meta
+        assert meta["ok"] == 200, meta
+
+    ways: dict[str, Callable[[], Any]] = {"Swathe": listed}
+    for peer, cut in PEERS.items():
+        if peer == "Swathe":
+            continue
+        for threads in (1, 8):
+
+            def run(cut: Any = cut, threads: int = threads) -> None:
+                with ThreadPoolExecutor(threads) as pool:
+                    urls = [f"{proxy.url}/{name}" for name in by_frame]
+                    for name, pixels in zip(
+                        by_frame, pool.map(cut, urls, by_frame.values()), strict=True
+                    ):
+                        for (x, y, width, height), found in zip(
+                            by_frame[name], pixels, strict=True
+                        ):
+                            wanted = images[name][y : y + height, x : x + width]
+                            assert np.array_equal(found, wanted)
+
+            ways[f"{peer}, {threads} at a time"] = run
+    found = []
+    for peer, run_all in ways.items():
+        shutil.rmtree(FOLDER / "index", ignore_errors=True)
+        proxy.clear()
+        began = time.perf_counter()
+        run_all()
+        seconds = time.perf_counter() - began
+        stats = proxy.stats()
+        found.append(
+            {
+                "peer": peer,
+                "targets": 200,
+                "size": 100,
+                "repeat": 0,
+                "seconds": seconds,
+                "requests": stats["requests"],
+                "bytes_down": stats["bytes_down"],
+            }
+        )
+        print(f"  200 targets over {len(by_frame)} frames: {peer} {seconds:.2f} s", flush=True)
+    return found
