@@ -40,7 +40,7 @@ LAYERS = (
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},
     {"__init__"},
-    {"commands", "commands.output"},
+    {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"cli", "demo"},
 )

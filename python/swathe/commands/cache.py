@@ -6,7 +6,8 @@ from typing import Literal
 
 import typer
 
-from swathe.commands.output import Json, print_json, print_table
+from swathe.commands.options import Json
+from swathe.commands.output import print_json, print_table
 
 app = typer.Typer(
     help="Show and empty what is kept on local disk: blocks of files on servers, and the index.",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.output import Json, print_json, print_table
+from swathe.commands.options import Json, Measured, Plot, Seed
+from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
     from swathe.measuring.probe import Probe
 
 
 def probe(
-    store: Annotated[
-        str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
-    ],
+    store: Measured,
     quick: Annotated[
         bool, typer.Option("--quick", help="Some seconds, not half a minute.")
     ] = False,
@@ -39,10 +37,8 @@ def probe(
         float | None,
         typer.Option(min=0.1, help="MB it may move; else 537, or 67; eight times that locally."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it: *.png or *.html.")
-    ] = None,
+    seed: Seed = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a store costs: latency, bandwidth, how many requests at once."""

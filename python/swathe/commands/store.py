@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.output import Json, print_json, print_table
+from swathe.commands.options import Json
+from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
     from datetime import datetime
