@@ -8,6 +8,7 @@ import typer
 
 from swathe.commands.options import Json, Measured, Plot, Seed
 from swathe.commands.output import print_json, print_table
+from swathe.sizes import size_text
 
 if TYPE_CHECKING:
     from swathe.measuring.probe import Probe
@@ -88,7 +89,7 @@ def _show(result: Probe) -> None:
         ("size", *map(str, streams)),
         [
             (
-                _size(size),
+                size_text(size),
                 *(f"{_rate(row[c][0])} ({_rate(row[c][1])})" if c in row else "" for c in streams),
             )
             for size, row in rows.items()
@@ -135,7 +136,3 @@ def _show_host(compute: dict[str, Any]) -> None:
 
 def _rate(mb_per_s: float) -> str:
     return f"{mb_per_s:.0f}" if mb_per_s >= 100 else f"{mb_per_s:.3g}"
-
-
-def _size(size: int) -> str:
-    return f"{size // 1048576} MiB" if size >= 1048576 else f"{size / 1024:g} KiB"

@@ -22,7 +22,8 @@ from swathe.measuring.costs import Sample
 from swathe.measuring.local import in_memory
 from swathe.measuring.reader import native
 from swathe.measuring.robust import TIE
-from swathe.measuring.schedule import KIB, MIB, OPENING_BYTES
+from swathe.measuring.schedule import OPENING_BYTES
+from swathe.sizes import KIB, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable

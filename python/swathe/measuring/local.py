@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swathe.errors import NotFoundError
+from swathe.sizes import KIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-KIB = 1024
 FILES = 16
 """Of a folder, the largest so many are read."""
 

@@ -24,8 +24,6 @@ from swathe.measuring.local import in_memory, put
 from swathe.measuring.reader import native
 from swathe.measuring.robust import middle
 from swathe.measuring.schedule import (
-    KIB,
-    MIB,
     OPENING_BYTES,
     PARTS,
     PRECISE,
@@ -38,6 +36,7 @@ from swathe.measuring.schedule import (
     Cell,
     Parameters,
 )
+from swathe.sizes import KIB, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
