@@ -87,8 +87,7 @@ def fit(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -
         streams=streams,
     )
     spread["model"] = spread_of(ratios(costs, reads))
-    newest = max(sample.at for sample in kept)
-    return Profile(costs, spread, tuple(notes), rejected, len(kept), newest)
+    return Profile(costs, spread, tuple(notes), rejected)
 
 
 def fit_local(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -> Profile:
@@ -124,9 +123,8 @@ def fit_local(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PE
         requests_per_s=1.01 / latency_s,
         streams=1,
     )
-    newest = max(sample.at for sample in kept)
     spread = {"request": model, "model": model, "open_s": spread_of(opens)}
-    return Profile(costs, spread, tuple(notes), rejected, len(alone), newest)
+    return Profile(costs, spread, tuple(notes), rejected)
 
 
 def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:

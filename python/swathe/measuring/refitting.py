@@ -63,10 +63,7 @@ def refit(
         costs = _follow(costs, reads, copy_bytes_per_s, most)
         if len(reads) >= 10:
             spread["model"] = spread_of(ratios(costs, reads[-60:]))
-    newest = max(profile.fitted_at, *(sample.at for sample in kept))
-    return replace(
-        profile, costs=costs, spread=spread, rejected=rejected, samples=len(kept), fitted_at=newest
-    )
+    return replace(profile, costs=costs, spread=spread, rejected=rejected)
 
 
 _PARTS = ("latency", "stream", "total", "rate")
