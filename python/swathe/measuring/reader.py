@@ -46,8 +46,3 @@ class Reader(Protocol):
 
     def measure_open(self, url: str, stores: _swathe.Stores | None = None) -> tuple[float, int]:
         """Learn what is needed to read an object; seconds, and its size in bytes."""
-
-
-def native() -> Reader:
-    """The native half."""
-    return cast(Reader, _swathe)
