@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe import _swathe
 from swathe.catalog import this_host
 from swathe.errors import NotFoundError, RegionError
 from swathe.measuring.costs import Costs, Profile, Sample
 from swathe.measuring.fitting import fit, fit_local
 from swathe.measuring.local import in_memory, put
-from swathe.measuring.reader import native
 from swathe.measuring.robust import middle
 from swathe.measuring.schedule import (
     OPENING_BYTES,
@@ -105,7 +105,7 @@ def probe(
     seed: int | None = None,
     write: bool = False,
     tell: Callable[[str], None] | None = None,
-    reader: Reader | None = None,
+    reader: Reader = _swathe,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Probe:
     """Measure a store.
@@ -140,7 +140,7 @@ def probe(
     )
     if write and place.folder is None:
         raise RegionError(f"{place.shown}: only a local folder can be written to")
-    return _Run(place, parameters, reader or native(), clock).run(tell or (lambda _text: None))
+    return _Run(place, parameters, reader, clock).run(tell or (lambda _text: None))
 
 
 class _Run:
