@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.archive import mend
+from swathe.environment import cores
 from swathe.errors import OutputError
 from swathe.manifest import Manifest, read_manifest
 from swathe.progress import progress_bar
@@ -101,7 +102,7 @@ def cut_many(
         mode=mode,
         fill=fill,
         planes=_plane_pair(planes),
-        threads=threads or len(os.sched_getaffinity(0)),
+        threads=threads or cores(),
         append=resume,
     )
     try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.environment import cores
 from swathe.errors import SwatheError
 from swathe.known import compute_costs, spread_of, stores_for
 
@@ -101,7 +101,7 @@ def predict(
     from swathe.known import is_named
     from swathe.targets import read_targets
 
-    threads = threads or len(os.sched_getaffinity(0))
+    threads = threads or cores()
     if not stores:
         job = job_of(read_targets(targets, sky_of), mode=mode, planes=planes, threads=threads)
         return expected(job, machines=workers)
@@ -159,7 +159,7 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
     )
 
 
-def mixture(alone: dict[str, Prediction], cores: int) -> Prediction:
+def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
     """Spread the work over replicas so that all end together: that is soonest.
 
     Each serves objects in proportion to its speed; computing is not made faster by that.
@@ -167,7 +167,8 @@ def mixture(alone: dict[str, Prediction], cores: int) -> Prediction:
     speeds = {name: 1 / max(found.seconds, 1e-9) for name, found in alone.items()}
     shares = {name: speed / sum(speeds.values()) for name, speed in speeds.items()}
     compute_s = max(
-        sum(cost.compute_s for cost in found.per_store.values()) / cores for found in alone.values()
+        sum(cost.compute_s for cost in found.per_store.values()) / threads
+        for found in alone.values()
     )
     seconds = max(1 / sum(speeds.values()), compute_s)
     best = min(alone, key=lambda name: alone[name].seconds)

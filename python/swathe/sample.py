@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swathe.environment import cores
+
 if TYPE_CHECKING:
     import numpy as np
     from astropy.io import fits
@@ -369,7 +371,7 @@ def _make_frames(
 
 def _each_made(folder: Path, seed: int, missing: list[int]) -> Iterator[None]:
     """Make frames, yielding as each is finished."""
-    workers = min(_cores(), len(missing))
+    workers = min(cores(), len(missing))
     if workers < 2:
         for frame in missing:
             _make_frame(folder, seed, frame)
@@ -386,13 +388,6 @@ def _each_made(folder: Path, seed: int, missing: list[int]) -> Iterator[None]:
             yield made.result()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _cores() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _make_frame(folder: Path, seed: int, frame: int) -> None:
