@@ -19,7 +19,7 @@ from swathe import _swathe
 from swathe.catalog import this_host
 from swathe.errors import NotFoundError
 from swathe.measuring.costs import Sample
-from swathe.measuring.local import in_memory
+from swathe.measuring.local import cache_state, in_memory
 from swathe.measuring.robust import TIE
 from swathe.measuring.schedule import OPENING_BYTES
 from swathe.sizes import KIB, MIB
@@ -192,10 +192,6 @@ def study_buffer(
             samples.append(
                 Sample("read", asked, took, requests, 1, asked_bytes=asked, at=time.time())
             )
-    share = sum(resident) / len(resident) if resident else math.nan
-    cache = "warm" if share > 0.9 else "cold" if share < 0.1 else "mixed"
-    if not resident:
-        cache = "remote" if path is None else "unknown"
     return BufferStudy(
         _swathe.shown(name),
         length,
@@ -206,7 +202,7 @@ def study_buffer(
         clock() - started,
         moved,
         seed,
-        cache,
+        cache_state(resident) if place.is_local else "remote",
     )
 
 

@@ -21,7 +21,7 @@ from swathe.catalog import this_host
 from swathe.errors import NotFoundError, RegionError
 from swathe.measuring.costs import Costs, Profile, Sample
 from swathe.measuring.fitting import fit, fit_local
-from swathe.measuring.local import in_memory, put
+from swathe.measuring.local import cache_state, in_memory, put
 from swathe.measuring.robust import middle
 from swathe.measuring.schedule import (
     OPENING_BYTES,
@@ -415,12 +415,7 @@ class _Run:
         return all(found) if found else None
 
     def _cache(self) -> str:
-        if not self.place.is_local:
-            return "remote"
-        if not self.resident:
-            return "unknown"
-        share = sum(self.resident) / len(self.resident)
-        return "warm" if share > 0.9 else "cold" if share < 0.1 else "mixed"
+        return cache_state(self.resident) if self.place.is_local else "remote"
 
     def _notes(self) -> list[str]:
         notes = []
