@@ -93,10 +93,11 @@ def cut_many(
     for row, (status, reason) in read.faults.items():
         manifest.status[row], manifest.reason[row] = status, reason
     todo = [row for row in todo if row not in read.faults]
+    paths = {row: member(read.names[row], kind) for row in todo}
     job = job_of(
         read,
         todo,
-        [member(read.names[row], kind) for row in todo],
+        list(paths.values()),
         output=str(path),
         kind=kind,
         mode=mode,
@@ -112,7 +113,6 @@ def cut_many(
         raise
     begun = time.perf_counter()
     batch = job.start()
-    paths = {row: member(read.names[row], kind) for row in todo}
     with (
         _interrupt_later(batch.cancel),
         progress_bar("cutting", progress, len(todo)) as show,

@@ -38,7 +38,7 @@ def buffer(
         save(buffer_figure(study, f"{study.object} from {study.host}"), plot)
     table = study.table()
     if as_json:
-        rows = [dict(zip(table.colnames, map(_plain, row), strict=True)) for row in table]
+        rows = [dict(zip(table.colnames, row, strict=True)) for row in table.as_array().tolist()]
         print_json({**study.summary(), "rows": rows})
         return
     typer.echo(f"{study.object} from {study.host}")
@@ -59,8 +59,3 @@ def buffer(
         f"best {study.best}, within 5 %: {study.low} to {study.high}, chosen {study.chosen} bytes; "
         f"{study.bytes_moved / 1e6:.0f} MB in {study.took_s:.1f} s ({study.cache})"
     )
-
-
-def _plain(value: object) -> object:
-    """A number or truth value as JSON has it."""
-    return value.item() if hasattr(value, "item") else value

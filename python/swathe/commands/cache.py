@@ -25,9 +25,16 @@ def info(as_json: Json = False) -> None:
 
     found = [_swathe.kept(kind) for kind in KINDS]
     if as_json:
-        names = ("folder", "values", "bytes", "limit")
         print_json(
-            {kept.name: {name: _plain(getattr(kept, name)) for name in names} for kept in found}
+            {
+                kept.name: {
+                    "folder": str(kept.folder),
+                    "values": kept.values,
+                    "bytes": kept.bytes,
+                    "limit": kept.limit,
+                }
+                for kept in found
+            }
         )
         return
     rows = [
@@ -58,7 +65,3 @@ def clear(as_json: Json = False) -> None:
     else:
         told = ", ".join(f"{size_text(size, '.1f')} of {kind}" for kind, size in freed.items())
         typer.echo(f"freed {told}")
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, int) else str(value)
