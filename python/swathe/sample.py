@@ -399,20 +399,20 @@ def _make_frame(folder: Path, seed: int, frame: int) -> None:
     from astropy.io import fits
 
     pixels, cards = draw(seed, frame), header(seed, frame)
-    plain = _fits_bytes([fits.PrimaryHDU(pixels, cards)])
+    plain = fits_bytes([fits.PrimaryHDU(pixels, cards)])
     rice = fits.CompImageHDU(pixels, cards, compression_type="RICE_1", tile_shape=(1, NAXIS1))
     contents = {
         "fit": plain,
         # As archives have it: the SDSS used gzip as it comes.
         "fit.gz": gzip.compress(plain, compresslevel=6, mtime=0),
         "fit.bz2": bz2.compress(plain),
-        "fit.fz": _fits_bytes([fits.PrimaryHDU(), rice]),
+        "fit.fz": fits_bytes([fits.PrimaryHDU(), rice]),
     }
     for kind in KINDS:
         _write(folder / frame_name(frame, kind), contents[kind])
 
 
-def _fits_bytes(hdus: list[fits.PrimaryHDU | fits.CompImageHDU]) -> bytes:
+def fits_bytes(hdus: list[fits.PrimaryHDU | fits.CompImageHDU]) -> bytes:
     """A FITS file of these HDUs."""
     from astropy.io import fits
 
