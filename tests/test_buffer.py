@@ -9,7 +9,7 @@ from simulated import SimulatedStore, place
 from swathe.errors import NotFoundError
 from swathe.measuring.buffer import SIZES, BufferStudy, study_buffer
 from swathe.measuring.plots import buffer_figure
-from swathe.measuring.schedule import MIB
+from swathe.sizes import MIB
 
 
 def simulated(store: SimulatedStore, **options: object) -> BufferStudy:

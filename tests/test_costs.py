@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swathe.measuring.costs import Costs, Profile
+from swathe.measuring.costs import Costs
 
 COSTS = Costs(0.04, 0.02, ((0, 0.02), (1_000_000, 0.04)), 2e8, 500.0, 32)
 
@@ -73,12 +73,6 @@ def test_names_are_those_of_the_native_half() -> None:
         "requests_per_s",
         "streams",
     }
-
-
-def test_the_interval_holds_the_prediction() -> None:
-    low, high = Profile(COSTS, {"model": 0.25}).interval_s(2.0)
-    assert (low, high) == pytest.approx((1.6, 2.5))
-    assert Profile(COSTS, {}).interval_s(2.0) == (2.0, 2.0)
 
 
 def test_a_thin_line_ranks_one_read_before_many() -> None:

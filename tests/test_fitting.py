@@ -216,7 +216,7 @@ def reads(costs: Costs, count: int, seed: int = 0, noise: float = 0.05) -> list[
         requests, streams = int(rng.integers(1, 200)), int(rng.integers(1, 33))
         size = int(np.exp(rng.uniform(np.log(1e3), np.log(4e6)))) * requests
         seconds = float(costs.read_s(size, requests, streams) * np.exp(rng.normal(0, noise)))
-        found.append(Sample("read", size, seconds, requests, streams, source="job"))
+        found.append(Sample("read", size, seconds, requests, streams))
     return found
 
 

@@ -16,7 +16,7 @@ PACKAGE = Path(swathe.__file__).parent
 # A module may import from layers above its own line only. A package is the module that its
 # __init__ is.
 LAYERS = (
-    {"environment", "errors", "_swathe", "progress"},
+    {"environment", "errors", "_swathe", "progress", "sizes"},
     {"catalog.settings", "catalog.values"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
@@ -40,7 +40,7 @@ LAYERS = (
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},
     {"__init__"},
-    {"commands", "commands.output"},
+    {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"cli", "demo"},
 )

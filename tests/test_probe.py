@@ -22,7 +22,7 @@ from swathe.measuring.places import find_place
 from swathe.measuring.plots import probe_figure, save
 from swathe.measuring.probe import Probe, probe, read_table
 from swathe.measuring.results import keep_probe
-from swathe.measuring.schedule import MIB
+from swathe.sizes import MIB
 
 
 def simulated(store: SimulatedStore, seed: int = 1, **options: object) -> Probe:

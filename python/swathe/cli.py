@@ -11,7 +11,8 @@ import typer
 
 from swathe import errors
 from swathe.commands import buffer, cache, probe, store
-from swathe.commands.output import Json, print_json
+from swathe.commands.options import Json, Quiet
+from swathe.commands.output import print_json
 from swathe.commands.predict import predict
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def cut(
         int | None, typer.Option(min=1, help="With --targets; else all cores.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Do only what is not done yet.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Cut one region out of IMAGE, or all those of a table of --targets."""
@@ -325,7 +326,7 @@ def sample(
     frames: Annotated[int, typer.Option(min=1, help="Frames, 12 MB each in all four kinds.")] = 60,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 1,
     targets: Annotated[int, typer.Option(min=1, help="Rows of targets.csv.")] = 2000,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Make an SDSS-like survey to try things on, with a table of targets."""

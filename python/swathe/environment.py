@@ -1,4 +1,4 @@
-"""Where Swathe keeps what it knows, and on which machine: asked for without a database."""
+"""Where Swathe keeps what it knows, and on which machine it runs: asked for without a database."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ def default_url() -> str:
     data = os.environ.get("XDG_DATA_HOME", "")
     folder = data if data.startswith("/") else str(Path.home() / ".local" / "share")
     return f"sqlite:///{os.path.join(folder, 'swathe', 'catalog.sqlite')}"
+
+
+def cores() -> int:
+    """Give the number of cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def this_host() -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.archive import mend
+from swathe.environment import cores
 from swathe.errors import OutputError
 from swathe.manifest import Manifest, read_manifest
 from swathe.progress import progress_bar
@@ -92,16 +93,17 @@ def cut_many(
     for row, (status, reason) in read.faults.items():
         manifest.status[row], manifest.reason[row] = status, reason
     todo = [row for row in todo if row not in read.faults]
+    paths = {row: member(read.names[row], kind) for row in todo}
     job = job_of(
         read,
         todo,
-        [member(read.names[row], kind) for row in todo],
+        list(paths.values()),
         output=str(path),
         kind=kind,
         mode=mode,
         fill=fill,
         planes=_plane_pair(planes),
-        threads=threads or len(os.sched_getaffinity(0)),
+        threads=threads or cores(),
         append=resume,
     )
     try:
@@ -111,7 +113,6 @@ def cut_many(
         raise
     begun = time.perf_counter()
     batch = job.start()
-    paths = {row: member(read.names[row], kind) for row in todo}
     with (
         _interrupt_later(batch.cancel),
         progress_bar("cutting", progress, len(todo)) as show,

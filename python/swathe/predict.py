@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.environment import cores
 from swathe.errors import SwatheError
 from swathe.known import compute_costs, spread_of, stores_for
 
@@ -101,7 +101,7 @@ def predict(
     from swathe.known import is_named
     from swathe.targets import read_targets
 
-    threads = threads or len(os.sched_getaffinity(0))
+    threads = threads or cores()
     if not stores:
         job = job_of(read_targets(targets, sky_of), mode=mode, planes=planes, threads=threads)
         return expected(job, machines=workers)
@@ -151,7 +151,7 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
     ratio = _ratio(per_store.values())
     return Prediction(
         seconds,
-        (seconds / ratio, seconds * ratio),
+        _interval_s(seconds, ratio),
         sum(cost.bytes for cost in per_store.values()),
         sum(cost.requests for cost in per_store.values()),
         per_store,
@@ -159,7 +159,7 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
     )
 
 
-def mixture(alone: dict[str, Prediction], cores: int) -> Prediction:
+def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
     """Spread the work over replicas so that all end together: that is soonest.
 
     Each serves objects in proportion to its speed; computing is not made faster by that.
@@ -167,9 +167,9 @@ def mixture(alone: dict[str, Prediction], cores: int) -> Prediction:
     speeds = {name: 1 / max(found.seconds, 1e-9) for name, found in alone.items()}
     shares = {name: speed / sum(speeds.values()) for name, speed in speeds.items()}
     compute_s = max(
-        sum(cost.compute_s for cost in found.per_store.values()) / cores for found in alone.values()
+        sum(cost.compute_s for cost in found.per_store.values()) for found in alone.values()
     )
-    seconds = max(1 / sum(speeds.values()), compute_s)
+    seconds = max(1 / sum(speeds.values()), compute_s / threads)
     best = min(alone, key=lambda name: alone[name].seconds)
     if seconds > 0.98 * alone[best].seconds:
         # Not worth a second storage.
@@ -178,7 +178,7 @@ def mixture(alone: dict[str, Prediction], cores: int) -> Prediction:
     ratio = _ratio([cost for found in used.values() for cost in found.per_store.values()])
     return Prediction(
         seconds,
-        (seconds / ratio, seconds * ratio),
+        _interval_s(seconds, ratio),
         round(sum(found.bytes * shares[name] for name, found in used.items())),
         round(sum(found.requests * shares[name] for name, found in used.items())),
         {name: next(iter(found.per_store.values())) for name, found in alone.items()},
@@ -236,18 +236,17 @@ def sky_of(file: str, hdu: HduKey | None) -> Sky:
 
 def _cost(estimate: dict[str, Any]) -> StoreCost:
     seconds = estimate["seconds"]
-    ratio = 1 + _spread(estimate)
+    names = ("objects", "targets", "headers_read", "measured", "compute_s")
     return StoreCost(
         seconds,
-        (seconds / ratio, seconds * ratio),
-        estimate["traffic"]["bytes"],
-        estimate["traffic"]["requests"],
-        estimate["objects"],
-        estimate["targets"],
-        estimate["headers_read"],
-        estimate["measured"],
-        estimate["compute_s"],
+        _interval_s(seconds, 1 + _spread(estimate)),
+        **estimate["traffic"],
+        **{name: estimate[name] for name in names},
     )
+
+
+def _interval_s(seconds: float, ratio: float) -> tuple[float, float]:
+    return seconds / ratio, seconds * ratio
 
 
 def _spread(estimate: dict[str, Any]) -> float:

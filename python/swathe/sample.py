@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swathe.environment import cores
+
 if TYPE_CHECKING:
     import numpy as np
     from astropy.io import fits
@@ -369,7 +371,7 @@ def _make_frames(
 
 def _each_made(folder: Path, seed: int, missing: list[int]) -> Iterator[None]:
     """Make frames, yielding as each is finished."""
-    workers = min(_cores(), len(missing))
+    workers = min(cores(), len(missing))
     if workers < 2:
         for frame in missing:
             _make_frame(folder, seed, frame)
@@ -388,13 +390,6 @@ def _each_made(folder: Path, seed: int, missing: list[int]) -> Iterator[None]:
         pool.shutdown(cancel_futures=True)
 
 
-def _cores() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _make_frame(folder: Path, seed: int, frame: int) -> None:
     """Draw one frame and write its four files.
 
@@ -404,20 +399,20 @@ def _make_frame(folder: Path, seed: int, frame: int) -> None:
     from astropy.io import fits
 
     pixels, cards = draw(seed, frame), header(seed, frame)
-    plain = _fits_bytes([fits.PrimaryHDU(pixels, cards)])
+    plain = fits_bytes([fits.PrimaryHDU(pixels, cards)])
     rice = fits.CompImageHDU(pixels, cards, compression_type="RICE_1", tile_shape=(1, NAXIS1))
     contents = {
         "fit": plain,
         # As archives have it: the SDSS used gzip as it comes.
         "fit.gz": gzip.compress(plain, compresslevel=6, mtime=0),
         "fit.bz2": bz2.compress(plain),
-        "fit.fz": _fits_bytes([fits.PrimaryHDU(), rice]),
+        "fit.fz": fits_bytes([fits.PrimaryHDU(), rice]),
     }
     for kind in KINDS:
         _write(folder / frame_name(frame, kind), contents[kind])
 
 
-def _fits_bytes(hdus: list[fits.PrimaryHDU | fits.CompImageHDU]) -> bytes:
+def fits_bytes(hdus: list[fits.PrimaryHDU | fits.CompImageHDU]) -> bytes:
     """A FITS file of these HDUs."""
     from astropy.io import fits
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -109,16 +110,7 @@ class Performance(Database):
         since: datetime | None = None,
     ) -> list[Sample]:
         """Give the samples of a link, the oldest first; of some kinds, and from a time on."""
-        columns = (
-            SampleRow.kind,
-            SampleRow.bytes,
-            SampleRow.streams,
-            SampleRow.seconds,
-            SampleRow.first_byte_s,
-            SampleRow.at,
-            SampleRow.source,
-            SampleRow.requests,
-        )
+        columns = [getattr(SampleRow, field.name) for field in fields(Sample)]
         query = select(*columns).join(LinkRow, LinkRow.id == SampleRow.link_id)
         query = query.where(LinkRow.root == root_url(root), LinkRow.host == host)
         if kinds is not None:

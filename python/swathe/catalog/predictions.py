@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from sqlalchemy import delete, select
 
 from swathe.catalog.database import Database
@@ -11,6 +13,9 @@ from swathe.catalog.values import Outcome, count, finite, plain_text
 
 OUTCOMES_KEPT = 10_000
 LONGEST_SUMMARY = 1_000
+# Types stand there as text.
+COUNTS = [field.name for field in fields(Outcome) if field.type == "int"]
+SECONDS = [field.name for field in fields(Outcome) if field.type == "float"]
 
 
 class Predictions(Database):
@@ -27,16 +32,9 @@ class Predictions(Database):
             at=outcome.at,
             host=plain_text(outcome.host, 255),
             summary=plain_text(outcome.summary, LONGEST_SUMMARY),
-            targets=count(outcome.targets),
             root=root_url(outcome.root) if outcome.root else "",
-            predicted_s=finite(outcome.predicted_s),
-            low_s=finite(outcome.low_s),
-            high_s=finite(outcome.high_s),
-            actual_s=finite(outcome.actual_s),
-            predicted_bytes=count(outcome.predicted_bytes),
-            actual_bytes=count(outcome.actual_bytes),
-            predicted_requests=count(outcome.predicted_requests),
-            actual_requests=count(outcome.actual_requests),
+            **{name: count(getattr(outcome, name)) for name in COUNTS},
+            **{name: finite(getattr(outcome, name)) for name in SECONDS},
         )
         newest = select(OutcomeRow.id).order_by(OutcomeRow.id.desc())
         oldest = newest.offset(OUTCOMES_KEPT).limit(1).scalar_subquery()
@@ -56,18 +54,4 @@ class Predictions(Database):
 
 
 def _outcome(row: OutcomeRow) -> Outcome:
-    return Outcome(
-        at=row.at,
-        host=row.host,
-        summary=row.summary,
-        targets=row.targets,
-        root=row.root,
-        predicted_s=row.predicted_s,
-        low_s=row.low_s,
-        high_s=row.high_s,
-        actual_s=row.actual_s,
-        predicted_bytes=row.predicted_bytes,
-        actual_bytes=row.actual_bytes,
-        predicted_requests=row.predicted_requests,
-        actual_requests=row.actual_requests,
-    )
+    return Outcome(**{field.name: getattr(row, field.name) for field in fields(Outcome)})

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from swathe.commands.output import Json, print_json, print_table
+from swathe.commands.options import Json, Measured, Plot, Seed
+from swathe.commands.output import print_json, print_table
 
 
 def buffer(
-    store: Annotated[
-        str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
-    ],
+    store: Measured,
     object_: Annotated[str | None, typer.Option("--object", help="What of it to read.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often with each size.")] = 7,
     budget_s: Annotated[float, typer.Option(min=0.1, help="Seconds it may take.")] = 30.0,
     budget_mb: Annotated[float, typer.Option(min=0.1, help="MB it may move.")] = 1000.0,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it: *.png or *.html.")
-    ] = None,
+    seed: Seed = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Find the best size of a read buffer: an object read with 1 KiB to 16 MiB at a time."""
@@ -42,7 +38,7 @@ def buffer(
         save(buffer_figure(study, f"{study.object} from {study.host}"), plot)
     table = study.table()
     if as_json:
-        rows = [dict(zip(table.colnames, map(_plain, row), strict=True)) for row in table]
+        rows = [dict(zip(table.colnames, row, strict=True)) for row in table.as_array().tolist()]
         print_json({**study.summary(), "rows": rows})
         return
     typer.echo(f"{study.object} from {study.host}")
@@ -63,8 +59,3 @@ def buffer(
         f"best {study.best}, within 5 %: {study.low} to {study.high}, chosen {study.chosen} bytes; "
         f"{study.bytes_moved / 1e6:.0f} MB in {study.took_s:.1f} s ({study.cache})"
     )
-
-
-def _plain(value: object) -> object:
-    """A number or truth value as JSON has it."""
-    return value.item() if hasattr(value, "item") else value

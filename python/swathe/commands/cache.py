@@ -6,7 +6,9 @@ from typing import Literal
 
 import typer
 
-from swathe.commands.output import Json, print_json, print_table
+from swathe.commands.options import Json
+from swathe.commands.output import print_json, print_table
+from swathe.sizes import size_text
 
 app = typer.Typer(
     help="Show and empty what is kept on local disk: blocks of files on servers, and the index.",
@@ -23,13 +25,26 @@ def info(as_json: Json = False) -> None:
 
     found = [_swathe.kept(kind) for kind in KINDS]
     if as_json:
-        names = ("folder", "values", "bytes", "limit")
         print_json(
-            {kept.name: {name: _plain(getattr(kept, name)) for name in names} for kept in found}
+            {
+                kept.name: {
+                    "folder": str(kept.folder),
+                    "values": kept.values,
+                    "bytes": kept.bytes,
+                    "limit": kept.limit,
+                }
+                for kept in found
+            }
         )
         return
     rows = [
-        (kept.name, str(kept.values), _size(kept.bytes), _size(kept.limit), str(kept.folder))
+        (
+            kept.name,
+            str(kept.values),
+            size_text(kept.bytes, ".1f"),
+            size_text(kept.limit, ".1f"),
+            str(kept.folder),
+        )
         for kept in found
     ]
     print_table(("kept", "files", "size", "limit", "folder"), rows)
@@ -48,21 +63,5 @@ def clear(as_json: Json = False) -> None:
     if as_json:
         print_json({"freed": freed})
     else:
-        told = ", ".join(f"{_size(size)} of {kind}" for kind, size in freed.items())
+        told = ", ".join(f"{size_text(size, '.1f')} of {kind}" for kind, size in freed.items())
         typer.echo(f"freed {told}")
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, int) else str(value)
-
-
-def _size(size_bytes: int) -> str:
-    """Give a number of bytes for people."""
-    if size_bytes < 1024:
-        return f"{size_bytes} B"
-    size = float(size_bytes)
-    for unit in ("KiB", "MiB", "GiB"):
-        size /= 1024
-        if size < 1024 or unit == "GiB":
-            break
-    return f"{size:.1f} {unit}"

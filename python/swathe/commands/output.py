@@ -5,11 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Annotated
-
-import typer
-
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def print_json(value: object) -> None:

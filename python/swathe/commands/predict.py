@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.output import Json, print_json, print_table
+from swathe.commands.options import Json
+from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
     from swathe.catalog import Outcome
@@ -111,7 +112,7 @@ def _show_history(as_json: bool) -> None:
 
     with Catalog.open() as catalog:
         outcomes = catalog.outcomes()
-    errors = [_error(outcome) for outcome in outcomes if outcome.actual_s > 0]
+    errors = [abs(_error(outcome)) for outcome in outcomes if outcome.actual_s > 0]
     if as_json:
         rows = [{**asdict(outcome), "at": outcome.at.isoformat()} for outcome in outcomes]
         print_json(
@@ -131,7 +132,7 @@ def _show_history(as_json: bool) -> None:
                 outcome.root,
                 _seconds(outcome.predicted_s),
                 _seconds(outcome.actual_s),
-                f"{outcome.predicted_s / outcome.actual_s - 1:+.0%}" if outcome.actual_s else "",
+                f"{_error(outcome):+.0%}" if outcome.actual_s else "",
             ]
             for outcome in outcomes
         ],
@@ -141,7 +142,7 @@ def _show_history(as_json: bool) -> None:
 
 
 def _error(outcome: Outcome) -> float:
-    return abs(outcome.predicted_s / outcome.actual_s - 1)
+    return outcome.predicted_s / outcome.actual_s - 1
 
 
 def _seconds(seconds: float) -> str:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.output import Json, print_json, print_table
+from swathe.commands.options import Json, Measured, Plot, Seed
+from swathe.commands.output import print_json, print_table
+from swathe.sizes import size_text
 
 if TYPE_CHECKING:
     from swathe.measuring.probe import Probe
 
 
 def probe(
-    store: Annotated[
-        str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
-    ],
+    store: Measured,
     quick: Annotated[
         bool, typer.Option("--quick", help="Some seconds, not half a minute.")
     ] = False,
@@ -39,10 +38,8 @@ def probe(
         float | None,
         typer.Option(min=0.1, help="MB it may move; else 537, or 67; eight times that locally."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it: *.png or *.html.")
-    ] = None,
+    seed: Seed = None,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a store costs: latency, bandwidth, how many requests at once."""
@@ -92,7 +89,7 @@ def _show(result: Probe) -> None:
         ("size", *map(str, streams)),
         [
             (
-                _size(size),
+                size_text(size),
                 *(f"{_rate(row[c][0])} ({_rate(row[c][1])})" if c in row else "" for c in streams),
             )
             for size, row in rows.items()
@@ -139,7 +136,3 @@ def _show_host(compute: dict[str, Any]) -> None:
 
 def _rate(mb_per_s: float) -> str:
     return f"{mb_per_s:.0f}" if mb_per_s >= 100 else f"{mb_per_s:.3g}"
-
-
-def _size(size: int) -> str:
-    return f"{size // 1048576} MiB" if size >= 1048576 else f"{size / 1024:g} KiB"

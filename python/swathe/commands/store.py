@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.output import Json, print_json, print_table
+from swathe.commands.options import Json
+from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from swathe.catalog import Profile, Store
+    from swathe.catalog import Profile
 
 app = typer.Typer(help="Name the storages that files are read from.", no_args_is_help=True)
 
@@ -49,7 +51,7 @@ def add(
     with Catalog.open() as catalog:
         store = catalog.add_store(name, url, tier, options)
     if as_json:
-        print_json(_as_dict(store))
+        print_json(asdict(store))
     else:
         typer.echo(f"{store.name}: {store.url} ({store.tier})")
 
@@ -75,7 +77,7 @@ def list_stores(as_json: Json = False) -> None:
     with Catalog.open() as catalog:
         stores = catalog.stores()
     if as_json:
-        print_json({"stores": [_as_dict(store) for store in stores]})
+        print_json({"stores": [asdict(store) for store in stores]})
     elif stores:
         rows = [(store.name, store.tier, store.url, _told(store.options)) for store in stores]
         print_table(("name", "tier", "url", "options"), rows)
@@ -97,7 +99,7 @@ def show(name: Name, as_json: Json = False) -> None:
     if as_json:
         print_json(
             {
-                **_as_dict(store),
+                **asdict(store),
                 "host": host,
                 "probed_at": None if probed_at is None else probed_at.isoformat(),
                 "profile": None if profile is None else _profile_as_dict(profile),
@@ -126,15 +128,6 @@ def remove(name: Name, as_json: Json = False) -> None:
         print_json({"removed": name})
     else:
         typer.echo(f"{name}: removed")
-
-
-def _as_dict(store: Store) -> dict[str, Any]:
-    return {
-        "name": store.name,
-        "url": store.url,
-        "tier": store.tier,
-        "options": store.options,
-    }
 
 
 def _profile_as_dict(profile: Profile) -> dict[str, Any]:

@@ -19,10 +19,10 @@ from swathe import _swathe
 from swathe.catalog import this_host
 from swathe.errors import NotFoundError
 from swathe.measuring.costs import Sample
-from swathe.measuring.local import in_memory
-from swathe.measuring.reader import native
+from swathe.measuring.local import cache_state, in_memory
 from swathe.measuring.robust import TIE
-from swathe.measuring.schedule import KIB, MIB, OPENING_BYTES
+from swathe.measuring.schedule import OPENING_BYTES
+from swathe.sizes import KIB, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +121,7 @@ def study_buffer(
     budget_bytes: int = 1024 * MIB,
     seed: int | None = None,
     tell: Callable[[str], None] | None = None,
-    reader: Reader | None = None,
+    reader: Reader = _swathe,
     clock: Callable[[], float] = time.perf_counter,
 ) -> BufferStudy:
     """Read an object with buffers of 1 KiB to 16 MiB, one request at a time.
@@ -139,11 +139,10 @@ def study_buffer(
     Raises:
         NotFoundError: where there is nothing to read.
     """
-    reading = reader or native()
     name, stores = place.objects[0], place.stores
     seed = seed if seed is not None else int.from_bytes(os.urandom(4), "big")
     rng = np.random.default_rng(seed)
-    length = reading.measure_open(name, stores)[1]
+    length = reader.measure_open(name, stores)[1]
     if length < 1:
         raise NotFoundError(f"{name}: is empty; nothing to measure")
     sizes = np.array([size for size in SIZES if size <= length] or [length])
@@ -181,7 +180,7 @@ def study_buffer(
             ranges = [_range((first + step) % whole, size, length) for step in range(requests)]
             if path is not None:
                 resident.extend(in_memory(path, [offset for offset, _ in ranges[:8]]))
-            timings = reading.measure(name, ranges, 1, stores=stores)
+            timings = reader.measure(name, ranges, 1, stores=stores)
             asked = sum(range_bytes for _, range_bytes in ranges)
             took = max(timing.end_s for timing in timings) - min(t.start_s for t in timings)
             if took <= 0 or sum(timing.bytes for timing in timings) != asked:
@@ -193,10 +192,6 @@ def study_buffer(
             samples.append(
                 Sample("read", asked, took, requests, 1, asked_bytes=asked, at=time.time())
             )
-    share = sum(resident) / len(resident) if resident else math.nan
-    cache = "warm" if share > 0.9 else "cold" if share < 0.1 else "mixed"
-    if not resident:
-        cache = "remote" if path is None else "unknown"
     return BufferStudy(
         _swathe.shown(name),
         length,
@@ -207,7 +202,7 @@ def study_buffer(
         clock() - started,
         moved,
         seed,
-        cache,
+        cache_state(resident) if place.is_local else "remote",
     )
 
 

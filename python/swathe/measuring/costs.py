@@ -14,8 +14,7 @@ streams share a thin line, splitting a read gains nothing, whatever one stream c
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -42,8 +41,7 @@ class Sample:
             flight.
         first_byte_s: until the first byte of the first answer.
         asked_bytes: what should have been moved, where that is known.
-        at, source: when (seconds since 1970), and whether a `probe` measured it or it was a `read`
-            that users wanted.
+        at: when, seconds since 1970.
         in_memory: whether the bytes of a local file were in the page cache, where that is known.
     """
 
@@ -55,7 +53,6 @@ class Sample:
     first_byte_s: float | None = None
     asked_bytes: int | None = None
     at: float = 0.0
-    source: str = "probe"
     in_memory: bool | None = None
 
 
@@ -96,18 +93,12 @@ class Costs:
         largest: ArrayLike = 0,
     ) -> NDArray[np.float64]:
         """Seconds for `requests` of `size` bytes in all on open connections; arrays are welcome."""
-        line, queue, calls = self.terms(size, requests, streams)
-        slowest = np.maximum(np.maximum(line, queue), np.maximum(calls, self.request_s(largest)))
-        return np.asarray(slowest, dtype=np.float64)
-
-    def terms(
-        self, size: ArrayLike, requests: ArrayLike, streams: ArrayLike
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """What the line, the queue of requests and the server would each take, in seconds."""
         size, requests = np.asarray(size, dtype=float), np.asarray(requests, dtype=float)
         line = self.request_s(0) + size / self.total_bytes_per_s
         queue = np.ceil(requests / np.asarray(streams)) * self.request_s(size / requests)
-        return line, queue, requests / self.requests_per_s
+        calls = requests / self.requests_per_s
+        slowest = np.maximum(np.maximum(line, queue), np.maximum(calls, self.request_s(largest)))
+        return np.asarray(slowest, dtype=np.float64)
 
     def stream_bytes_per_s(self) -> float:
         """Bandwidth of one stream, from the end of the curve."""
@@ -134,22 +125,9 @@ class Profile:
             its samples, relative to their median; `model` is that of measured over predicted time.
         notes: what could not be identified, and what stands in its place.
         rejected: how many samples were impossible, by reason.
-        samples: how many were used.
-        fitted_at: seconds since 1970, of the newest sample.
     """
 
     costs: Costs
     spread: dict[str, float]
     notes: tuple[str, ...] = ()
     rejected: dict[str, int] = field(default_factory=dict)
-    samples: int = 0
-    fitted_at: float = 0.0
-
-    def with_costs(self, **changed: Any) -> Profile:
-        """The same with other costs."""
-        return replace(self, costs=replace(self.costs, **changed))
-
-    def interval_s(self, seconds: float) -> tuple[float, float]:
-        """Where a time the model gives will really lie, eight times in ten."""
-        width = math.log1p(self.spread.get("model", 0.0))
-        return seconds * math.exp(-width), seconds * math.exp(width)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.measuring.robust import HUBER, LEAST_S, by_size, noise_of, spread_of
+from swathe.measuring.robust import COPY_BYTES_PER_S, HUBER, LEAST_S, by_size, noise_of, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from swathe.measuring.costs import Sample
 
     Array = NDArray[np.float64]
+
+LEAST_SLOPE = 1 / COPY_BYTES_PER_S
+"""Seconds a byte."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Curve:
         return np.asarray(np.interp(size, self.sizes, self.seconds) + slope * beyond)
 
 
-def fit_curve(reads: Sequence[Sample], copy_bytes_per_s: float, notes: list[str]) -> Curve:
+def fit_curve(reads: Sequence[Sample], notes: list[str]) -> Curve:
     """Fit the time of one request against its size, from requests that were alone.
 
     A straight line first, robustly; then each size may leave it as far as its own samples are
@@ -55,7 +58,7 @@ def fit_curve(reads: Sequence[Sample], copy_bytes_per_s: float, notes: list[str]
     noise = noise_of(deviations)
     errors = np.hypot(1.25 * noise / np.sqrt(counts), 0.01)
 
-    latency, slope = _line(sizes, seconds, errors, 1 / copy_bytes_per_s)
+    latency, slope = _line(sizes, seconds, errors)
     slope_known = slope * sizes[-1] > 2 * errors[-1] * latency and len(sizes) > 1
     line = latency + slope * sizes
     off = np.log(seconds / line)
@@ -71,7 +74,7 @@ def fit_curve(reads: Sequence[Sample], copy_bytes_per_s: float, notes: list[str]
             "request: the bandwidth of one stream does not show against the latency; "
             f"{1e-6 / slope:.3g} MB/s is used beyond the largest size"
         )
-    slope = max(slope, 1 / copy_bytes_per_s)
+    slope = max(slope, LEAST_SLOPE)
 
     # From nothing to twice the largest, so that both ends are of the fit and not of two samples.
     if sizes[0] > 0:
@@ -81,7 +84,7 @@ def fit_curve(reads: Sequence[Sample], copy_bytes_per_s: float, notes: list[str]
     fitted = np.append(fitted, fitted[-1] + slope * (sizes[-1] - sizes[-2]))
     fitted = np.maximum(fitted, LEAST_S)
     for point in range(1, len(sizes)):
-        least = fitted[point - 1] + (sizes[point] - sizes[point - 1]) / copy_bytes_per_s
+        least = fitted[point - 1] + (sizes[point] - sizes[point - 1]) / COPY_BYTES_PER_S
         fitted[point] = max(fitted[point], least)
     if len(counts) == 1:
         notes.append("request: one size only was measured")
@@ -89,22 +92,22 @@ def fit_curve(reads: Sequence[Sample], copy_bytes_per_s: float, notes: list[str]
     return Curve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
 
 
-def fit_line(reads: Sequence[Sample], copy_bytes_per_s: float) -> tuple[float, float, float]:
+def fit_line(reads: Sequence[Sample]) -> tuple[float, float, float]:
     """Latency, bandwidth, and spread of measured over fitted time, of single requests."""
     size = np.array([float(sample.bytes) for sample in reads])
     taken = np.array([sample.seconds for sample in reads])
     sizes, seconds, counts, deviations = by_size(size, taken)
     errors = np.hypot(1.25 * noise_of(deviations) / np.sqrt(counts), 0.01)
-    latency, slope = _line(sizes, seconds, errors, 1 / copy_bytes_per_s)
+    latency, slope = _line(sizes, seconds, errors)
     return latency, 1 / slope, spread_of(taken / (latency + slope * size))
 
 
-def _line(sizes: Array, seconds: Array, errors: Array, least_slope: float) -> tuple[float, float]:
+def _line(sizes: Array, seconds: Array, errors: Array) -> tuple[float, float]:
     """Latency and slope of the line through the medians, in relative errors, Huber's loss."""
     latency = max(float(seconds[0]), LEAST_S)
-    slope = max(float(seconds[-1] - latency) / max(float(sizes[-1]), 1.0), least_slope)
+    slope = max(float(seconds[-1] - latency) / max(float(sizes[-1]), 1.0), LEAST_SLOPE)
     if len(sizes) == 1:
-        return latency, least_slope
+        return latency, LEAST_SLOPE
     for _ in range(30):
         line = latency + slope * sizes
         off = np.abs(seconds / line - 1) / errors
@@ -112,13 +115,13 @@ def _line(sizes: Array, seconds: Array, errors: Array, least_slope: float) -> tu
         mean_size, mean_time = np.average([sizes, seconds], axis=1, weights=weight)
         variance = np.average((sizes - mean_size) ** 2, weights=weight)
         covariance = np.average((sizes - mean_size) * (seconds - mean_time), weights=weight)
-        slope = max(float(covariance / max(variance, 1e-12)), least_slope)
+        slope = max(float(covariance / max(variance, 1e-12)), LEAST_SLOPE)
         latency = float(mean_time - slope * mean_size)
         if latency < LEAST_S or latency < 1e-3 * seconds[0]:
             latency = max(LEAST_S, 1e-3 * float(seconds[0]))
             heavy = weight * sizes
             slope = max(
-                float((heavy * (seconds - latency)).sum() / (heavy * sizes).sum()), least_slope
+                float((heavy * (seconds - latency)).sum() / (heavy * sizes).sum()), LEAST_SLOPE
             )
     return latency, slope
 

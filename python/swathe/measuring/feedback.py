@@ -93,7 +93,7 @@ def _follow(catalog: Catalog, root: str) -> bool:
     if kept is None:
         return False
     reads = [
-        sample
+        Sample("read", sample.bytes, sample.seconds, first_byte_s=sample.first_byte_s)
         for sample in catalog.samples(root, host, kinds=("read",), since=kept.fitted_at)
         if sample.source == "read" and sample.streams == 1
     ]
@@ -101,29 +101,14 @@ def _follow(catalog: Catalog, root: str) -> bool:
         return False
     spread = {name: float(value) for name, value in kept.spread.items()}
     profile = Profile(Costs.from_dict(kept.costs), spread, kept.notes)
-    found = refit(profile, [_batch(sample) for sample in reads[-MOST:]], most=MOST_CHANGE)
+    found = refit(profile, reads[-MOST:], most=MOST_CHANGE)
     costs = replace(
         found.costs,
         total_bytes_per_s=profile.costs.total_bytes_per_s,
         requests_per_s=profile.costs.requests_per_s,
-        streams=profile.costs.streams,
     )
     notes = [*(note for note in kept.notes if note != NOTE), NOTE]
     # After the reads, so that they do not count again.
     now = datetime.now(UTC)
     catalog.put_profile(root, host, costs.as_dict(), found.spread, now, notes)
     return True
-
-
-def _batch(sample: KeptSample) -> Sample:
-    """A read that shared the store with others, as if all of them had been like it."""
-    return Sample(
-        "read",
-        sample.bytes * sample.streams,
-        sample.seconds,
-        requests=sample.streams,
-        streams=sample.streams,
-        first_byte_s=sample.first_byte_s,
-        at=sample.at.timestamp(),
-        source="read",
-    )

@@ -29,20 +29,20 @@ LEAST_PREAD_S, MOST_PREAD_S, LEAST_PREAD_BYTES_PER_S = 5e-8, 10.0, 1e5
 """Reading a file by position takes a call of the system at least."""
 
 
-def fit(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -> Profile:
+def fit(samples: Iterable[Sample]) -> Profile:
     """Fit the model to the samples of a probe.
 
     Raises:
         ValueError: If no sample of a read is usable.
     """
-    kept, rejected = screen(samples, copy_bytes_per_s)
+    kept, rejected = screen(samples)
     reads = [sample for sample in kept if sample.kind == "read"]
     if not reads:
         raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
     notes: list[str] = []
     spread: dict[str, float] = {}
 
-    curve = fit_curve(reads, copy_bytes_per_s, notes)
+    curve = fit_curve(reads, notes)
     spread["request"] = curve.spread
     limits = fit_limits(reads, curve, notes)
     streams = most_useful_streams(reads, curve, limits, notes)
@@ -55,7 +55,7 @@ def fit(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -
     seen = max(sample.bytes / sample.seconds for sample in reads)
     most = max(sample.streams for sample in reads)
     if not math.isfinite(total):
-        total = min(max(most * curve.bytes_per_s, seen), copy_bytes_per_s)
+        total = min(max(most * curve.bytes_per_s, seen), COPY_BYTES_PER_S)
         notes.append(
             f"total_bytes_per_s: no limit was reached, {seen / 1e6:.3g} MB/s were seen; "
             f"{total / 1e6:.3g} MB/s is {most} streams that do not share"
@@ -82,16 +82,15 @@ def fit(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -
         connect_s=connect_s,
         open_s=open_s,
         request=tuple((round(size), seconds) for size, seconds in points),
-        total_bytes_per_s=min(max(total, 1.0), copy_bytes_per_s),
+        total_bytes_per_s=min(max(total, 1.0), COPY_BYTES_PER_S),
         requests_per_s=min(served, 1 / LEAST_S),
         streams=streams,
     )
     spread["model"] = spread_of(ratios(costs, reads))
-    newest = max(sample.at for sample in kept)
-    return Profile(costs, spread, tuple(notes), rejected, len(kept), newest)
+    return Profile(costs, spread, tuple(notes), rejected)
 
 
-def fit_local(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S) -> Profile:
+def fit_local(samples: Iterable[Sample]) -> Profile:
     """Fit latency and bandwidth of one reader, which is all that reading files by position needs.
 
     The straight line and the absence of other limits are what the native half has a fast way for.
@@ -100,7 +99,7 @@ def fit_local(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PE
     Raises:
         ValueError: If no sample of a read is usable, or no local file is read so.
     """
-    kept, rejected = screen(samples, copy_bytes_per_s)
+    kept, rejected = screen(samples)
     alone = [sample for sample in kept if sample.kind == "read" and sample.streams == 1]
     warm = [sample for sample in alone if sample.in_memory]
     cold = [sample for sample in alone if sample.in_memory is False]
@@ -111,7 +110,7 @@ def fit_local(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PE
         notes.append(f"request: only the {len(alone)} reads of what was {of} are fitted")
     if not alone:
         raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
-    latency_s, bytes_per_s, model = fit_line(alone, copy_bytes_per_s)
+    latency_s, bytes_per_s, model = fit_line(alone)
     if not (LEAST_PREAD_S <= latency_s <= MOST_PREAD_S and bytes_per_s >= LEAST_PREAD_BYTES_PER_S):
         raise ValueError(f"no file is read in {latency_s:.3g} s and at {bytes_per_s:.3g} bytes/s")
     opens = np.array([sample.seconds for sample in kept if sample.kind == "open"])
@@ -124,9 +123,8 @@ def fit_local(samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PE
         requests_per_s=1.01 / latency_s,
         streams=1,
     )
-    newest = max(sample.at for sample in kept)
     spread = {"request": model, "model": model, "open_s": spread_of(opens)}
-    return Profile(costs, spread, tuple(notes), rejected, len(alone), newest)
+    return Profile(costs, spread, tuple(notes), rejected)
 
 
 def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import tempfile
 import time
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 
 from swathe.measuring.robust import middle
 from swathe.predict import job_of
-from swathe.sample import NAXIS1, draw, header
+from swathe.sample import NAXIS1, draw, fits_bytes, header
 from swathe.targets import read_targets
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def make_frames(rows: int) -> dict[str, Frame]:
     from astropy.io import fits
 
     pixels, cards = draw(1, 1)[:rows], header(1, 1)
-    plain = _stored([fits.PrimaryHDU(pixels, cards)])
+    plain = fits_bytes([fits.PrimaryHDU(pixels, cards)])
     frames = {
         "plain": Frame(".fit", plain, pixels.nbytes),
         "gzip": Frame(".fit.gz", gzip.compress(plain, compresslevel=6, mtime=0), len(plain)),
@@ -155,16 +154,8 @@ def make_frames(rows: int) -> dict[str, Frame]:
         packed = fits.CompImageHDU(
             mask if codec == "PLIO_1" else signed, compression_type=codec, tile_shape=tile
         )
-        frames[codec] = Frame(".fit.fz", _stored([fits.PrimaryHDU(), packed]), pixels.nbytes)
+        frames[codec] = Frame(".fit.fz", fits_bytes([fits.PrimaryHDU(), packed]), pixels.nbytes)
     return frames
-
-
-def _stored(hdus: list[Any]) -> bytes:
-    from astropy.io import fits
-
-    stored = io.BytesIO()
-    fits.HDUList(hdus).writeto(stored)
-    return stored.getvalue()
 
 
 def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> Ran:

@@ -166,8 +166,10 @@ def most_useful_streams(
 ) -> int:
     """The fewest streams that none of the larger numbers measured beat beyond the noise."""
     batch = _together(reads, curve.noise)
+    if not len(batch.size):
+        return 1
     tried = np.unique(np.append(1.0, batch.streams))
-    size = np.append(batch.size / np.maximum(batch.requests, 1), curve.sizes[1:-1])
+    size = np.append(batch.size / batch.requests, curve.sizes[1:-1])
     rate = np.append(batch.requests / batch.seconds, 1 / curve.seconds[1:-1])
     streams = np.append(batch.streams, np.ones(len(curve.sizes) - 2))
     errors = np.append(batch.errors, np.full(len(curve.sizes) - 2, 0.03))
@@ -193,12 +195,7 @@ def most_useful_streams(
         gain = np.minimum(tried[-1] / at, ceiling) / np.minimum(enough / at, ceiling)
         return bool((gain <= 1 + TIE).all())
 
-    if len(tried) > 1 and int(tried[-1]) > 1:
-        for enough in tried:
-            if modelled(enough) or (measured(enough) and (enough > 1 or len(batch.size) > 0)):
-                found = int(enough)
-                break
-        if found == int(tried[-1]):
-            notes.append(f"streams: {found} were the most tried, and they helped")
-        return found
-    return 1
+    found = next(int(enough) for enough in tried if modelled(enough) or measured(enough))
+    if found == int(tried[-1]):
+        notes.append(f"streams: {found} were the most tried, and they helped")
+    return found

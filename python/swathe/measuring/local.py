@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from swathe.errors import NotFoundError
+from swathe.sizes import KIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-KIB = 1024
 FILES = 16
 """Of a folder, the largest so many are read."""
 
@@ -53,6 +53,14 @@ def put(path: Path, size: int) -> float:
         file.flush()
         os.fsync(file.fileno())
     return time.perf_counter() - started
+
+
+def cache_state(resident: Collection[bool]) -> str:
+    """`warm`, `cold` or `mixed`, by how many of some bytes were in memory; else `unknown`."""
+    if not resident:
+        return "unknown"
+    share = sum(resident) / len(resident)
+    return "warm" if share > 0.9 else "cold" if share < 0.1 else "mixed"
 
 
 def in_memory(path: Path, offsets: Iterable[int]) -> list[bool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.errors import OutputError
+from swathe.sizes import size_text
 
 if TYPE_CHECKING:
     import os
@@ -83,7 +84,7 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
         ]
         moved = size * np.array(requests)
         model = moved / costs.read_s(moved, requests, tried)
-        axes.plot(tried, model / 1e6, "-", color=f"C{color % 10}", label=_bytes(size))
+        axes.plot(tried, model / 1e6, "-", color=f"C{color % 10}", label=size_text(size))
     axes.axhline(costs.total_bytes_per_s / 1e6, color="0.5", ls=":")
     seen = max((sample.bytes / sample.seconds for sample in reads), default=1.0)
     axes.set(xscale="log", yscale="log", xlabel="requests in flight", ylabel="MB/s, all together")
@@ -104,9 +105,9 @@ def draw_buffer(axes: Axes, study: BufferStudy) -> None:
     axes.axvspan(
         study.low / 1.3, study.high * 1.3, alpha=0.15, color="C2", label="within 5 % of the best"
     )
-    axes.axvline(study.chosen, color="C2", label=f"chosen: {_bytes(study.chosen)}")
+    axes.axvline(study.chosen, color="C2", label=f"chosen: {size_text(study.chosen)}")
     axes.set(xscale="log", yscale="log", xlabel="bytes of the buffer")
-    axes.set_ylabel(f"s to read {_bytes(study.object_bytes)}")
+    axes.set_ylabel(f"s to read {size_text(study.object_bytes)}")
     _byte_ticks(axes, float(study.sizes[0]), float(study.sizes[-1]))
     axes.grid(alpha=0.3)
     axes.legend()
@@ -116,15 +117,8 @@ def _byte_ticks(axes: Axes, low: float, high: float) -> None:
     """Label sizes as people say them."""
     powers = range(int(np.ceil(np.log2(low))), int(np.log2(high)) + 1)
     places = [2**power for power in powers][:: max(1, len(powers) // 7)]
-    axes.set_xticks(places, [_bytes(place) for place in places], rotation=30)
+    axes.set_xticks(places, [size_text(place) for place in places], rotation=30)
     axes.set_xticks([], minor=True)
-
-
-def _bytes(size: float) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:.4g} {name}"
-    return f"{size:.0f} B"
 
 
 def save(made: Figure, path: str | os.PathLike[str], caption: str = "") -> None:

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe import _swathe
 from swathe.catalog import this_host
 from swathe.errors import NotFoundError, RegionError
 from swathe.measuring.costs import Costs, Profile, Sample
 from swathe.measuring.fitting import fit, fit_local
-from swathe.measuring.local import in_memory, put
-from swathe.measuring.reader import native
+from swathe.measuring.local import cache_state, in_memory, put
 from swathe.measuring.robust import middle
 from swathe.measuring.schedule import (
-    KIB,
-    MIB,
     OPENING_BYTES,
     PARTS,
     PRECISE,
@@ -38,6 +36,7 @@ from swathe.measuring.schedule import (
     Cell,
     Parameters,
 )
+from swathe.sizes import KIB, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -106,7 +105,7 @@ def probe(
     seed: int | None = None,
     write: bool = False,
     tell: Callable[[str], None] | None = None,
-    reader: Reader | None = None,
+    reader: Reader = _swathe,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Probe:
     """Measure a store.
@@ -141,7 +140,7 @@ def probe(
     )
     if write and place.folder is None:
         raise RegionError(f"{place.shown}: only a local folder can be written to")
-    return _Run(place, parameters, reader or native(), clock).run(tell or (lambda _text: None))
+    return _Run(place, parameters, reader, clock).run(tell or (lambda _text: None))
 
 
 class _Run:
@@ -416,12 +415,7 @@ class _Run:
         return all(found) if found else None
 
     def _cache(self) -> str:
-        if not self.place.is_local:
-            return "remote"
-        if not self.resident:
-            return "unknown"
-        share = sum(self.resident) / len(self.resident)
-        return "warm" if share > 0.9 else "cold" if share < 0.1 else "mixed"
+        return cache_state(self.resident) if self.place.is_local else "remote"
 
     def _notes(self) -> list[str]:
         notes = []

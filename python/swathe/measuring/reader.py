@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
-
-from swathe import _swathe
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from swathe._swathe import Stores
 
 
 class Timing(Protocol):
@@ -31,7 +31,7 @@ class Timing(Protocol):
 
 
 class Reader(Protocol):
-    """`swathe._swathe` is one."""
+    """The module `swathe._swathe` is one."""
 
     def measure(
         self,
@@ -40,14 +40,9 @@ class Reader(Protocol):
         streams: int,
         *,
         fresh: bool = False,
-        stores: _swathe.Stores | None = None,
+        stores: Stores | None = None,
     ) -> Sequence[Timing]:
         """Read ranges (offset, length), so many in flight; `fresh`: on a new connection each."""
 
-    def measure_open(self, url: str, stores: _swathe.Stores | None = None) -> tuple[float, int]:
+    def measure_open(self, url: str, stores: Stores | None = None) -> tuple[float, int]:
         """Learn what is needed to read an object; seconds, and its size in bytes."""
-
-
-def native() -> Reader:
-    """The native half."""
-    return cast(Reader, _swathe)

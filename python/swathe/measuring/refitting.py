@@ -34,7 +34,6 @@ HISTORY_SAMPLES = 4.0
 def refit(
     profile: Profile,
     samples: Sequence[Sample],
-    copy_bytes_per_s: float = COPY_BYTES_PER_S,
     most: float = 32.0,
 ) -> Profile:
     """Follow what real reads took, oldest first; all that are kept may be given each time.
@@ -46,7 +45,7 @@ def refit(
     change is followed as soon as it is the weightier part; and of two explanations the one
     with fewer changes is taken. No factor is more than `most`.
     """
-    kept, rejected = screen(samples, copy_bytes_per_s)
+    kept, rejected = screen(samples)
     if not kept:
         return replace(profile, rejected=rejected)
     costs = profile.costs
@@ -60,13 +59,10 @@ def refit(
     reads = [sample for sample in kept if sample.kind == "read"]
     spread = dict(profile.spread)
     if reads:
-        costs = _follow(costs, reads, copy_bytes_per_s, most)
+        costs = _follow(costs, reads, most)
         if len(reads) >= 10:
             spread["model"] = spread_of(ratios(costs, reads[-60:]))
-    newest = max(profile.fitted_at, *(sample.at for sample in kept))
-    return replace(
-        profile, costs=costs, spread=spread, rejected=rejected, samples=len(kept), fitted_at=newest
-    )
+    return replace(profile, costs=costs, spread=spread, rejected=rejected)
 
 
 _PARTS = ("latency", "stream", "total", "rate")
@@ -85,7 +81,7 @@ _DIRECTIONS = np.array(
 """Which of _PARTS may change, alone or together."""
 
 
-def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float, most: float) -> Costs:
+def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     """Slow down or speed up the parts of the model that the reads tell of."""
     weights = _recency(np.array(reads))
     taken = np.log([sample.seconds for sample in reads])
@@ -123,10 +119,10 @@ def _follow(costs: Costs, reads: Sequence[Sample], copy_bytes_per_s: float, most
     if not best.any():
         return costs
     best = np.clip(best, -math.log(most), math.log(most))
-    return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)), copy_bytes_per_s)
+    return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)))
 
 
-def _changed(costs: Costs, factors: dict[str, float], copy_bytes_per_s: float) -> Costs:
+def _changed(costs: Costs, factors: dict[str, float]) -> Costs:
     """Costs with times multiplied by the exponentials of these factors."""
     times = {name: math.exp(min(max(factor, -20), 20)) for name, factor in factors.items()}
     empty = costs.request[0][1]
@@ -135,13 +131,13 @@ def _changed(costs: Costs, factors: dict[str, float], copy_bytes_per_s: float) -
     for size, seconds in costs.request:
         new = empty * times["latency"] + (seconds - empty) * times["stream"]
         if request:
-            new = max(new, last[1] + (size - last[0]) / copy_bytes_per_s)
+            new = max(new, last[1] + (size - last[0]) / COPY_BYTES_PER_S)
         last = (size, max(new, LEAST_S))
         request.append(last)
     return replace(
         costs,
         request=tuple(request),
-        total_bytes_per_s=min(costs.total_bytes_per_s / times["total"], copy_bytes_per_s),
+        total_bytes_per_s=min(costs.total_bytes_per_s / times["total"], COPY_BYTES_PER_S),
         requests_per_s=min(costs.requests_per_s / times["rate"], 1 / LEAST_S),
     )
 

@@ -32,13 +32,11 @@ NOISE = 0.1
 HUBER = 1.5
 
 
-def screen(
-    samples: Iterable[Sample], copy_bytes_per_s: float = COPY_BYTES_PER_S
-) -> tuple[list[Sample], dict[str, int]]:
+def screen(samples: Iterable[Sample]) -> tuple[list[Sample], dict[str, int]]:
     """Part the possible samples from the impossible, which are counted by reason."""
     kept, rejected = [], Counter[str]()
     for sample in samples:
-        reason = _impossible(sample, copy_bytes_per_s)
+        reason = _impossible(sample)
         if reason:
             rejected[reason] += 1
         else:
@@ -46,7 +44,7 @@ def screen(
     return kept, dict(rejected)
 
 
-def _impossible(sample: Sample, copy_bytes_per_s: float) -> str | None:
+def _impossible(sample: Sample) -> str | None:
     first, seconds = sample.first_byte_s, sample.seconds
     # Of differences, none is as good as any.
     least = 0.0 if sample.kind == "connect" else LEAST_S
@@ -58,7 +56,7 @@ def _impossible(sample: Sample, copy_bytes_per_s: float) -> str | None:
         return "senseless size or count"
     if sample.asked_bytes is not None and sample.bytes != sample.asked_bytes:
         return "size is not what was asked for"
-    if sample.bytes > copy_bytes_per_s * seconds:
+    if sample.bytes > COPY_BYTES_PER_S * seconds:
         return "faster than a copy in memory"
     return None
 

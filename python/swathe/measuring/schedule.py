@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-KIB, MIB = 1024, 1024 * 1024
+from swathe.sizes import KIB, MIB, size_text
+
 OPENING_BYTES = 32 * KIB
 """What the native half reads to open an object of a server, about."""
 SIZES = tuple(KIB * 4**power for power in range(8))
@@ -81,16 +82,6 @@ class Parameters:
         size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
         return (
             f"at most {requests} requests, {size / 1e6:.0f} MB and {self.budget_s:g} s: "
-            f"{_size(self.sizes[0])} to {_size(self.sizes[-1])}, "
+            f"{size_text(self.sizes[0])} to {size_text(self.sizes[-1])}, "
             f"1 to {streams} streams"
         )
-
-
-def _size(size: int) -> str:
-    return (
-        f"{size // MIB} MiB"
-        if size >= MIB
-        else f"{size // KIB} KiB"
-        if size >= KIB
-        else f"{size} B"
-    )
