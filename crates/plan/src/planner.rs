@@ -43,21 +43,21 @@ pub struct Plan {
     pub reach: Reach,
 }
 
-/// Plan the reading of `segments`, sorted by their start; they may overlap. `connected`:
+/// Plan the reading of segments, sorted by their start; they may overlap. `connected`:
 /// connections that are open; for more streams than that, others have to be opened first. Takes
 /// n log n of the number of segments.
 ///
 /// For any number of requests, the fewest bytes are read by closing the smallest gaps. So what is
 /// to be tried is how many gaps to close, how large requests may grow, and how many to have in
 /// flight (`docs/design/007-cost-model.md`).
-pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connected: u32) -> Plan {
+pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connected: u32) -> Plan {
     if let Some(gap_bytes) = costs.single_gap() {
         let reach = Reach { gap_bytes, cap_bytes: caps.request_bytes };
-        let requests = windows(segments, reach, at);
+        let requests = windows(given, reach, at);
         let load = Load::of(&requests);
         return Plan { seconds: costs.seconds(load, 1), requests, streams: 1, load, reach };
     }
-    let apart = windows(segments, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
+    let apart = windows(given, Reach { gap_bytes: 0, cap_bytes: u64::MAX }, at);
     if apart.is_empty() {
         return Plan::default();
     }
@@ -65,7 +65,7 @@ pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, conne
     // Segments that touch are read together, but may be read apart.
     let segments = match at {
         Break::Anywhere => &apart,
-        Break::BetweenSegments => segments,
+        Break::BetweenSegments => given,
     };
     let streams: Vec<u32> = stream_counts(costs.streams).collect();
     let seconds_on = |load, streams| {
@@ -81,10 +81,8 @@ pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, conne
             let reach = evened(segments, Reach { gap_bytes, cap_bytes }, at);
             let load = Load::of(&windows(segments, reach, at));
             for &streams in &streams {
-                if load.largest <= caps.in_flight_bytes / u64::from(streams) || streams == 1 {
-                    let seconds = seconds_on(load, streams);
-                    tried.push(Tried { seconds, load, streams, reach });
-                }
+                let seconds = seconds_on(load, streams);
+                tried.push(Tried { seconds, load, streams, reach, at });
             }
             // Smaller ones split what needs no splitting.
             if load.largest <= base.largest.div_ceil(4 * u64::from(costs.streams)) {
@@ -93,12 +91,49 @@ pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, conne
         }
     }
     let whole = Load::of(&[apart[0].start..apart[apart.len() - 1].end]);
+    if apart.len() <= FEW_GAPS + 1 {
+        // Other gaps than the smallest, where that makes the largest request smaller.
+        for pieces in 1..=apart.len().min(costs.streams as usize) {
+            let cap_bytes = whole.bytes.min(caps.request_bytes);
+            let far = Reach { gap_bytes: u64::MAX, cap_bytes };
+            let reach = smallest_cap(segments, far, Break::BetweenSegments, pieces);
+            let load = Load::of(&windows(segments, reach, Break::BetweenSegments));
+            for &streams in &streams {
+                let seconds = seconds_on(load, streams);
+                tried.push(Tried { seconds, load, streams, reach, at: Break::BetweenSegments });
+            }
+        }
+    }
+    tried.retain(|tried| {
+        let fits = tried.load.largest <= caps.request_bytes || at == Break::BetweenSegments;
+        fits && (tried.load.largest <= caps.in_flight_bytes / u64::from(tried.streams)
+            || tried.streams == 1)
+    });
+    let each = one_by_one(given, at);
+    let each_load = Load::of(&each);
     let plainest = streams
         .iter()
-        .flat_map(|&streams| [seconds_on(base, streams), seconds_on(whole, streams)])
+        .flat_map(|&streams| [base, whole, each_load].map(|load| seconds_on(load, streams)))
         .fold(f64::INFINITY, f64::min);
     let best = choose(&tried, plainest);
-    let requests = windows(segments, best.reach, at);
+    // Where segments touch, the borders between them may divide the whole better than even pieces.
+    let as_given = streams.iter().map(|&streams| Tried {
+        seconds: seconds_on(each_load, streams),
+        load: each_load,
+        streams,
+        reach: Reach { gap_bytes: 0, cap_bytes: each_load.largest },
+        at,
+    });
+    let as_given = as_given
+        .filter(|tried| {
+            let most = caps.in_flight_bytes / u64::from(tried.streams);
+            tried.load.largest <= most.min(caps.request_bytes)
+        })
+        .min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let (best, requests) = match as_given {
+        Some(as_given) if as_given.seconds < best.seconds => (as_given, each),
+        _ => (best, windows(segments, best.reach, best.at)),
+    };
     Plan {
         requests,
         streams: best.streams,
@@ -108,6 +143,21 @@ pub fn plan(segments: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, conne
     }
 }
 
+/// A request for each segment: what one before it holds is left out, or, where segments are needed
+/// whole, those that overlap are one.
+fn one_by_one(segments: &[Range<u64>], at: Break) -> Vec<Range<u64>> {
+    if at == Break::BetweenSegments {
+        return windows(segments, Reach { gap_bytes: 0, cap_bytes: 1 }, at);
+    }
+    let mut end = 0;
+    let rest = segments.iter().map(|segment| {
+        let rest = segment.start.max(end)..segment.end;
+        end = end.max(segment.end);
+        rest
+    });
+    rest.filter(|rest| rest.start < rest.end).collect()
+}
+
 /// A way to read, and what it comes to.
 #[derive(Clone, Copy)]
 struct Tried {
@@ -115,6 +165,7 @@ struct Tried {
     load: Load,
     streams: u32,
     reach: Reach,
+    at: Break,
 }
 
 /// Of those that are as quick as the quickest, and not slower than the `plainest` ways, the one
@@ -135,11 +186,15 @@ fn stream_counts(most: u32) -> impl Iterator<Item = u32> {
 
 /// The smallest cap that needs no more requests, so that none comes much later than the others.
 fn evened(segments: &[Range<u64>], reach: Reach, at: Break) -> Reach {
-    let with = |cap_bytes| Reach { cap_bytes, ..reach };
     if segments.len() > FEW_GAPS + 1 {
         return reach;
     }
-    let most = windows(segments, reach, at).len();
+    smallest_cap(segments, reach, at, windows(segments, reach, at).len())
+}
+
+/// About the smallest cap, up to that of `reach`, with which there are `most` windows or fewer.
+fn smallest_cap(segments: &[Range<u64>], reach: Reach, at: Break, most: usize) -> Reach {
+    let with = |cap_bytes| Reach { cap_bytes, ..reach };
     let (mut too_small, mut enough) = (0, reach.cap_bytes);
     while enough - too_small > 1 + enough / EVEN {
         let middle = too_small + (enough - too_small) / 2;
