@@ -36,6 +36,7 @@ def forget_credentials(patch: pytest.MonkeyPatch) -> None:
         patch.delenv(name)
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "CLOUDSDK_CONFIG"):
         patch.setenv(name, "/nonexistent")
+    patch.setenv("NO_GCE_CHECK", "true")  # tests may run on a machine of Google's
 
 
 @dataclass(frozen=True)

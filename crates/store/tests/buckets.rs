@@ -42,6 +42,7 @@ fn what_no_emulator_does() {
     });
     let home = tempfile::tempdir().unwrap();
     set("HOME", home.path().to_str().unwrap());
+    set("NO_GCE_CHECK", "true");
     set("GOOGLE_BASE_URL", server.url("").trim_end_matches('/'));
     set("AZURE_STORAGE_ENDPOINT", server.url("").trim_end_matches('/'));
     set("AZURE_STORAGE_ACCOUNT_NAME", "survey");
