@@ -152,12 +152,12 @@ def _nginx(folder: Path, locations: str) -> Iterator[str]:
     config = folder / "nginx.conf"
     config.write_text(CONFIG.format(folder=folder, port=port, locations=locations))
     command = [NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(config)]
-    with _running(command, folder, port):
+    with run_server(command, folder, port):
         yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager
-def _running(command: list[str], folder: Path, *ports: int) -> Iterator[None]:
+def run_server(command: list[str], folder: Path, *ports: int) -> Iterator[None]:
     """Run a server until the end of the block; what it says goes into a file of the folder."""
     log = folder / "server.log"
     with log.open("wb") as said:
@@ -311,7 +311,7 @@ def s3s_fs(folder: Path) -> Iterator[S3]:
     command += ["--access-key", S3_KEY_ID, "--secret-key", S3_SECRET]
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-test-s3-"))
-        stack.enter_context(_running(command, Path(place), port))
+        stack.enter_context(run_server(command, Path(place), port))
         yield S3(f"http://127.0.0.1:{port}", folder)
 
 
@@ -383,7 +383,7 @@ def xrootd(folder: Path, token: str | None = None) -> Iterator[Door]:
         config = place / "xrootd.cfg"
         text = XROOTD_CONFIG.format(place=place, folder=folder, port=port, root_port=root_port)
         config.write_text(text)
-        stack.enter_context(_running([*command, str(config)], place, port, root_port))
+        stack.enter_context(run_server([*command, str(config)], place, port, root_port))
         url = f"http://127.0.0.1:{port}"
         if token is not None:
             url = stack.enter_context(guard(url, token))

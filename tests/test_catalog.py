@@ -482,6 +482,7 @@ OPTIONS = st.fixed_dictionaries(
         "region": WORDS,
         "profile": WORDS,
         "anonymous": st.sampled_from(["true", "false"]),
+        "account": st.from_regex(r"[a-z0-9]{3,24}", fullmatch=True),
         "token_file": WORDS.map("/run/{}".format),
     },
 )
@@ -588,6 +589,7 @@ def test_one_root_has_one_text(given: str, root: str) -> None:
         ("ok", "/data", None, {"token_file": "run/token"}, "absolute path"),
         ("ok", "/data", None, {"region": ""}, "region"),
         ("ok", "/data", None, {"profile": "a\nb"}, "profile"),
+        ("ok", "az://images", None, {"account": "Survey_1"}, "small letters and digits"),
     ],
 )
 def test_settings_without_sense(

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 def open(path: str | os.PathLike[str]) -> File:
-    """Open a FITS file by path or URL (`http(s)://`, `s3://`): plain, gzip, bzip2 or compress.
+    """Open a FITS file by path or URL: plain, gzip, bzip2 or compress.
 
-    An object in a store of the catalogue is `NAME:path`. Only the headers that are asked for are
-    read.
+    URLs are of `http(s)://`, `s3://`, `gs://`, `az://`, `root(s)://` or `dav(s)://`. An object in
+    a store of the catalogue is `NAME:path`. Only the headers that are asked for are read.
 
     Raises:
         NotFoundError, AccessError, SourceError: where it cannot be read.

@@ -36,7 +36,7 @@ def cut(
     The region is one of `box`, `center` with `shape`, `sky` with `size_deg`.
 
     Args:
-        path: FITS file by path or URL (`http(s)://`, `s3://`), plain or compressed in any way.
+        path: FITS file by path or URL, as `swathe.open` takes them, plain or compressed in any way.
         box: `(x0, y0, width, height)` in pixels: the zero-based lower-left one, x along NAXIS1.
         center: `(x, y)`, zero-based pixel position, rounded as `astropy.nddata.Cutout2D` does.
         shape: `(height, width)` in pixels, or one number for both.

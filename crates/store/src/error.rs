@@ -6,10 +6,12 @@
 #[non_exhaustive]
 pub enum StoreError {
     /// There is no such object.
-    #[error("{url}: not found")]
+    #[error("{url}: not found{why}")]
     NotFound {
         /// The object.
         url: String,
+        /// What the server said, with its separator; may be empty.
+        why: String,
     },
     /// We may not read it.
     #[error("{url}: access denied{why}")]
@@ -71,7 +73,7 @@ impl StoreError {
         let url = url.to_string();
         match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                StoreError::NotFound { url }
+                StoreError::NotFound { url, why: String::new() }
             }
             std::io::ErrorKind::PermissionDenied => {
                 StoreError::Forbidden { url, why: String::new() }

@@ -7,8 +7,8 @@ use crate::stores::Stores;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Open an object: a path, `file://`, `http(s)://`, `s3://bucket/key`, `dav(s)://`, or `root://`
-/// (XRootD through its HTTP door).
+/// Open an object: a path, `file://`, `http(s)://`, `s3://bucket/key`, `gs://bucket/key`,
+/// `az://container/key`, `dav(s)://`, or `root://` (XRootD through its HTTP door).
 ///
 /// A server must serve ranges. Its object is that version which has the size and the strong ETag
 /// (else `Last-Modified`) seen now; every read checks them, so that a changed object is an error.
@@ -18,8 +18,11 @@ use std::time::Duration;
 ///
 /// S3 follows the environment: `AWS_ACCESS_KEY_ID` and its kin, else the profile `AWS_PROFILE`
 /// of `~/.aws/credentials`; `AWS_REGION` (us-east-1), `AWS_ENDPOINT_URL`. Objects are read
-/// anonymously with `AWS_SKIP_SIGNATURE=true`, or where there are no credentials. `root://` and
-/// `davs://` send the bearer token of the environment, if there is one.
+/// anonymously with `AWS_SKIP_SIGNATURE=true`, or where there are no credentials. So does Google
+/// Cloud Storage: `GOOGLE_APPLICATION_CREDENTIALS` and its kin, else what `gcloud` left, else the
+/// service account of a machine of Google's. And so does Azure: `AZURE_STORAGE_ACCOUNT_NAME` with
+/// `AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_STORAGE_SAS_TOKEN`, or `AZURE_CLIENT_ID` and its kin.
+/// `root://` and `davs://` send the bearer token of the environment, if there is one.
 ///
 /// A remote object may be read from any thread that does not itself drive an async runtime.
 ///
@@ -35,7 +38,8 @@ pub fn open(url: &str) -> Result<Arc<dyn Source>, StoreError> {
 /// and password, and with "..." for the values of parameters that look secret.
 pub fn shown(url: &str) -> String {
     match url.split_once("://") {
-        None | Some(("file" | "s3", _)) => url.to_string(),
+        None | Some(("file", _)) => url.to_string(),
+        Some((scheme, _)) if remote::Cloud::of(scheme).is_some() => url.to_string(),
         Some(_) => remote::shown(url),
     }
 }

@@ -1,13 +1,13 @@
-//! Objects on HTTP(S), WebDAV and S3 servers, and on XRootD's through their HTTP door.
+//! Objects on HTTP(S) and WebDAV servers, in buckets, and on XRootD's through their HTTP door.
 //!
 //! All are read with plain HTTP requests. object_store's HTTP store speaks WebDAV, has no room
-//! for a query and does not keep the server's words; its S3 store is used for what is hard, to
-//! find credentials and sign URLs. So every answer passes the same checks, which are here.
+//! for a query and does not keep the server's words; its stores of buckets are used for what is
+//! hard, to find credentials and sign. So every answer passes the same checks, which are here.
 
+mod bucket;
 mod limiter;
 mod net;
 mod patience;
-mod s3;
 mod shown;
 mod silence;
 
@@ -15,18 +15,19 @@ use crate::error::StoreError;
 use crate::source::{Fetched, Source, Traffic, Version};
 use crate::stores::{Address, Store};
 use crate::timing::{Measured, Timing, record};
+use bucket::Leave;
+pub(crate) use bucket::{Cloud, Settings as BucketSettings};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use limiter::Limiter;
 use net::net;
 use patience::{Failure, Patience, Retry};
 use reqwest::header::{
-    ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MATCH,
-    LAST_MODIFIED, RANGE, RETRY_AFTER,
+    ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,
+    HeaderValue, IF_MATCH, LAST_MODIFIED, RANGE, RETRY_AFTER,
 };
-use reqwest::{Client, Method, Response, StatusCode, Url};
-pub(crate) use s3::Settings as S3Settings;
-pub(crate) use shown::{percent_decode, shown};
+use reqwest::{Client, Response, StatusCode, Url};
+pub(crate) use shown::{percent_decode, percent_encode, shown};
 pub(crate) use silence::Stall;
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,8 +73,12 @@ struct Target {
 
 enum Place {
     Http { url: Url, bearer: Option<String> },
-    S3(s3::Object),
+    Bucket(Box<bucket::Object>),
 }
+
+/// The secrets a request held, kept with its answer.
+#[derive(Clone, Default)]
+struct Said(Vec<String>);
 
 /// What a server says of the version it sends.
 #[derive(Default)]
@@ -122,7 +127,7 @@ impl Remote {
             (tag, Place::Http { url, .. }) => {
                 format!("{}{}", tag.unwrap_or("unversioned"), shown::mark_of_hidden(url))
             }
-            (tag, Place::S3(_)) => tag.unwrap_or("unversioned").to_string(),
+            (tag, Place::Bucket(_)) => tag.unwrap_or("unversioned").to_string(),
         };
         let version = Version { size, tag };
         Ok(Remote { inner: Arc::new(Inner { target, version, seen, first }) })
@@ -321,12 +326,16 @@ impl Source for Remote {
 impl Target {
     fn new(store: Arc<Store>, object: &str, stall: Stall) -> Result<Target, StoreError> {
         let (place, url, secrets) = match store.address(object)? {
-            Address::S3 { name, settings } => match s3::object(&name, &settings) {
-                Ok((object, secrets)) => (Place::S3(object), format!("s3://{name}"), secrets),
-                Err(why) => {
-                    return Err(StoreError::Unsupported { url: shown(object), why });
+            Address::Bucket { cloud, name, settings } => {
+                let url = object.to_string();
+                match bucket::Object::new(cloud, &name, &settings) {
+                    Ok(object) => {
+                        let secrets = object.secrets.clone();
+                        (Place::Bucket(Box::new(object)), url, secrets)
+                    }
+                    Err(why) => return Err(StoreError::Unsupported { url: shown(&url), why }),
                 }
-            },
+            }
             Address::Http { url, bearer } => {
                 let mut secrets = shown::secrets(&url);
                 secrets.extend(bearer.clone());
@@ -417,23 +426,29 @@ impl Target {
         etag: Option<&str>,
         stall: Duration,
     ) -> Result<Response, Failure> {
-        let (url, bearer) = match &self.place {
-            Place::Http { url, bearer } => (url.clone(), bearer.as_ref()),
-            Place::S3(object) => {
-                (object.url(Method::GET).await.map_err(|why| self.network(why))?, None)
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let bytes = format!("bytes={}-{}", range.start, range.end - 1);
+        let asked = [(RANGE, Some(bytes.as_str())), (IF_MATCH, etag)];
+        for (name, value) in asked {
+            if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+                headers.insert(name, value);
+            }
+        }
+        let mut said = Said::default();
+        let (host, request) = match &self.place {
+            Place::Http { url, bearer } => {
+                let request = client.get(url.clone()).headers(headers);
+                let request =
+                    bearer.iter().fold(request, |request, token| request.bearer_auth(token));
+                (host(url), request)
+            }
+            Place::Bucket(object) => {
+                let asked = object.request(headers).await.map_err(|why| self.network(why))?;
+                said.0 = asked.secrets;
+                (host(&asked.url), client.get(asked.url).headers(asked.headers))
             }
         };
-        let host = host(&url);
-        let mut request = client
-            .get(url)
-            .header(ACCEPT_ENCODING, "identity")
-            .header(RANGE, format!("bytes={}-{}", range.start, range.end - 1));
-        if let Some(bearer) = bearer {
-            request = request.bearer_auth(bearer);
-        }
-        if let Some(etag) = etag {
-            request = request.header(IF_MATCH, etag);
-        }
         self.requests.fetch_add(1, Ordering::Relaxed);
         let response = match timeout(stall, request.send()).await {
             Err(_) => return Err(Failure::passing(self.stalled(&host, stall))),
@@ -443,7 +458,10 @@ impl Target {
                 let error = self.network(format!("{doing} {host}: {}", net::cause(&error)));
                 return Err(if transient { Failure::passing(error) } else { error.into() });
             }
-            Ok(Ok(response)) => response,
+            Ok(Ok(mut response)) => {
+                response.extensions_mut().insert(said);
+                response
+            }
         };
         match header(&response, CONTENT_ENCODING) {
             None | Some("" | "identity") => Ok(response),
@@ -523,14 +541,25 @@ impl Target {
             }
             _ => String::new(),
         };
+        let denied = match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
+            // So Azure answers those who say not who they are.
+            _ => header(&response, "x-ms-error-code") == Some("PublicAccessNotPermitted"),
+        };
+        let sent = response.extensions().get::<Said>().cloned().unwrap_or_default();
         let reason = timeout(stall, reason(response)).await.unwrap_or_default();
+        // Before it is cut: of a long secret a part may be left.
+        let reason = self.hide(hide(&sent.0, reason));
+        let reason: String = reason.chars().take(REASON_CHARS).collect();
         let separator = if reason.is_empty() { "" } else { ", " };
-        let said = self.hide(format!("{status}{separator}{reason}{region}"));
+        let said = format!("{status}{separator}{reason}{region}");
         let url = self.url.clone();
         let error = match status {
-            StatusCode::NOT_FOUND | StatusCode::GONE => StoreError::NotFound { url },
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                StoreError::Forbidden { url, why: format!(": {said}") }
+            _ if denied => {
+                StoreError::Forbidden { url, why: format!(": {said}{}", self.place.leave()) }
+            }
+            StatusCode::NOT_FOUND | StatusCode::GONE => {
+                StoreError::NotFound { url, why: self.place.why_not_found(&reason) }
             }
             _ => self.network(format!("{host} answered {said}")),
         };
@@ -584,8 +613,36 @@ impl Target {
     }
 
     fn hide(&self, text: String) -> String {
-        self.secrets.iter().fold(text, |text, secret| text.replace(secret, "..."))
+        hide(&self.secrets, text)
     }
+}
+
+impl Place {
+    /// By what right it was asked for, with a separator; nothing where the URL says all.
+    fn leave(&self) -> String {
+        match self {
+            Place::Http { .. } => String::new(),
+            Place::Bucket(object) => format!("; {}", object.leave),
+        }
+    }
+
+    /// What a server of buckets says: whether it is the bucket or the key. To those who say not
+    /// who they are, some say of what they hide that it does not exist.
+    fn why_not_found(&self, reason: &str) -> String {
+        let separator = if reason.is_empty() { "" } else { ": " };
+        match self {
+            Place::Bucket(object) if matches!(object.leave, Leave::NotIn(_)) => {
+                format!("{separator}{reason}{}", self.leave())
+            }
+            Place::Bucket(_) => format!("{separator}{reason}"),
+            Place::Http { .. } => String::new(),
+        }
+    }
+}
+
+fn hide(secrets: &[String], text: String) -> String {
+    let secrets = secrets.iter().filter(|secret| !secret.is_empty());
+    secrets.fold(text, |text, secret| text.replace(secret, "..."))
 }
 
 /// Connections that are open to the store of this root.
@@ -593,7 +650,7 @@ pub(crate) fn connections(root: &str) -> u32 {
     limiter::of(root).connections()
 }
 
-/// Why a request was refused: the message of an S3 error, or the first line of plain text.
+/// Why a request was refused: the message of a server of buckets, or the first line of plain text.
 async fn reason(mut response: Response) -> String {
     let plain = header(&response, CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/plain"));
     let mut body = Vec::new();
@@ -603,12 +660,16 @@ async fn reason(mut response: Response) -> String {
         body.extend_from_slice(&chunk[..chunk.len().min(REASON_BYTES - body.len())]);
     }
     let body = String::from_utf8_lossy(&body);
-    let message = body
-        .split_once("<Message>")
-        .and_then(|(_, rest)| rest.split_once("</Message>"))
-        .map(|(message, _)| message);
-    let line = message.or(body.lines().next().filter(|_| plain)).unwrap_or_default();
-    line.chars().filter(|char| !char.is_control()).take(REASON_CHARS).collect()
+    let message = ["Message", "Details"].map(|name| {
+        let (_, rest) = body.split_once(&format!("<{name}>"))?;
+        // Azure adds lines with an id and the time.
+        rest.split_once(&format!("</{name}>"))?.0.lines().next()
+    });
+    let line = match message {
+        [None, None] => body.lines().next().filter(|_| plain).unwrap_or_default().to_string(),
+        found => found.into_iter().flatten().collect::<Vec<_>>().join(" "),
+    };
+    line.trim_end_matches('.').chars().filter(|char| !char.is_control()).collect()
 }
 
 fn header(response: &Response, name: impl AsHeaderName) -> Option<&str> {

@@ -3,7 +3,7 @@
 use crate::cache::{Blocks, Cached};
 use crate::error::StoreError;
 use crate::local::Local;
-use crate::remote::{self, Remote, S3Settings, Stall};
+use crate::remote::{self, BucketSettings, Cloud, Remote, Stall};
 use crate::source::{Source, Version};
 use reqwest::Url;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct Store {
     pub name: String,
     /// URL without a final slash, of files not percent-encoded: `file:///data`, `https://host/path`, `s3://bucket/prefix`.
     pub root: String,
-    /// `endpoint`, `region`, `profile`, `anonymous`, `door`, `token_file`: no credentials.
+    /// `endpoint`, `region`, `profile`, `account`, `anonymous`, `door`, `token_file`: no credentials.
     pub options: BTreeMap<String, String>,
     /// What reading from it costs.
     pub costs: Costs,
@@ -37,7 +37,7 @@ pub struct Store {
 /// Where an object of a server is.
 pub(crate) enum Address {
     Http { url: Url, bearer: Option<String> },
-    S3 { name: String, settings: S3Settings },
+    Bucket { cloud: Cloud, name: String, settings: BucketSettings },
 }
 
 /// The storages that are known.
@@ -172,20 +172,10 @@ impl Store {
         if let Some(folder) = self.root.strip_prefix("file://") {
             return format!("{folder}/{path}");
         }
-        if self.root.starts_with("s3://") {
+        if Cloud::of_url(&self.root).is_some() {
             return format!("{}/{path}", self.root);
         }
-        let mut url = format!("{}/", self.root);
-        for byte in path.bytes() {
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => url.push(char::from(byte)),
-                b'-' | b'.' | b'_' | b'~' | b'/' | b'+' | b'=' | b',' | b':' | b'@' => {
-                    url.push(char::from(byte));
-                }
-                _ => url.push_str(&format!("%{byte:02X}")),
-            }
-        }
-        url
+        format!("{}/{}", self.root, remote::percent_encode(path, b"-._~/+=,:@"))
     }
 
     /// Where an object of a server is.
@@ -193,24 +183,19 @@ impl Store {
         let unsupported = |why: String| StoreError::Unsupported { url: remote::shown(url), why };
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let option = |name: &str| self.options.get(name).cloned();
+        if let Some(cloud) = Cloud::of(scheme) {
+            let (name, settings) = (rest.to_string(), self.bucket_settings());
+            return Ok(Address::Bucket { cloud, name, settings });
+        }
         let plain = match scheme {
             "http" | "https" => url.to_string(),
-            "s3" => {
-                let settings = S3Settings {
-                    endpoint: option("endpoint"),
-                    region: option("region"),
-                    profile: option("profile"),
-                    anonymous: option("anonymous").is_some_and(|value| value == "true"),
-                };
-                return Ok(Address::S3 { name: rest.to_string(), settings });
-            }
             "dav" => format!("http://{rest}"),
             "davs" => format!("https://{rest}"),
             "root" | "roots" | "xroot" | "xroots" => self.behind_door(rest),
             _ => {
                 return Err(unsupported(format!(
-                    "cannot read {scheme}:// URLs; known are file, http, https, s3, root, dav and \
-                     davs"
+                    "cannot read {scheme}:// URLs; known are file, http, https, s3, gs, az, root, \
+                     dav and davs"
                 )));
             }
         };
@@ -241,10 +226,19 @@ impl Store {
 
     /// What the URLs of its objects leave open: which server the buckets are of.
     fn place(&self) -> String {
-        let is_s3 = self.root.starts_with("s3://");
-        let given = || self.options.get("endpoint").cloned();
-        let set = || std::env::var("AWS_ENDPOINT_URL").ok();
-        if is_s3 { given().or_else(set).unwrap_or_default() } else { String::new() }
+        let cloud = Cloud::of_url(&self.root);
+        cloud.map(|cloud| cloud.server(&self.bucket_settings())).unwrap_or_default()
+    }
+
+    fn bucket_settings(&self) -> BucketSettings {
+        let option = |name: &str| self.options.get(name).cloned();
+        BucketSettings {
+            endpoint: option("endpoint"),
+            region: option("region"),
+            profile: option("profile"),
+            account: option("account"),
+            anonymous: option("anonymous").is_some_and(|value| value == "true"),
+        }
     }
 
     /// How long the server may send nothing.

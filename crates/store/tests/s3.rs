@@ -70,7 +70,12 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
     }
     let denied = error("s3://bucket/denied");
     assert!(matches!(denied, StoreError::Forbidden { .. }));
-    assert!(denied.to_string().ends_with("403 Forbidden, ... is wrong"), "{denied}");
+    assert!(
+        denied
+            .to_string()
+            .ends_with("403 Forbidden, ... is wrong; asked with the keys of a profile"),
+        "{denied}"
+    );
 
     set("AWS_PROFILE", "absent");
     assert!(error("s3://bucket/a").to_string().contains("no access keys of profile absent"));

@@ -16,16 +16,27 @@ from swathe.errors import StoreSettingsError
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
 TIERS = ("local", "lan", "wan", "tape")
-OPTIONS = ("endpoint", "region", "profile", "anonymous", "door", "token_file", "probe_object")
-"""What the server is called, its region, the AWS profile, whether to read unsigned, the HTTP door
-of a root:// store, the file that holds a bearer token, and what a probe reads."""
+OPTIONS = (
+    "endpoint",
+    "region",
+    "profile",
+    "account",
+    "anonymous",
+    "door",
+    "token_file",
+    "probe_object",
+)
+"""What the server is called, its region, the AWS profile, the Azure account, whether to read
+unsigned, the HTTP door of a root:// store, the file that holds a bearer token, and what a probe
+reads."""
+ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
 LONGEST_NAME = 100
 LONGEST_TEXT = 2000
 WHERE_CREDENTIALS_GO = (
-    "the catalogue keeps no credentials; they go into the environment (AWS_ACCESS_KEY_ID and its "
-    "kin), an AWS profile (option profile), or a bearer-token file (BEARER_TOKEN_FILE, option "
-    "token_file)"
+    "the catalogue keeps no credentials; they go into the environment (AWS_ACCESS_KEY_ID, "
+    "GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY and their kin), an AWS profile "
+    "(option profile), or a bearer-token file (BEARER_TOKEN_FILE, option token_file)"
 )
 _SECRET_WORDS = re.compile(
     r"secret|token|passw|pwd|key|credential|signature|auth|bearer|cookie|x-amz-|^(pass|sig|sas|jwt)$"
@@ -177,7 +188,10 @@ def _refuse_secrets_of(url: str) -> None:
 
 
 def _looks_secret(text: str) -> bool:
-    return bool(re.search(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\beyJ[\w-]{8,}\.[\w-]{8,}", text))
+    """Access keys of AWS, tokens that say what they are, and tokens of Google."""
+    return bool(
+        re.search(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\beyJ[\w-]{8,}\.[\w-]{8,}|\bya29\.[\w-]{16,}", text)
+    )
 
 
 def checked_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -203,6 +217,13 @@ def _option(name: str, value: str) -> str:
             f"the option {name} holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
         )
     match name:
+        case "account":
+            if not ACCOUNT.fullmatch(value):
+                raise StoreSettingsError(
+                    "the option account is the name of an Azure storage account: 3 to 24 small "
+                    "letters and digits"
+                )
+            return value
         case "anonymous":
             if value.lower() not in ("true", "false"):
                 raise StoreSettingsError("the option anonymous is true or false")

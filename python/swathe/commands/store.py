@@ -37,9 +37,9 @@ def add(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="endpoint, region, profile, anonymous (true or false), door (the HTTP door of a "
-            "root:// store), token_file (of a bearer token), probe_object (what a probe reads). "
-            "May be given more than once.",
+            help="endpoint, region, profile (of AWS), account (of Azure), anonymous (true or "
+            "false), door (the HTTP door of a root:// store), token_file (of a bearer token), "
+            "probe_object (what a probe reads). May be given more than once.",
         ),
     ] = None,
     as_json: Json = False,

@@ -63,6 +63,19 @@ pub(super) fn mark_of_hidden(url: &Url) -> String {
     format!(" {:08x}", hasher.finish() as u32)
 }
 
+/// Percent-encode all but ASCII letters, digits and the bytes `kept`.
+pub(crate) fn percent_encode(text: &str, kept: &[u8]) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
 /// Undo percent-encoding.
 pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());

@@ -1,15 +1,14 @@
 //! Signed URLs of S3 objects.
 
-use super::net::net;
+use super::{Leave, Object, Settings, connector, retry, variable};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
-use object_store::client::{HttpClient, HttpConnector};
 use object_store::path::Path;
 use object_store::signer::Signer;
-use object_store::{ClientOptions, RetryConfig};
-use reqwest::{Client, Method, Url};
+use reqwest::{Method, Url};
 use std::path::PathBuf;
 use std::time::Duration;
 
+const PLACES: &str = "AWS_ACCESS_KEY_ID or ~/.aws/credentials";
 /// Settings of the environment that lead to credentials object_store finds by itself.
 const PROVIDERS: [Key; 4] = [
     Key::WebIdentityTokenFile,
@@ -19,30 +18,18 @@ const PROVIDERS: [Key; 4] = [
 ];
 /// For how long a signature is valid; each request has its own.
 const SIGNED_FOR: Duration = Duration::from_secs(900);
-/// Tries, and their time, to get credentials.
-const CREDENTIAL_RETRIES: usize = 2;
-const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
 
-/// What a store says of its S3 server; the environment says the rest.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
-    pub endpoint: Option<String>,
-    pub region: Option<String>,
-    pub profile: Option<String>,
-    pub anonymous: bool,
-}
-
-/// An object of a bucket.
-pub(super) struct Object {
+/// Where an object is, and what signs requests for it.
+pub(super) struct Place {
     store: AmazonS3,
     path: Path,
     anonymous: bool,
 }
 
-impl Object {
+impl Place {
     /// The URL of one request.
-    pub(super) async fn url(&self, method: Method) -> Result<Url, String> {
-        let signed = self.store.signed_url(method, &self.path, SIGNED_FOR).await;
+    pub(super) async fn url(&self) -> Result<Url, String> {
+        let signed = self.store.signed_url(Method::GET, &self.path, SIGNED_FOR).await;
         let mut url = signed.map_err(|error| format!("cannot sign a request: {error}"))?;
         if self.anonymous {
             url.set_query(None);
@@ -51,16 +38,11 @@ impl Object {
     }
 }
 
-/// The object `name`, "bucket/key", by the settings of the environment; and what must not be
-/// shown. Without credentials it is read anonymously.
-pub(super) fn object(name: &str, settings: &Settings) -> Result<(Object, Vec<String>), String> {
-    let (bucket, key) = name.split_once('/').unwrap_or((name, ""));
-    let bucket_char = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-    if bucket.is_empty() || !bucket.bytes().all(bucket_char) || key.is_empty() {
-        return Err("an S3 URL holds a bucket and a key: s3://bucket/path/image.fits".into());
-    }
-    let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
-    let path = path.ok_or("cannot read keys with empty parts, '.' or '..'")?;
+pub(super) fn server(settings: &Settings) -> String {
+    settings.endpoint.clone().or_else(|| variable("AWS_ENDPOINT_URL")).unwrap_or_default()
+}
+
+pub(super) fn object(bucket: &str, path: Path, settings: &Settings) -> Result<Object, String> {
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
     if let Some(endpoint) = &settings.endpoint {
         builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
@@ -72,19 +54,27 @@ pub(super) fn object(name: &str, settings: &Settings) -> Result<(Object, Vec<Str
         builder.get_config_value(&key).is_some_and(|value| !value.is_empty())
     };
     let skip = builder.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
-    let mut anonymous = settings.anonymous || skip;
+    let mut leave = match settings.anonymous || skip {
+        true => Leave::Waived,
+        false => Leave::Of("AWS_ACCESS_KEY_ID".into()),
+    };
     let given = set(&builder, Key::AccessKeyId) || set(&builder, Key::SecretAccessKey);
-    if !anonymous && (settings.profile.is_some() || !given) {
+    if matches!(leave, Leave::Of(_)) && (settings.profile.is_some() || !given) {
         match keys_of_profile(settings.profile.clone())? {
             Some(keys) => {
                 builder = builder.with_access_key_id(keys.id).with_secret_access_key(keys.secret);
                 if let Some(token) = keys.token {
                     builder = builder.with_token(token);
                 }
+                leave = Leave::Of("the keys of a profile".into());
             }
-            None => anonymous = !PROVIDERS.into_iter().any(|key| set(&builder, key)),
+            None if PROVIDERS.into_iter().any(|key| set(&builder, key)) => {
+                leave = Leave::Of("the role of this machine".into());
+            }
+            None => leave = Leave::NotIn(PLACES),
         }
     }
+    let anonymous = !matches!(leave, Leave::Of(_));
     if anonymous {
         // Signed with anything and the signature dropped: the same code makes the URL.
         builder = builder.with_access_key_id("anonymous").with_secret_access_key("anonymous");
@@ -92,27 +82,10 @@ pub(super) fn object(name: &str, settings: &Settings) -> Result<(Object, Vec<Str
     let secrets = [Key::SecretAccessKey, Key::Token, Key::AccessKeyId];
     let secrets = secrets.iter().filter_map(|key| builder.get_config_value(key));
     let secrets = if anonymous { Vec::new() } else { secrets.collect() };
-    let retry = RetryConfig {
-        max_retries: CREDENTIAL_RETRIES,
-        retry_timeout: CREDENTIAL_TIME,
-        ..RetryConfig::default()
-    };
-    let store = builder
-        .with_retry(retry)
-        .with_http_connector(Shared(net()?.client.clone()))
-        .build()
-        .map_err(|error| error.to_string())?;
-    Ok((Object { store, path, anonymous }, secrets))
-}
-
-/// Our client for object_store, which would read all root certificates again for each object.
-#[derive(Debug)]
-struct Shared(Client);
-
-impl HttpConnector for Shared {
-    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(self.0.clone()))
-    }
+    let store = builder.with_retry(retry()).with_http_connector(connector()?).build();
+    let store = store.map_err(|error| error.to_string())?;
+    let place = super::Place::S3(Place { store, path, anonymous });
+    Ok(Object { place, leave, secrets })
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -125,10 +98,9 @@ struct Keys {
 /// The access keys of a profile, by default `$AWS_PROFILE`, else of the default profile if there
 /// are any.
 fn keys_of_profile(profile: Option<String>) -> Result<Option<Keys>, String> {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let profile = profile.or_else(|| set("AWS_PROFILE"));
-    let path = set("AWS_SHARED_CREDENTIALS_FILE").map(PathBuf::from);
-    let home = || set("HOME").map(|home| PathBuf::from(home).join(".aws/credentials"));
+    let profile = profile.or_else(|| variable("AWS_PROFILE"));
+    let path = variable("AWS_SHARED_CREDENTIALS_FILE").map(PathBuf::from);
+    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".aws/credentials"));
     let path = path.or_else(home).unwrap_or_default();
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let keys = keys_in(&text, profile.as_deref().unwrap_or("default"));

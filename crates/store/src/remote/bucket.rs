@@ -1,0 +1,277 @@
+//! Objects in buckets of S3, Google Cloud Storage and Azure: where a request goes, and what lets
+//! it read there.
+//!
+//! object_store finds credentials, renews tokens and signs; the requests are ours.
+
+mod az;
+mod gs;
+mod s3;
+
+use super::net::net;
+use super::shown;
+use object_store::client::{HttpClient, HttpConnector};
+use object_store::path::Path;
+use object_store::{ClientOptions, RetryConfig};
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Tries, and their time, to get credentials.
+const CREDENTIAL_RETRIES: usize = 2;
+const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
+/// Sets of credentials a process keeps.
+const KEPT: usize = 16;
+/// What is shorter in a query is no secret, but a date or a version.
+const SECRET_BYTES: usize = 16;
+
+/// Whose buckets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cloud {
+    S3,
+    Google,
+    Azure,
+}
+
+/// What a store says of the server of its buckets; the environment says the rest.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub endpoint: Option<String>,
+    pub region: Option<String>,
+    pub profile: Option<String>,
+    pub account: Option<String>,
+    pub anonymous: bool,
+}
+
+/// An object of a bucket.
+pub(super) struct Object {
+    place: Place,
+    pub(super) leave: Leave,
+    /// Never to be shown, whoever says it.
+    pub(super) secrets: Vec<String>,
+}
+
+enum Place {
+    S3(s3::Place),
+    Google(gs::Place),
+    Azure(az::Place),
+}
+
+/// By what right an object is read, as those should know who are refused.
+pub(super) enum Leave {
+    /// Credentials, and where they were found.
+    Of(String),
+    /// None, as the user wants.
+    Waived,
+    /// None, as there is none in these places.
+    NotIn(&'static str),
+}
+
+/// One request.
+pub(super) struct Request {
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    /// What it holds that must not be shown.
+    pub(super) secrets: Vec<String>,
+}
+
+impl Cloud {
+    /// That of the buckets a URL scheme is for.
+    pub(crate) fn of(scheme: &str) -> Option<Cloud> {
+        match scheme {
+            "s3" => Some(Cloud::S3),
+            "gs" => Some(Cloud::Google),
+            "az" => Some(Cloud::Azure),
+            _ => None,
+        }
+    }
+
+    /// That of the buckets a URL is in.
+    pub(crate) fn of_url(url: &str) -> Option<Cloud> {
+        url.split_once("://").and_then(|(scheme, _)| Cloud::of(scheme))
+    }
+
+    /// The server its buckets are on, as far as it is set: their URLs do not say it.
+    pub(crate) fn server(self, settings: &Settings) -> String {
+        match self {
+            Cloud::S3 => s3::server(settings),
+            Cloud::Google => gs::server(settings),
+            Cloud::Azure => az::server(settings),
+        }
+    }
+
+    fn scheme(self) -> &'static str {
+        match self {
+            Cloud::S3 => "s3",
+            Cloud::Google => "gs",
+            Cloud::Azure => "az",
+        }
+    }
+}
+
+impl Object {
+    /// The object `name`, "bucket/key". Without credentials it is read anonymously.
+    pub(super) fn new(cloud: Cloud, name: &str, settings: &Settings) -> Result<Object, String> {
+        let (bucket, key) = name.split_once('/').unwrap_or((name, ""));
+        // Containers of Azure may be called $web, $root or $logs.
+        let more: &[u8] = if cloud == Cloud::Azure { b"-_$" } else { b".-_" };
+        let bucket_char = |byte: u8| byte.is_ascii_alphanumeric() || more.contains(&byte);
+        if bucket.is_empty() || !bucket.bytes().all(bucket_char) || key.is_empty() {
+            let scheme = cloud.scheme();
+            return Err(format!(
+                "a URL of {scheme}:// holds a bucket and a key: {scheme}://bucket/path/image.fits"
+            ));
+        }
+        let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
+        let path = path.ok_or("cannot read keys with empty parts, '.' or '..'")?;
+        match cloud {
+            Cloud::S3 => s3::object(bucket, path, settings),
+            Cloud::Google => gs::object(bucket, &path, settings),
+            Cloud::Azure => az::object(bucket, &path, settings),
+        }
+    }
+
+    /// A GET with these headers, which may read the object.
+    pub(super) async fn request(&self, headers: HeaderMap) -> Result<Request, String> {
+        let (url, headers) = match &self.place {
+            Place::S3(place) => (place.url().await?, headers),
+            Place::Google(place) => place.request(headers).await?,
+            Place::Azure(place) => place.request(headers).await?,
+        };
+        let mut secrets = shown::secrets(&url);
+        secrets.retain(|secret| secret.len() >= SECRET_BYTES);
+        // "Bearer TOKEN" or "SharedKey ACCOUNT:SIGNATURE".
+        let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        secrets.extend(
+            authorization.and_then(|text| text.rsplit([' ', ':']).next()).map(str::to_string),
+        );
+        Ok(Request { url, headers, secrets })
+    }
+}
+
+impl fmt::Display for Leave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Leave::Of(what) => write!(f, "asked with {what}"),
+            Leave::Waived => write!(f, "asked anonymously, as set"),
+            Leave::NotIn(places) => write!(f, "asked anonymously: no credentials in {places}"),
+        }
+    }
+}
+
+/// The URL of an object that lies below its bucket on a server.
+fn url_in(server: &str, bucket: &str, path: &Path) -> Result<Url, String> {
+    let (server, key) = (server.trim_end_matches('/'), path.as_ref());
+    let url = format!("{server}/{bucket}/{}", shown::percent_encode(key, b"-._~/"));
+    let url = Url::parse(&url).map_err(|error| format!("the endpoint {server}: {error}"))?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        _ => Err(format!("the endpoint {server} is no http:// or https:// URL")),
+    }
+}
+
+/// Refuse to send what anybody on the way could use.
+fn check_private(url: &Url) -> Result<(), String> {
+    let host = url.host_str().unwrap_or_default();
+    let number = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let here = host == "localhost" || number.is_ok_and(|number| number.is_loopback());
+    if url.scheme() == "https" || here {
+        return Ok(());
+    }
+    Err("would send a token over http://: the endpoint must be https://, or the option anonymous \
+         true"
+        .into())
+}
+
+fn retry() -> RetryConfig {
+    RetryConfig {
+        max_retries: CREDENTIAL_RETRIES,
+        retry_timeout: CREDENTIAL_TIME,
+        ..RetryConfig::default()
+    }
+}
+
+/// Our client for object_store, which would read all root certificates again for each object.
+fn connector() -> Result<impl HttpConnector, String> {
+    #[derive(Debug)]
+    struct Shared(reqwest::Client);
+
+    impl HttpConnector for Shared {
+        fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+            Ok(HttpClient::new(self.0.clone()))
+        }
+    }
+
+    Ok(Shared(net()?.client.clone()))
+}
+
+/// Givers of credentials by what they were made of: a process asks for a token once, not once for
+/// each object. A process forked since makes its own, as it has its own connections.
+struct Kept<T: ?Sized>(Mutex<Vec<Giver<T>>>);
+
+struct Giver<T: ?Sized> {
+    process: u32,
+    made_of: Vec<String>,
+    made: Arc<T>,
+}
+
+impl<T: ?Sized> Kept<T> {
+    const fn new() -> Kept<T> {
+        Kept(Mutex::new(Vec::new()))
+    }
+
+    fn get(
+        &self,
+        made_of: Vec<String>,
+        make: impl FnOnce() -> Result<Arc<T>, String>,
+    ) -> Result<Arc<T>, String> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        let same = |giver: &&Giver<T>| giver.process == process && giver.made_of == made_of;
+        if let Some(found) = kept.iter().find(same) {
+            return Ok(found.made.clone());
+        }
+        let made = make()?;
+        if kept.len() == KEPT {
+            kept.clear();
+        }
+        kept.push(Giver { process, made_of, made: made.clone() });
+        Ok(made)
+    }
+}
+
+/// A variable of the environment that says something.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_go_over_tls_or_nowhere() {
+        for (url, private) in [
+            ("https://storage.example/a", true),
+            ("http://localhost:9000/a", true),
+            ("http://127.0.0.1/a", true),
+            ("http://[::1]:80/a", true),
+            ("http://127.example/a", false),
+            ("http://192.0.2.1/a", false),
+            ("http://[2001:db8::1]/a", false),
+        ] {
+            assert_eq!(check_private(&Url::parse(url).unwrap()).is_ok(), private, "{url}");
+        }
+    }
+
+    #[test]
+    fn keys_are_encoded_and_stay_below_their_bucket() {
+        let path = |key: &str| Path::parse(key).unwrap();
+        let url = url_in("http://host/account/", "b", &path("a b/+%2f?#[é]")).unwrap();
+        assert_eq!(url.as_str(), "http://host/account/b/a%20b/%2B%252f%3F%23%5B%C3%A9%5D");
+        assert!(url_in("file:///etc", "b", &path("c")).is_err());
+        assert!(url_in("host", "b", &path("c")).is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! Blobs of Azure.
+
+use super::{Kept, Leave, Object, Settings, check_private, connector, retry, url_in, variable};
+use object_store::CredentialProvider;
+use object_store::azure::{
+    AzureAccessKey, AzureAuthorizer, AzureConfigKey as Key, AzureCredential, MicrosoftAzureBuilder,
+};
+use object_store::client::{HttpRequest, HttpRequestBody};
+use object_store::path::Path;
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use std::sync::Arc;
+
+/// Without it requests that are not signed are answered as in 2009: with ETags that lack quotes.
+const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");
+const PLACES: &str = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_TOKEN or \
+                      AZURE_CLIENT_ID";
+/// What credentials are made of.
+const KEYS: [Key; 12] = [
+    Key::CredentialType,
+    Key::Token,
+    Key::AccessKey,
+    Key::SasKey,
+    Key::ClientId,
+    Key::ClientSecret,
+    Key::AuthorityId,
+    Key::AuthorityHost,
+    Key::FederatedTokenFile,
+    Key::MsiEndpoint,
+    Key::ObjectId,
+    Key::MsiResourceId,
+];
+/// Which of them nobody may see.
+const SECRETS: [Key; 4] = [Key::Token, Key::AccessKey, Key::SasKey, Key::ClientSecret];
+
+static KEPT: Kept<dyn CredentialProvider<Credential = AzureCredential>> = Kept::new();
+
+/// Where a blob is, and whence credentials to read it come.
+pub(super) struct Place {
+    url: Url,
+    account: String,
+    credentials: Option<Arc<dyn CredentialProvider<Credential = AzureCredential>>>,
+}
+
+impl Place {
+    pub(super) async fn request(&self, mut headers: HeaderMap) -> Result<(Url, HeaderMap), String> {
+        headers.insert(VERSION.0, HeaderValue::from_static(VERSION.1));
+        let Some(credentials) = &self.credentials else {
+            return Ok((self.url.clone(), headers));
+        };
+        let credential = credentials.get_credential().await;
+        let credential = credential.map_err(|error| format!("cannot get credentials: {error}"))?;
+        if !matches!(*credential, AzureCredential::AccessKey(_)) {
+            check_private(&self.url)?;
+        }
+        let failed = |error: &dyn std::error::Error| format!("cannot sign a request: {error}");
+        let mut request = HttpRequest::new(HttpRequestBody::empty());
+        *request.uri_mut() = self.url.as_str().parse().map_err(|_| "no URL that can be signed")?;
+        *request.headers_mut() = headers;
+        let authorizer = AzureAuthorizer::new(&credential, &self.account);
+        authorizer.try_authorize(&mut request).map_err(|error| failed(&error))?;
+        let url = Url::parse(&request.uri().to_string()).map_err(|error| failed(&error))?;
+        if let Some(value) = request.headers_mut().get_mut(AUTHORIZATION) {
+            value.set_sensitive(true);
+        }
+        Ok((url, std::mem::take(request.headers_mut())))
+    }
+}
+
+pub(super) fn server(settings: &Settings) -> String {
+    of_account(settings).map(|(_, server)| server).unwrap_or_default()
+}
+
+pub(super) fn object(container: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
+    let (account, server) = of_account(settings)?;
+    let url = url_in(&server, container, path)?;
+    let environment = MicrosoftAzureBuilder::from_env();
+    let skip = environment.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
+    let made_of: Vec<(Key, String)> = KEYS
+        .into_iter()
+        .filter_map(|key| {
+            let value = environment.get_config_value(&key).filter(|value| !value.is_empty());
+            // As Microsoft's own command line calls it.
+            let other = || (key == Key::AccessKey).then(|| variable("AZURE_STORAGE_KEY")).flatten();
+            Some((key, value.or_else(other)?))
+        })
+        .collect();
+    let by_command = environment.get_config_value(&Key::UseAzureCli).as_deref() == Some("true");
+    let leave = match source(&made_of, by_command) {
+        _ if settings.anonymous || skip => Leave::Waived,
+        Some(what) => Leave::Of(what.into()),
+        None => Leave::NotIn(PLACES),
+    };
+    let Leave::Of(what) = &leave else {
+        let place = super::Place::Azure(Place { url, account, credentials: None });
+        return Ok(Object { place, leave, secrets: Vec::new() });
+    };
+    let is_key = |(key, value): &(Key, String)| {
+        *key != Key::AccessKey || AzureAccessKey::try_new(value).is_ok()
+    };
+    if !made_of.iter().all(is_key) {
+        // What a parser says may repeat what it read.
+        return Err("AZURE_STORAGE_ACCOUNT_KEY holds no access key: those are in base 64".into());
+    }
+    let texts = made_of.iter().map(|(key, value)| format!("{key:?}={value}"));
+    let credentials = KEPT.get(texts.chain([by_command.to_string()]).collect(), || {
+        let builder = MicrosoftAzureBuilder::new()
+            .with_account(&account)
+            .with_container_name(container)
+            .with_use_azure_cli(by_command)
+            .with_retry(retry())
+            .with_http_connector(connector()?);
+        let with = |builder: MicrosoftAzureBuilder, (key, value): &(Key, String)| {
+            builder.with_config(*key, value)
+        };
+        let store = made_of.iter().fold(builder, with).build();
+        let store = store.map_err(|error| format!("{what}: {error}"))?;
+        Ok(store.credentials().clone())
+    })?;
+    let secrets = made_of.into_iter().filter(|(key, _)| SECRETS.contains(key));
+    let secrets = secrets.map(|(_, value)| value).collect();
+    let place = super::Place::Azure(Place { url, account, credentials: Some(credentials) });
+    Ok(Object { place, leave, secrets })
+}
+
+/// The credentials that object_store will take, first come, first served.
+fn source(made_of: &[(Key, String)], by_command: bool) -> Option<&'static str> {
+    let set = |wanted: Key| made_of.iter().any(|(key, _)| *key == wanted);
+    Some(match () {
+        () if set(Key::CredentialType) => "the credentials of AZURE_CREDENTIAL_TYPE",
+        () if set(Key::Token) => "AZURE_STORAGE_TOKEN",
+        () if set(Key::AccessKey) => "AZURE_STORAGE_ACCOUNT_KEY",
+        () if set(Key::FederatedTokenFile) => "AZURE_FEDERATED_TOKEN_FILE",
+        () if set(Key::ClientSecret) => "AZURE_CLIENT_SECRET",
+        () if set(Key::SasKey) => "AZURE_STORAGE_SAS_TOKEN",
+        () if by_command => "the token of the command az",
+        () if set(Key::MsiEndpoint) || set(Key::ClientId) => "the identity of this machine",
+        () => return None,
+    })
+}
+
+/// The account, and the URL its containers are below. An endpoint may say both: the account is
+/// its path with emulators, and the first part of its host with Azure.
+fn of_account(settings: &Settings) -> Result<(String, String), String> {
+    let environment = MicrosoftAzureBuilder::from_env();
+    let set = |key| environment.get_config_value(&key).filter(|value| !value.is_empty());
+    let endpoint = settings.endpoint.clone().or_else(|| set(Key::Endpoint));
+    let account = settings.account.clone().or_else(|| set(Key::AccountName));
+    let account = account.or_else(|| variable("AZURE_STORAGE_ACCOUNT"));
+    let account = account.or_else(|| {
+        let url = Url::parse(endpoint.as_deref()?).ok()?;
+        let path = url.path().trim_matches('/');
+        let name = if path.is_empty() { url.host_str()?.split('.').next()? } else { path };
+        Some(name.to_string())
+    });
+    let account = account.ok_or(
+        "which account? Say it in the store's option account, or in AZURE_STORAGE_ACCOUNT_NAME",
+    )?;
+    if account.is_empty() || !account.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err("the name of an Azure account is of small letters and digits".into());
+    }
+    let usual = || format!("https://{account}.blob.core.windows.net");
+    let server = endpoint.unwrap_or_else(usual);
+    Ok((account, server))
+}

@@ -1,0 +1,128 @@
+//! Objects of Google Cloud Storage, read through its XML API.
+
+use super::{Kept, Leave, Object, Settings, check_private, connector, retry, url_in, variable};
+use object_store::CredentialProvider;
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Key};
+use object_store::path::Path;
+use reqwest::Url;
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+const SERVER: &str = "https://storage.googleapis.com";
+const PLACES: &str = "GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT, \
+                      GOOGLE_SERVICE_ACCOUNT_KEY, GOOGLE_BEARER_TOKEN or gcloud's default";
+/// A machine of Google's says so, and its metadata server then has a token.
+const MACHINE: &str = "/sys/class/dmi/id/product_name";
+
+static KEPT: Kept<dyn CredentialProvider<Credential = GcpCredential>> = Kept::new();
+
+/// Where an object is, and whence tokens to read it come.
+pub(super) struct Place {
+    url: Url,
+    tokens: Option<Arc<dyn CredentialProvider<Credential = GcpCredential>>>,
+}
+
+/// Credentials that were found.
+struct Found {
+    what: String,
+    /// The token, or the text of the file.
+    text: String,
+    builder: GoogleCloudStorageBuilder,
+}
+
+impl Place {
+    pub(super) async fn request(&self, mut headers: HeaderMap) -> Result<(Url, HeaderMap), String> {
+        // What was stored with Content-Encoding: gzip would be unpacked, and served without ranges.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        if let Some(tokens) = &self.tokens {
+            check_private(&self.url)?;
+            let token = tokens.get_credential().await;
+            let token = token.map_err(|error| format!("cannot get a token: {error}"))?;
+            let bearer = HeaderValue::from_str(&format!("Bearer {}", token.bearer));
+            let mut bearer = bearer.map_err(|_| "the token holds characters that no token has")?;
+            bearer.set_sensitive(true);
+            headers.insert(AUTHORIZATION, bearer);
+        }
+        Ok((self.url.clone(), headers))
+    }
+}
+
+pub(super) fn server(settings: &Settings) -> String {
+    let set = || variable("GOOGLE_BASE_URL");
+    settings.endpoint.clone().or_else(set).unwrap_or_else(|| SERVER.into())
+}
+
+pub(super) fn object(bucket: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
+    let url = url_in(&server(settings), bucket, path)?;
+    let environment = GoogleCloudStorageBuilder::from_env();
+    let skip = environment.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
+    let without = |leave| {
+        let place = super::Place::Google(Place { url: url.clone(), tokens: None });
+        Object { place, leave, secrets: Vec::new() }
+    };
+    if settings.anonymous || skip {
+        return Ok(without(Leave::Waived));
+    }
+    let Some(Found { what, text, builder }) = found(&environment)? else {
+        return Ok(without(Leave::NotIn(PLACES)));
+    };
+    let tokens = KEPT.get(vec![what.clone(), text.clone()], || {
+        let builder = builder.with_bucket_name(bucket).with_retry(retry());
+        let store = builder.with_http_connector(connector()?).build().map_err(|error| {
+            let error = error.to_string();
+            // What a parser says may repeat what it read.
+            let why = if error.contains("decode") {
+                "is neither that of a service account nor that of an authorized user"
+            } else {
+                &error
+            };
+            format!("{what}: {why}")
+        })?;
+        Ok(store.credentials().clone())
+    })?;
+    let place = super::Place::Google(Place { url, tokens: Some(tokens) });
+    Ok(Object { place, leave: Leave::Of(what), secrets: vec![text] })
+}
+
+/// The first credentials there are, in the order of object_store.
+fn found(environment: &GoogleCloudStorageBuilder) -> Result<Option<Found>, String> {
+    let set = |key| environment.get_config_value(&key).filter(|value| !value.is_empty());
+    let new = GoogleCloudStorageBuilder::new;
+    let read = |path: &str| {
+        std::fs::read_to_string(path)
+            .map_err(|error| format!("the credentials file {path}: {error}"))
+    };
+    let (what, text, builder) = if let Some(token) = set(Key::BearerToken) {
+        let token = token.trim().to_string();
+        ("GOOGLE_BEARER_TOKEN".into(), token.clone(), new().with_bearer_token(token))
+    } else if let Some(path) = set(Key::ServiceAccount) {
+        let text = read(&path)?;
+        (format!("the credentials file {path}"), text.clone(), new().with_service_account_key(text))
+    } else if let Some(text) = set(Key::ServiceAccountKey) {
+        ("GOOGLE_SERVICE_ACCOUNT_KEY".into(), text.clone(), new().with_service_account_key(text))
+    } else if let Some(path) = set(Key::ApplicationCredentials).or_else(of_gcloud) {
+        let text = read(&path)?;
+        (format!("the credentials file {path}"), text, new().with_application_credentials(path))
+    } else if is_googles() {
+        ("the service account of this machine".into(), String::new(), new())
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Found { what, text, builder }))
+}
+
+/// What `gcloud auth application-default login` left, if it was called.
+fn of_gcloud() -> Option<String> {
+    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".config/gcloud"));
+    let folder = variable("CLOUDSDK_CONFIG").map(PathBuf::from).or_else(home)?;
+    let file = folder.join("application_default_credentials.json");
+    file.exists().then(|| file.to_string_lossy().into_owned())
+}
+
+/// As Google's own clients find out; `NO_GCE_CHECK` tells them, too, not to.
+fn is_googles() -> bool {
+    let said = || std::fs::read_to_string(MACHINE).unwrap_or_default();
+    let look = variable("NO_GCE_CHECK").is_none();
+    variable("GCE_METADATA_HOST").is_some() || (look && said().starts_with("Google"))
+}
