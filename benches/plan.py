@@ -1,6 +1,6 @@
 """Measures plans and predictions against real servers behind links of known quality.
 
-    python benches/plan.py [--smoke] [--only PART]
+    python benches/plan.py [--smoke] [--only PART] [--repeats N]
 
 Every store is probed once, at the start; the cases come after. The link is the proxy of
 `tests/proxy`, whose settings stand in the first column. Prints tables and writes
@@ -220,8 +220,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--smoke", action="store_true", help="two links, few frames, once")
+    parser.add_argument("--repeats", type=int, default=3, help="of each case; by default 3")
     given = parser.parse_args()
-    repeats, links, frames = (1, LINKS[1:3], 20) if given.smoke else (3, LINKS, 200)
+    repeats, links, frames = (1, LINKS[1:3], 20) if given.smoke else (given.repeats, LINKS, 200)
     survey = FOLDER / "survey"
     make_sample(survey, FRAMES, 1, 10)
     results: dict[str, Any] = {"predictions": [], "plans": []}

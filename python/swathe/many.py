@@ -111,6 +111,10 @@ def cut_many(
     except KeyboardInterrupt:
         manifest.write(manifest_path)
         raise
+    if earlier is None:
+        # Should the process be killed: no manifest of an older run vouches for this one.
+        with suppress(OutputError):
+            Manifest([], [], meta).write(manifest_path)
     begun = time.perf_counter()
     batch = job.start()
     with (
@@ -118,10 +122,6 @@ def cut_many(
         progress_bar("cutting", progress, len(todo)) as show,
     ):
         try:
-            if earlier is None:
-                # Should the process be killed: no manifest of an older run vouches for this one.
-                with suppress(OutputError):
-                    Manifest([], [], meta).write(manifest_path)
             _collect(batch, manifest, todo, paths, show, manifest_path)
         except BaseException:
             batch.cancel()

@@ -265,8 +265,17 @@ impl StreamReader {
             }
             None => (stream::start(self.table.kind, wanted), 0, 0),
         };
-        let mut input = self.running.take().map_or_else(Vec::new, |running| running.input);
-        input.clear();
+        let (mut input, input_end) =
+            self.running.take().map_or_else(Default::default, |old| (old.input, old.next));
+        // What was fetched beyond the new start is needed now: it would not come a second time.
+        let input_start = input_end - input.len() as u64;
+        let next = if (input_start..input_end).contains(&next) {
+            input.drain(..(next - input_start) as usize);
+            input_end
+        } else {
+            input.clear();
+            next
+        };
         self.running = Some(Running { decoder, input, used: 0, next, ended: false });
         self.chunk.clear();
         self.chunk_at = raw;
