@@ -25,11 +25,22 @@ def test_all_costs_are_there(compute: dict[str, Any]) -> None:
     assert isinstance(tiles, dict)
     assert {"RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1"} <= set(tiles)
     single = {name: value for name, value in compute.items() if name != "tile_byte_s"}
-    names = ("object_s", "cut_s", "byte_s", "gzip_byte_s", "gzip_first_byte_s", "bzip2_byte_s")
+    names = (
+        "job_s",
+        "request_s",
+        "received_byte_s",
+        "object_s",
+        "cut_s",
+        "byte_s",
+        "gzip_byte_s",
+        "gzip_first_byte_s",
+        "bzip2_byte_s",
+    )
     assert set(single) == set(names)
     for name, value in {**single, **tiles}.items():
         assert isinstance(value, float)
-        low, high = (1e-7, 0.1) if name in ("object_s", "cut_s") else (1e-12, 1e-6)
+        each = name in ("job_s", "request_s", "object_s", "cut_s")
+        low, high = (1e-7, 0.1) if each else (1e-12, 1e-6)
         assert low <= value < high, name
     assert single["bzip2_byte_s"] > single["gzip_byte_s"]
     assert tiles["HCOMPRESS_1"] > tiles["PLIO_1"]

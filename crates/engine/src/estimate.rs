@@ -128,7 +128,7 @@ pub fn estimate(
                 headers_read: found.iter().filter(|expected| expected.header_read).count(),
                 looked_into: found.len(),
                 traffic,
-                seconds: connect_s + finish_s(&tasks, workers, cores).max(line_s),
+                seconds: compute.job_s + connect_s + finish_s(&tasks, workers, cores).max(line_s),
                 compute_s: tasks.iter().map(|task| task.compute_s).sum(),
                 explained: found.into_iter().filter_map(|expected| expected.explained).collect(),
             })
@@ -237,6 +237,10 @@ fn expect(
     for plan in &plans {
         let traffic = Traffic { bytes: plan.load.bytes, requests: plan.load.requests };
         expected.traffic.add(traffic);
+    }
+    if waits {
+        expected.task.compute_s += expected.traffic.requests as f64 * compute.request_s
+            + expected.traffic.bytes as f64 * compute.received_byte_s;
     }
     let url = object.url().to_string();
     expected.explained = Some(Explained { url, targets, method, plans, unpacked });

@@ -6,10 +6,16 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// What this host takes for its part of the work. Times in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Compute {
+    /// Starting and ending a job.
+    pub job_s: f64,
     /// Opening an object that is at hand, and parsing its header.
     pub object_s: f64,
+    /// Each request to a server,
+    pub request_s: f64,
+    /// and each byte of its answer.
+    pub received_byte_s: f64,
     /// Each cut, however small: its header, its file, its row of the manifest.
     pub cut_s: f64,
     /// Each byte of pixels of a cutout.
@@ -36,7 +42,10 @@ impl Default for Compute {
             ("NOCOMPRESS", 0.2e-9),
         ];
         Compute {
+            job_s: 1.5e-3,
             object_s: 15e-6,
+            request_s: 200e-6,
+            received_byte_s: 0.8e-9,
             cut_s: 65e-6,
             byte_s: 1.2e-9,
             gzip_byte_s: 2.1e-9,

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe import _swathe
+from swathe.measuring.loopback import loopback
 from swathe.measuring.robust import middle
 from swathe.predict import job_of
 from swathe.sample import NAXIS1, draw, fits_bytes, header
@@ -34,6 +36,8 @@ CODECS = ("RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1", "NOCOMPRESS")
 LEAST_REPEATS, MOST_REPEATS = 3, 20
 SMALL, MANY, FILES = 16, 64, 24
 LARGE, FEW = 256, 6
+REQUESTS, FEW_REQUESTS, STREAMS = 256, 64, 8
+SMALL_BYTES, LARGE_BYTES = 4096, 1 << 20
 """Sides of small and large cuts, how many of each, and of how many files."""
 
 
@@ -55,21 +59,25 @@ class Ran:
         unpack_s: of opening, reading and decoding, by the clock. Opening a stream unpacks its
             beginning, of bzip2 up to 900 kB.
         open_s: of opening alone.
+        wall_s: of all, by the clock.
     """
 
     cpu_s: float
     unpack_s: float
     open_s: float
+    wall_s: float
 
 
 def measure_host(quick: bool = False) -> dict[str, Any]:
     """Measure what computing costs on this host, in some seconds.
 
     Returns:
-        `object_s`: opening a local object and parsing its header; `cut_s`: each cut, however
-        small; `byte_s`: each byte of pixels cut out; `gzip_byte_s`: each byte inflated, and
-        `gzip_first_byte_s`: where seek points are made on the way; `bzip2_byte_s`: each byte
-        decompressed; `tile_byte_s`: by codec, each byte decoded.
+        `job_s`: starting and ending a job; `request_s`: each request to a server, and
+        `received_byte_s`: each byte of its answers; `object_s`: opening a local object and
+        parsing its header; `cut_s`: each cut, however small; `byte_s`: each byte of pixels cut
+        out; `gzip_byte_s`: each byte inflated, and `gzip_first_byte_s`: where seek points are made
+        on the way; `bzip2_byte_s`: each byte decompressed; `tile_byte_s`: by codec, each byte
+        decoded.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     started = time.perf_counter()
@@ -85,9 +93,30 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
             now = time.perf_counter()
             if turn + 1 >= LEAST_REPEATS and now + (now - begun) - started > budget_s:
                 break
+    found |= _receiving(FEW_REQUESTS if quick else REQUESTS)
     costs = {cost: middle(np.array(seconds)) for cost, seconds in found.items()}
     tiles = {codec: costs.pop(codec) for codec in CODECS if codec in costs}
     return {**costs, "tile_byte_s": tiles}
+
+
+def _receiving(requests: int) -> dict[str, list[float]]:
+    """Seconds of computing for each request to a server, and for each byte it sends."""
+    small, large = [(0, SMALL_BYTES)] * requests, [(0, LARGE_BYTES)] * (requests // 16)
+    found: dict[str, list[float]] = {"request_s": [], "received_byte_s": []}
+    with loopback() as url:
+        _cpu_s(url, small[:8])  # connections, and what is only made once
+        for _ in range(LEAST_REPEATS):
+            request_s = _cpu_s(url, small) / len(small)
+            byte_s = (_cpu_s(url, large) / len(large) - request_s) / LARGE_BYTES
+            found["request_s"].append(request_s)
+            found["received_byte_s"].append(max(byte_s, 1e-11))
+    return found
+
+
+def _cpu_s(url: str, requests: list[tuple[int, int]]) -> float:
+    began_s = time.process_time()
+    _swathe.measure(url, requests, STREAMS)
+    return time.process_time() - began_s
 
 
 def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
@@ -105,6 +134,7 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
     large_bytes = 2 * sum(width * height for _, _, width, height in large)
     object_s = max((across.cpu_s + across.open_s - one.cpu_s - one.open_s) / (FILES - 1), 1e-7)
     found = {
+        "job_s": max(one.wall_s - object_s, 1e-6),
         "object_s": max(object_s - cut_s, 1e-7),
         "cut_s": cut_s,
         "byte_s": max((wide.cpu_s - one.cpu_s - (FEW - 1) * cut_s) / large_bytes, 1e-11),
@@ -164,17 +194,17 @@ def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> Ran:
     columns = zip(("file", "x0", "y0", "width", "height"), zip(*cuts, strict=True), strict=True)
     read = read_targets({name: list(values) for name, values in columns}, _no_sky)
     output = Path(tempfile.mkdtemp(dir=folder))
-    began_s = time.process_time()
+    begun_s, began_s = time.perf_counter(), time.process_time()
     names = [f"{number}.fits" for number in range(len(cuts))]
     batch = job_of(read, names=names, output=str(output), threads=1).start()
     done: list[str] = []
     while (rows := batch.poll(0.1)) is not None:
         done += rows.status
     stages = batch.finish()
-    cpu_s = time.process_time() - began_s
+    wall_s, cpu_s = time.perf_counter() - begun_s, time.process_time() - began_s
     assert done == ["ok"] * len(cuts), "made frames can be cut"
     unpack_s = stages["open"] + stages["read"] + stages["decode"]
-    return Ran(max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"])
+    return Ran(max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"], wall_s)
 
 
 def _no_sky(*_: object) -> Any:
