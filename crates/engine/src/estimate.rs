@@ -70,6 +70,8 @@ struct Expected {
     task: Task,
     /// Seconds until pixels begin to come.
     lead_s: f64,
+    /// Requests in flight.
+    streams: u32,
     traffic: Traffic,
     header_read: bool,
     explained: Option<Explained>,
@@ -115,9 +117,10 @@ pub fn estimate(
             files.sort_unstable();
             files.dedup();
             let waits = tasks.iter().any(|task| task.wait_s > 0.0);
-            // As many are needed as objects are read at a time; they are opened together.
+            // Those that are lacking when the first objects are read are opened together.
             let open = job.stores.connections(&job.files[units[0].file]);
-            let needed = workers.min(units.len()) as u32;
+            let needed: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
+            let needed = needed.min(store.costs.streams);
             let connect_s = if waits && open < needed { store.costs.connect_s } else { 0.0 };
             let line_s = if waits { line_s(&all, &store.costs, workers) } else { 0.0 };
             Ok(Estimate {
@@ -196,6 +199,7 @@ fn expect(
     let failed = || Expected {
         task: Task { wait_s: opening.1, compute_s: compute.object_s },
         lead_s: opening.1,
+        streams: 1,
         traffic: opening.0,
         ..Expected::default()
     };
@@ -208,10 +212,13 @@ fn expect(
     let kept = object.kind().is_none() && object.settle(cancel).is_ok();
     let placed: Vec<Placed> =
         unit.targets.iter().filter_map(|&target| place(job, &template, target).ok()).collect();
+    let asked_anew = waits && !(object.is_assumed() || kept && object.can_be_assumed());
+    // They come with the answer to that.
+    let opened_bytes = if asked_anew { object.source().first().len() as u64 } else { 0 };
     // At least the one that the object was, or will be, opened on.
     let connected = (object.connections() / workers as u32).max(1);
     let (method, plans, unpacked, unpack_s) =
-        reads(&object, &template, &placed, &share, connected, compute);
+        reads(&object, &template, &placed, &share, connected, opened_bytes, compute);
 
     let mut expected = Expected { header_read, ..Expected::default() };
     let pixels: usize = placed.iter().map(|placed| placed.bytes).sum();
@@ -224,8 +231,10 @@ fn expect(
     let read_s: f64 = plans.iter().map(|plan| alone.seconds(plan.load, plan.streams)).sum();
     if waits {
         expected.task.wait_s = read_s;
-        expected.lead_s = plans.len() as f64 * costs.latency_s();
-        if !(object.is_assumed() || kept && object.can_be_assumed()) {
+        let rounds = plans.iter().filter(|plan| plan.load.requests > 0).count();
+        expected.lead_s = rounds as f64 * costs.latency_s();
+        expected.streams = plans.iter().map(|plan| plan.streams).max().unwrap_or(1);
+        if asked_anew {
             expected.traffic = opening.0;
             expected.task.wait_s += opening.1;
             expected.lead_s += costs.open_s + costs.latency_s();
@@ -255,6 +264,7 @@ fn reads(
     placed: &[Placed],
     costs: &Costs,
     connected: u32,
+    opened_bytes: u64,
     compute: &Compute,
 ) -> (&'static str, Vec<Plan>, u64, f64) {
     let (segments, decoded, mut unpack_s) = match &template.image.storage {
@@ -274,7 +284,11 @@ fn reads(
         Content::Plain(_) => {
             let plans = segments
                 .iter()
-                .map(|round| read_plan(object.source(), round, costs, at, connected))
+                .map(|round| {
+                    let rest: Vec<Range<u64>> =
+                        round.iter().filter(|range| range.end > opened_bytes).cloned().collect();
+                    read_plan(object.source(), &rest, costs, at, connected)
+                })
                 .collect();
             (if tiled { "tiles" } else { "ranges" }, plans, decoded, unpack_s)
         }
