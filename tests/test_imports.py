@@ -17,11 +17,12 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
-    {"catalog.settings", "catalog.values"},
+    {"catalog.settings", "catalog.values", "catalog.holdings"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
     {"catalog.migrations", "catalog.migrations.versions"},
-    {"catalog.stores", "catalog.performance", "catalog.predictions"},
+    {"catalog.stores", "catalog.performance", "catalog.predictions", "catalog.datasets"},
+    {"catalog.granules"},
     {"catalog.catalog"},
     {"catalog"},
     {"archive", "boxes", "preview", "sample"},

@@ -29,6 +29,8 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.TargetsError, 2),
     (errors.NoSuchStoreError, 2),
     (errors.StoreSettingsError, 2),
+    (errors.NoSuchDatasetError, 2),
+    (errors.DatasetError, 2),
     (errors.RegionError, 5),
     (errors.OutputError, 6),
     (errors.CatalogError, 7),
