@@ -29,10 +29,11 @@ LAYERS = (
     {"cutout"},
     {"known"},
     {"objects", "manifest", "targets"},
-    {"datasets", "datasets.sphere"},
+    {"datasets", "datasets.sphere", "datasets.headers", "datasets.listing", "datasets.places"},
     {"datasets.cells"},
     {"datasets.footprint"},
-    {"datasets.search"},
+    {"datasets.images", "datasets.search"},
+    {"datasets.scan"},
     {"measuring", "measuring.costs", "measuring.local", "measuring.reader"},
     {"measuring.robust", "measuring.places"},
     {"measuring.curve", "measuring.schedule"},
@@ -47,6 +48,7 @@ LAYERS = (
     {"__init__"},
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
+    {"commands.dataset", "commands.find"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
