@@ -258,7 +258,8 @@ def test_the_first_tables_get_what_they_lack(url: str) -> None:
     Catalog.open(url).close()
     execute(url, "ALTER TABLE samples DROP COLUMN requests")
     execute(url, "ALTER TABLE profiles DROP COLUMN notes")
-    execute(url, "DROP TABLE hosts")
+    for table in ("hosts", "footprints", "granules", "replicas", "datasets"):
+        execute(url, f"DROP TABLE {table}")
     execute(
         url,
         "INSERT INTO links (id, root, host) VALUES (1, 'https://a.example', 'h')",

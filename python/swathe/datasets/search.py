@@ -250,21 +250,24 @@ def _disc(place: _Place) -> NDArray[np.float64]:
 
 def _table(found: list[Match], place: _Place | None) -> Table:
     import numpy as np
-    from astropy.table import MaskedColumn, Table
+    from astropy.table import Table
 
     rows = [_row(match) for match in found]
-    columns: list[Any] = []
-    for number, (name, kind, unit) in enumerate(COLUMNS):
+    columns: dict[str, Any] = {}
+    for number, (name, kind, _) in enumerate(COLUMNS):
         values = [row[number] for row in rows]
         mask = [value is None for value in values]
         blank: Any = "" if kind == "U" else 0
         plain = [blank if value is None else value for value in values]
         data = np.array(plain, dtype=kind if plain or kind != "U" else "U1")
-        columns.append(MaskedColumn(data, name, unit=unit, mask=mask))
+        columns[name] = np.ma.MaskedArray(data, mask)
+    units = {name: unit for name, _, unit in COLUMNS if unit is not None}
     if place is not None:
         for name, value in (("ra", place.ra_deg), ("dec", place.dec_deg)):
-            columns.append(MaskedColumn(np.full(len(rows), value), name, unit="deg"))
-    return Table(columns)
+            columns[name] = np.full(len(rows), value)
+            units[name] = "deg"
+    # Made once: a column that is copied takes as long again.
+    return Table(columns, units=units, copy=False)
 
 
 def _row(match: Match) -> tuple[Any, ...]:
