@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 EXTRAS := dev
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
-.PHONY: run test test-rust test-python lint fmt bench bench-plan fuzz clean
+.PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -41,6 +41,9 @@ bench: $(VENV)/built
 bench-plan: EXTRAS := dev,bench
 bench-plan: $(VENV)/built
 	$(BIN)/python benches/plan.py $(ARGS)
+
+bench-find: $(VENV)/built
+	$(BIN)/python benches/find.py $(ARGS)
 
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)

@@ -26,9 +26,12 @@ for folder in (INDEX, CATALOG, BLOCKS):
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+import sqlalchemy  # noqa: E402
 from astropy.io import fits  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
+
+from postgres import new_database, postgres_server  # noqa: E402
 
 DATA = Path(
     os.environ.get("SWATHE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data")
@@ -68,6 +71,23 @@ def new_path(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     folder = tmp_path_factory.mktemp("new")
     numbers = itertools.count()
     return lambda suffix: folder / f"{next(numbers)}{suffix}"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[sqlalchemy.URL]:
+    """A PostgreSQL server."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty database of each kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'catalog.sqlite'}"
+    else:
+        with new_database(request.getfixturevalue("postgres")) as made:
+            yield made
 
 
 def real_files(*folders: str) -> list[str]:

@@ -98,6 +98,8 @@ FILES = """
         location /forbidden/ {{ return 403; }}
         location /broken/ {{ return 500; }}
         location /whole/ {{ alias {folder}/www/; max_ranges 0; }}
+        location /html/ {{ alias {folder}/www/; autoindex on; }}
+        location /json/ {{ alias {folder}/www/; autoindex on; autoindex_format json; }}
         location /moved/ {{ rewrite ^/moved/(.*)$ /$1 redirect; }}
 """
 

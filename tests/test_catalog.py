@@ -22,7 +22,7 @@ import sqlalchemy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postgres import PASSWORD, new_database, postgres_server
+from postgres import PASSWORD, new_database
 from swathe import errors
 from swathe.catalog import (
     SCHEMES,
@@ -42,22 +42,6 @@ from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 ROOT, HOST = "https://archive.example/dr17", "telescope"
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[sqlalchemy.URL]:
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of each kind."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'catalog.sqlite'}"
-    else:
-        with new_database(request.getfixturevalue("postgres")) as made:
-            yield made
 
 
 @pytest.fixture
@@ -274,7 +258,8 @@ def test_the_first_tables_get_what_they_lack(url: str) -> None:
     Catalog.open(url).close()
     execute(url, "ALTER TABLE samples DROP COLUMN requests")
     execute(url, "ALTER TABLE profiles DROP COLUMN notes")
-    execute(url, "DROP TABLE hosts")
+    for table in ("hosts", "footprints", "granules", "replicas", "datasets"):
+        execute(url, f"DROP TABLE {table}")
     execute(
         url,
         "INSERT INTO links (id, root, host) VALUES (1, 'https://a.example', 'h')",

@@ -38,6 +38,8 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "OutputError": OSError,
     "NoSuchStoreError": KeyError,
     "StoreSettingsError": ValueError,
+    "NoSuchDatasetError": KeyError,
+    "DatasetError": ValueError,
     "CatalogError": OSError,
 }
 # Variants that crates/python/src/errors.rs leaves to a `_` arm, on purpose: trying again may
@@ -98,6 +100,7 @@ def test_every_class_rust_names_is_there() -> None:
     # Lists of targets, indices of sections and the catalogue are read in Python.
     in_python = {"PixelIndexError", "TargetsError"}
     in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError"}
+    in_python |= {"NoSuchDatasetError", "DatasetError"}
     assert set(CLASSES) - named == in_python
 
 

@@ -17,17 +17,23 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
-    {"catalog.settings", "catalog.values"},
+    {"catalog.settings", "catalog.values", "catalog.holdings"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
     {"catalog.migrations", "catalog.migrations.versions"},
-    {"catalog.stores", "catalog.performance", "catalog.predictions"},
+    {"catalog.stores", "catalog.performance", "catalog.predictions", "catalog.datasets"},
+    {"catalog.granules"},
     {"catalog.catalog"},
     {"catalog"},
     {"archive", "boxes", "preview", "sample"},
     {"cutout"},
     {"known"},
     {"objects", "manifest", "targets"},
+    {"datasets", "datasets.sphere", "datasets.headers", "datasets.listing", "datasets.places"},
+    {"datasets.cells"},
+    {"datasets.footprint"},
+    {"datasets.images", "datasets.search"},
+    {"datasets.scan"},
     {"measuring", "measuring.costs", "measuring.local", "measuring.reader"},
     {"measuring.robust", "measuring.places"},
     {"measuring.curve", "measuring.schedule"},
@@ -42,6 +48,7 @@ LAYERS = (
     {"__init__"},
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
+    {"commands.dataset", "commands.find"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -9,6 +9,7 @@
 from swathe import errors
 from swathe._swathe import __version__
 from swathe.cutout import Cutout
+from swathe.datasets.search import find
 from swathe.many import cut_many
 from swathe.objects import File, Image, open
 from swathe.predict import Prediction, predict
@@ -23,6 +24,7 @@ __all__ = [
     "cut",
     "cut_many",
     "errors",
+    "find",
     "open",
     "predict",
 ]

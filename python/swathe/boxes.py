@@ -155,6 +155,29 @@ class Sky:
                 found[rows] = np.nan
         return found[:, 0], found[:, 1]
 
+    def directions(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give where zero-based pixel positions are: ICRS unit vectors `(n, 3)`, NaN where nowhere.
+
+        Raises:
+            RegionError: where the frame is not one of the stars.
+        """
+        import numpy as np
+        from astropy.coordinates import SkyCoord
+        from astropy.wcs.utils import wcs_to_celestial_frame
+
+        lng, lat = self.wcs.wcs.lng, self.wcs.wcs.lat
+        try:
+            found = self.wcs.all_pix2world(np.column_stack([x, y]), 0)
+            # Some projections give numbers for what is no place.
+            found[~(np.abs(found[:, lat]) <= 90)] = np.nan
+            frame = wcs_to_celestial_frame(self.wcs)
+            there = SkyCoord(found[:, lng], found[:, lat], unit="deg", frame=frame)
+            vectors: NDArray[np.float64] = np.array(there.icrs.cartesian.xyz.value.T)
+        except Exception as error:  # wcslib's own classes share no base
+            raise RegionError(f"{self.label}: its pixels have no place: {error}") from error
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors
+
     def shape(self, height_deg: float, width_deg: float) -> tuple[int, int]:
         """Give height and width in pixels, rounded as `Cutout2D` does.
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe import errors
-from swathe.commands import buffer, cache, probe, store
+from swathe.commands import buffer, cache, dataset, probe, store
+from swathe.commands.find import find
 from swathe.commands.options import Json, Quiet
 from swathe.commands.output import print_json
 from swathe.commands.predict import predict
@@ -29,6 +30,8 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.TargetsError, 2),
     (errors.NoSuchStoreError, 2),
     (errors.StoreSettingsError, 2),
+    (errors.NoSuchDatasetError, 2),
+    (errors.DatasetError, 2),
     (errors.RegionError, 5),
     (errors.OutputError, 6),
     (errors.CatalogError, 7),
@@ -51,6 +54,8 @@ app = typer.Typer(
 
 app.add_typer(store.app, name="store")
 app.add_typer(cache.app, name="cache")
+app.add_typer(dataset.app, name="dataset")
+app.command()(find)
 app.command()(predict)
 app.command()(probe.probe)
 app.command()(buffer.buffer)

@@ -17,6 +17,8 @@
     |- OutputError              a result cannot be written           (OSError)
     |- NoSuchStoreError         no store has this name               (KeyError)
     |- StoreSettingsError       a store's settings make no sense     (ValueError)
+    |- NoSuchDatasetError       no dataset has this name             (KeyError)
+    |- DatasetError             what is asked of datasets makes no sense  (ValueError)
     `- CatalogError             the catalogue cannot be used         (OSError)
 """
 
@@ -83,6 +85,14 @@ class NoSuchStoreError(SwatheError, KeyError):
 
 class StoreSettingsError(SwatheError, ValueError):
     """The settings of a store make no sense, or hold what looks like a credential."""
+
+
+class NoSuchDatasetError(SwatheError, KeyError):
+    """The catalogue has no dataset of this name."""
+
+
+class DatasetError(SwatheError, ValueError):
+    """What is asked of a dataset, or of all in a search, makes no sense."""
 
 
 class CatalogError(SwatheError, OSError):

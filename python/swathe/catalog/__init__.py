@@ -9,6 +9,8 @@ Rules: no credential enters it; every time is in UTC; every history is bounded.
 """
 
 from swathe.catalog.catalog import Catalog
+from swathe.catalog.granules import Wanted
+from swathe.catalog.holdings import Dataset, Footprint, Granule, Match, Replica
 from swathe.catalog.settings import SCHEMES, TIERS, Store, root_url
 from swathe.catalog.values import Outcome, Probe, Profile, Sample
 from swathe.environment import default_url, this_host
@@ -17,11 +19,17 @@ __all__ = [
     "SCHEMES",
     "TIERS",
     "Catalog",
+    "Dataset",
+    "Footprint",
+    "Granule",
+    "Match",
     "Outcome",
     "Probe",
     "Profile",
+    "Replica",
     "Sample",
     "Store",
+    "Wanted",
     "default_url",
     "root_url",
     "this_host",

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from swathe.catalog.database import Database
 from swathe.catalog.settings import Store, checked_store
-from swathe.catalog.tables import StoreRow
+from swathe.catalog.tables import DatasetRow, ReplicaRow, StoreRow
 from swathe.errors import NoSuchStoreError, StoreSettingsError
 
 
@@ -73,8 +73,22 @@ class Stores(Database):
 
         Raises:
             NoSuchStoreError: where there is none.
+            StoreSettingsError: where a dataset lies in it.
         """
+        used = (
+            select(DatasetRow.name)
+            .outerjoin(ReplicaRow, ReplicaRow.dataset_id == DatasetRow.id)
+            .join(StoreRow, StoreRow.id.in_((DatasetRow.store_id, ReplicaRow.store_id)))
+            .where(StoreRow.name == name)
+            .limit(1)
+        )
         with self._writing() as session:
+            dataset = session.scalar(used)
+            if dataset is not None:
+                raise StoreSettingsError(
+                    f"the dataset {dataset!r} lies in the store {name!r}; "
+                    f"first: swathe dataset remove {dataset}"
+                )
             gone = session.execute(
                 delete(StoreRow).where(StoreRow.name == name).returning(StoreRow.id)
             )

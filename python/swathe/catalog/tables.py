@@ -15,6 +15,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    SmallInteger,
     String,
     Text,
     TypeDecorator,
@@ -22,9 +23,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
 
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -167,3 +169,87 @@ class OutcomeRow(Base):
     actual_bytes: Mapped[int] = mapped_column(BigInteger)
     predicted_requests: Mapped[int] = mapped_column(BigInteger)
     actual_requests: Mapped[int] = mapped_column(BigInteger)
+
+
+class DatasetRow(Base):
+    """A dataset, and where it was first found."""
+
+    __tablename__ = "datasets"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(String(100), unique=True)
+    store_id: Mapped[int] = mapped_column(ForeignKey("stores.id"), index=True)
+    prefix: Mapped[str] = mapped_column(Text)
+    pattern: Mapped[str | None] = mapped_column(Text)
+    added_at: Mapped[datetime]
+    synced_at: Mapped[datetime | None]
+
+
+class ReplicaRow(Base):
+    """A copy of an object of a dataset in a store: `path` there, `object_path` in the first store.
+
+    `modified` is what its listing says of the time, in whatever words.
+    """
+
+    __tablename__ = "replicas"
+    __table_args__ = (UniqueConstraint("dataset_id", "object_path", "store_id"),)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
+    object_path: Mapped[str] = mapped_column(String(1000))
+    store_id: Mapped[int] = mapped_column(ForeignKey("stores.id"), index=True)
+    path: Mapped[str] = mapped_column(Text)
+    size: Mapped[int | None] = mapped_column(BigInteger)
+    modified: Mapped[str | None] = mapped_column(String(100))
+    version: Mapped[str | None] = mapped_column(Text)
+    state: Mapped[State] = mapped_column(String(10))
+    reason: Mapped[str | None] = mapped_column(Text)
+    seen_at: Mapped[datetime]
+
+
+class GranuleRow(Base):
+    """An image HDU of an object of a dataset, and where, when and in what light it looks."""
+
+    __tablename__ = "granules"
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "path", "hdu"),
+        Index(None, "t_min"),
+        Index(None, "em_min"),
+    )
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
+    path: Mapped[str] = mapped_column(String(1000))
+    hdu: Mapped[int]
+    name: Mapped[str | None] = mapped_column(Text)
+    shape: Mapped[list[int]] = mapped_column(JSON)
+    t_min: Mapped[float | None]
+    t_max: Mapped[float | None]
+    band: Mapped[str | None] = mapped_column(String(100))
+    em_min: Mapped[float | None]
+    em_max: Mapped[float | None]
+    s_ra: Mapped[float | None]
+    s_dec: Mapped[float | None]
+    s_fov: Mapped[float | None]
+    s_pixel_scale: Mapped[float | None]
+    # None is the database's NULL, not JSON's null.
+    outline: Mapped[list[float] | None] = mapped_column(JSON(none_as_null=True))
+    wcs: Mapped[str | None] = mapped_column(Text)
+    note: Mapped[str | None] = mapped_column(Text)
+    size: Mapped[int] = mapped_column(BigInteger)
+    version: Mapped[str] = mapped_column(Text)
+    seen_at: Mapped[datetime]
+
+
+class FootprintRow(Base):
+    """A range of HEALPix cells, nested, of order 29, that a granule may touch.
+
+    A range is at most `4 ** level` cells long: so all that touch a place start in a known stretch
+    of the index, level by level.
+    """
+
+    __tablename__ = "footprints"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    level: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
+    first: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    last: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    granule_id: Mapped[int] = mapped_column(
+        ForeignKey("granules.id", ondelete="CASCADE"), primary_key=True, index=True
+    )

@@ -1,0 +1,285 @@
+"""The images of datasets: put in batch by batch, and found by place, time and band."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import delete, insert, select, text
+from sqlalchemy.orm import Session
+
+from swathe.catalog.database import Database
+from swathe.catalog.datasets import dataset_number, store_number
+from swathe.catalog.holdings import ALL_CELLS, LEVELS, Footprint, Granule, Match, Replica
+from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
+from swathe.catalog.values import plain_text
+
+T = TypeVar("T")
+
+LONGEST_NOTE = 1_000
+LONGEST_BAND = 100
+AT_ONCE = 500
+"""Paths or numbers in one statement: databases take only so many parameters."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What granules must be to be found; `None` asks for nothing.
+
+    Attributes:
+        ranges: HEALPix cells of order 29 that the footprint must touch, `(first, last)`.
+        dataset: name of the dataset.
+        time: MJD, UTC, from and to: some of it must be within.
+        band: name of the filter, or shortest and longest wavelength in metres.
+        limit: give no more than so many.
+    """
+
+    ranges: Sequence[tuple[int, int]] | None = None
+    dataset: str | None = None
+    time: tuple[float, float] | None = None
+    band: str | tuple[float, float] | None = None
+    limit: int | None = None
+
+
+class Granules(Database):
+    """Images of datasets."""
+
+    def put_objects(
+        self, dataset: str, store: str, found: Iterable[tuple[Replica, Sequence[Granule] | None]]
+    ) -> None:
+        """Keep what objects of a store were found to hold, in place of what was known of them.
+
+        `None` for the images: those that are known stay.
+
+        Raises:
+            NoSuchDatasetError, NoSuchStoreError: where there is none of that name.
+        """
+        given = list(found)
+        now = datetime.now(UTC)
+        with self._writing() as session:
+            number, place = dataset_number(session, dataset), store_number(session, store)
+            _forget(
+                session,
+                number,
+                place,
+                [replica.object_path for replica, _ in given],
+                [replica.object_path for replica, granules in given if granules is not None],
+            )
+            connection = session.connection()
+            replicas = [_replica_values(each, number, place, now) for each, _ in given]
+            if replicas:
+                connection.execute(insert(ReplicaRow), replicas)
+            images = [granule for _, granules in given for granule in granules or ()]
+            if not images:
+                return
+            added = connection.scalars(
+                insert(GranuleRow).returning(GranuleRow.id, sort_by_parameter_order=True),
+                [_granule_values(granule, number, now) for granule in images],
+            )
+            ranges = [
+                {"level": level_of(first, last), "first": first, "last": last, "granule_id": of}
+                for of, granule in zip(added, images, strict=True)
+                if granule.footprint is not None
+                for first, last in granule.footprint.ranges
+            ]
+            if ranges:
+                connection.execute(insert(FootprintRow), ranges)
+
+    def find_granules(self, wanted: Wanted) -> list[Match]:
+        """Give the granules that are as wanted and have a copy to read, in order of their files.
+
+        A place is only compared by HEALPix cells: all that touch it are given, and some beside.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        query: Any = (
+            select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
+            .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
+            .join(
+                ReplicaRow,
+                (ReplicaRow.dataset_id == GranuleRow.dataset_id)
+                & (ReplicaRow.object_path == GranuleRow.path),
+            )
+            .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
+            .where(ReplicaRow.state == "ok")
+        )
+        with self._reading() as session:
+            if wanted.dataset is not None:
+                number = dataset_number(session, wanted.dataset)
+                query = query.where(GranuleRow.dataset_id == number)
+            query = _with_limits(query, wanted)
+            # Of several copies the one in the first store is given.
+            query = query.order_by(GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id)
+            parts: Iterable[Any] = (query,)
+            if wanted.ranges is not None:
+                touching = _touching(session, wanted.ranges)
+                parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(touching))
+            matches: dict[int, Match] = {}
+            for part in parts:
+                for *row, dataset, store, path in session.connection().execute(part):
+                    if len(matches) == wanted.limit:
+                        break
+                    if row[0] not in matches:
+                        matches[row[0]] = Match(dataset, f"{store}:{path}", _granule(*row[1:]))
+        return sorted(matches.values(), key=lambda match: (match.file, match.granule.hdu))
+
+
+def level_of(first: int, last: int) -> int:
+    """Give the least level of which a range can be."""
+    return next(level for level in LEVELS if last - first < 4**level)
+
+
+TOUCHING = """
+    WITH asked (first, last) AS (VALUES {asked}), levels (level, reach) AS (VALUES {levels})
+    SELECT DISTINCT footprints.granule_id
+    FROM asked CROSS JOIN levels JOIN footprints
+    ON footprints.level = levels.level
+    AND footprints.first BETWEEN asked.first - levels.reach AND asked.last
+    AND footprints.last >= asked.first
+    ORDER BY footprints.granule_id
+"""
+"""Levels times ranges are many, so the database multiplies them. As text, because SQLAlchemy makes
+a statement with VALUES anew for each search, which takes longer than the search."""
+
+
+def _touching(session: Session, ranges: Sequence[tuple[int, int]]) -> list[int]:
+    """Give the granules whose footprints touch these cells."""
+    if not ranges:
+        return []
+    asked = ", ".join(f"(:first{number}, :last{number})" for number in range(len(ranges)))
+    levels = ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
+    given: dict[str, int] = {}
+    for number, (first, last) in enumerate(ranges):
+        given |= {f"first{number}": first, f"last{number}": last}
+    statement = text(TOUCHING.format(asked=asked, levels=levels))
+    return list(session.scalars(statement, given))
+
+
+def _with_limits(query: Any, wanted: Wanted) -> Any:
+    if wanted.time is not None:
+        start, end = wanted.time
+        query = query.where(GranuleRow.t_min <= end, GranuleRow.t_max >= start)
+    if isinstance(wanted.band, str):
+        query = query.where(GranuleRow.band == wanted.band)
+    elif wanted.band is not None:
+        shortest, longest = wanted.band
+        query = query.where(GranuleRow.em_min <= longest, GranuleRow.em_max >= shortest)
+    return query
+
+
+def _forget(
+    session: Session, dataset: int, store: int, replicas: Sequence[str], granules: Sequence[str]
+) -> None:
+    for part in _parts(granules):
+        session.execute(
+            delete(GranuleRow).where(GranuleRow.dataset_id == dataset, GranuleRow.path.in_(part))
+        )
+    for part in _parts(replicas):
+        session.execute(
+            delete(ReplicaRow).where(
+                ReplicaRow.dataset_id == dataset,
+                ReplicaRow.store_id == store,
+                ReplicaRow.object_path.in_(part),
+            )
+        )
+
+
+def _parts(all_of: Sequence[T]) -> Iterator[Sequence[T]]:
+    for at in range(0, len(all_of), AT_ONCE):
+        yield all_of[at : at + AT_ONCE]
+
+
+def _replica_values(replica: Replica, dataset: int, store: int, now: datetime) -> dict[str, Any]:
+    reason = replica.reason
+    return {
+        "dataset_id": dataset,
+        "object_path": replica.object_path,
+        "store_id": store,
+        "path": replica.path,
+        "size": replica.size,
+        "modified": replica.modified,
+        "version": replica.version,
+        "state": replica.state,
+        "reason": None if reason is None else plain_text(reason, LONGEST_NOTE),
+        "seen_at": now,
+    }
+
+
+def _granule_values(granule: Granule, dataset: int, now: datetime) -> dict[str, Any]:
+    place = granule.footprint
+    return {
+        "dataset_id": dataset,
+        "path": granule.path,
+        "hdu": granule.hdu,
+        "name": None if granule.name is None else plain_text(granule.name, LONGEST_NOTE),
+        "shape": list(granule.shape),
+        "t_min": granule.t_min,
+        "t_max": granule.t_max,
+        "band": None if granule.band is None else plain_text(granule.band, LONGEST_BAND),
+        "em_min": granule.em_min,
+        "em_max": granule.em_max,
+        "s_ra": place and place.s_ra,
+        "s_dec": place and place.s_dec,
+        "s_fov": place and place.s_fov,
+        "s_pixel_scale": place and place.s_pixel_scale,
+        "outline": place and place.outline,
+        "wcs": place and place.wcs,
+        "note": None if granule.note is None else plain_text(granule.note, LONGEST_NOTE),
+        "size": granule.size,
+        "version": granule.version,
+        "seen_at": now,
+    }
+
+
+# Rows of plain columns: objects of SQLAlchemy take twice as long.
+GRANULE_COLUMNS = [
+    getattr(GranuleRow, name)
+    for name in (
+        "id",
+        "path",
+        "hdu",
+        "name",
+        "shape",
+        "size",
+        "version",
+        "t_min",
+        "t_max",
+        "band",
+        "em_min",
+        "em_max",
+        "note",
+        "s_ra",
+        "s_dec",
+        "s_fov",
+        "s_pixel_scale",
+        "outline",
+        "wcs",
+    )
+]
+
+
+def _granule(
+    path: str,
+    hdu: int,
+    name: str | None,
+    shape: list[int],
+    size: int,
+    version: str,
+    t_min: float | None,
+    t_max: float | None,
+    band: str | None,
+    em_min: float | None,
+    em_max: float | None,
+    note: str | None,
+    s_ra: float | None,
+    *place: Any,
+) -> Granule:
+    covered = None
+    if s_ra is not None:
+        s_dec, s_fov, s_pixel_scale, outline, wcs = place
+        covered = Footprint(s_ra, s_dec, s_fov, s_pixel_scale, [], outline, wcs)
+    told = (t_min, t_max, band, em_min, em_max)
+    return Granule(path, hdu, name, tuple(shape), size, version, *told, covered, note)

@@ -1,0 +1,112 @@
+"""The command `swathe find`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swathe.commands.options import Json
+from swathe.commands.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+FORMATS = {".csv": "ascii.csv", ".ecsv": "ascii.ecsv", ".vot": "votable", ".xml": "votable"}
+
+
+def find(
+    sky: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="RA DEC", help="Images that show this place: degrees (ICRS)."),
+    ] = None,
+    radius: Annotated[
+        float, typer.Option(metavar="R", help="Or any part of this circle around it: degrees.")
+    ] = 0.0,
+    dataset: Annotated[str | None, typer.Option(help="Only images of this dataset.")] = None,
+    time: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="START END", help="MJD, or as 2005-09-21T04:30:00 (UTC)."),
+    ] = None,
+    band: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|MIN,MAX", help="A filter, or wavelengths in metres, as 5e-7,6e-7."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the table: .csv, .ecsv, .vot or .xml."),
+    ] = None,
+    size_deg: Annotated[
+        float | None,
+        typer.Option(help="With --sky: a column size_deg, so that the table can be cut from."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the images of datasets that show a place, of a time, in a band."""
+    from swathe.datasets.search import find as find_images
+
+    if size_deg is not None and sky is None:
+        raise typer.BadParameter("--size-deg needs --sky")
+    if output is not None and output.suffix.lower() not in FORMATS:
+        raise typer.BadParameter(f"must end in one of {', '.join(FORMATS)}", param_hint="--output")
+    table = find_images(sky, radius, dataset=dataset, time=time, band=_band(band))
+    if size_deg is not None:
+        table["size_deg"] = size_deg
+    if output is not None:
+        _write(table, output)
+    if as_json:
+        rows = [dict(zip(table.colnames, row, strict=True)) for row in _plain(table)]
+        print_json({"images": rows})
+    elif output is not None:
+        typer.echo(f"{output}: {len(table):,} images")
+    else:
+        _show(table)
+
+
+def _band(text: str | None) -> str | tuple[float, float] | None:
+    if text is None or "," not in text:
+        return text
+    shortest, _, longest = text.partition(",")
+    try:
+        return float(shortest), float(longest)
+    except ValueError:
+        return text
+
+
+def _plain(table: Table) -> list[list[Any]]:
+    # Masked values are None in lists.
+    columns = [table[name].tolist() for name in table.colnames]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _write(table: Table, path: Path) -> None:
+    from swathe.errors import OutputError
+
+    try:
+        table.write(path, format=FORMATS[path.suffix.lower()], overwrite=True)
+    except OSError as error:
+        raise OutputError(f"{path}: {error}") from error
+
+
+def _show(table: Table) -> None:
+    if not len(table):
+        typer.echo("no image is known to show that", err=True)
+        return
+    titles = ("file", "hdu", "dataset", "band", "t_min", "s_ra", "s_dec", "s_fov", "shape")
+    digits = {"t_min": 5, "s_ra": 5, "s_dec": 5, "s_fov": 4}
+    rows = []
+    for row in zip(*(table[name].tolist() for name in titles), strict=True):
+        rows.append(
+            [
+                ""
+                if value is None
+                else f"{value:.{digits[name]}f}"
+                if name in digits
+                else f"{value}"
+                for name, value in zip(titles, row, strict=True)
+            ]
+        )
+    print_table(titles, rows)

@@ -1,0 +1,208 @@
+"""Which part of the sky an image covers: an outline where a polygon can be it, and HEALPix cells.
+
+Pixels reach half a pixel around their centres: an image covers x from -0.5 to NAXIS1 - 0.5.
+
+Most images have an outline: a polygon with great circles for sides that follows the image's to a
+fiftieth of a pixel, distortions included. The others (all the sky, half of it, parts of a
+projection that are no sky) keep their WCS, and are compared with that.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.boxes import Sky
+from swathe.catalog.holdings import Footprint
+from swathe.datasets import cells
+from swathe.datasets.sphere import angle, degrees, distances, distances_to_sides, flat, middle
+from swathe.errors import RegionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+GRID = 9
+"""Places along each axis where an image is looked at."""
+SIDE = (64, 512)
+"""Places along each side of an outline; more, where the first are not enough."""
+TOLERANCE_PIXELS = 0.02
+LARGEST_OUTLINE = math.radians(45)
+"""Radius of the largest image that gets an outline."""
+MARGIN = 1.0001
+"""Circles around images are larger than the places looked at by this factor, and by the pixels
+that lie between."""
+WIDE_CELLS = 16
+"""Of an image without outline: cells along its radius, twice as many where it is looked at."""
+WIDE_GRID = 512
+
+
+def footprint(sky: Sky, shape: Sequence[int]) -> Footprint:
+    """Give what an image of a shape (NumPy order) covers.
+
+    Raises:
+        RegionError: where no pixel has a place in the sky, or it is not that of the stars.
+    """
+    height, width = shape[-2:]
+    if not height or not width:
+        raise RegionError(f"{sky.label}: it has no pixels")
+    # All at once: each call costs more than a thousand places do.
+    around = _along_sides(width, height, SIDE[0])
+    seen = sky.directions(*np.concatenate([_all_over(width, height, GRID, GRID), around]).T)
+    if np.isfinite(seen).all():
+        grid = seen[: GRID * GRID].reshape(GRID, GRID, 3)
+        corners = _outline(sky, width, height, seen[GRID * GRID :])
+        if corners is not None and _is_true(corners, grid, sky):
+            return _with_outline(sky, corners)
+    return _without_outline(sky, width, height)
+
+
+def _all_over(width: int, height: int, columns: int, rows: int) -> NDArray[np.float64]:
+    x, y = np.linspace(-0.5, width - 0.5, columns), np.linspace(-0.5, height - 0.5, rows)
+    across, up = np.meshgrid(x, y)
+    return np.column_stack([across.ravel(), up.ravel()])
+
+
+def _along_sides(width: int, height: int, count: int) -> NDArray[np.float64]:
+    """Give places along the four sides, one after the other, each with both of its ends."""
+    right, high = width - 0.5, height - 0.5
+    around = np.array([(-0.5, -0.5), (right, -0.5), (right, high), (-0.5, high), (-0.5, -0.5)])
+    part = np.linspace(0, 1, count + 1)[:, None]
+    return np.concatenate([start + part * (end - start) for start, end in pairwise(around)])
+
+
+def _outline(
+    sky: Sky, width: int, height: int, around: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Give the corners of a polygon, or none where there is no such."""
+    tolerance = TOLERANCE_PIXELS * math.radians(min(sky.scales))
+    for count in SIDE:
+        if count != SIDE[0]:
+            around = sky.directions(*_along_sides(width, height, count).T)
+            if not np.isfinite(around).all():
+                return None
+        sides = around.reshape(4, count + 1, 3)
+        steps = [_step(side, tolerance) for side in sides]
+        if None not in steps:
+            corners = np.concatenate(
+                [side[:-1:step] for side, step in zip(sides, steps, strict=True)]
+            )
+            # At a pole a side of the image may be one point.
+            kept = angle(corners, np.roll(corners, 1, axis=0)) > 0
+            return corners[kept] if kept.sum() >= 3 else None
+    return None
+
+
+def _step(side: NDArray[np.float64], tolerance: float) -> int | None:
+    """Give how many places may be left out between corners."""
+    step = len(side) - 1
+    while step >= 2:
+        ends = side[::step]
+        chords = np.repeat(np.stack([ends[:-1], ends[1:]], axis=1), step, axis=0)
+        off = distances_to_sides(chords, side[:-1])[:, 0].max()
+        if off <= tolerance:
+            return step
+        if step == 2 and off <= 4 * tolerance:
+            return 1  # a side half as long is off by a quarter
+        step //= 2
+    return None
+
+
+def _is_true(corners: NDArray[np.float64], grid: NDArray[np.float64], sky: Sky) -> bool:
+    """Tell whether a polygon holds what the image shows, and nothing else."""
+    centre, radius = middle(corners)
+    if radius > LARGEST_OUTLINE or angle(grid, centre).max() > radius * 1.01 + 1e-9:
+        return False
+    inner = grid[1:-1, 1:-1].reshape(-1, 3)
+    polygons = np.broadcast_to(corners, (len(inner), *corners.shape))
+    slack = math.radians(max(sky.scales))
+    if distances(polygons, inner).max() > slack:
+        return False
+    # Folds would make the parts of the image larger together than its outline.
+    on_map = flat(grid, centre)
+    parts = _areas(np.stack([on_map[:-1, :-1], on_map[:-1, 1:], on_map[1:, 1:], on_map[1:, :-1]]))
+    whole = float(_areas(flat(corners, centre)[:, None])[0])
+    same_way = (parts > 0).all() or (parts < 0).all()
+    return bool(same_way and math.isclose(abs(parts.sum()), abs(whole), rel_tol=0.05))
+
+
+def _areas(corners: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the areas of polygons on a map, corners along the first axis; with the turn's sign."""
+    x, y = corners[..., 0], corners[..., 1]
+    x_next, y_next = np.roll(x, -1, axis=0), np.roll(y, -1, axis=0)
+    found: NDArray[np.float64] = (x * y_next - x_next * y).sum(axis=0) / 2
+    return found
+
+
+def _with_outline(sky: Sky, corners: NDArray[np.float64]) -> Footprint:
+    centre, radius = middle(corners)
+    slack = TOLERANCE_PIXELS * math.radians(max(sky.scales))
+    order = cells.order_for(radius / 3)
+    near = cells.cells_around(centre, radius + slack, order)
+    middles = cells.centres(near, order)
+    polygons = np.broadcast_to(corners, (len(near), *corners.shape))
+    touched = near[distances(polygons, middles) <= cells.cell_radius(order) + slack]
+    lon, lat = degrees(corners)
+    outline = np.column_stack([lon, lat]).ravel().tolist()
+    return _described(sky, centre, radius, cells.ranges(touched, order), outline, None)
+
+
+def _without_outline(sky: Sky, width: int, height: int) -> Footprint:
+    """Look from both sides: where pixels are in the sky, and which places are on the image."""
+    counts = min(WIDE_GRID, 2 * width + 1), min(WIDE_GRID, 2 * height + 1)
+    seen = sky.directions(*_all_over(width, height, *counts).T)
+    seen = seen[np.isfinite(seen).all(axis=-1)]
+    if not len(seen):
+        raise RegionError(f"{sky.label}: none of its pixels has a place in the sky")
+    centre, radius = middle(seen)
+    order = cells.order_for(max(radius, 1e-9) / WIDE_CELLS)
+    reach = radius + 2 * cells.cell_radius(order)
+    finer = cells.cells_around(centre, min(reach, math.pi), order + 1)
+    middles = cells.centres(finer, order + 1)
+    shown = on_image(sky, width, height, middles)
+    found = np.union1d(finer[shown] >> np.uint64(2), cells.cells_at(seen, order))
+    # What lies between the places looked at is at most two cells away.
+    for _ in range(2):
+        found = cells.with_neighbours(found, order)
+    # Near the rim of a hemisphere a pixel covers degrees.
+    farthest = float(angle(middles[shown], centre).max(initial=0)) + cells.cell_radius(order + 1)
+    radius = min(max(radius, farthest), math.pi)
+    wcs: str = sky.wcs.to_header_string(relax=True)
+    return _described(sky, centre, radius, cells.ranges(found, order), None, wcs)
+
+
+def on_image(
+    sky: Sky, width: int, height: int, vectors: NDArray[np.float64], margin_pixels: float = 0.0
+) -> NDArray[np.bool_]:
+    """Tell which directions lie on an image, or within a margin around it."""
+    from astropy.coordinates import SkyCoord
+
+    lon, lat = degrees(vectors)
+    x, y = sky.pixels(SkyCoord(lon, lat, unit="deg", frame="icrs"))
+    low = -0.5 - margin_pixels
+    with np.errstate(invalid="ignore"):
+        found: NDArray[np.bool_] = (
+            (x >= low)
+            & (x <= width - 0.5 + margin_pixels)
+            & (y >= low)
+            & (y <= height - 0.5 + margin_pixels)
+        )
+    return found
+
+
+def _described(
+    sky: Sky,
+    centre: NDArray[np.float64],
+    radius: float,
+    ranges: list[tuple[int, int]],
+    outline: list[float] | None,
+    wcs: str | None,
+) -> Footprint:
+    lon, lat = degrees(centre)
+    fov = min(360.0, 2 * math.degrees(radius) * MARGIN)
+    scale = 3600 * math.sqrt(sky.scales[0] * sky.scales[1])
+    return Footprint(float(lon), float(lat), fov, scale, ranges, outline, wcs)

@@ -1,0 +1,253 @@
+"""When and in what light an image was taken, as far as its header says so beyond doubt."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from astropy.io.fits import Header
+    from astropy.time import Time
+    from astropy.wcs import WCS
+
+DAY_S = 86_400
+SCALES = {
+    "UTC": "utc",
+    "UT": "utc",
+    "GMT": "utc",
+    "TAI": "tai",
+    "IAT": "tai",
+    "TT": "tt",
+    "TDT": "tt",
+    "ET": "tt",
+    "TDB": "tdb",
+    "TCG": "tcg",
+    "TCB": "tcb",
+}
+"""Values of TIMESYS (FITS Standard 4.0, table 30) that need no table of the Earth's turning, by
+astropy's names. UT may be off by 0.9 s."""
+EXPOSURES = ("TELAPSE", "XPOSURE", "EXPTIME", "EXPOSURE")
+FILTERS = ("FILTER", "BAND", "FILTNAM1")
+SEEN_MJD = (-50_000.0, 100_000.0)
+"""From 1722 to 2132: other numbers are no time of an image."""
+
+# Ends where the transmission ends: SVO Filter Profile Service, SLOAN/SDSS and 2MASS/2MASS.
+SDSS = {
+    "u": (3055.11e-10, 4030.64e-10),
+    "g": (3797.64e-10, 5549.26e-10),
+    "r": (5418.87e-10, 6994.42e-10),
+    "i": (6692.41e-10, 8400.32e-10),
+    "z": (7964.70e-10, 10873.33e-10),
+}
+TWOMASS = {
+    "J": (10806.47e-10, 14067.97e-10),
+    "H": (14787.38e-10, 18231.02e-10),
+    "K": (19543.69e-10, 23552.40e-10),
+}
+# Middle and width at half height: Binney & Merrifield, Galactic Astronomy (1998), table 2.1.
+JOHNSON = {
+    name: ((middle - width / 2) * 1e-9, (middle + width / 2) * 1e-9)
+    for name, middle, width in (
+        ("U", 365, 66),
+        ("B", 445, 94),
+        ("V", 551, 88),
+        ("R", 658, 138),
+        ("I", 806, 149),
+    )
+}
+_JOHNSON_NAME = re.compile(
+    r"(?:(?:johnson|bessell?|cousins|kron)[ _-]*([UBVRI])|"
+    r"([UBVRI])[ _-]*(?:johnson|bessell?|cousins))",
+    re.IGNORECASE,
+)
+
+
+def times(header: Header, primary: Header | None = None) -> tuple[float | None, float | None]:
+    """Give when an image began and ended, MJD in UTC; `None` for what is not known.
+
+    `primary` is a header whose cards count where the image's own say nothing. A date without
+    time is the whole day.
+    """
+    # All of one header: a time of one and a duration of another do not belong together.
+    for cards in (header, primary):
+        if cards is None:
+            continue
+        start, end = _times(cards)
+        if start is not None or end is not None:
+            return start, end
+    return None, None
+
+
+def _times(cards: Header) -> tuple[float | None, float | None]:
+    scale = SCALES.get(str(cards.get("TIMESYS", "UTC")).strip().upper())
+    if scale is None:
+        return None, None
+    start = _moment(cards, "BEG", scale)
+    end = _moment(cards, "END", scale)
+    if start is None:
+        start = _moment(cards, "OBS", scale)
+    whole_day = False
+    if start is None:
+        start, whole_day = _date_and_clock(cards, scale)
+    if start is None:
+        start = _sdss_tai(cards)
+    if start is None or end is not None:
+        ends = None if end is None else _utc(end)
+        return (None if start is None else _utc(start)), ends
+    begins = _utc(start)
+    if begins is None:
+        return None, None
+    if whole_day:
+        return begins, begins + 1
+    exposure = next((s for s in (_number(cards, name) for name in EXPOSURES) if s), None)
+    if exposure is None or exposure < 0:
+        return begins, None
+    return begins, begins + exposure / DAY_S
+
+
+def _moment(cards: Header, kind: str, scale: str) -> Time | None:
+    """Give the time of MJD-kind, or of DATE-kind with a time of day."""
+    from astropy.time import Time
+
+    mjd = _number(cards, f"MJD-{kind}")
+    if mjd is not None:
+        return Time(mjd, format="mjd", scale=scale) if SEEN_MJD[0] < mjd < SEEN_MJD[1] else None
+    date = cards.get(f"DATE-{kind}")
+    if isinstance(date, str) and "T" in date:
+        return _read(date, scale)
+    return None
+
+
+def _date_and_clock(cards: Header, scale: str) -> tuple[Time | None, bool]:
+    """Give the time of DATE-OBS without a time of day, and whether TIME-OBS has none either."""
+    date = cards.get("DATE-OBS")
+    if not isinstance(date, str):
+        return None, False
+    date = date.strip()
+    if old := re.fullmatch(r"(\d\d)/(\d\d)/(\d\d)", date):
+        day, month, year = old.groups()
+        date = f"19{year}-{month}-{day}"  # FITS Standard 4.0, 9.1.1: of the 20th century
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", date):
+        return None, False
+    clock = cards.get("TIME-OBS")
+    if isinstance(clock, str) and re.fullmatch(r"\d\d:\d\d:\d\d(\.\d*)?", clock.strip()):
+        return _read(f"{date}T{clock.strip()}", scale), False
+    return _read(date, scale), True
+
+
+def _sdss_tai(cards: Header) -> Time | None:
+    """SDSS writes TAI: seconds since MJD 0, of the time scale of that name."""
+    from astropy.time import Time
+
+    seconds = _number(cards, "TAI")
+    if seconds is None or not SEEN_MJD[0] < seconds / DAY_S < SEEN_MJD[1] or not _is_sdss(cards):
+        return None
+    return Time(seconds / DAY_S, format="mjd", scale="tai")
+
+
+def _read(text: str, scale: str) -> Time | None:
+    from astropy.time import Time
+
+    text = text.strip().removesuffix("Z")
+    try:
+        return Time(text, format="isot" if "T" in text else "iso", scale=scale)
+    except ValueError:
+        return None
+
+
+def _utc(time: Time) -> float | None:
+    try:
+        mjd = float(time.utc.mjd)
+    except Exception:  # times before UTC, beyond leap seconds
+        return None
+    return mjd if SEEN_MJD[0] < mjd < SEEN_MJD[1] else None
+
+
+def _number(cards: Header, name: str) -> float | None:
+    value = cards.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def band(
+    header: Header, wcs: WCS | None, shape: tuple[int, ...], primary: Header | None = None
+) -> tuple[str | None, float | None, float | None]:
+    """Give the name of the filter, as it stands there, and the wavelengths in metres, from and to.
+
+    The wavelengths are those of a spectral axis, else of filters of SDSS, 2MASS and Johnson where
+    the header leaves no doubt that it is one of these.
+    """
+    for cards in (header, primary):
+        found = None if cards is None else _filter(cards)
+        if found is not None:
+            break
+    along = None if wcs is None else _spectral(wcs, shape)
+    if found is None:
+        return (None, None, None) if along is None else (None, *along)
+    name, of = found
+    ends = along or of
+    return (name, None, None) if ends is None else (name, *ends)
+
+
+def _filter(cards: Header) -> tuple[str, tuple[float, float] | None] | None:
+    name = next(
+        (value.strip() for value in map(cards.get, FILTERS) if isinstance(value, str) and value), ""
+    )
+    if not name:
+        return None
+    if _is_sdss(cards):
+        return name, SDSS.get(name)
+    if str(cards.get("ORIGIN", "")).strip().upper().startswith("2MASS"):
+        return name, TWOMASS.get(name.upper().removesuffix("S"))
+    named = _JOHNSON_NAME.fullmatch(name)
+    if named is not None:
+        return name, JOHNSON[(named[1] or named[2]).upper()]
+    return name, None
+
+
+def _is_sdss(cards: Header) -> bool:
+    return any(str(cards.get(key, "")).strip().upper() == "SDSS" for key in ("ORIGIN", "SURVEY"))
+
+
+def _spectral(wcs: WCS, shape: tuple[int, ...]) -> tuple[float, float] | None:
+    """Give the ends of a spectral axis that is apart from the others."""
+    import astropy.units as u
+    from astropy.wcs import WCSSUB_SPECTRAL
+
+    axis = wcs.wcs.spec
+    if axis < 0 or axis >= len(shape):
+        return None
+    try:
+        alone = wcs.sub([WCSSUB_SPECTRAL])
+        if alone.naxis != 1:
+            return None
+        ends = alone.all_pix2world([-0.5, shape[::-1][axis] - 0.5], 0)[0]
+        kind = str(alone.wcs.ctype[0])[:4]
+        values = ends * u.Unit(str(alone.wcs.cunit[0]))
+        if kind in ("VRAD", "VOPT", "ZOPT"):
+            values = _from_velocity(values, kind, alone)
+        elif kind not in ("FREQ", "WAVE", "ENER", "WAVN"):
+            return None
+        metres = sorted(float(value) for value in values.to_value(u.m, u.spectral()))
+    except Exception:  # units that are none, axes bound to others: nothing is known then
+        return None
+    sound = all(math.isfinite(value) and value > 0 for value in metres)
+    return (metres[0], metres[1]) if sound else None
+
+
+def _from_velocity(values: Any, kind: str, wcs: WCS) -> Any:
+    import astropy.units as u
+
+    if wcs.wcs.restfrq > 0:
+        rest = wcs.wcs.restfrq * u.Hz
+    elif wcs.wcs.restwav > 0:
+        rest = wcs.wcs.restwav * u.m
+    else:
+        raise ValueError("velocities of no line")
+    if kind == "VRAD":
+        return values.to(u.m, u.doppler_radio(rest))
+    if kind == "VOPT":
+        return values.to(u.m, u.doppler_optical(rest))
+    return (1 + values.to_value(u.one)) * rest.to(u.m, u.spectral())

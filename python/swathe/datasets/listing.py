@@ -1,0 +1,313 @@
+"""What objects a store has below a prefix: folders, and the indexes that HTTP servers make."""
+
+from __future__ import annotations
+
+import fnmatch
+import html
+import json
+import os
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from swathe.catalog import Store
+
+TIMEOUT_S = 30
+LONGEST_PATH_BYTES = 1_000
+"""What the catalogue keeps, in UTF-8."""
+LARGEST_PAGE_BYTES = 256 << 20
+HIDDEN = "."
+"""Names that start so are no objects of a dataset."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object that a listing names.
+
+    Attributes:
+        path: in the store.
+        size: bytes, where it says so exactly.
+        modified: what it says of the time, in whatever words; `None` where nothing.
+    """
+
+    path: str
+    size: int | None = None
+    modified: str | None = None
+
+    def is_told(self) -> bool:
+        """Tell whether a change of the object would show here."""
+        return self.size is not None and self.modified is not None
+
+
+@dataclass(frozen=True)
+class Unlisted:
+    """Something that could not be listed, and why."""
+
+    path: str
+    reason: str
+
+
+def list_objects(store: Store, prefix: str, pattern: str | None) -> Iterator[Listed | Unlisted]:
+    """Give the objects below a folder of a store whose names are as the pattern says.
+
+    A pattern without a slash is compared with the last part of the path, another with all of what
+    is behind the prefix. Sub-folders that cannot be listed are told and stop nothing.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: where the folder cannot be listed.
+        DatasetError: where stores of this kind cannot be listed.
+    """
+    scheme = store.url.partition("://")[0]
+    if scheme == "file":
+        found = _local(unquote(store.url.removeprefix("file://")), prefix)
+    elif scheme in ("http", "https", "dav", "davs"):
+        found = _served(store, prefix)
+    else:
+        raise DatasetError(
+            f"listing {scheme}:// is not there yet; give --objects FILE, a text file with the "
+            f"path of one object in the store {store.name!r} on each line"
+        )
+    for each in found:
+        if isinstance(each, Unlisted) or matches(each.path, prefix, pattern):
+            yield _checked(each)
+
+
+def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed | Unlisted]:
+    """Give the objects that a text file names, one a line; empty lines and # lines are none.
+
+    Raises:
+        NotFoundError, SourceError: where it cannot be read.
+        DatasetError: where it is no text, or a line is no path below the prefix.
+    """
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{file}: no such list of objects") from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{file}: a list of objects is UTF-8 text: {error}") from error
+    except OSError as error:
+        raise SourceError(f"{file}: {error.strerror}") from error
+    seen = set()
+    for number, line in enumerate(lines, 1):
+        path = line.strip()
+        if not path or path.startswith("#"):
+            continue
+        below = not prefix or path.startswith(f"{prefix}/") or path == prefix
+        if path.startswith("/") or "://" in path or ".." in path.split("/") or not below:
+            raise DatasetError(
+                f"{file}, line {number}: expected the path of an object in the store, below "
+                f"{prefix or 'its root'!r}; found {path[:100]!r}"
+            )
+        if path not in seen and matches(path, prefix, pattern):
+            seen.add(path)
+            yield _checked(Listed(path))
+
+
+def checked_pattern(pattern: str | None) -> str | None:
+    """Give a pattern if it is one.
+
+    Raises:
+        DatasetError: where it is empty, or has a [ without its ].
+    """
+    if pattern is None:
+        return None
+    without_sets = re.sub(r"\[!?\]?[^\]]*\]", "", pattern)
+    if not pattern or "[" in without_sets or pattern.startswith("/") or "\0" in pattern:
+        raise DatasetError(
+            f"a pattern is that of names, as *.fits or run[0-9]*/frame-*.fits.bz2; not {pattern!r}"
+        )
+    return pattern
+
+
+def matches(path: str, prefix: str, pattern: str | None) -> bool:
+    """Tell whether an object is one that a pattern asks for."""
+    if pattern is None:
+        return True
+    below = path.removeprefix(f"{prefix}/") if prefix else path
+    compared = below if "/" in pattern else below.rpartition("/")[2]
+    return fnmatch.fnmatchcase(compared, pattern)
+
+
+def _checked(found: Listed | Unlisted) -> Listed | Unlisted:
+    try:
+        length = len(found.path.encode())
+    except UnicodeEncodeError:
+        shown = found.path.encode("utf-8", "backslashreplace").decode()
+        return Unlisted(shown, "its name is no UTF-8 text")
+    if length > LONGEST_PATH_BYTES:
+        return Unlisted(found.path, f"its path has {length} bytes, more than {LONGEST_PATH_BYTES}")
+    return found
+
+
+def _local(root: str, prefix: str) -> Iterator[Listed | Unlisted]:
+    start = os.path.join(root, prefix) if prefix else root
+    if os.path.isfile(start):
+        yield _stated(prefix, os.stat(start))
+        return
+    waiting = [prefix]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(os.path.join(root, folder) if folder else root) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            if folder != prefix:
+                yield Unlisted(folder, f"its folder cannot be listed: {error.strerror}")
+                continue
+            raise _local_error(start, error) from error
+        for entry in inside:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.name.startswith(HIDDEN):
+                continue
+            try:
+                # Links to folders might lead in circles.
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
+                elif entry.is_file():
+                    yield _stated(path, entry.stat())
+            except OSError as error:
+                yield Unlisted(path, f"{error.strerror}")
+
+
+def _stated(path: str, stat: os.stat_result) -> Listed:
+    return Listed(path, stat.st_size, str(stat.st_mtime_ns))
+
+
+def _local_error(path: str, error: OSError) -> Exception:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return NotFoundError(f"{path}: no such folder")
+    if isinstance(error, PermissionError):
+        return AccessError(f"{path}: the folder may not be listed")
+    return SourceError(f"{path}: {error.strerror}")
+
+
+def _served(store: Store, prefix: str) -> Iterator[Listed | Unlisted]:
+    root = re.sub(r"^dav", "http", store.url)
+    token = _token(store)
+    waiting = [prefix]
+    seen = set(waiting)
+    while waiting:
+        folder = waiting.pop()
+        url = f"{root}/{quote(folder)}/" if folder else f"{root}/"
+        try:
+            inside = _entries(url, *_page(url, token))
+        except (AccessError, NotFoundError, SourceError, DatasetError) as error:
+            if folder == prefix:
+                raise
+            yield Unlisted(folder, str(error))
+            continue
+        for name, is_folder, size, modified in inside:
+            path = f"{folder}/{name}" if folder else name
+            if name.startswith(HIDDEN):
+                continue
+            if not is_folder:
+                yield Listed(path, size, modified)
+            elif path not in seen:
+                seen.add(path)
+                waiting.append(path)
+
+
+def _token(store: Store) -> str | None:
+    """Give the bearer token that the store expects, from where the engine has it."""
+    file = store.options.get("token_file")
+    if not (file or store.url.startswith("dav")):
+        return None
+    if token := os.environ.get("BEARER_TOKEN", "").strip():
+        return token
+    file = file or os.environ.get("BEARER_TOKEN_FILE")
+    if not file:
+        return None
+    try:
+        with open(file, encoding="ascii") as text:
+            return text.read().strip()
+    except (OSError, ValueError) as error:
+        raise AccessError(f"{file}: no bearer token can be read from it") from error
+
+
+def _page(url: str, token: str | None) -> tuple[str, bytes]:
+    """Give the content type and the text of an index."""
+    request = urllib.request.Request(url, headers={"Accept": "application/json, text/html"})
+    if token:
+        # Not shown to whoever the server sends us on to.
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            if not answer.geturl().endswith("/"):
+                raise DatasetError(f"{url}: its index is not given, but {answer.geturl()}")
+            content: bytes = answer.read(LARGEST_PAGE_BYTES)
+            return answer.headers.get_content_type(), content
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code in (401, 403):
+            raise AccessError(f"{url}: its index may not be read: status {error.code}") from None
+        if error.code in (404, 410):
+            raise NotFoundError(f"{url}: no such folder: status {error.code}") from None
+        raise SourceError(f"{url}: its index cannot be read: status {error.code}") from None
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        raise SourceError(f"{url}: its index cannot be read: {reason}") from error
+
+
+_Entry = tuple[str, bool, int | None, str | None]
+
+
+def _entries(url: str, kind: str, content: bytes) -> list[_Entry]:
+    if kind == "application/json":
+        return _json_entries(url, content)
+    if kind == "text/html":
+        return _html_entries(url, content.decode("utf-8", "replace"))
+    raise DatasetError(
+        f"{url}: expected an index of the folder, as JSON or HTML; found {kind}; give --objects "
+        "FILE, a text file with the path of one object on each line"
+    )
+
+
+def _json_entries(url: str, content: bytes) -> list[_Entry]:
+    """As nginx writes with `autoindex_format json`."""
+    try:
+        return [
+            (
+                str(each["name"]).rstrip("/"),
+                each["type"] == "directory",
+                int(each["size"]) if "size" in each else None,
+                str(each["mtime"]) if "mtime" in each else None,
+            )
+            for each in json.loads(content)
+        ]
+    except (ValueError, TypeError, KeyError) as error:
+        raise DatasetError(
+            f"{url}: expected a list of name, type, size and mtime, as nginx gives; found "
+            f"{content[:60]!r}"
+        ) from error
+
+
+_LINK = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']([^\"']*)[\"'][^>]*>.*?</a>([^<]*)", re.I | re.S)
+_TIMED = re.compile(r"(\d{1,4}-\w{2,3}-\d{2,4}\s+\d\d:\d\d(?::\d\d)?)(?:\s+(\S+))?")
+
+
+def _html_entries(url: str, page: str) -> list[_Entry]:
+    """As nginx and Apache write: links to what is in the folder, time and size behind them."""
+    if "<a" not in page.lower():
+        raise DatasetError(f"{url}: expected an index of the folder; found a page without links")
+    found: dict[str, _Entry] = {}
+    base = urlsplit(url)
+    for match in _LINK.finditer(page):
+        target = urlsplit(urljoin(url, html.unescape(match[1])))
+        below = target.path.removeprefix(base.path)
+        name = unquote(below.rstrip("/"))
+        elsewhere = target.netloc != base.netloc or below == target.path
+        if elsewhere or target.query or not name or "/" in name:
+            continue
+        told = _TIMED.search(match[2])
+        size = int(told[2]) if told and told[2] and told[2].isdecimal() else None
+        found[name] = (name, below.endswith("/"), size, told[1] if told else None)
+    return list(found.values())

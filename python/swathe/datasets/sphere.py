@@ -1,0 +1,133 @@
+"""Directions, and polygons with great circles for sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BEHIND = 1e-3
+"""Corners whose direction is so nearly at right angles to the middle of a map that they have no
+place on it."""
+
+
+def directions(lon_deg: NDArray[np.float64], lat_deg: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give unit vectors, along a new last axis."""
+    lon, lat = np.radians(lon_deg), np.radians(lat_deg)
+    across = np.cos(lat)
+    return np.stack([across * np.cos(lon), across * np.sin(lon), np.sin(lat)], axis=-1)
+
+
+def degrees(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give longitude from 0 to 360 and latitude of vectors of any length."""
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    lon = np.degrees(np.arctan2(y, x)) % 360.0
+    # A negative number next to zero becomes 360 itself.
+    return np.where(lon >= 360, 0.0, lon), np.degrees(np.arctan2(z, np.hypot(x, y)))
+
+
+def angle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the angles between unit vectors, radians; exact for small ones too."""
+    apart = np.linalg.norm(a - b, axis=-1)
+    together = np.linalg.norm(a + b, axis=-1)
+    found: NDArray[np.float64] = 2 * np.arctan2(apart, together)
+    return found
+
+
+def middle(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Give a unit vector in the middle of others, and the radius of a circle that holds them.
+
+    Directions all around have no middle: any is given, with their radius.
+    """
+    mean = vectors.mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    centre = mean / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])
+    return centre, float(angle(vectors, centre).max())
+
+
+def flat(vectors: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Map directions to the plane that touches the sphere at `centre`: great circles to lines.
+
+    Directions more than a right angle away are NaN.
+    """
+    pole = np.zeros(3)
+    pole[np.argmin(np.abs(centre))] = 1
+    east = np.cross(pole, centre)
+    east /= np.linalg.norm(east)
+    north = np.cross(centre, east)
+    ahead = vectors @ centre
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ahead = np.where(ahead > BEHIND, ahead, np.nan)
+        return np.stack([vectors @ east / ahead, vectors @ north / ahead], axis=-1)
+
+
+def distances(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give how far points are from polygons, radians; 0 inside.
+
+    Args:
+        polygons: `(n, corners, 3)`, each smaller than a hemisphere.
+        points: `(n, 3)`, one for each polygon, or `(1, 3)`.
+    """
+    points = np.broadcast_to(points, (len(polygons), 3))
+    along = distances_to_sides(polygons, points).min(axis=-1)
+    return np.where(_holds(polygons, points), 0.0, along)
+
+
+def distances_to_sides(
+    polygons: NDArray[np.float64], points: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Give how far points are from each side of their polygons, `(n, corners)`."""
+    start, end = polygons, np.roll(polygons, -1, axis=1)
+    point = points[:, None, :]
+    side = end - start
+    # In the plane of the side: along it, and towards the point's side of it.
+    normal = np.cross(start, side)
+    length = np.linalg.norm(normal, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = normal / length[..., None]
+        off = np.abs(np.einsum("nck,nck->nc", unit, np.broadcast_to(point, unit.shape)))
+        after = np.einsum("nck,nck->nc", np.cross(unit, start), point - start) > 0
+        before = np.einsum("nck,nck->nc", np.cross(end, unit), point - end) > 0
+    beside = after & before & (length > 0)
+    corner = np.minimum(angle(start, point), angle(end, point))
+    return np.where(beside, np.arcsin(np.minimum(off, 1.0)), corner)
+
+
+def _holds(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which polygons hold their points: on a map around the point, a ray crosses it oddly."""
+    pole = np.zeros_like(points)
+    pole[np.arange(len(points)), np.argmin(np.abs(points), axis=1)] = 1
+    east = np.cross(pole, points)
+    east /= np.linalg.norm(east, axis=1, keepdims=True)
+    north = np.cross(points, east)
+    ahead = np.einsum("nck,nk->nc", polygons, points)
+    here = (ahead > BEHIND).all(axis=1)  # else it is too far away to hold the point
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.einsum("nck,nk->nc", polygons, east) / ahead
+        y = np.einsum("nck,nk->nc", polygons, north) / ahead
+        x_next, y_next = np.roll(x, -1, axis=1), np.roll(y, -1, axis=1)
+        crosses = (y > 0) != (y_next > 0)
+        at = x - y * (x_next - x) / (y_next - y)
+        odd = (crosses & (at > 0)).sum(axis=1) % 2 == 1
+    found: NDArray[np.bool_] = here & odd
+    return found
+
+
+def outline_distances(
+    outlines: Sequence[Sequence[float]], point: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Give how far a point is from each polygon of `ra, dec, ra, dec, ...` in degrees; radians."""
+    found = np.full(len(outlines), math.inf)
+    alike: dict[int, list[int]] = {}
+    for number, outline in enumerate(outlines):
+        alike.setdefault(len(outline), []).append(number)
+    for numbers in alike.values():
+        corners = np.array([outlines[number] for number in numbers])
+        polygons = directions(corners[:, ::2], corners[:, 1::2])
+        found[numbers] = distances(polygons, point[None])
+    return found
