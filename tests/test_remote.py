@@ -94,6 +94,30 @@ def test_second_cut_starts_at_a_seek_point(
     assert moved[1] < moved[0] / 2
 
 
+@pytest.mark.parametrize("kind", ["fit.gz", "fit.bz2"])
+def test_of_a_stream_no_byte_comes_twice(
+    kind: str, server: FileServer, frame: NDArray[np.uint16], tmp_path: Path
+) -> None:
+    url = f"{server.url}/a.{kind}"
+    swathe.cut(url, box=BOX)  # the seek points
+    # So far apart that each is entered at a seek point of its own, which one request may bring.
+    places = [(100, 60 * number) for number in range(24)]
+    rows = {"file": [url] * 24, "x0": [x for x, _ in places], "y0": [y for _, y in places]}
+    server.requests()
+    manifest = swathe.cut_many(
+        {**rows, "width": [20] * 24, "height": [4] * 24}, tmp_path / "out", threads=1
+    )
+    asked = [[int(at) for at in request.range[6:].split("-")] for request in server.requests()]
+    moved = manifest.meta["bytes_moved"]
+    for row, (x, y) in zip(manifest, places, strict=True):
+        pixels = image_of((tmp_path / "out" / row["path"]).read_bytes())
+        np.testing.assert_array_equal(pixels, frame[y : y + 4, x : x + 20])
+    covered = set()
+    for first, last in asked:
+        covered |= set(range(first // 1024, last // 1024 + 1))
+    assert moved <= 1.02 * len(covered) * 1024
+
+
 def test_fz_moves_its_tiles_only(server: FileServer, files: dict[str, bytes]) -> None:
     (server.folder / "tiles.fit.fz").write_bytes(files["fit.fz"])
     server.requests()

@@ -12,6 +12,8 @@ use swathe_store::{Source, Traffic};
 /// Compressed bytes fetched at a time. A local read of this size costs 10 us; smaller ones do
 /// not come out faster.
 const INPUT_BYTES: usize = 128 << 10;
+/// Compressed bytes of a server that are kept after they were decoded.
+const LOOK_BACK_BYTES: usize = 64 << 10;
 /// Decompressed bytes handed on at a time: small enough to stay in the L2 cache.
 const OUTPUT_BYTES: usize = 256 << 10;
 /// Starting at a seek point (a request, and inflating its window) costs about as much as
@@ -347,8 +349,11 @@ impl Running {
         source: &dyn Source,
         ahead: Option<&mut Ahead>,
     ) -> Result<u64, EngineError> {
-        self.input.drain(..self.used);
-        self.used = 0;
+        // A decoder may have begun a block that a restart will enter.
+        let look_back = if source.is_local() { 0 } else { LOOK_BACK_BYTES };
+        let done = self.used.saturating_sub(look_back);
+        self.input.drain(..done);
+        self.used -= done;
         let kept = self.input.len();
         if let Some(piece) = ahead.and_then(|ahead| ahead.take(self.next)).transpose()? {
             self.input.extend_from_slice(&piece);
