@@ -35,7 +35,7 @@ LAYERS = (
     {"datasets.images", "datasets.search"},
     {"datasets.scan"},
     {"measuring", "measuring.costs", "measuring.local", "measuring.reader"},
-    {"measuring.robust", "measuring.places"},
+    {"measuring.robust", "measuring.places", "measuring.loopback"},
     {"measuring.curve", "measuring.schedule"},
     {"measuring.limits"},
     {"measuring.fitting", "measuring.refitting"},
