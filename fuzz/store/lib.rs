@@ -14,8 +14,8 @@ mod source;
 mod timing;
 
 pub use error::StoreError;
-pub use shelf::{Shelf, Usage};
-pub use source::{Fetched, Source, Traffic, Version};
+pub use shelf::{Shelf, Usage, limit_of};
+pub use source::{Fetched, Source, TRUSTED, Traffic, Version};
 pub use timing::Measured;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ mod reading;
 
 use crate::error::StoreError;
 use crate::shelf::{Shelf, limit_of};
-use crate::source::{Fetched, Source, Traffic, Version};
+use crate::source::{Fetched, Source, TRUSTED, Traffic, Version};
 use crate::timing::Measured;
 use bytes::Bytes;
 use cell::{CELL_BYTES, Cell, Cells, Gathered};
@@ -24,9 +24,6 @@ use swathe_plan::Costs;
 const VARIABLES: &str = "SWATHE_CACHE";
 /// Limit where `$SWATHE_CACHE_BYTES` does not say.
 const LIMIT_BYTES: u64 = 4 << 30;
-/// For so long an object whose bytes are all here is taken to be still the same. Then its server
-/// is asked, with a request of one byte.
-pub const TRUSTED: Duration = Duration::from_secs(60);
 /// After the disk refused, nothing is stored for this time.
 const REFUSED: Duration = Duration::from_secs(60);
 

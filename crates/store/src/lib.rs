@@ -14,12 +14,12 @@ mod source;
 mod stores;
 mod timing;
 
-pub use cache::{Blocks, TRUSTED};
+pub use cache::Blocks;
 pub use error::StoreError;
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{open, shown};
 pub use shelf::{Shelf, Usage, limit_of};
-pub use source::{Fetched, Source, Traffic, Version};
+pub use source::{Fetched, Source, TRUSTED, Traffic, Version};
 pub use stores::{Store, Stores};
 pub use timing::{Measured, Timing, take_timings};

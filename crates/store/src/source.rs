@@ -5,7 +5,12 @@ use crate::timing::Measured;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::time::Duration;
 use swathe_plan::Costs;
+
+/// For so long an object of which all that is wanted is kept here is taken to be still the same.
+/// Then its server is asked, with a request of one byte.
+pub const TRUSTED: Duration = Duration::from_secs(60);
 
 /// Which version of an object: what it held when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
