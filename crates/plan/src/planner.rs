@@ -74,16 +74,20 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
     };
 
     let mut tried: Vec<Tried> = Vec::new();
+    let mut try_all = |reach, at| {
+        let load = Load::of(&windows(given, reach, at));
+        tried.extend(streams.iter().map(|&streams| {
+            let seconds = seconds_on(load, streams);
+            Tried { seconds, load, streams, reach, at }
+        }));
+        load
+    };
     for gap_bytes in gaps.worth_trying(base, costs, &streams) {
         let merged = Load::of(&windows(segments, Reach { gap_bytes, cap_bytes: u64::MAX }, at));
         for pieces in piece_counts(costs.streams, apart.len()) {
             let cap_bytes = merged.bytes.div_ceil(pieces).min(caps.request_bytes);
             let reach = evened(segments, Reach { gap_bytes, cap_bytes }, at);
-            let load = Load::of(&windows(segments, reach, at));
-            for &streams in &streams {
-                let seconds = seconds_on(load, streams);
-                tried.push(Tried { seconds, load, streams, reach, at });
-            }
+            let load = try_all(reach, at);
             // Smaller ones split what needs no splitting.
             if load.largest <= base.largest.div_ceil(4 * u64::from(costs.streams)) {
                 break;
@@ -95,67 +99,24 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
         // Other gaps than the smallest, where that makes the largest request smaller.
         for pieces in 1..=apart.len().min(costs.streams as usize) {
             let cap_bytes = whole.bytes.min(caps.request_bytes);
-            let far = Reach { gap_bytes: u64::MAX, cap_bytes };
+            let far = Reach { gap_bytes: gaps.largest(), cap_bytes };
             let reach = smallest_cap(segments, far, Break::BetweenSegments, pieces);
-            let load = Load::of(&windows(segments, reach, Break::BetweenSegments));
-            for &streams in &streams {
-                let seconds = seconds_on(load, streams);
-                tried.push(Tried { seconds, load, streams, reach, at: Break::BetweenSegments });
-            }
+            try_all(reach, Break::BetweenSegments);
         }
     }
-    tried.retain(|tried| {
-        let fits = tried.load.largest <= caps.request_bytes || at == Break::BetweenSegments;
-        fits && (tried.load.largest <= caps.in_flight_bytes / u64::from(tried.streams)
-            || tried.streams == 1)
+    // Where segments touch, the borders between them may divide the whole better than even pieces.
+    let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
+    let each = try_all(alone, Break::BetweenSegments);
+    tried.retain(|Tried { load, streams, .. }| {
+        let fits = load.largest <= caps.request_bytes || at == Break::BetweenSegments;
+        fits && (*streams == 1 || load.largest <= caps.in_flight_bytes / u64::from(*streams))
     });
-    let each = one_by_one(given, at);
-    let each_load = Load::of(&each);
     let plainest = streams
         .iter()
-        .flat_map(|&streams| [base, whole, each_load].map(|load| seconds_on(load, streams)))
+        .flat_map(|&streams| [base, whole, each].map(|load| seconds_on(load, streams)))
         .fold(f64::INFINITY, f64::min);
-    let best = choose(&tried, plainest);
-    // Where segments touch, the borders between them may divide the whole better than even pieces.
-    let as_given = streams.iter().map(|&streams| Tried {
-        seconds: seconds_on(each_load, streams),
-        load: each_load,
-        streams,
-        reach: Reach { gap_bytes: 0, cap_bytes: each_load.largest },
-        at,
-    });
-    let as_given = as_given
-        .filter(|tried| {
-            let most = caps.in_flight_bytes / u64::from(tried.streams);
-            tried.load.largest <= most.min(caps.request_bytes)
-        })
-        .min_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    let (best, requests) = match as_given {
-        Some(as_given) if as_given.seconds < best.seconds => (as_given, each),
-        _ => (best, windows(segments, best.reach, best.at)),
-    };
-    Plan {
-        requests,
-        streams: best.streams,
-        load: best.load,
-        seconds: best.seconds,
-        reach: best.reach,
-    }
-}
-
-/// A request for each segment: what one before it holds is left out, or, where segments are needed
-/// whole, those that overlap are one.
-fn one_by_one(segments: &[Range<u64>], at: Break) -> Vec<Range<u64>> {
-    if at == Break::BetweenSegments {
-        return windows(segments, Reach { gap_bytes: 0, cap_bytes: 1 }, at);
-    }
-    let mut end = 0;
-    let rest = segments.iter().map(|segment| {
-        let rest = segment.start.max(end)..segment.end;
-        end = end.max(segment.end);
-        rest
-    });
-    rest.filter(|rest| rest.start < rest.end).collect()
+    let Tried { seconds, load, streams, reach, at } = choose(&tried, plainest);
+    Plan { requests: windows(given, reach, at), streams, load, seconds, reach }
 }
 
 /// A way to read, and what it comes to.
@@ -229,6 +190,10 @@ impl Gaps {
         Gaps(gaps)
     }
 
+    fn largest(&self) -> u64 {
+        self.0.last().copied().unwrap_or(0)
+    }
+
     /// Lengths up to which gaps may be worth closing; all there are, if they are few.
     fn worth_trying(&self, base: Load, costs: &Costs, streams: &[u32]) -> Vec<u64> {
         let mut lengths = if self.0.len() <= FEW_GAPS {
@@ -236,7 +201,7 @@ impl Gaps {
         } else {
             streams.iter().map(|&streams| self.cheapest(base, costs, streams)).collect()
         };
-        lengths.extend([0, self.0.last().copied().unwrap_or(0)]);
+        lengths.extend([0, self.largest()]);
         lengths.sort_unstable();
         lengths.dedup();
         lengths
