@@ -74,7 +74,6 @@ def scan(
     dataset: str,
     objects: Iterable[Listed | Unlisted],
     *,
-    complete: bool = True,
     threads: int | None = None,
     show: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Report:
@@ -83,8 +82,7 @@ def scan(
     Args:
         catalog: where the dataset is.
         dataset: its name.
-        objects: what there is.
-        complete: whether objects that are not among these have vanished.
+        objects: all there are; what is not among them has vanished.
         threads: how many read headers.
         show: is told how many objects are done, of how many.
 
@@ -122,16 +120,15 @@ def scan(
         done += 1
         show(done, total)
     keeper.flush()
-    if complete:
-        gone = [
-            path
-            for path, replica in known.items()
-            if path not in listed
-            and replica.state != "vanished"
-            and not any(path == at or path.startswith(f"{at}/") for at in unlisted)
-        ]
-        catalog.set_states(dataset, store, gone, "vanished")
-        report.vanished = len(gone)
+    gone = [
+        path
+        for path, replica in known.items()
+        if path not in listed
+        and replica.state != "vanished"
+        and not any(path == at or path.startswith(f"{at}/") for at in unlisted)
+    ]
+    catalog.set_states(dataset, store, gone, "vanished")
+    report.vanished = len(gone)
     catalog.set_synced(dataset)
     report.seconds = time.monotonic() - started
     return report
