@@ -6,7 +6,7 @@ ARGS ?=
 FILES ?=
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := dev
+EXTRAS := dev,portal
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find fuzz clean
@@ -34,11 +34,11 @@ fmt: $(VENV)/built
 	$(BIN)/ruff check --fix-only -q .
 	$(BIN)/ruff format -q .
 
-bench: EXTRAS := dev,bench
+bench: EXTRAS := dev,portal,bench
 bench: $(VENV)/built
 	$(BIN)/python benches/run.py $(ARGS)
 
-bench-plan: EXTRAS := dev,bench
+bench-plan: EXTRAS := dev,portal,bench
 bench-plan: $(VENV)/built
 	$(BIN)/python benches/plan.py $(ARGS)
 
