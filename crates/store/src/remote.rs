@@ -453,7 +453,8 @@ impl Target {
         let response = match timeout(stall, request.send()).await {
             Err(_) => return Err(Failure::passing(self.stalled(&host, stall))),
             Ok(Err(error)) => {
-                let transient = error.is_request() && !error.is_connect() && !error.is_timeout();
+                let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
+                let transient = error.is_request() && may_pass && !error.is_timeout();
                 let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
                 let error = self.network(format!("{doing} {host}: {}", net::cause(&error)));
                 return Err(if transient { Failure::passing(error) } else { error.into() });

@@ -4,6 +4,7 @@ mod server;
 
 use bytes::Bytes;
 use server::{Reply, Request, Server, Then, good, raw, reply};
+use std::net::TcpStream;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -324,6 +325,25 @@ fn a_server_that_is_not_there_is_named() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let error = open_error(&format!("http://127.0.0.1:{port}/a.fits"));
     assert_error!(error, Network, format!("cannot connect to 127.0.0.1:{port}: "));
+}
+
+#[test]
+fn a_server_that_is_started_anew_is_waited_for() {
+    let closing =
+        |request: &Request, _| Reply { then: Then::Close, ..good(request, &data(), ETAG) };
+    let server = Server::start(closing);
+    let port = server.port;
+    let source = open(&server.url("a.fits")).unwrap();
+    drop(server);
+    while TcpStream::connect(("127.0.0.1", port)).is_ok() {}
+    let again = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(150));
+        Server::start_at(port, closing)
+    });
+    let mut bytes = [0; 10];
+    source.read_exact_at(AT, &mut bytes).unwrap();
+    assert_eq!(bytes, data()[AT as usize..][..10]);
+    assert_eq!(again.join().unwrap().requests().len(), 1);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! How long a server may send nothing before a request is given up: what its answers have shown
-//! of it, more with every try.
+//! of it, more with every try. And whether one that takes no connections is worth another try.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Answers from which what is usual is known.
 const ENOUGH: u32 = 8;
@@ -12,6 +12,9 @@ const TIMES: f64 = 20.0;
 const LEAST: Duration = Duration::from_secs(2);
 /// The longest silence is forgotten by this much with each answer.
 const FORGET: f64 = 0.99;
+
+/// A server that answered so lately and now takes no connections is being started anew.
+const RESTART: Duration = Duration::from_secs(30);
 
 /// How long to wait for the next byte.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +33,7 @@ pub(super) struct Silence(Mutex<State>);
 struct State {
     answers: u32,
     longest_s: f64,
+    last: Option<Instant>,
 }
 
 impl Silence {
@@ -38,6 +42,13 @@ impl Silence {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.answers = state.answers.saturating_add(1);
         state.longest_s = (state.longest_s * FORGET).max(silence.as_secs_f64());
+        state.last = Some(Instant::now());
+    }
+
+    /// Whether it answered lately: then a connection that is refused may be taken soon.
+    pub(super) fn answered_lately(&self) -> bool {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.last.is_some_and(|last| last.elapsed() < RESTART)
     }
 
     /// How long to wait in a try after so many that failed: twice as long after each, for the
@@ -63,6 +74,7 @@ mod tests {
         let seconds = Duration::from_secs;
         let stall = Stall { first: seconds(5), most: seconds(30) };
         let silence = Silence::default();
+        assert!(!silence.answered_lately());
         let tries = |silence: &Silence| [0, 1, 2, 3, 9].map(|n| silence.allowed(stall, n));
         assert_eq!(tries(&silence), [5, 10, 20, 30, 30].map(seconds));
         (0..ENOUGH).for_each(|_| silence.tell(Duration::from_millis(3)));
@@ -73,5 +85,6 @@ mod tests {
         assert_eq!(silence.allowed(stall, 0), seconds(5));
         (0..1000).for_each(|_| silence.tell(Duration::from_millis(3)));
         assert_eq!(silence.allowed(stall, 0), seconds(2));
+        assert!(silence.answered_lately());
     }
 }

@@ -101,7 +101,15 @@ struct Shared {
 impl Server {
     /// Answer each request with what `answer` makes of it and of the number of requests before.
     pub fn start(answer: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Server::start_at(0, answer)
+    }
+
+    /// The same at a port that is free, of all if it is 0.
+    pub fn start_at(
+        port: u16,
+        answer: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static,
+    ) -> Server {
+        let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared::default());
         let (ours, answer) = (shared.clone(), Arc::new(answer));
