@@ -186,7 +186,9 @@ def busy_link(files: Path, frames: int) -> list[dict[str, Any]]:
 def summary(results: dict[str, Any]) -> None:
     """Print what the figures come to."""
     if results.get("predictions"):
-        errors = sorted(abs(error) for row in results["predictions"] for error in row["errors"][:1])
+        errors = sorted(
+            abs(row["predicted_s"] / row["actual_s"] - 1) for row in results["predictions"]
+        )
         print(f"\npredictions: {len(errors)} cases, median error {statistics.median(errors):.1%}, "
               f"90th percentile {errors[int(len(errors) * 0.9)]:.1%}")  # fmt: skip
     if results.get("plans"):
