@@ -7,6 +7,7 @@ use crate::remote::{self, BucketSettings, Cloud, Remote, Stall};
 use crate::source::{Source, Version};
 use reqwest::Url;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +85,19 @@ impl Stores {
         let (store, url) = self.locate(object);
         let is_file = url.split_once("://").is_none_or(|(scheme, _)| scheme == "file");
         (!is_file).then(|| (crate::shown(&url), store.costs.clone()))
+    }
+
+    /// Whether an object is on a server of this machine, which then shares its cores with us.
+    pub fn is_served_here(&self, object: &str) -> bool {
+        let (store, url) = self.locate(object);
+        let url = match store.address(&url) {
+            Ok(Address::Http { url, .. }) => Some(url),
+            Ok(Address::Bucket { .. }) => Url::parse(&store.place()).ok(),
+            Err(_) => None,
+        };
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
     }
 
     /// Connections that are open to the storage of an object.

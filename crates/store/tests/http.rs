@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use swathe_store::{Source, StoreError, Stores, Version, open, open_with_stall};
+use swathe_plan::Costs;
+use swathe_store::{Source, Store, StoreError, Stores, Version, open, open_with_stall};
 
 const SIZE: usize = 100_000;
 const ETAG: &str = "ETag: \"one\"";
@@ -344,6 +345,25 @@ fn a_server_that_is_started_anew_is_waited_for() {
     source.read_exact_at(AT, &mut bytes).unwrap();
     assert_eq!(bytes, data()[AT as usize..][..10]);
     assert_eq!(again.join().unwrap().requests().len(), 1);
+}
+
+#[test]
+fn a_server_of_this_machine_is_known_as_one() {
+    let bucket = |name: &str, endpoint: &str| Store {
+        name: name.into(),
+        root: format!("s3://{name}"),
+        options: [("endpoint".to_string(), endpoint.to_string())].into(),
+        costs: Costs::remote(),
+        measured: false,
+    };
+    let stores =
+        Stores::new(vec![bucket("near", "http://127.0.0.1:9"), bucket("far", "http://10.0.0.1:9")]);
+    for here in ["http://localhost/a", "https://127.8.9.1:80/a", "root://[::1]:1094//a", "near:a"] {
+        assert!(stores.is_served_here(here), "{here}");
+    }
+    for elsewhere in ["http://localhost.org/a", "https://[::2]/a", "far:a", "/a", "relative"] {
+        assert!(!stores.is_served_here(elsewhere), "{elsewhere}");
+    }
 }
 
 #[test]
