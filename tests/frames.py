@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from astropy.io import fits
 from numpy.typing import NDArray
 
@@ -68,6 +70,13 @@ def contents(data: NDArray[Any], kind: str, header: fits.Header | None = None) -
             return bz2.compress(plain)
         case _:
             return plain
+
+
+def frame(ra_deg: float, dec_deg: float = -1.0, **cards: Any) -> bytes:
+    """A file of an image there, with these cards besides; `_` for `-`."""
+    header = sky_header(ra_deg, dec_deg)
+    header.update({name.replace("_", "-"): value for name, value in cards.items()})
+    return contents(noise(1), "fit", header)
 
 
 def write_kinds(
@@ -133,3 +142,26 @@ def swathe_command(
         timeout=timeout_s,
         env={**os.environ, **(env or {})},
     )
+
+
+class Runner:
+    """Runs commands in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        """Take what pytest gives a test."""
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *words: object, code: int = 0) -> str:
+        """Run a command that ends with this code; give what it printed."""
+        from swathe.cli import main
+
+        self.monkeypatch.setattr(sys, "argv", ["swathe", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = self.capsys.readouterr()
+        assert ended.value.code == code, err
+        return out if out else err
+
+    def json(self, *words: object, code: int = 0) -> Any:
+        """Run a command with `--json`."""
+        return json.loads(self(*words, "--json", code=code))

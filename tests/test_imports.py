@@ -39,7 +39,7 @@ LAYERS = (
     {"measuring.curve", "measuring.schedule"},
     {"measuring.limits"},
     {"measuring.fitting", "measuring.refitting"},
-    {"measuring.feedback"},
+    {"measuring.feedback", "datasets.mirror"},
     {"predict"},
     {"single", "many"},
     {"measuring.probe"},

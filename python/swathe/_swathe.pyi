@@ -22,6 +22,60 @@ class Stores:
     def locate(self, path: str) -> tuple[str, str]:
         """Root of the store of an object, and the object's URL or path."""
 
+    def bearer(self, path: str) -> str | None:
+        """The bearer token that the server of an object is sent."""
+
+    def list(self, place: str) -> Listing:
+        """The objects of a bucket at or below `NAME:prefix`; asked for page by page."""
+
+    def remove(self, path: str) -> None:
+        """Remove an object, if there is one: a file, or an object of a bucket."""
+
+class Listing:
+    """The objects of a bucket, page by page."""
+
+    def next_page(self) -> list[tuple[str, int, str, str | None]] | None:
+        """Path in the store, bytes, time and ETag of some; `None` when all were given."""
+
+class Copies:
+    """Objects that are being copied by threads of their own, until this is dropped."""
+
+    def __init__(
+        self, orders: Sequence[tuple[str, str, str]], threads: int, stores: Stores
+    ) -> None:
+        """Take the object, the version it must have, and where to."""
+
+    def poll(self, timeout_s: float) -> list[Copied] | None:
+        """What was done since the last call, perhaps nothing; `None` when all is told."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes written so far."""
+
+    def cancel(self) -> None: ...
+
+class Copied:
+    """An object that was copied, or could not be."""
+
+    @property
+    def number(self) -> int:
+        """Which of the orders."""
+
+    @property
+    def version(self) -> str:
+        """That of the copy."""
+
+    @property
+    def read_back(self) -> bool:
+        """Whether it was, because the store tells no MD5 of what it was sent."""
+
+    @property
+    def kind(self) -> str | None:
+        """Class of the error, if it could not be copied."""
+
+    @property
+    def reason(self) -> str: ...
+
 class Timing:
     """One request of a measurement; seconds since the measurement began."""
 

@@ -277,6 +277,9 @@ def _is_number(text: str) -> bool:
 def _in_store(name: str, store: str) -> str:
     if "://" in name or name.startswith("/"):
         raise TargetsError(f"{name}: is no path in the store {store}")
+    if is_named(name):
+        # Found in one store, and wanted from another that holds the same.
+        name = name.partition(":")[2]
     return name and f"{store}:{name}"
 
 

@@ -8,12 +8,12 @@ use swathe_store::StoreError;
 
 /// The Python class for an error. Exhaustive where the crates allow it; a variant added later
 /// without a class here raises the base class, which a test looks for.
-pub(crate) fn class(error: &EngineError) -> &'static str {
+pub(crate) fn class_name(error: &EngineError) -> &'static str {
     match error {
         EngineError::Store(error) => match error {
             StoreError::NotFound { .. } => "NotFoundError",
             StoreError::Forbidden { .. } => "AccessError",
-            StoreError::Changed { .. } => "ChangedError",
+            StoreError::Changed { .. } | StoreError::Differs { .. } => "ChangedError",
             _ => "SourceError",
         },
         EngineError::Shared { missing: true, .. } => "NotFoundError",
@@ -39,7 +39,7 @@ pub(crate) fn class(error: &EngineError) -> &'static str {
 pub(crate) fn to_python(py: Python<'_>, error: &EngineError) -> PyErr {
     let found = py
         .import("swathe.errors")
-        .and_then(|module| module.getattr(class(error)))
+        .and_then(|module| module.getattr(class_name(error)))
         .and_then(|class| Ok(class.cast_into::<PyType>()?));
     match found {
         Ok(class) => PyErr::from_type(class, (error.to_string(),)),

@@ -3,6 +3,7 @@
 #![allow(missing_docs)] // documented in python/swathe/_swathe.pyi
 
 mod batch;
+mod copies;
 mod enter;
 mod errors;
 mod object;
@@ -15,6 +16,8 @@ use pyo3::prelude::*;
 mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Job, Rows};
+    #[pymodule_export]
+    use crate::copies::{Copied, Copies, Listing};
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
     #[pymodule_export]

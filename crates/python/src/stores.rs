@@ -1,5 +1,6 @@
 //! `Stores` and what is measured of them.
 
+use crate::copies::Listing;
 use crate::enter::enter;
 use crate::errors::to_python;
 use pyo3::exceptions::PyValueError;
@@ -49,6 +50,23 @@ impl Stores {
     fn locate(&self, path: &str) -> (String, String) {
         let (store, url) = self.inner.locate(path);
         (store.root.clone(), url)
+    }
+
+    /// The bearer token that the server of an object is sent.
+    fn bearer(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
+        self.inner.bearer(path).map_err(|error| to_python(py, &error.into()))
+    }
+
+    /// The objects of a bucket below `NAME:prefix`.
+    fn list(&self, py: Python<'_>, place: &str) -> PyResult<Listing> {
+        let listing = self.inner.list(place).map_err(|error| to_python(py, &error.into()))?;
+        Ok(Listing::new(listing))
+    }
+
+    /// Remove an object.
+    fn remove(&self, py: Python<'_>, path: String) -> PyResult<()> {
+        let stores = self.inner.clone();
+        enter(py, &Cancel::default(), move || Ok(stores.remove(&path)?))
     }
 }
 

@@ -41,6 +41,16 @@ pub enum StoreError {
         /// Bytes that came.
         found: u64,
     },
+    /// It is not what it should be.
+    #[error("{url}: expected {expected}, found {found}")]
+    Differs {
+        /// The object.
+        url: String,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
     /// The URL is of a kind we cannot read, or the server cannot serve ranges.
     #[error("{url}: {why}")]
     Unsupported {

@@ -1,11 +1,14 @@
-//! Where bytes come from and where small things are kept: sources and the shelf.
+//! Where bytes come from and where small things are kept: sources and the shelf. What stores hold,
+//! and copies from one to another.
 //!
 //! Callers block; what waits for a network does so on a runtime of this crate
 //! (`docs/design/001-blocking-sources.md`).
 #![warn(missing_docs)]
 
 mod cache;
+mod copy;
 mod error;
+mod list;
 mod local;
 mod open;
 mod remote;
@@ -13,9 +16,12 @@ mod shelf;
 mod source;
 mod stores;
 mod timing;
+mod write;
 
 pub use cache::Blocks;
+pub use copy::{Copied, Copies, Done, Order};
 pub use error::StoreError;
+pub use list::{Entry, Listing};
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{open, shown};

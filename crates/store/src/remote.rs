@@ -16,11 +16,11 @@ use crate::source::{Fetched, Source, Traffic, Version};
 use crate::stores::{Address, Store};
 use crate::timing::{Measured, Timing, record};
 use bucket::Leave;
-pub(crate) use bucket::{Cloud, Settings as BucketSettings};
+pub(crate) use bucket::{Bucket, Cloud, Settings as BucketSettings};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use limiter::Limiter;
-use net::net;
+pub(crate) use net::net;
 use patience::{Failure, Patience, Retry};
 use reqwest::header::{
     ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,
@@ -660,7 +660,11 @@ async fn reason(mut response: Response) -> String {
     {
         body.extend_from_slice(&chunk[..chunk.len().min(REASON_BYTES - body.len())]);
     }
-    let body = String::from_utf8_lossy(&body);
+    reason_in(&String::from_utf8_lossy(&body), plain)
+}
+
+/// The reason in the text of an answer.
+fn reason_in(body: &str, plain: bool) -> String {
     let message = ["Message", "Details"].map(|name| {
         let (_, rest) = body.split_once(&format!("<{name}>"))?;
         // Azure adds lines with an id and the time.

@@ -105,6 +105,18 @@ impl Stores {
         remote::connections(&self.locate(object).0.root)
     }
 
+    /// The bearer token that the server of an object is sent.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] where its file cannot be read, or the URL is none.
+    pub fn bearer(&self, object: &str) -> Result<Option<String>, StoreError> {
+        let (store, url) = self.locate(object);
+        match store.address(&url)? {
+            Address::Http { bearer, .. } => Ok(bearer),
+            Address::Bucket { .. } => Ok(None),
+        }
+    }
+
     /// Open an object; see [`crate::open`].
     ///
     /// # Errors
@@ -298,7 +310,7 @@ fn read_token(file: &str) -> Result<String, String> {
 }
 
 /// The path of a file, given as such or as a URL; `None` for the object of a server.
-fn path_of(url: &str) -> Result<Option<PathBuf>, StoreError> {
+pub(crate) fn path_of(url: &str) -> Result<Option<PathBuf>, StoreError> {
     match url.split_once("://") {
         None => Ok(Some(PathBuf::from(url))),
         Some(("file", path)) => file_path(url, path).map(Some),

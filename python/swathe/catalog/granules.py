@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import delete, insert, select, text
+from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
@@ -51,7 +51,8 @@ class Granules(Database):
     ) -> None:
         """Keep what objects of a store were found to hold, in place of what was known of them.
 
-        `None` for the images: those that are known stay.
+        `None` for the images: those that are known stay. Copies in other stores of what is another
+        object now are stale.
 
         Raises:
             NoSuchDatasetError, NoSuchStoreError: where there is none of that name.
@@ -60,13 +61,25 @@ class Granules(Database):
         now = datetime.now(UTC)
         with self._writing() as session:
             number, place = dataset_number(session, dataset), store_number(session, store)
+            read = [replica.object_path for replica, granules in given if granules is not None]
             _forget(
                 session,
                 number,
                 place,
                 [replica.object_path for replica, _ in given],
-                [replica.object_path for replica, granules in given if granules is not None],
+                read,
             )
+            for part in _parts(read):
+                session.execute(
+                    update(ReplicaRow)
+                    .where(
+                        ReplicaRow.dataset_id == number,
+                        ReplicaRow.store_id != place,
+                        ReplicaRow.object_path.in_(part),
+                        ReplicaRow.state == "ok",
+                    )
+                    .values(state="stale", seen_at=now)
+                )
             connection = session.connection()
             replicas = [_replica_values(each, number, place, now) for each, _ in given]
             if replicas:

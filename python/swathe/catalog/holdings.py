@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from datetime import datetime
 
-State = Literal["ok", "damaged", "failed", "vanished"]
-"""Of a replica: catalogued; no FITS file, or a broken one; could not be read, which may pass; no
-longer there."""
+State = Literal["ok", "damaged", "failed", "vanished", "stale"]
+"""Of a replica: catalogued; no FITS file, or a broken one; could not be read or written, which may
+pass; no longer there; a copy of what the object was before."""
 ORDER = 29
 """Of the HEALPix cells that footprints are ranges of: the finest that 64 bits hold."""
 ALL_CELLS = 12 * 4**ORDER
@@ -53,7 +53,7 @@ class Replica:
         object_path: its path in the first store of the dataset.
         path: its path in this store.
         size: bytes, where known.
-        modified: what the listing says of the time.
+        modified: what the listing says of the time, or its ETag.
         version: the engine's; `None` where it was never read.
         state: see `State`.
         reason: why it is damaged or failed.
@@ -133,10 +133,12 @@ class Match:
 
     Attributes:
         dataset: name of its dataset.
-        file: `STORE:path`.
+        file: `STORE:path`; of several copies the one in the first store of the dataset.
         granule: the image; without the ranges of its footprint.
+        copies: where else it can be read.
     """
 
     dataset: str
     file: str
     granule: Granule
+    copies: tuple[str, ...] = ()

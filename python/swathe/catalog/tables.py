@@ -187,7 +187,7 @@ class DatasetRow(Base):
 class ReplicaRow(Base):
     """A copy of an object of a dataset in a store: `path` there, `object_path` in the first store.
 
-    `modified` is what its listing says of the time, in whatever words.
+    `modified` is what its listing says of the time, in whatever words, or its ETag.
     """
 
     __tablename__ = "replicas"

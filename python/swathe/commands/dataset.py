@@ -10,10 +10,12 @@ import typer
 
 from swathe.commands.options import Json, Quiet
 from swathe.commands.output import print_json, print_table
+from swathe.sizes import size_text
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Dataset
-    from swathe.datasets.scan import Report
+    from swathe.datasets import mirror as mirroring
+    from swathe.datasets.scan import Fault, Report
 
 app = typer.Typer(help="Catalogue the images of a store, to find them again.", no_args_is_help=True)
 
@@ -116,16 +118,105 @@ def _tell(report: Report, as_json: bool) -> None:
             f"{report.dataset}: {report.listed:,} objects ({counts or 'nothing to do'}), "
             f"{report.images:,} images read in {report.seconds:.1f} s"
         )
-        for fault in report.faults[:SHOWN_FAULTS]:
-            typer.echo(f"  {fault.path}: {fault.reason}", err=True)
-        if len(report.faults) > SHOWN_FAULTS:
-            more = len(report.faults) - SHOWN_FAULTS
-            shown = f"swathe dataset show {report.dataset} --json"
-            typer.echo(f"  and {more:,} more: {shown}", err=True)
+        _tell_faults(report.dataset, report.faults)
         for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
             typer.echo(f"  note: {count:,} images have no place in the sky: {note}", err=True)
     if report.faults:
         raise typer.Exit(1)
+
+
+def _tell_faults(dataset: str, faults: list[Fault]) -> None:
+    for fault in faults[:SHOWN_FAULTS]:
+        typer.echo(f"  {fault.path}: {fault.reason}", err=True)
+    if len(faults) > SHOWN_FAULTS:
+        more = f"swathe dataset show {dataset} --json"
+        typer.echo(f"  and {len(faults) - SHOWN_FAULTS:,} more: {more}", err=True)
+
+
+@app.command()
+def mirror(
+    name: Name,
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="STORE[:PREFIX]",
+            help="A folder of another store; without a prefix: the same paths as in the first.",
+        ),
+    ],
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only say what is to be copied, and how long it takes."),
+    ] = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete the copies of what has vanished.")
+    ] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Objects copied at the same time; else 8.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Copy what is missing or stale of a dataset to another store, verified.
+
+    After an interruption, the same goes on. What has changed since the dataset was synced is not
+    copied but told: sync first.
+    """
+    from swathe.catalog import Catalog
+    from swathe.datasets import mirror as mirroring
+    from swathe.datasets.places import split_place
+    from swathe.progress import progress_bar
+
+    store, prefix = split_place(place) if ":" in place else (place, None)
+    threads = threads or mirroring.THREADS
+    with Catalog.open() as catalog:
+        plan = mirroring.plan(catalog, name, store, prefix, threads=threads)
+        if dry_run:
+            _tell_plan(plan, delete, as_json)
+            return
+        with progress_bar("copying", not quiet, len(plan.copies)) as show:
+            report = mirroring.mirror(catalog, plan, delete=delete, threads=threads, show=show)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        told = [
+            (report.copied, f"copied ({size_text(report.bytes)})"),
+            (report.there, "there already"),
+            (report.deleted, "deleted"),
+            (report.skipped, "damaged or unread"),
+            (len(report.faults), "with faults"),
+        ]
+        counts = ", ".join(f"{count:,} {what}" for count, what in told if count)
+        typer.echo(
+            f"{name} to {plan.store}:{plan.prefix}: {counts or 'nothing to do'} "
+            f"in {report.seconds:.1f} s"
+        )
+        _tell_faults(name, report.faults)
+        if report.outdated:
+            typer.echo(f"  note: for what has changed: swathe dataset sync {name}", err=True)
+    if report.faults:
+        raise typer.Exit(1)
+
+
+def _tell_plan(plan: mirroring.Plan, delete: bool, as_json: bool) -> None:
+    if as_json:
+        told = asdict(plan)
+        del told["versions"]
+        counted = ("copies", "vanished")
+        print_json({**told, **{name: len(told[name]) for name in counted}})
+        return
+    typer.echo(
+        f"{plan.dataset} to {plan.store}:{plan.prefix}: {len(plan.copies):,} objects to copy "
+        f"({size_text(plan.bytes)}), {plan.there:,} there already"
+    )
+    if plan.copies:
+        basis = "as the stores were measured" if plan.measured else "a guess: swathe probe STORE"
+        typer.echo(f"  about {plan.seconds:.3g} s, {basis}")
+    if plan.vanished:
+        done = "to delete" if delete else "kept; --delete would delete them"
+        typer.echo(f"  {len(plan.vanished):,} copies of what has vanished: {done}")
+    if plan.skipped:
+        typer.echo(f"  {plan.skipped:,} objects are damaged or were not read, and stay behind")
+    _tell_faults(plan.dataset, plan.faults)
 
 
 @app.command("list")

@@ -1,4 +1,4 @@
-"""What objects a store has below a prefix: folders, and the indexes that HTTP servers make."""
+"""What objects a store has below a prefix: folders, indexes that HTTP servers make, and buckets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from swathe import _swathe
 from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 30
 LONGEST_PATH_BYTES = 1_000
 """What the catalogue keeps, in UTF-8."""
+LONGEST_ETAG = 100
+"""What the catalogue keeps; all that are known are shorter."""
 LARGEST_PAGE_BYTES = 256 << 20
 HIDDEN = "."
 """Names that start so are no objects of a dataset."""
@@ -37,15 +40,22 @@ class Listed:
         path: in the store.
         size: bytes, where it says so exactly.
         modified: what it says of the time, in whatever words; `None` where nothing.
+        etag: its ETag, without quotes, where it says that.
     """
 
     path: str
     size: int | None = None
     modified: str | None = None
+    etag: str | None = None
+
+    @property
+    def mark(self) -> str | None:
+        """What would be another if the object were: its ETag, else its time."""
+        return self.etag or self.modified
 
     def is_told(self) -> bool:
         """Tell whether a change of the object would show here."""
-        return self.size is not None and self.modified is not None
+        return self.size is not None and self.mark is not None
 
 
 @dataclass(frozen=True)
@@ -56,11 +66,14 @@ class Unlisted:
     reason: str
 
 
-def list_objects(store: Store, prefix: str, pattern: str | None) -> Iterator[Listed | Unlisted]:
+def list_objects(
+    store: Store, prefix: str, pattern: str | None, *, may_lack: bool = False
+) -> Iterator[Listed | Unlisted]:
     """Give the objects below a folder of a store whose names are as the pattern says.
 
     A pattern without a slash is compared with the last part of the path, another with all of what
-    is behind the prefix. Sub-folders that cannot be listed are told and stop nothing.
+    is behind the prefix. Sub-folders that cannot be listed are told and stop nothing. Where there
+    `may_lack` such a folder, nothing is given if there is none.
 
     Raises:
         NotFoundError, AccessError, SourceError: where the folder cannot be listed.
@@ -68,13 +81,18 @@ def list_objects(store: Store, prefix: str, pattern: str | None) -> Iterator[Lis
     """
     scheme = store.url.partition("://")[0]
     if scheme == "file":
-        found = _local(unquote(store.url.removeprefix("file://")), prefix)
+        root = unquote(store.url.removeprefix("file://"))
+        if may_lack and not os.path.lexists(os.path.join(root, prefix)):
+            return
+        found = _local(root, prefix)
     elif scheme in ("http", "https", "dav", "davs"):
         found = _served(store, prefix)
+    elif scheme in ("s3", "gs", "az"):
+        found = _in_bucket(store, prefix, may_lack)
     else:
         raise DatasetError(
-            f"listing {scheme}:// is not there yet; give --objects FILE, a text file with the "
-            f"path of one object in the store {store.name!r} on each line"
+            f"{scheme}:// cannot be listed; give --objects FILE, a text file with the path of one "
+            f"object in the store {store.name!r} on each line"
         )
     for each in found:
         if isinstance(each, Unlisted) or matches(each.path, prefix, pattern):
@@ -192,7 +210,7 @@ def _local_error(path: str, error: OSError) -> Exception:
 
 def _served(store: Store, prefix: str) -> Iterator[Listed | Unlisted]:
     root = re.sub(r"^dav", "http", store.url)
-    token = _token(store)
+    token = _native(store).bearer(f"{store.name}:")
     waiting = [prefix]
     seen = set(waiting)
     while waiting:
@@ -216,21 +234,30 @@ def _served(store: Store, prefix: str) -> Iterator[Listed | Unlisted]:
                 waiting.append(path)
 
 
-def _token(store: Store) -> str | None:
-    """Give the bearer token that the store expects, from where the engine has it."""
-    file = store.options.get("token_file")
-    if not (file or store.url.startswith("dav")):
-        return None
-    if token := os.environ.get("BEARER_TOKEN", "").strip():
-        return token
-    file = file or os.environ.get("BEARER_TOKEN_FILE")
-    if not file:
-        return None
-    try:
-        with open(file, encoding="ascii") as text:
-            return text.read().strip()
-    except (OSError, ValueError) as error:
-        raise AccessError(f"{file}: no bearer token can be read from it") from error
+def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
+    listing = _native(store).list(f"{store.name}:{prefix}")
+    is_bucket = not prefix and store.url.count("/") == 2
+    lacks = not (may_lack or is_bucket)
+    before: Listed | None = None
+    while (page := listing.next_page()) is not None:
+        lacks = lacks and not page
+        for path, size, modified, etag in page:
+            # What makes a folder in some programs: an empty object before those in it.
+            if before and not (before.size == 0 and path.startswith(f"{before.path}/")):
+                yield before
+            hidden = path.startswith(HIDDEN) or f"/{HIDDEN}" in path
+            tag = etag.strip('"')[:LONGEST_ETAG] if etag else None
+            before = None if hidden else Listed(path, size, modified, tag)
+    if before:
+        yield before
+    if lacks:
+        raise NotFoundError(f"{store.url}/{prefix}: no such folder")
+
+
+def _native(store: Store) -> _swathe.Stores:
+    """Give the store, which is on a server, as the engine takes it."""
+    described = {"name": store.name, "root": store.url, "options": store.options}
+    return _swathe.Stores(json.dumps([described]))
 
 
 def _page(url: str, token: str | None) -> tuple[str, bytes]:

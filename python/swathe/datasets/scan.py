@@ -152,12 +152,12 @@ def _sorted_out(
 def _is_same(before: Replica, now: Listed) -> bool:
     """Tell whether the listing vouches that an object is what it was."""
     told = before.size, before.modified
-    return now.is_told() and (now.size, now.modified) == told and before.version is not None
+    return now.is_told() and (now.size, now.mark) == told and before.version is not None
 
 
 def _is_settled(before: Replica, now: Listed) -> bool:
     if before.state == "damaged":
-        return now.is_told() and (now.size, now.modified) == (before.size, before.modified)
+        return now.is_told() and (now.size, now.mark) == (before.size, before.modified)
     return before.state != "failed" and _is_same(before, now)
 
 
@@ -208,7 +208,7 @@ def _catalogued(
     """Give what to keep of an object; no granules where those there are still hold."""
     listed = found.listed
     path = listed.path
-    replica = Replica(path, path, listed.size, listed.modified, None, "ok")
+    replica = Replica(path, path, listed.size, listed.mark, None, "ok")
     error = found.error
     images: list[Granule] = []
     if found.headers is not None:

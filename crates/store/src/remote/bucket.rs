@@ -1,17 +1,20 @@
 //! Objects in buckets of S3, Google Cloud Storage and Azure: where a request goes, and what lets
 //! it read there.
 //!
-//! object_store finds credentials, renews tokens and signs; the requests are ours.
+//! object_store finds credentials, renews tokens and signs; the requests that read are ours. It
+//! lists and writes, over a client of ours.
 
 mod az;
+mod client;
 mod gs;
 mod s3;
 
-use super::net::net;
 use super::shown;
-use object_store::client::{HttpClient, HttpConnector};
+use crate::error::StoreError;
+use client::connector;
+use object_store::list::PaginatedListStore;
 use object_store::path::Path;
-use object_store::{ClientOptions, RetryConfig};
+use object_store::{ObjectStore, RetryConfig};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use std::fmt;
@@ -22,6 +25,9 @@ use std::time::Duration;
 /// Tries, and their time, to get credentials.
 const CREDENTIAL_RETRIES: usize = 2;
 const CREDENTIAL_TIME: Duration = Duration::from_secs(20);
+/// Tries, and their time, to list or write.
+const RETRIES: usize = 5;
+const RETRY_TIME: Duration = Duration::from_secs(120);
 /// Sets of credentials a process keeps.
 const KEPT: usize = 16;
 /// What is shorter in a query is no secret, but a date or a version.
@@ -45,7 +51,15 @@ pub(crate) struct Settings {
     pub anonymous: bool,
 }
 
-/// An object of a bucket.
+/// A bucket, to list and to write to.
+pub(crate) struct Bucket {
+    pub(crate) objects: Arc<dyn ObjectStore>,
+    pub(crate) pages: Arc<dyn PaginatedListStore>,
+    leave: Leave,
+    secrets: Vec<String>,
+}
+
+/// An object of a bucket, to read.
 pub(super) struct Object {
     place: Place,
     pub(super) leave: Leave,
@@ -102,6 +116,24 @@ impl Cloud {
         }
     }
 
+    /// The bucket and the key, which may be empty, of "bucket/key".
+    fn split(self, name: &str) -> Result<(&str, Path), String> {
+        let (bucket, key) = name.split_once('/').unwrap_or((name, ""));
+        // Containers of Azure may be called $web, $root or $logs.
+        let more: &[u8] = if self == Cloud::Azure { b"-_$" } else { b".-_" };
+        let bucket_char = |byte: u8| byte.is_ascii_alphanumeric() || more.contains(&byte);
+        if bucket.is_empty() || !bucket.bytes().all(bucket_char) {
+            return Err(self.no_object());
+        }
+        let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
+        Ok((bucket, path.ok_or("there are no keys with empty parts, '.' or '..' here")?))
+    }
+
+    fn no_object(self) -> String {
+        let scheme = self.scheme();
+        format!("a URL of {scheme}:// holds a bucket and a key: {scheme}://bucket/path/image.fits")
+    }
+
     fn scheme(self) -> &'static str {
         match self {
             Cloud::S3 => "s3",
@@ -111,21 +143,56 @@ impl Cloud {
     }
 }
 
+impl Bucket {
+    /// The bucket of `name`, "bucket/key", and the key, which may be empty.
+    pub(crate) fn new(
+        cloud: Cloud,
+        name: &str,
+        settings: &Settings,
+    ) -> Result<(Bucket, Path), String> {
+        let (bucket, path) = cloud.split(name)?;
+        let bucket = match cloud {
+            Cloud::S3 => s3::bucket(bucket, settings),
+            Cloud::Google => gs::bucket(bucket, settings),
+            Cloud::Azure => az::bucket(bucket, settings),
+        }?;
+        Ok((bucket, path))
+    }
+
+    fn of<T>(store: T, leave: Leave, secrets: Vec<String>) -> Bucket
+    where
+        T: ObjectStore + PaginatedListStore,
+    {
+        let store = Arc::new(store);
+        Bucket { objects: store.clone(), pages: store, leave, secrets }
+    }
+
+    /// What went wrong with an object, in our words.
+    pub(crate) fn error(&self, url: &str, error: object_store::Error) -> StoreError {
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        let said = cause.to_string();
+        let said = super::hide(&self.secrets, said);
+        let said = said.trim_start_matches("Server returned non-2xx status code: ");
+        let said = said.trim_end_matches([':', ' ']);
+        let (url, why) = (url.to_string(), format!(": {said}; {}", self.leave));
+        match said.split(' ').next() {
+            Some("404") => StoreError::NotFound { url, why },
+            Some("401" | "403") => StoreError::Forbidden { url, why },
+            _ => StoreError::Network { url, why: said.to_string() },
+        }
+    }
+}
+
 impl Object {
     /// The object `name`, "bucket/key". Without credentials it is read anonymously.
     pub(super) fn new(cloud: Cloud, name: &str, settings: &Settings) -> Result<Object, String> {
-        let (bucket, key) = name.split_once('/').unwrap_or((name, ""));
-        // Containers of Azure may be called $web, $root or $logs.
-        let more: &[u8] = if cloud == Cloud::Azure { b"-_$" } else { b".-_" };
-        let bucket_char = |byte: u8| byte.is_ascii_alphanumeric() || more.contains(&byte);
-        if bucket.is_empty() || !bucket.bytes().all(bucket_char) || key.is_empty() {
-            let scheme = cloud.scheme();
-            return Err(format!(
-                "a URL of {scheme}:// holds a bucket and a key: {scheme}://bucket/path/image.fits"
-            ));
+        let (bucket, path) = cloud.split(name)?;
+        if path.is_root() {
+            return Err(cloud.no_object());
         }
-        let path = Path::parse(key).ok().filter(|path| path.as_ref() == key);
-        let path = path.ok_or("cannot read keys with empty parts, '.' or '..'")?;
         match cloud {
             Cloud::S3 => s3::object(bucket, path, settings),
             Cloud::Google => gs::object(bucket, &path, settings),
@@ -140,8 +207,7 @@ impl Object {
             Place::Google(place) => place.request(headers).await?,
             Place::Azure(place) => place.request(headers).await?,
         };
-        let mut secrets = shown::secrets(&url);
-        secrets.retain(|secret| secret.len() >= SECRET_BYTES);
+        let mut secrets = query_secrets(&url);
         // "Bearer TOKEN" or "SharedKey ACCOUNT:SIGNATURE".
         let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         secrets.extend(
@@ -159,6 +225,12 @@ impl fmt::Display for Leave {
             Leave::NotIn(places) => write!(f, "asked anonymously: no credentials in {places}"),
         }
     }
+}
+
+fn query_secrets(url: &Url) -> Vec<String> {
+    let mut secrets = shown::secrets(url);
+    secrets.retain(|secret| secret.len() >= SECRET_BYTES);
+    secrets
 }
 
 /// The URL of an object that lies below its bucket on a server.
@@ -193,18 +265,9 @@ fn retry() -> RetryConfig {
     }
 }
 
-/// Our client for object_store, which would read all root certificates again for each object.
-fn connector() -> Result<impl HttpConnector, String> {
-    #[derive(Debug)]
-    struct Shared(reqwest::Client);
-
-    impl HttpConnector for Shared {
-        fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-            Ok(HttpClient::new(self.0.clone()))
-        }
-    }
-
-    Ok(Shared(net()?.client.clone()))
+/// For requests that list or write.
+fn longer_retry() -> RetryConfig {
+    RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() }
 }
 
 /// Givers of credentials by what they were made of: a process asks for a token once, not once for

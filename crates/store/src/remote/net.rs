@@ -16,14 +16,14 @@ const WORKERS: usize = 2;
 const RESOLVERS: usize = 8;
 
 /// What all remote objects of this process share.
-pub(super) struct Net {
-    pub(super) runtime: Runtime,
+pub(crate) struct Net {
+    pub(crate) runtime: Runtime,
     pub(super) client: Client,
 }
 
 /// The runtime and client, made when first asked for, and again in a process forked since: a
 /// fork takes no threads along. They are never dropped.
-pub(super) fn net() -> Result<&'static Net, String> {
+pub(crate) fn net() -> Result<&'static Net, String> {
     static NET: Mutex<Option<(u32, &'static Net)>> = Mutex::new(None);
     let mut slot = NET.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let process = std::process::id();

@@ -14,6 +14,7 @@ pub struct Request {
     pub method: String,
     pub target: String,
     pub headers: HashMap<String, String>,
+    pub body: Vec<u8>,
 }
 
 impl Request {
@@ -184,13 +185,11 @@ fn read_request(reader: &mut impl BufRead) -> Option<Request> {
     let mut words = first.split(' ');
     let (method, target) = (words.next()?.to_string(), words.next()?.to_string());
     let mut headers = HashMap::new();
-    loop {
-        let line = line()?;
-        match line.split_once(':') {
-            Some((name, value)) => {
-                headers.insert(name.to_ascii_lowercase(), value.trim().to_string());
-            }
-            None => return Some(Request { method, target, headers }),
-        }
+    while let Some((name, value)) = line()?.split_once(':') {
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_string());
     }
+    let length = headers.get("content-length").and_then(|length| length.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request { method, target, headers, body })
 }

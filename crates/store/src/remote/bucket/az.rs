@@ -1,12 +1,15 @@
 //! Blobs of Azure.
 
-use super::{Kept, Leave, Object, Settings, check_private, connector, retry, url_in, variable};
-use object_store::CredentialProvider;
+use super::{
+    Bucket, Kept, Leave, Object, Settings, check_private, connector, longer_retry, retry, url_in,
+    variable,
+};
 use object_store::azure::{
     AzureAccessKey, AzureAuthorizer, AzureConfigKey as Key, AzureCredential, MicrosoftAzureBuilder,
 };
 use object_store::client::{HttpRequest, HttpRequestBody};
 use object_store::path::Path;
+use object_store::{CredentialProvider, StaticCredentialProvider};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use std::sync::Arc;
 const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");
 const PLACES: &str = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_TOKEN or \
                       AZURE_CLIENT_ID";
+const ACCESS_KEY: &str = "AZURE_STORAGE_ACCOUNT_KEY";
 /// What credentials are made of.
 const KEYS: [Key; 12] = [
     Key::CredentialType,
@@ -35,11 +39,13 @@ const SECRETS: [Key; 4] = [Key::Token, Key::AccessKey, Key::SasKey, Key::ClientS
 
 static KEPT: Kept<dyn CredentialProvider<Credential = AzureCredential>> = Kept::new();
 
+type Credentials = Arc<dyn CredentialProvider<Credential = AzureCredential>>;
+
 /// Where a blob is, and whence credentials to read it come.
 pub(super) struct Place {
     url: Url,
     account: String,
-    credentials: Option<Arc<dyn CredentialProvider<Credential = AzureCredential>>>,
+    credentials: Option<Credentials>,
 }
 
 impl Place {
@@ -74,6 +80,44 @@ pub(super) fn server(settings: &Settings) -> String {
 pub(super) fn object(container: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
     let (account, server) = of_account(settings)?;
     let url = url_in(&server, container, path)?;
+    let (credentials, leave, secrets) = right(container, &account, settings)?;
+    let place = super::Place::Azure(Place { url, account, credentials });
+    Ok(Object { place, leave, secrets })
+}
+
+pub(super) fn bucket(container: &str, settings: &Settings) -> Result<Bucket, String> {
+    let (account, server) = of_account(settings)?;
+    let url = url_in(&server, container, &Path::ROOT)?;
+    let (credentials, leave, secrets) = right(container, &account, settings)?;
+    let builder = MicrosoftAzureBuilder::new()
+        .with_account(account)
+        .with_container_name(container)
+        .with_endpoint(server)
+        .with_retry(longer_retry())
+        .with_http_connector(connector()?);
+    let builder = match credentials {
+        Some(credentials) => {
+            if !matches!(&leave, Leave::Of(what) if what == ACCESS_KEY) {
+                check_private(&url)?;
+            }
+            builder.with_credentials(credentials)
+        }
+        // Without any it would look for those of this machine.
+        None => {
+            let nothing =
+                StaticCredentialProvider::new(AzureCredential::BearerToken(String::new()));
+            builder.with_credentials(Arc::new(nothing)).with_skip_signature(true)
+        }
+    };
+    Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, leave, secrets))
+}
+
+/// Credentials for a container, by what right, and what must not be shown.
+fn right(
+    container: &str,
+    account: &str,
+    settings: &Settings,
+) -> Result<(Option<Credentials>, Leave, Vec<String>), String> {
     let environment = MicrosoftAzureBuilder::from_env();
     let skip = environment.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
     let made_of: Vec<(Key, String)> = KEYS
@@ -92,8 +136,7 @@ pub(super) fn object(container: &str, path: &Path, settings: &Settings) -> Resul
         None => Leave::NotIn(PLACES),
     };
     let Leave::Of(what) = &leave else {
-        let place = super::Place::Azure(Place { url, account, credentials: None });
-        return Ok(Object { place, leave, secrets: Vec::new() });
+        return Ok((None, leave, Vec::new()));
     };
     let is_key = |(key, value): &(Key, String)| {
         *key != Key::AccessKey || AzureAccessKey::try_new(value).is_ok()
@@ -105,7 +148,7 @@ pub(super) fn object(container: &str, path: &Path, settings: &Settings) -> Resul
     let texts = made_of.iter().map(|(key, value)| format!("{key:?}={value}"));
     let credentials = KEPT.get(texts.chain([by_command.to_string()]).collect(), || {
         let builder = MicrosoftAzureBuilder::new()
-            .with_account(&account)
+            .with_account(account)
             .with_container_name(container)
             .with_use_azure_cli(by_command)
             .with_retry(retry())
@@ -119,8 +162,7 @@ pub(super) fn object(container: &str, path: &Path, settings: &Settings) -> Resul
     })?;
     let secrets = made_of.into_iter().filter(|(key, _)| SECRETS.contains(key));
     let secrets = secrets.map(|(_, value)| value).collect();
-    let place = super::Place::Azure(Place { url, account, credentials: Some(credentials) });
-    Ok(Object { place, leave, secrets })
+    Ok((Some(credentials), leave, secrets))
 }
 
 /// The credentials that object_store will take, first come, first served.
@@ -129,7 +171,7 @@ fn source(made_of: &[(Key, String)], by_command: bool) -> Option<&'static str> {
     Some(match () {
         () if set(Key::CredentialType) => "the credentials of AZURE_CREDENTIAL_TYPE",
         () if set(Key::Token) => "AZURE_STORAGE_TOKEN",
-        () if set(Key::AccessKey) => "AZURE_STORAGE_ACCOUNT_KEY",
+        () if set(Key::AccessKey) => ACCESS_KEY,
         () if set(Key::FederatedTokenFile) => "AZURE_FEDERATED_TOKEN_FILE",
         () if set(Key::ClientSecret) => "AZURE_CLIENT_SECRET",
         () if set(Key::SasKey) => "AZURE_STORAGE_SAS_TOKEN",

@@ -1,9 +1,12 @@
 //! Objects of Google Cloud Storage, read through its XML API.
 
-use super::{Kept, Leave, Object, Settings, check_private, connector, retry, url_in, variable};
-use object_store::CredentialProvider;
+use super::{
+    Bucket, Kept, Leave, Object, Settings, check_private, connector, longer_retry, retry, url_in,
+    variable,
+};
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Key};
 use object_store::path::Path;
+use object_store::{CredentialProvider, StaticCredentialProvider};
 use reqwest::Url;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
 use std::path::PathBuf;
@@ -17,10 +20,12 @@ const MACHINE: &str = "/sys/class/dmi/id/product_name";
 
 static KEPT: Kept<dyn CredentialProvider<Credential = GcpCredential>> = Kept::new();
 
+type Tokens = Arc<dyn CredentialProvider<Credential = GcpCredential>>;
+
 /// Where an object is, and whence tokens to read it come.
 pub(super) struct Place {
     url: Url,
-    tokens: Option<Arc<dyn CredentialProvider<Credential = GcpCredential>>>,
+    tokens: Option<Tokens>,
 }
 
 /// Credentials that were found.
@@ -55,17 +60,45 @@ pub(super) fn server(settings: &Settings) -> String {
 
 pub(super) fn object(bucket: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
     let url = url_in(&server(settings), bucket, path)?;
+    let (tokens, leave, secrets) = right(bucket, settings)?;
+    Ok(Object { place: super::Place::Google(Place { url, tokens }), leave, secrets })
+}
+
+pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String> {
+    let server = server(settings);
+    let url = url_in(&server, bucket, &Path::ROOT)?;
+    let (tokens, leave, secrets) = right(bucket, settings)?;
+    let builder = GoogleCloudStorageBuilder::new()
+        .with_bucket_name(bucket)
+        .with_base_url(server.trim_end_matches('/'))
+        .with_retry(longer_retry())
+        .with_http_connector(connector()?);
+    let builder = match tokens {
+        Some(tokens) => {
+            check_private(&url)?;
+            builder.with_credentials(tokens)
+        }
+        // Without any it would look for those of this machine.
+        None => {
+            let nothing = StaticCredentialProvider::new(GcpCredential { bearer: String::new() });
+            builder.with_credentials(Arc::new(nothing)).with_skip_signature(true)
+        }
+    };
+    Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, leave, secrets))
+}
+
+/// Whence tokens for a bucket come, by what right, and what must not be shown.
+fn right(
+    bucket: &str,
+    settings: &Settings,
+) -> Result<(Option<Tokens>, Leave, Vec<String>), String> {
     let environment = GoogleCloudStorageBuilder::from_env();
     let skip = environment.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
-    let without = |leave| {
-        let place = super::Place::Google(Place { url: url.clone(), tokens: None });
-        Object { place, leave, secrets: Vec::new() }
-    };
     if settings.anonymous || skip {
-        return Ok(without(Leave::Waived));
+        return Ok((None, Leave::Waived, Vec::new()));
     }
     let Some(Found { what, text, builder }) = found(&environment)? else {
-        return Ok(without(Leave::NotIn(PLACES)));
+        return Ok((None, Leave::NotIn(PLACES), Vec::new()));
     };
     let tokens = KEPT.get(vec![what.clone(), text.clone()], || {
         let builder = builder.with_bucket_name(bucket).with_retry(retry());
@@ -81,8 +114,7 @@ pub(super) fn object(bucket: &str, path: &Path, settings: &Settings) -> Result<O
         })?;
         Ok(store.credentials().clone())
     })?;
-    let place = super::Place::Google(Place { url, tokens: Some(tokens) });
-    Ok(Object { place, leave: Leave::Of(what), secrets: vec![text] })
+    Ok((Some(tokens), Leave::Of(what), vec![text]))
 }
 
 /// The first credentials there are, in the order of object_store.

@@ -1,6 +1,6 @@
 //! Signed URLs of S3 objects.
 
-use super::{Leave, Object, Settings, connector, retry, variable};
+use super::{Bucket, Leave, Object, Settings, connector, longer_retry, retry, variable};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
 use object_store::path::Path;
 use object_store::signer::Signer;
@@ -43,6 +43,32 @@ pub(super) fn server(settings: &Settings) -> String {
 }
 
 pub(super) fn object(bucket: &str, path: Path, settings: &Settings) -> Result<Object, String> {
+    let (mut builder, leave, secrets) = builder(bucket, settings)?;
+    let anonymous = !matches!(leave, Leave::Of(_));
+    if anonymous {
+        // Signed with anything and the signature dropped: the same code makes the URL.
+        builder = builder.with_access_key_id("anonymous").with_secret_access_key("anonymous");
+    }
+    let store = builder.with_retry(retry()).with_http_connector(connector()?).build();
+    let store = store.map_err(|error| error.to_string())?;
+    let place = super::Place::S3(Place { store, path, anonymous });
+    Ok(Object { place, leave, secrets })
+}
+
+pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String> {
+    let (builder, leave, secrets) = builder(bucket, settings)?;
+    let builder = builder.with_skip_signature(!matches!(leave, Leave::Of(_)));
+    // Not every server knows how to delete many objects at once, and one is all we delete.
+    let builder = builder.with_disable_bulk_delete(true);
+    let store = builder.with_retry(longer_retry()).with_http_connector(connector()?).build();
+    Ok(Bucket::of(store.map_err(|error| error.to_string())?, leave, secrets))
+}
+
+/// What leads to a bucket, by what right, and the secrets in it.
+fn builder(
+    bucket: &str,
+    settings: &Settings,
+) -> Result<(AmazonS3Builder, Leave, Vec<String>), String> {
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
     if let Some(endpoint) = &settings.endpoint {
         builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
@@ -74,18 +100,12 @@ pub(super) fn object(bucket: &str, path: Path, settings: &Settings) -> Result<Ob
             None => leave = Leave::NotIn(PLACES),
         }
     }
-    let anonymous = !matches!(leave, Leave::Of(_));
-    if anonymous {
-        // Signed with anything and the signature dropped: the same code makes the URL.
-        builder = builder.with_access_key_id("anonymous").with_secret_access_key("anonymous");
-    }
-    let secrets = [Key::SecretAccessKey, Key::Token, Key::AccessKeyId];
-    let secrets = secrets.iter().filter_map(|key| builder.get_config_value(key));
-    let secrets = if anonymous { Vec::new() } else { secrets.collect() };
-    let store = builder.with_retry(retry()).with_http_connector(connector()?).build();
-    let store = store.map_err(|error| error.to_string())?;
-    let place = super::Place::S3(Place { store, path, anonymous });
-    Ok(Object { place, leave, secrets })
+    let secrets = match leave {
+        Leave::Of(_) => vec![Key::SecretAccessKey, Key::Token, Key::AccessKeyId],
+        _ => Vec::new(),
+    };
+    let secrets = secrets.iter().filter_map(|key| builder.get_config_value(key)).collect();
+    Ok((builder, leave, secrets))
 }
 
 #[derive(Debug, Default, PartialEq)]

@@ -1,0 +1,111 @@
+//! `Listing` and `Copies`: what buckets hold, and objects on their way from store to store.
+
+use crate::enter::enter;
+use crate::errors::{class_name, to_python};
+use crate::stores::Stores;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use swathe_engine::{Cancel, EngineError};
+use swathe_store::{Done, Order};
+
+/// Path, bytes, time and ETag.
+type Entry = (String, u64, String, Option<String>);
+
+/// The objects of a bucket, page by page. See `_swathe.pyi`.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Listing {
+    inner: Arc<Mutex<swathe_store::Listing>>,
+}
+
+impl Listing {
+    pub(crate) fn new(inner: swathe_store::Listing) -> Listing {
+        Listing { inner: Arc::new(Mutex::new(inner)) }
+    }
+}
+
+#[pymethods]
+impl Listing {
+    /// The next page; `None` when all were given.
+    fn next_page(&self, py: Python<'_>) -> PyResult<Option<Vec<Entry>>> {
+        let inner = self.inner.clone();
+        let page = enter(py, &Cancel::default(), move || {
+            Ok(inner.lock().unwrap_or_else(PoisonError::into_inner).next_page()?)
+        })?;
+        let entry = |found: swathe_store::Entry| {
+            let swathe_store::Entry { path, size, modified, etag } = found;
+            (path, size, modified, etag)
+        };
+        Ok(page.map(|page| page.into_iter().map(entry).collect()))
+    }
+}
+
+/// Objects that are being copied. See `_swathe.pyi`.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Copies {
+    inner: swathe_store::Copies,
+}
+
+#[pyclass(frozen, get_all, module = "swathe._swathe")]
+pub(crate) struct Copied {
+    number: usize,
+    version: String,
+    read_back: bool,
+    kind: Option<&'static str>,
+    reason: String,
+}
+
+#[pymethods]
+impl Copies {
+    #[new]
+    #[pyo3(signature = (orders, threads, stores))]
+    fn new(
+        py: Python<'_>,
+        orders: Vec<(String, String, String)>,
+        threads: usize,
+        stores: &Stores,
+    ) -> PyResult<Copies> {
+        let order = |(from, version, to)| Order { from, version, to };
+        let orders = orders.into_iter().map(order).collect();
+        // Not through the user's blocks: what is copied is not read again.
+        let inner = swathe_store::Copies::start(stores.inner.clone(), orders, threads);
+        Ok(Copies { inner: inner.map_err(|error| to_python(py, &error.into()))? })
+    }
+
+    /// What was done since the last call, after at most `timeout_s`; `None` when all is told.
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Vec<Copied>>> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
+        let done = py.detach(|| self.inner.poll(timeout));
+        py.check_signals()?;
+        Ok(done.map(|done| done.into_iter().map(Copied::new).collect()))
+    }
+
+    /// Bytes written so far.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.inner.bytes()
+    }
+
+    fn cancel(&self) {
+        self.inner.stop();
+    }
+}
+
+impl Copied {
+    fn new(done: Done) -> Copied {
+        let number = done.number;
+        match done.outcome {
+            Ok(swathe_store::Copied { version, read_back }) => {
+                let version = version.to_string();
+                Copied { number, version, read_back, kind: None, reason: String::new() }
+            }
+            Err(error) => {
+                let error = EngineError::from(error);
+                let (kind, reason) = (Some(class_name(&error)), error.to_string());
+                Copied { number, version: String::new(), read_back: false, kind, reason }
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Copies of objects from store to store, many at a time.
+//!
+//! A copy is of the version that was asked for, or an error. It is verified: what was read has the
+//! length of that version, and what was written is read back, unless the store's ETag is the MD5
+//! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
+
+use crate::error::StoreError;
+use crate::source::{Source, Version};
+use crate::stores::Stores;
+use crate::write::{Sink, Sums, differs};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,
+const PART_BYTES: u64 = 8 << 20;
+/// and at most so many.
+const MOST_PARTS: u64 = 10_000;
+/// Parts of one object that are read at the same time.
+const STREAMS: u32 = 2;
+
+/// What is to be copied.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The object.
+    pub from: String,
+    /// The version it must have, as it is shown.
+    pub version: String,
+    /// Where to.
+    pub to: String,
+}
+
+/// A copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// The version the copy has.
+    pub version: Version,
+    /// Whether it was read back, as the store tells no MD5.
+    pub read_back: bool,
+}
+
+/// An order that was carried out, or could not be.
+#[derive(Debug)]
+pub struct Done {
+    /// Which, from 0.
+    pub number: usize,
+    /// What became of it.
+    pub outcome: Result<Copied, StoreError>,
+}
+
+/// Copies that are being made by threads of their own; they stop when this is dropped.
+pub struct Copies {
+    done: Mutex<Receiver<Done>>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    stores: Stores,
+    orders: Vec<Order>,
+    next: AtomicUsize,
+    bytes: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Copies {
+    /// Start copying with so many threads, each with one object at a time.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where no thread can be started.
+    pub fn start(stores: Stores, orders: Vec<Order>, threads: usize) -> Result<Copies, StoreError> {
+        let (sender, receiver) = channel();
+        let threads = threads.clamp(1, orders.len().max(1));
+        let (next, bytes, stop) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
+        let shared = Arc::new(Shared { stores, orders, next, bytes, stop });
+        for _ in 0..threads {
+            let (ours, sender) = (shared.clone(), sender.clone());
+            let thread = std::thread::Builder::new().name("swathe-copy".into());
+            let started = thread.spawn(move || ours.work(&sender));
+            started.map_err(|source| StoreError::Io { url: "a thread".into(), source })?;
+        }
+        Ok(Copies { done: Mutex::new(receiver), shared })
+    }
+
+    /// What was done since the last call, after at most this time; `None` when all is told.
+    pub fn poll(&self, timeout: Duration) -> Option<Vec<Done>> {
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        match done.recv_timeout(timeout) {
+            Ok(first) => Some(std::iter::once(first).chain(done.try_iter()).collect()),
+            Err(RecvTimeoutError::Timeout) => Some(Vec::new()),
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    /// Bytes written so far.
+    pub fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Begin no further object, and go on with none for more than a part.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn work(&self, sender: &Sender<Done>) {
+        while !self.is_stopped() {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(order) = self.orders.get(number) else { break };
+            let outcome = match self.copy(order) {
+                Ok(None) => break,
+                Ok(Some(copied)) => Ok(copied),
+                Err(error) => Err(error),
+            };
+            if sender.send(Done { number, outcome }).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Copy an object; `None` if it was stopped.
+    fn copy(&self, order: &Order) -> Result<Option<Copied>, StoreError> {
+        let source = self.at_version(order)?;
+        let size = source.len();
+        let part_bytes = part_bytes(size);
+        let parts = parts(size, part_bytes);
+        let mut sink = self.stores.create(&order.to, parts.len() > 1)?;
+        let mut sums = Sums::default();
+        for part in source.fetch(parts.clone(), STREAMS) {
+            let part = part?;
+            if self.is_stopped() {
+                return Ok(None);
+            }
+            sums.add(&part);
+            let bytes = part.len() as u64;
+            sink.write(part)?;
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        if source.is_local() {
+            // Servers are asked for the version with each part.
+            drop(self.at_version(order)?);
+        }
+        let is_file = matches!(sink, Sink::File(_));
+        sink.finish(&sums, part_bytes)?;
+        let copy = self.stores.open(&order.to)?;
+        let found = copy.version().clone();
+        let read_back = is_file || found.tag.trim_matches('"') != sums.etag();
+        if found.size != size {
+            let (expected, found) = (format!("{size} bytes"), found.size.to_string());
+            let url = copy.url().to_string();
+            return Err(self.refuse(StoreError::Differs { url, expected, found }, order));
+        }
+        if read_back && !is_file {
+            let mut back = Sums::default();
+            for part in copy.fetch(parts, STREAMS) {
+                back.add(&part?);
+                if self.is_stopped() {
+                    return Ok(None);
+                }
+            }
+            if let Some(number) = sums.differs_at(&back) {
+                let error = differs(copy.url(), &sums, &back, number, part_bytes);
+                return Err(self.refuse(error, order));
+            }
+        }
+        Ok(Some(Copied { version: found, read_back }))
+    }
+
+    /// What was written is not what was read: it does not stay.
+    fn refuse(&self, error: StoreError, order: &Order) -> StoreError {
+        match self.stores.remove(&order.to) {
+            Ok(()) => error,
+            Err(also) => also,
+        }
+    }
+
+    /// The object at the version that is wanted.
+    fn at_version(&self, order: &Order) -> Result<Arc<dyn Source>, StoreError> {
+        let version = order.version.split_once(' ').and_then(|(size, tag)| {
+            Some(Version { size: size.parse().ok()?, tag: tag.to_string() })
+        });
+        if let Some(version) = version
+            && let Some(source) = self.stores.assume(&order.from, version)?
+        {
+            return Ok(source);
+        }
+        let source = self.stores.open(&order.from)?;
+        let found = source.version().to_string();
+        if found == order.version {
+            return Ok(source);
+        }
+        let (url, expected) = (source.url().to_string(), format!("version {}", order.version));
+        Err(StoreError::Differs { url, expected, found })
+    }
+}
+
+fn part_bytes(size: u64) -> u64 {
+    PART_BYTES.max(size.div_ceil(MOST_PARTS).next_multiple_of(1 << 20))
+}
+
+fn parts(size: u64, part_bytes: u64) -> Vec<Range<u64>> {
+    let count = size.div_ceil(part_bytes);
+    (0..count).map(|n| n * part_bytes..((n + 1) * part_bytes).min(size)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_as_stores_take_them() {
+        assert_eq!(parts(0, part_bytes(0)), []);
+        assert_eq!(parts(5, part_bytes(5)), [0..5]);
+        for size in [PART_BYTES, PART_BYTES + 1, 100 << 30, 5 << 40] {
+            let parts = parts(size, part_bytes(size));
+            assert!(parts.len() as u64 <= MOST_PARTS);
+            let lengths: Vec<u64> = parts.iter().map(|part| part.end - part.start).collect();
+            assert_eq!(lengths.iter().sum::<u64>(), size);
+            // Some stores want all but the last to be of one size.
+            assert!(lengths[..lengths.len() - 1].iter().all(|&length| length == part_bytes(size)));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Our HTTP client as object_store takes it: it would read all root certificates again for each
+//! object, wait for ever, take in whatever a server sends, and repeat it.
+
+use super::super::net::net;
+use super::super::{REASON_CHARS, reason_in};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
+};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use std::io;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a server may take to answer a request of a few bytes,
+const PATIENCE: Duration = Duration::from_secs(30);
+/// and how fast it must at least take more.
+const SLOWEST_BYTES_PER_S: f64 = 64e3;
+/// A page of a listing has about half a megabyte.
+const LARGEST_ANSWER_BYTES: usize = 64 << 20;
+
+/// A client for object_store.
+pub(super) fn connector() -> Result<impl HttpConnector, String> {
+    Ok(Shared(net()?.client.clone()))
+}
+
+#[derive(Clone, Debug)]
+struct Shared(reqwest::Client);
+
+impl HttpConnector for Shared {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl HttpService for Shared {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let sending_s = request.body().content_length() as f64 / SLOWEST_BYTES_PER_S;
+        let limit = PATIENCE + Duration::from_secs_f64(sending_s);
+        let secrets = secrets(&request);
+        let exchange = async {
+            let (mut head, body) = self.0.call(request).await?.into_parts();
+            let mut content = whole(body).await?;
+            if !head.status.is_success() && !head.status.is_redirection() {
+                let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+                let plain = kind.is_some_and(|kind| kind.starts_with("text/plain"));
+                let reason = reason_in(&String::from_utf8_lossy(&content), plain);
+                let reason = super::super::hide(&secrets, reason);
+                content = reason.chars().take(REASON_CHARS).collect::<String>().into();
+                head.headers.remove(reqwest::header::CONTENT_LENGTH);
+            }
+            Ok(HttpResponse::from_parts(head, HttpResponseBody::from(content)))
+        };
+        timeout(limit, exchange).await.unwrap_or_else(|_| {
+            let why = format!("the server did not answer within {} s", limit.as_secs());
+            Err(failed(HttpErrorKind::Timeout, io::ErrorKind::TimedOut, why))
+        })
+    }
+}
+
+/// All of an answer, which is short.
+async fn whole(body: HttpResponseBody) -> Result<Bytes, HttpError> {
+    let mut content = Vec::new();
+    let mut chunks = body.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk?;
+        if content.len() + chunk.len() > LARGEST_ANSWER_BYTES {
+            let why = format!("the server sent more than {LARGEST_ANSWER_BYTES} bytes");
+            return Err(failed(HttpErrorKind::Decode, io::ErrorKind::InvalidData, why));
+        }
+        content.extend_from_slice(&chunk);
+    }
+    Ok(content.into())
+}
+
+/// What a request holds that must not be shown.
+fn secrets(request: &HttpRequest) -> Vec<String> {
+    let authorization = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let url = reqwest::Url::parse(&request.uri().to_string()).ok();
+    let mut secrets = url.map(|url| super::query_secrets(&url)).unwrap_or_default();
+    // "Bearer TOKEN", "SharedKey ACCOUNT:SIGNATURE" or "AWS4-HMAC-SHA256 ... Signature=SIGNATURE".
+    let last =
+        authorization.and_then(|text| text.rsplit([' ', ':', '=']).find(|part| !part.is_empty()));
+    secrets.extend(last.map(str::to_string));
+    secrets
+}
+
+fn failed(kind: HttpErrorKind, io_kind: io::ErrorKind, why: String) -> HttpError {
+    HttpError::new(kind, io::Error::new(io_kind, why))
+}

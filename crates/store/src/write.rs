@@ -1,0 +1,310 @@
+//! Objects that are written: seen under their names when they are whole, not before.
+
+use crate::error::StoreError;
+use crate::remote::{Bucket, net};
+use crate::stores::{Address, Stores, path_of};
+use bytes::Bytes;
+use md5::{Digest, Md5};
+use object_store::path::Path as Key;
+use object_store::{MultipartUpload, ObjectStoreExt};
+use std::collections::VecDeque;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use tokio::task::JoinHandle;
+
+/// Parts of one object on their way to a bucket.
+const UPLOADS: usize = 2;
+/// Characters of a name that its unfinished file keeps: file systems allow 255 bytes.
+const NAME_CHARS: usize = 50;
+
+/// MD5 of the parts of an object: what the ETags of most buckets are made of.
+#[derive(Default)]
+pub(crate) struct Sums(Vec<[u8; 16]>);
+
+impl Sums {
+    pub(crate) fn add(&mut self, part: &[u8]) {
+        self.0.push(Md5::digest(part).into());
+    }
+
+    /// The first part of another that is not the same.
+    pub(crate) fn differs_at(&self, other: &Sums) -> Option<usize> {
+        (0..self.0.len().max(other.0.len())).find(|&at| self.0.get(at) != other.0.get(at))
+    }
+
+    /// The ETag, without quotes, of a store that tells the MD5 of what it was sent.
+    pub(crate) fn etag(&self) -> String {
+        let hex = |sum: &[u8]| sum.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        match &self.0[..] {
+            [] => hex(&Md5::digest([])),
+            [one] => hex(one),
+            parts => format!("{}-{}", hex(&Md5::digest(parts.concat())), parts.len()),
+        }
+    }
+}
+
+/// An object that is being written. Dropped before it is finished, it leaves nothing behind that
+/// can be seen.
+pub(crate) enum Sink {
+    File(NewFile),
+    Bucket(Upload),
+}
+
+impl Stores {
+    /// Begin to write an object of `size` bytes: a file, or an object of a bucket.
+    pub(crate) fn create(&self, object: &str, in_parts: bool) -> Result<Sink, StoreError> {
+        let (store, url) = self.locate(object);
+        if let Some(path) = path_of(&url)? {
+            return NewFile::create(path, url).map(Sink::File);
+        }
+        let unsupported = |why: String| StoreError::Unsupported { url: url.clone(), why };
+        let Address::Bucket { cloud, name, settings } = store.address(&url)? else {
+            return Err(unsupported("only folders and buckets can be written to".into()));
+        };
+        let (bucket, key) = Bucket::new(cloud, &name, &settings).map_err(unsupported)?;
+        Upload::create(bucket, key, url, in_parts).map(Sink::Bucket)
+    }
+
+    /// Remove an object, if there is one: a file, or an object of a bucket.
+    ///
+    /// # Errors
+    /// [`StoreError::Forbidden`], [`StoreError::Network`], [`StoreError::Io`]: it may still be there;
+    /// [`StoreError::Unsupported`] where the store is read only.
+    pub fn remove(&self, object: &str) -> Result<(), StoreError> {
+        let (store, url) = self.locate(object);
+        let removed = match path_of(&url)? {
+            Some(path) => fs::remove_file(path).map_err(|error| StoreError::from_io(&url, error)),
+            None => {
+                let unsupported = |why: String| StoreError::Unsupported { url: url.clone(), why };
+                let Address::Bucket { cloud, name, settings } = store.address(&url)? else {
+                    return Err(unsupported(
+                        "only files and objects of buckets are removed".into(),
+                    ));
+                };
+                let (bucket, key) = Bucket::new(cloud, &name, &settings).map_err(unsupported)?;
+                let removed = block_on(&url, bucket.objects.delete(&key))?;
+                removed.map_err(|error| bucket.error(&url, error))
+            }
+        };
+        match removed {
+            Err(StoreError::NotFound { .. }) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+impl Sink {
+    pub(crate) fn write(&mut self, part: Bytes) -> Result<(), StoreError> {
+        match self {
+            Sink::File(file) => file.write(&part),
+            Sink::Bucket(upload) => upload.write(part),
+        }
+    }
+
+    /// Give the object its name.
+    pub(crate) fn finish(self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
+        match self {
+            Sink::File(file) => file.finish(sums, part_bytes),
+            Sink::Bucket(upload) => upload.finish(),
+        }
+    }
+}
+
+/// A file under a hidden name, locked by whoever writes it. One that was left behind by a process
+/// that was killed is written anew.
+pub(crate) struct NewFile {
+    file: File,
+    path: PathBuf,
+    unfinished: PathBuf,
+    url: String,
+    bytes: u64,
+    done: bool,
+}
+
+impl NewFile {
+    fn create(path: PathBuf, url: String) -> Result<NewFile, StoreError> {
+        let fail = |error| StoreError::from_io(&url, error);
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(fail)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let sum = crc32fast::hash(name.as_bytes());
+        let start: String = name.chars().take(NAME_CHARS).collect();
+        let unfinished = folder.join(format!(".{start}-{sum:08x}.part"));
+        let file = loop {
+            let mut how = OpenOptions::new();
+            let file = how.create(true).truncate(false).read(true).write(true).open(&unfinished);
+            let file = file.map_err(fail)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let why = "another process is writing it".to_string();
+                    return Err(StoreError::Unsupported { url, why });
+                }
+                Err(TryLockError::Error(error)) => return Err(fail(error)),
+            }
+            // Another may have finished it, so that this is now the object itself.
+            let number = |stat: fs::Metadata| (stat.dev(), stat.ino());
+            let ours = file.metadata().map(number).map_err(fail)?;
+            if fs::metadata(&unfinished).map(number).is_ok_and(|there| there == ours) {
+                break file;
+            }
+        };
+        file.set_len(0).map_err(fail)?;
+        Ok(NewFile { file, path, unfinished, url, bytes: 0, done: false })
+    }
+
+    fn write(&mut self, part: &[u8]) -> Result<(), StoreError> {
+        self.file.write_all(part).map_err(|error| StoreError::from_io(&self.url, error))?;
+        self.bytes += part.len() as u64;
+        Ok(())
+    }
+
+    fn finish(mut self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
+        let fail = |error| StoreError::from_io(&self.url, error);
+        self.file.sync_all().map_err(fail)?;
+        let mut found = Sums::default();
+        let mut part = Vec::new();
+        let mut at = 0;
+        while at < self.bytes {
+            part.resize((self.bytes - at).min(part_bytes) as usize, 0);
+            self.file.read_exact_at(&mut part, at).map_err(fail)?;
+            found.add(&part);
+            at += part.len() as u64;
+        }
+        if let Some(number) = sums.differs_at(&found) {
+            return Err(differs(&self.url, sums, &found, number, part_bytes));
+        }
+        fs::rename(&self.unfinished, &self.path).map_err(fail)?;
+        self.done = true;
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| StoreError::from_io(&self.url, error))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.done {
+            // Hidden, and written anew the next time, if it cannot be removed.
+            let _ = fs::remove_file(&self.unfinished);
+        }
+    }
+}
+
+/// The error for what was read back and is not what was written.
+pub(crate) fn differs(
+    url: &str,
+    written: &Sums,
+    read: &Sums,
+    number: usize,
+    part_bytes: u64,
+) -> StoreError {
+    let one = |sums: &Sums| Sums(sums.0.get(number).copied().into_iter().collect()).etag();
+    let from = number as u64 * part_bytes;
+    StoreError::Differs {
+        url: url.to_string(),
+        expected: format!("MD5 {} of what was written from byte {from}", one(written)),
+        found: one(read),
+    }
+}
+
+/// An object on its way to a bucket.
+pub(crate) struct Upload {
+    bucket: Bucket,
+    key: Key,
+    url: String,
+    whole: Bytes,
+    parts: Option<Box<dyn MultipartUpload>>,
+    sending: VecDeque<JoinHandle<object_store::Result<()>>>,
+    done: bool,
+}
+
+impl Upload {
+    fn create(bucket: Bucket, key: Key, url: String, in_parts: bool) -> Result<Upload, StoreError> {
+        let parts = if in_parts {
+            let begun = block_on(&url, bucket.objects.put_multipart(&key))?;
+            Some(begun.map_err(|error| bucket.error(&url, error))?)
+        } else {
+            None
+        };
+        let (whole, sending) = (Bytes::new(), VecDeque::new());
+        Ok(Upload { bucket, key, url, whole, parts, sending, done: false })
+    }
+
+    fn write(&mut self, part: Bytes) -> Result<(), StoreError> {
+        let Some(parts) = &mut self.parts else {
+            self.whole = part;
+            return Ok(());
+        };
+        let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
+        let sending = parts.put_part(part.into());
+        self.sending.push_back(net.runtime.spawn(sending));
+        while self.sending.len() >= UPLOADS {
+            self.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Wait for the oldest part on its way.
+    fn wait(&mut self) -> Result<(), StoreError> {
+        let Some(part) = self.sending.pop_front() else { return Ok(()) };
+        let sent = block_on(&self.url, part)?.map_err(object_store::Error::from).flatten();
+        sent.map_err(|error| self.bucket.error(&self.url, error))
+    }
+
+    fn finish(mut self) -> Result<(), StoreError> {
+        while !self.sending.is_empty() {
+            self.wait()?;
+        }
+        let written = match &mut self.parts {
+            Some(parts) => block_on(&self.url, parts.complete())?,
+            None => {
+                let whole = std::mem::take(&mut self.whole);
+                block_on(&self.url, self.bucket.objects.put(&self.key, whole.into()))?
+            }
+        };
+        written.map_err(|error| self.bucket.error(&self.url, error))?;
+        self.done = true;
+        Ok(())
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        for part in &self.sending {
+            part.abort();
+        }
+        if let Some(mut parts) = self.parts.take().filter(|_| !self.done)
+            && let Ok(net) = net()
+        {
+            // Parts that stay are seen by nobody, but some stores charge for them. Not waited for.
+            net.runtime.spawn(async move { parts.abort().await });
+        }
+    }
+}
+
+fn block_on<T>(url: &str, work: impl Future<Output = T>) -> Result<T, StoreError> {
+    let net = net().map_err(|why| StoreError::Network { url: url.to_string(), why })?;
+    Ok(net.runtime.block_on(work))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn etags_are_those_of_s3() {
+        let sums = |parts: &[&[u8]]| {
+            let mut sums = Sums::default();
+            parts.iter().for_each(|part| sums.add(part));
+            sums
+        };
+        assert_eq!(sums(&[]).etag(), "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(sums(&[b"abc"]).etag(), "900150983cd24fb0d6963f7d28e17f72");
+        assert_eq!(sums(&[b"abc", b"abc"]).etag(), "043a916d6cfeecedf5e04f0312ba762d-2");
+        assert_eq!(sums(&[b"a", b"b"]).differs_at(&sums(&[b"a", b"c"])), Some(1));
+        assert_eq!(sums(&[b"a"]).differs_at(&sums(&[b"a", b"c"])), Some(1));
+        assert_eq!(sums(&[b"a"]).differs_at(&sums(&[b"a"])), None);
+    }
+}

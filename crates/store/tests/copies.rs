@@ -1,0 +1,424 @@
+//! Listings of buckets, and copies from store to store.
+
+mod server;
+
+use server::{Reply, Request, Server, good, reply};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use swathe_plan::Costs;
+use swathe_store::{Copied, Copies, Entry, Order, Store, StoreError, Stores};
+use tempfile::TempDir;
+
+fn store(name: &str, root: String, options: &[(&str, &str)]) -> Store {
+    let text = |&(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+    let options: BTreeMap<_, _> = options.iter().map(text).collect();
+    Store { name: name.into(), root, options, costs: Costs::remote(), measured: false }
+}
+
+fn bucket(scheme: &str, server: &Server) -> Store {
+    let endpoint = server.url("");
+    let options = [("endpoint", endpoint.trim_end_matches('/')), ("anonymous", "true")];
+    store("lake", format!("{scheme}://frames/dr1"), &options)
+}
+
+fn folder(name: &str, path: &Path) -> Store {
+    store(name, format!("file://{}", path.display()), &[])
+}
+
+// ---- Listings
+
+fn page(keys: &[&str], next: &str) -> Reply {
+    let one = |key: &&str| {
+        format!(
+            "<Contents><Key>{key}</Key><LastModified>2024-01-02T03:04:05.000Z</LastModified>\
+             <ETag>\"one\"</ETag><Size>7</Size></Contents>"
+        )
+    };
+    let objects: String = keys.iter().map(one).collect();
+    let token = if next.is_empty() {
+        String::new()
+    } else {
+        format!("<NextContinuationToken>{next}</NextContinuationToken>")
+    };
+    reply("200 OK", format!("<ListBucketResult>{objects}{token}</ListBucketResult>").as_bytes())
+}
+
+const ONE: &str = "200 OK\nLast-Modified: Tue, 02 Jan 2024 03:04:05 GMT\nETag: \"one\"";
+
+fn paths(entries: Vec<Entry>) -> Vec<String> {
+    entries.into_iter().map(|entry| entry.path).collect()
+}
+
+#[test]
+fn buckets_are_listed_page_by_page() {
+    let server = Server::start(|request, _| {
+        assert!(request.target.starts_with("/frames?") || request.target.starts_with("/frames/?"));
+        assert!(request.target.contains("prefix=dr1%2Frun"), "{}", request.target);
+        match request.target.contains("continuation-token=more") {
+            false => page(&["dr1/run/a b.fits", "dr1/run/b.fits"], "more"),
+            true => page(&["dr1/run/sub/c.fits"], ""),
+        }
+    });
+    for scheme in ["s3", "gs"] {
+        let stores = Stores::new(vec![bucket(scheme, &server)]);
+        let before = server.requests().len();
+        let mut listing = stores.list("lake:run").unwrap();
+        assert_eq!(server.requests().len(), before, "nothing is asked yet");
+        let first = listing.next_page().unwrap().unwrap();
+        assert_eq!(server.requests().len(), before + 1, "nothing is asked ahead");
+        assert_eq!((first[0].size, first[0].etag.as_deref()), (7, Some("\"one\"")));
+        assert_eq!(first[0].modified, "2024-01-02T03:04:05+00:00");
+        assert_eq!(paths(first), ["run/a b.fits", "run/b.fits"]);
+        assert_eq!(paths(listing.next_page().unwrap().unwrap()), ["run/sub/c.fits"]);
+        assert!(listing.next_page().unwrap().is_none());
+        assert!(listing.next_page().unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_listing_in_circles_ends() {
+    let server = Server::start(|_, _| page(&["dr1/run/a.fits"], "again"));
+    let mut listing = Stores::new(vec![bucket("s3", &server)]).list("lake:run").unwrap();
+    listing.next_page().unwrap();
+    let error = listing.next_page().unwrap_err();
+    assert!(error.to_string().contains("same page of its listing again"), "{error}");
+}
+
+#[test]
+fn refused_listings_say_why() {
+    let said = "<Error><Message>Not for you</Message><Key>SECRET</Key></Error>";
+    let server = Server::start(move |_, _| reply("403 Forbidden", said.as_bytes()));
+    let stores = Stores::new(vec![bucket("s3", &server), folder("disk", Path::new("/data"))]);
+    let error = stores.list("lake:run").unwrap().next_page().unwrap_err();
+    assert!(matches!(error, StoreError::Forbidden { .. }));
+    let expected = "s3://frames/dr1/run: access denied: 403 Forbidden: Not for you; asked anonymou";
+    assert!(error.to_string().starts_with(expected), "{error}");
+    assert!(!error.to_string().contains("SECRET"));
+    for place in ["disk:", "lake:a//b", "lake:../b", "http://host/a"] {
+        let refused = stores.list(place).map(|_| ()).unwrap_err();
+        assert!(matches!(refused, StoreError::Unsupported { .. }), "{place}: {refused}");
+    }
+}
+
+#[test]
+fn nothing_below_a_prefix_is_an_empty_page_and_no_bucket_an_error() {
+    let server = Server::start(|request, _| match request.method.as_str() {
+        "HEAD" if request.target.ends_with("/one") => reply(ONE, b""),
+        "HEAD" => reply("404 Not Found", b""),
+        _ if request.target.starts_with("/frames") => page(&[], ""),
+        _ => reply("404 Not Found", b"<Error><Message>No such bucket</Message></Error>"),
+    });
+    let stores = Stores::new(vec![bucket("s3", &server)]);
+    let first = |place: &str| stores.list(place).unwrap().next_page();
+    assert_eq!(first("lake:run").unwrap().unwrap(), []);
+    assert_eq!(paths(first("lake:one").unwrap().unwrap()), ["one"]);
+    let mut elsewhere = bucket("s3", &server);
+    elsewhere.root = "s3://nowhere".into();
+    let error = Stores::new(vec![elsewhere]).list("lake:").unwrap().next_page().unwrap_err();
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+    assert!(error.to_string().contains("No such bucket"), "{error}");
+}
+
+// ---- Copies
+
+/// Copy these with two threads; what became of each, in their order.
+fn copy(stores: &Stores, orders: &[(&str, &str, &str)]) -> Vec<Result<Copied, StoreError>> {
+    let order = |&(from, version, to): &(&str, &str, &str)| Order {
+        from: from.into(),
+        version: version.into(),
+        to: to.into(),
+    };
+    let orders = orders.iter().map(order).collect();
+    let copies = Copies::start(stores.clone(), orders, 2).unwrap();
+    let mut done = Vec::new();
+    while let Some(more) = copies.poll(Duration::from_secs(10)) {
+        done.extend(more);
+    }
+    done.sort_by_key(|done| done.number);
+    done.into_iter().map(|done| done.outcome).collect()
+}
+
+fn version(stores: &Stores, object: &str) -> String {
+    stores.open(object).unwrap().version().to_string()
+}
+
+fn bytes(count: u32) -> Vec<u8> {
+    (0..count).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// A folder with files of this many bytes, called so, and a folder to copy to.
+fn files(sizes: &[u32]) -> (TempDir, Stores) {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("from")).unwrap();
+    for &size in sizes {
+        fs::write(place.path().join(format!("from/{size}")), bytes(size)).unwrap();
+    }
+    let (from, to) = (place.path().join("from"), place.path().join("to"));
+    let stores = Stores::new(vec![folder("from", &from), folder("to", &to)]);
+    (place, stores)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn files_are_copied_whole_or_not_at_all() {
+    let (place, stores) = files(&[0, 5, 20_000_000]);
+    let versions = ["from:0", "from:5", "from:20000000"].map(|name| version(&stores, name));
+    let done = copy(
+        &stores,
+        &[
+            ("from:0", &versions[0], "to:a/0"),
+            ("from:5", &versions[1], "to:a/5"),
+            ("from:20000000", &versions[2], "to:b"),
+            ("from:5", "5 another", "to:c/other"),
+            ("from:none", "5 another", "to:c/none"),
+        ],
+    );
+    let to = place.path().join("to");
+    assert_eq!(fs::read(to.join("b")).unwrap(), bytes(20_000_000));
+    assert_eq!(done[2].as_ref().unwrap().version.to_string(), version(&stores, "to:b"));
+    assert!(done[..3].iter().all(|done| done.as_ref().unwrap().read_back));
+    assert_eq!(names(&to.join("a")), ["0", "5"]);
+    let said = done[3].as_ref().unwrap_err().to_string();
+    assert!(said.contains("expected version 5 another, found 5 mtime:"), "{said}");
+    assert!(matches!(done[4], Err(StoreError::NotFound { .. })));
+    assert_eq!(names(&to.join("c")), [""; 0]);
+}
+
+#[test]
+fn what_a_killed_copy_left_is_written_anew() {
+    let (place, stores) = files(&[5]);
+    let to = place.path().join("to");
+    let version = version(&stores, "from:5");
+    let long = "n".repeat(250);
+    for name in ["5", &long] {
+        // A copy that cannot be given its name leaves nothing.
+        fs::create_dir_all(to.join(name)).unwrap();
+        let done = copy(&stores, &[("from:5", &version, &format!("to:{name}"))]);
+        assert!(matches!(done[0], Err(StoreError::Io { .. })), "{done:?}");
+        assert_eq!(names(&to), [name]);
+        fs::remove_dir(to.join(name)).unwrap();
+        // One that is being made keeps others out, and one that was killed does not.
+        let start: String = name.chars().take(50).collect();
+        let sum = crc32fast::hash(name.as_bytes());
+        let path = to.join(format!(".{start}-{sum:08x}.part"));
+        fs::write(&path, vec![9; 100]).unwrap();
+        let locked = File::open(&path).unwrap();
+        locked.lock().unwrap();
+        let done = copy(&stores, &[("from:5", &version, &format!("to:{name}"))]);
+        let said = done[0].as_ref().unwrap_err().to_string();
+        assert!(said.contains("another process is writing it"), "{said}");
+        drop(locked);
+        let done = copy(&stores, &[("from:5", &version, &format!("to:{name}"))]);
+        assert!(done[0].is_ok(), "{done:?}");
+        assert_eq!(names(&to), [name]);
+        assert_eq!(fs::read(to.join(name)).unwrap(), bytes(5));
+        fs::remove_file(to.join(name)).unwrap();
+    }
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    let (place, _) = files(&[5]);
+    let server = Server::start(|_, _| reply("404 Not Found", b""));
+    let from = folder("from", &place.path().join("from"));
+    let web = store("web", server.url("").trim_end_matches('/').into(), &[]);
+    let full = folder("full", Path::new("/proc/nothing"));
+    let stores = Stores::new(vec![from, web, full]);
+    let version = version(&stores, "from:5");
+    for to in ["web:x", "full:x", "from:5/x"] {
+        let done = copy(&stores, &[("from:5", &version, to)]);
+        assert!(done[0].is_err(), "{to}");
+    }
+    assert!(matches!(stores.remove("web:x"), Err(StoreError::Unsupported { .. })));
+}
+
+#[test]
+fn a_source_that_changes_leaves_no_copy() {
+    let place = tempfile::tempdir().unwrap();
+    let data = bytes(20_000_000);
+    let server = Server::start(move |request, _| match request.range() {
+        Some((first, _)) if first > 0 => good(request, &data, "ETag: \"two\""),
+        _ => good(request, &data, "ETag: \"one\""),
+    });
+    let web = store("web", server.url("").trim_end_matches('/').into(), &[]);
+    let stores = Stores::new(vec![web, folder("to", place.path())]);
+    let done = copy(
+        &stores,
+        &[("web:a", "20000000 \"one\"", "to:a"), ("web:b", "30000000 \"one\"", "to:b")],
+    );
+    assert!(matches!(done[0], Err(StoreError::Changed { .. })), "{done:?}");
+    assert!(matches!(done[1], Err(StoreError::Changed { .. })), "{done:?}");
+    assert_eq!(names(place.path()), [""; 0]);
+    assert!(server.requests().iter().all(|get| get.header("if-match") == Some("\"one\"")));
+}
+
+#[test]
+fn a_source_that_ends_early_leaves_no_copy() {
+    let place = tempfile::tempdir().unwrap();
+    let data = bytes(1000);
+    let server = Server::start(move |request, _| {
+        let mut answer = good(request, &data, "ETag: \"one\"");
+        answer.bytes.truncate(answer.bytes.len() - 300);
+        answer.then = server::Then::Close;
+        answer
+    });
+    let web = store("web", server.url("").trim_end_matches('/').into(), &[]);
+    let stores = Stores::new(vec![web, folder("to", place.path())]);
+    let done = copy(&stores, &[("web:a", "1000 \"one\"", "to:a")]);
+    assert!(matches!(done[0], Err(StoreError::ShortRead { .. })), "{done:?}");
+    assert_eq!(names(place.path()), [""; 0]);
+}
+
+/// What a server keeps of what it is sent.
+type Keep = fn(Vec<u8>) -> Vec<u8>;
+
+/// Buckets as Google's and Amazon's XML has them.
+struct Lake {
+    objects: Mutex<HashMap<String, Vec<u8>>>,
+    parts: Mutex<BTreeMap<usize, Vec<u8>>>,
+    keep: Keep,
+    fails: bool,
+}
+
+impl Lake {
+    fn new(keep: Keep, fails: bool) -> Arc<Lake> {
+        Arc::new(Lake { objects: Mutex::default(), parts: Mutex::default(), keep, fails })
+    }
+
+    fn answer(&self, request: &Request) -> Reply {
+        let target = request.target.replace("%2F", "/");
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        let mut objects = self.objects.lock().unwrap();
+        let ok = |body: &str| reply("200 OK\nETag: \"kept\"", body.as_bytes());
+        match request.method.as_str() {
+            "POST" if query.starts_with("uploads") => {
+                ok("<InitiateMultipartUploadResult><UploadId>7</UploadId>\
+                    </InitiateMultipartUploadResult>")
+            }
+            "PUT" if query.contains("partNumber=") => {
+                if self.fails {
+                    return reply("403 Forbidden", b"");
+                }
+                let number = query.split("partNumber=").nth(1).unwrap();
+                let number = number.split('&').next().unwrap().parse().unwrap();
+                self.parts.lock().unwrap().insert(number, request.body.clone());
+                ok("")
+            }
+            "POST" => {
+                assert!(!objects.contains_key(path));
+                let parts = std::mem::take(&mut *self.parts.lock().unwrap());
+                let whole = parts.into_values().flatten().collect();
+                objects.insert(path.into(), (self.keep)(whole));
+                ok("<CompleteMultipartUploadResult><ETag>\"kept\"</ETag>\
+                    </CompleteMultipartUploadResult>")
+            }
+            "PUT" => {
+                objects.insert(path.into(), (self.keep)(request.body.clone()));
+                ok("")
+            }
+            "DELETE" => {
+                objects.remove(path);
+                reply("204 No Content", b"")
+            }
+            _ => match objects.get(path) {
+                Some(data) => good(request, data, "ETag: \"kept\""),
+                None => reply("404 Not Found", b""),
+            },
+        }
+    }
+}
+
+#[test]
+fn objects_of_buckets_are_read_back_or_removed() {
+    let (place, _) = files(&[5, 20_000_000]);
+    let cut = |mut data: Vec<u8>| {
+        data.pop();
+        data
+    };
+    let spoil = |mut data: Vec<u8>| {
+        let last = data.len() - 1;
+        data[last] ^= 1;
+        data
+    };
+    let cases: [(Keep, &str); 3] =
+        [(|data| data, ""), (cut, " bytes, found "), (spoil, "of what was written from byte ")];
+    for (keep, said) in cases {
+        for scheme in ["gs", "s3"] {
+            let lake = Lake::new(keep, false);
+            let ours = lake.clone();
+            let server = Server::start(move |request, _| ours.answer(request));
+            let from = folder("from", &place.path().join("from"));
+            let stores = Stores::new(vec![from, bucket(scheme, &server)]);
+            let versions = ["from:5", "from:20000000"].map(|name| version(&stores, name));
+            let done = copy(
+                &stores,
+                &[
+                    ("from:5", &versions[0], "lake:a b/5"),
+                    ("from:20000000", &versions[1], "lake:20000000"),
+                ],
+            );
+            let objects = lake.objects.lock().unwrap();
+            if said.is_empty() {
+                assert!(done.iter().all(|done| done.as_ref().unwrap().read_back));
+                assert_eq!(objects["/frames/dr1/a%20b/5"], bytes(5));
+                assert_eq!(objects["/frames/dr1/20000000"], bytes(20_000_000));
+                assert_eq!(done[1].as_ref().unwrap().version.to_string(), "20000000 \"kept\"");
+            } else {
+                let errors = done.iter().map(|done| done.as_ref().unwrap_err().to_string());
+                assert!(errors.clone().all(|error| error.contains(said)), "{done:?}");
+                assert!(objects.is_empty(), "{:?}", objects.keys());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_upload_that_fails_is_given_up() {
+    let (place, _) = files(&[20_000_000]);
+    let lake = Lake::new(|data| data, true);
+    let ours = lake.clone();
+    let server = Server::start(move |request, _| ours.answer(request));
+    let from = folder("from", &place.path().join("from"));
+    let stores = Stores::new(vec![from, bucket("s3", &server)]);
+    let version = version(&stores, "from:20000000");
+    let done = copy(&stores, &[("from:20000000", &version, "lake:a")]);
+    assert!(matches!(done[0], Err(StoreError::Forbidden { .. })), "{done:?}");
+    assert!(lake.objects.lock().unwrap().is_empty());
+    // The parts that are there already are removed, though nobody waits for that.
+    let given_up = |request: &Request| request.method == "DELETE";
+    let limit = std::time::Instant::now() + Duration::from_secs(10);
+    while !server.requests().iter().any(given_up) {
+        assert!(std::time::Instant::now() < limit, "the upload is not given up");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn copies_stop_when_told() {
+    let (place, stores) = files(&[5]);
+    let version = version(&stores, "from:5");
+    let order = |number: usize| Order {
+        from: "from:5".into(),
+        version: version.clone(),
+        to: format!("to:{number}"),
+    };
+    let copies = Copies::start(stores, (0..100_000).map(order).collect(), 2).unwrap();
+    copies.stop();
+    let mut done = 0;
+    while let Some(more) = copies.poll(Duration::from_secs(10)) {
+        done += more.len();
+    }
+    assert!(done < 100_000);
+    let there = names(&place.path().join("to"));
+    assert_eq!(there.iter().filter(|name| name.starts_with('.')).count(), 0);
+}

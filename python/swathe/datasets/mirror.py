@@ -1,0 +1,337 @@
+"""Copies of the objects of a dataset in another store, verified, and kept in the catalogue.
+
+An object is copied at the version that the catalogue knows, or not at all, so that what was read
+of it holds for its copy. A copy is seen under its name when it is whole, and noted when it was
+verified: whoever is killed leaves nothing to mend, and the next run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from swathe import _swathe
+from swathe.catalog import Replica, this_host
+from swathe.datasets.listing import HIDDEN, Listed, list_objects
+from swathe.datasets.scan import Fault
+from swathe.errors import DatasetError, SwatheError
+from swathe.known import LOCAL_ROOT
+from swathe.measuring.costs import Costs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from swathe.catalog import Catalog, Dataset, Store
+
+THREADS = 8
+"""Each copies one object at a time, and holds at most 40 MiB of it."""
+PART_BYTES = 8 << 20
+"""What the engine moves at once."""
+WRITABLE = ("file", "s3", "gs", "az")
+POLL_S = 0.1
+FILE_TAG = "mtime:"
+"""So begin the versions of files."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What mirroring a dataset takes.
+
+    Attributes:
+        dataset: its name.
+        source: the store its objects are in.
+        store: where copies go.
+        prefix: the folder there.
+        copies: what is missing or stale: path of the object, and of its copy.
+        versions: of these, as the catalogue knows them.
+        there: how many copies there are already.
+        vanished: copies of objects that are no longer there.
+        skipped: objects that are damaged, or could not be read when they were catalogued.
+        faults: objects that cannot be copied, whatever is tried.
+        bytes: of all that is missing or stale.
+        seconds: how long copying them will take.
+        measured: whether both stores were probed, so that this is more than a guess.
+    """
+
+    dataset: str
+    source: str
+    store: str
+    prefix: str
+    copies: list[tuple[str, str]] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    there: int = 0
+    vanished: list[Replica] = field(default_factory=list)
+    skipped: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    bytes: int = 0
+    seconds: float = 0.0
+    measured: bool = False
+
+
+@dataclass
+class Report:
+    """What mirroring did.
+
+    Attributes:
+        copied: objects.
+        bytes: written.
+        read_back: of the objects, those whose store tells no MD5, so that they were read again.
+        there: copies that were there already.
+        deleted: copies of what has vanished.
+        skipped: as of the plan.
+        faults: what could not be copied or deleted.
+        outdated: whether some are not as the catalogue knows them.
+        seconds: how long it took.
+    """
+
+    dataset: str
+    copied: int = 0
+    bytes: int = 0
+    read_back: int = 0
+    there: int = 0
+    deleted: int = 0
+    skipped: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    outdated: bool = False
+    seconds: float = 0.0
+
+
+def plan(
+    catalog: Catalog,
+    dataset: str,
+    store: str,
+    prefix: str | None = None,
+    *,
+    threads: int = THREADS,
+) -> Plan:
+    """Compare a dataset with what there is of it in another store.
+
+    Args:
+        catalog: where the dataset is.
+        dataset: its name.
+        store: name of the store to copy to.
+        prefix: the folder there; else the one of the dataset, so that paths are the same.
+        threads: that will copy.
+
+    Raises:
+        NoSuchDatasetError, NoSuchStoreError: where there is none of that name.
+        DatasetError: where the store cannot be written to, or holds the dataset itself.
+        NotFoundError, AccessError, SourceError: where the store cannot be listed.
+    """
+    known = catalog.dataset(dataset)
+    source, target = catalog.store(known.store), catalog.store(store)
+    prefix = known.prefix if prefix is None else prefix
+    _check_apart(known, source, target, prefix)
+    there = _listed(target, prefix)
+    copies = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
+    made = Plan(dataset, source.name, store, prefix)
+    sizes = []
+    skipped = 0
+    present = 0
+    gone = dict(copies)
+    for replica in catalog.replicas(dataset, source.name):
+        path = replica.object_path
+        if replica.state == "vanished":
+            continue
+        copy = gone.pop(path, None)
+        if replica.state != "ok" or replica.version is None:
+            skipped += 1
+            continue
+        below = path.removeprefix(f"{known.prefix}/") if known.prefix else path
+        to = f"{prefix}/{below}" if prefix else below
+        if fault := _unsafe(to):
+            made.faults.append(Fault(path, fault))
+            continue
+        if copy is not None and copy.path == to and _is_there(copy, there.get(to)):
+            present += 1
+            continue
+        made.copies.append((path, to))
+        made.versions.append(replica.version)
+        sizes.append(int(replica.version.partition(" ")[0]))
+    made.vanished.extend(copy for copy in gone.values() if copy.state != "vanished")
+    seconds, measured = _predicted(catalog, (source, target), sizes, threads)
+    return replace(
+        made,
+        there=present,
+        skipped=skipped,
+        bytes=sum(sizes),
+        seconds=seconds,
+        measured=measured,
+    )
+
+
+def mirror(
+    catalog: Catalog,
+    wanted: Plan,
+    *,
+    delete: bool = False,
+    threads: int = THREADS,
+    show: Callable[[int], None] = lambda _done: None,
+) -> Report:
+    """Copy what a plan says is missing or stale; one object that fails stops no other.
+
+    Args:
+        catalog: where the dataset is, and where copies are noted.
+        wanted: made with `plan`.
+        delete: whether to delete copies of what has vanished.
+        threads: how many objects are copied at the same time.
+        show: is told how many objects are done.
+    """
+    started = time.monotonic()
+    report = Report(
+        wanted.dataset, there=wanted.there, skipped=wanted.skipped, faults=list(wanted.faults)
+    )
+    stores = [catalog.store(name) for name in (wanted.source, wanted.store)]
+    native = _native(stores)
+    if delete:
+        _delete(catalog, wanted, native, report)
+    if not wanted.copies:
+        report.seconds = time.monotonic() - started
+        return report
+    orders = [
+        (f"{wanted.source}:{path}", version, f"{wanted.store}:{to}")
+        for (path, to), version in zip(wanted.copies, wanted.versions, strict=True)
+    ]
+    copies = _swathe.Copies(orders, threads, native)
+    finished = 0
+    try:
+        while (done := copies.poll(POLL_S)) is not None:
+            if done:
+                kept = [_noted(wanted, copied, report) for copied in done]
+                # At once: what is not noted is copied again.
+                catalog.put_objects(
+                    wanted.dataset, wanted.store, [(replica, None) for replica in kept]
+                )
+            finished += len(done)
+            show(finished)
+    finally:
+        copies.cancel()
+    report.bytes = copies.bytes
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) -> None:
+    scheme = target.url.partition("://")[0]
+    if scheme not in WRITABLE:
+        raise DatasetError(
+            f"a mirror is in a folder or a bucket ({', '.join(WRITABLE)}); the store "
+            f"{target.name!r} is of {scheme}://"
+        )
+    ours, theirs = _url(source, dataset.prefix), _url(target, prefix)
+    one_server = source.options.get("endpoint") == target.options.get("endpoint")
+    inside = f"{ours}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{ours}/")
+    if source.name == target.name or (one_server and inside):
+        raise DatasetError(
+            f"a mirror of {dataset.name!r} is in another store, and neither within "
+            f"{source.name}:{dataset.prefix} nor around it; not {target.name}:{prefix}"
+        )
+
+
+def _url(store: Store, prefix: str) -> str:
+    url = f"{store.url}/{prefix}".rstrip("/")
+    if url.startswith("file://"):
+        return os.path.realpath(unquote(store.url.removeprefix("file://")) + f"/{prefix}")
+    return url
+
+
+def _listed(store: Store, prefix: str) -> dict[str, Listed]:
+    found = list_objects(store, prefix, None, may_lack=True)
+    return {each.path: each for each in found if isinstance(each, Listed)}
+
+
+def _unsafe(path: str) -> str | None:
+    """Tell why a path must not be written to, if so: a server may list what leads elsewhere."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts) or "\0" in path:
+        return f"expected a path below the folder of the mirror, found {path[:200]!r}"
+    if any(part.startswith(HIDDEN) for part in parts):
+        return f"a path with a part that is hidden ({HIDDEN}...) is none of a dataset"
+    return None
+
+
+def _is_there(copy: Replica, now: Listed | None) -> bool:
+    """Tell whether a copy is in its store as it was written."""
+    if copy.state != "ok" or now is None or now.size != copy.size:
+        return False
+    # Not every server of buckets lists ETags: then it is the size that counts.
+    in_bucket = copy.version is not None and f" {FILE_TAG}" not in copy.version
+    return now.mark == copy.modified or (in_bucket and now.etag is None)
+
+
+def _native(stores: Iterable[Store]) -> _swathe.Stores:
+    described = [
+        {
+            "name": store.name,
+            "root": unquote(store.url) if store.url.startswith("file://") else store.url,
+            "options": store.options,
+        }
+        for store in stores
+    ]
+    return _swathe.Stores(json.dumps(described))
+
+
+def _noted(wanted: Plan, copied: _swathe.Copied, report: Report) -> Replica:
+    """Give what to keep of an object that was copied, or could not be."""
+    path, to = wanted.copies[copied.number]
+    if copied.kind is None:
+        report.copied += 1
+        report.read_back += copied.read_back
+        size, _, tag = copied.version.partition(" ")
+        return Replica(path, to, int(size), _mark(tag), copied.version, "ok")
+    reason = f"{wanted.source}:{path} to {wanted.store}:{to}: {copied.reason}"
+    report.faults.append(Fault(path, reason))
+    report.outdated |= copied.kind in ("ChangedError", "NotFoundError")
+    return Replica(path, to, None, None, None, "failed", reason)
+
+
+def _mark(tag: str) -> str:
+    """Give what the next listing will say of a version: nanoseconds of a file, else an ETag."""
+    if tag.startswith(FILE_TAG):
+        return tag.removeprefix(FILE_TAG).partition("-ino:")[0].replace(".", "")
+    return tag.strip('"')
+
+
+def _delete(catalog: Catalog, wanted: Plan, native: _swathe.Stores, report: Report) -> None:
+    deleted = []
+    for copy in wanted.vanished:
+        try:
+            native.remove(f"{wanted.store}:{copy.path}")
+        except SwatheError as error:
+            reason = f"{wanted.store}:{copy.path}: it cannot be deleted: {error}"
+            report.faults.append(Fault(copy.object_path, reason))
+            continue
+        deleted.append(copy.object_path)
+    catalog.set_states(wanted.dataset, wanted.store, deleted, "vanished")
+    report.deleted = len(deleted)
+
+
+def _predicted(
+    catalog: Catalog, stores: Iterable[Store], sizes: list[int], threads: int
+) -> tuple[float, bool]:
+    """Say how long copying takes, and whether the stores were measured.
+
+    Reading and writing go on at the same time, so the slower store counts. Writing is taken to
+    cost what reading does.
+    """
+    if not sizes:
+        return 0.0, True
+    host = this_host()
+    profiles = {kept.root: kept.costs for kept in catalog.profiles() if kept.host == host}
+    requests = sum(max(1, -(-size // PART_BYTES)) for size in sizes)
+    slowest, measured = 0.0, True
+    for store in stores:
+        local = store.url.startswith("file://")
+        costs: dict[str, Any] | None = profiles.get(store.url)
+        if costs is None and local:
+            costs = profiles.get(LOCAL_ROOT)
+        measured &= costs is not None
+        known = Costs.from_dict(costs or json.loads(_swathe.assumed_costs(local)))
+        largest = min(max(sizes), PART_BYTES)
+        took_s = known.read_s(sum(sizes), requests, min(threads, requests), largest)
+        slowest = max(slowest, float(took_s))
+    return slowest, measured

@@ -1,0 +1,213 @@
+"""Datasets in buckets: listed page by page, synced by their ETags, with errors that say why."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clouds
+import servers
+import swathe
+from clouds import ACCOUNT_KEY, Azurite
+from frames import Runner, frame
+from servers import TOKEN
+from swathe.catalog import Store
+from swathe.datasets.listing import Listed, list_objects
+
+Put = Callable[[str, bytes], None]
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Runner:
+    clouds.forget_credentials(monkeypatch)
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    monkeypatch.setenv("COLUMNS", "200")
+    return Runner(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def azurite() -> Iterator[Azurite]:
+    with clouds.azurite() as running:
+        running.make("frames")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gcs() -> Iterator[clouds.Gcs]:
+    with clouds.fake_gcs(TOKEN) as running:
+        running.make("frames")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.S3]:
+    with servers.s3s_fs(tmp_path_factory.mktemp("s3")) as running:
+        yield running
+
+
+@pytest.fixture(params=["s3", "gs", "az"])
+def lake(request: pytest.FixtureRequest, run: Runner, monkeypatch: pytest.MonkeyPatch) -> Put:
+    """A store `lake` at the prefix `dr1` of a bucket; gives how to put objects there."""
+    kind = request.param
+    options: tuple[str, ...] = ()
+    if kind == "s3":
+        server = request.getfixturevalue("s3")
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+    elif kind == "gs":
+        server = request.getfixturevalue("gcs")
+        monkeypatch.setenv("GOOGLE_BEARER_TOKEN", TOKEN)
+        options = ("--option", f"endpoint={server.url}")
+    else:
+        server = request.getfixturevalue("azurite")
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", ACCOUNT_KEY)
+        options = ("--option", f"endpoint={server.url}")
+    run("store", "add", "lake", f"{kind}://frames/dr1", *options)
+    return lambda path, content: server.put("frames", f"dr1/{path}", content)
+
+
+def test_a_dataset_in_a_bucket(run: Runner, lake: Put) -> None:
+    lake("run 1/f0.fits", frame(10.0))
+    lake("run 1/b+%20&ü.fits", frame(20.0))
+    lake("run 1/.hidden.fits", b"no")
+    lake("run 1/readme.txt", b"hello")
+    lake("run 10/f2.fits", frame(30.0))
+    report = run.json("dataset", "add", "sdss", "lake:run 1", "--pattern", "*.fits")
+    assert (report["listed"], report["read"], report["faults"]) == (2, 2, [])
+    (row,) = swathe.find((20.0, -1.0))
+    assert row["file"] == "lake:run 1/b+%20&ü.fits"
+    assert swathe.cut(str(row["file"]), sky=(20.0, -1.0), size_deg=0.002).data.shape == (20, 20)
+    again = run.json("dataset", "sync", "sdss")
+    assert (again["read"], again["unchanged"]) == (0, 2)
+    lake("run 1/f0.fits", frame(50.0))
+    lake("run 1/new.fits", frame(60.0))
+    again = run.json("dataset", "sync", "sdss")
+    assert (again["listed"], again["read"], again["unchanged"]) == (3, 2, 1)
+    assert len(swathe.find((50.0, -1.0))) == len(swathe.find((60.0, -1.0))) == 1
+    assert run.json("dataset", "add", "one", "lake:run 10/f2.fits")["listed"] == 1
+    assert "no such folder" in run("dataset", "add", "none", "lake:run 2", code=3)
+
+
+def test_buckets_that_cannot_be_listed(
+    run: Runner, azurite: Azurite, s3: servers.S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    run("store", "add", "lake", "s3://nowhere")
+    assert "s3://nowhere: not found: 404" in run("dataset", "add", "sdss", "lake:", code=3)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-hush")
+    said = run("dataset", "add", "sdss", "lake:", code=3)
+    assert "access denied: 403" in said and "hush" not in said
+    run("store", "add", "blobs", "az://frames", "--option", f"endpoint={azurite.url}")
+    assert "asked anonymously: no cred" in run("dataset", "add", "sdss", "blobs:", code=3)
+    run("store", "add", "dead", "s3://frames", "--option", "endpoint=http://127.0.0.1:1")
+    assert "s3://frames: " in run("dataset", "add", "sdss", "dead:", code=3)
+
+
+class Lists(BaseHTTPRequestHandler):
+    """Answers each listing with the next of some pages of keys and sizes."""
+
+    pages: list[list[tuple[str, int]]]
+    heard: list[str]
+
+    def do_GET(self) -> None:
+        self.heard.append(self.headers["Authorization"])
+        number = int(self.path.partition("continuation-token=")[2].partition("&")[0] or 0)
+        text = "".join(
+            f"<Contents><Key>{key}</Key><LastModified>2024-01-02T03:04:05Z</LastModified>"
+            f"<Size>{size}</Size></Contents>"
+            for key, size in self.pages[number]
+        )
+        if number + 1 < len(self.pages):
+            text += f"<NextContinuationToken>{number + 1}</NextContinuationToken>"
+        body = f"<ListBucketResult>{text}</ListBucketResult>".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def listed(pages: list[list[tuple[str, int]]], prefix: str) -> list[Any]:
+    """What is listed of a bucket of such pages."""
+    handler = type("These", (Lists,), {"pages": pages, "heard": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        options = {"endpoint": endpoint, "anonymous": "true"}
+        return list(list_objects(Store("lake", "s3://frames", "lan", options), prefix, None))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_all_pages_are_listed_and_folders_are_no_objects(run: Runner) -> None:
+    pages = [
+        [("a/", 0), ("a/1.fits", 7), ("a/b/", 0)],
+        [("a/b/2.fits", 8), ("a/empty.fits", 0)],
+        [],
+        [("a/x", 0), ("a/xy", 9)],
+    ]
+    found = listed(pages, "a")
+    paths = {each.path: each.size for each in found if isinstance(each, Listed)}
+    expected = {"a/1.fits": 7, "a/b/2.fits": 8, "a/empty.fits": 0, "a/x": 0, "a/xy": 9}
+    assert paths == expected
+    assert all(each.is_told() for each in found)
+
+
+def test_the_token_of_an_index_is_the_engines(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+
+    class Index(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(f"{self.headers['Authorization']}")
+            body = json.dumps([]).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    for name in ("BEARER_TOKEN", "BEARER_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    runtime, file = tmp_path / "runtime", tmp_path / "token"
+    runtime.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    file.write_text("of-the-file\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        host = f"127.0.0.1:{server.server_port}"
+        plain = Store("web", f"http://{host}", "lan")
+        door = Store("door", f"dav://{host}", "lan")
+        private = Store("private", f"http://{host}", "lan", {"token_file": str(file)})
+        monkeypatch.setenv("BEARER_TOKEN", "of-the-environment")
+        for store in (plain, door, private):
+            assert list(list_objects(store, "", None)) == []
+        assert heard == ["None", "Bearer of-the-environment", "Bearer of-the-file"]
+        file.write_text("no token at all\n")
+        with pytest.raises(swathe.errors.SourceError, match="holds no token"):
+            list(list_objects(private, "", None))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

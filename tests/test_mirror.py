@@ -1,0 +1,410 @@
+"""`swathe dataset mirror`: copies that are whole, verified, and known to the catalogue."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clouds
+import servers
+import swathe
+from frames import Runner, frame
+from servers import NGINX, FileServer, nginx
+from swathe.catalog import Catalog
+from swathe.datasets import mirror as mirroring
+from swathe.datasets.listing import Listed
+from swathe.datasets.scan import scan
+
+NAMES = ("run1/f0.fits", "run1/f1.fits", "run2/f 2.fits")
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Runner:
+    clouds.forget_credentials(monkeypatch)
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    monkeypatch.setenv("COLUMNS", "200")
+    return Runner(monkeypatch, capsys)
+
+
+def write_archive(folder: Path) -> None:
+    """Write three frames at right ascension 10, 20 and 30."""
+    for number, name in enumerate(NAMES):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(frame(10.0 + 10 * number))
+
+
+@pytest.fixture
+def disk(run: Runner, tmp_path: Path) -> Path:
+    """A dataset `sdss` in the store `disk`, and a store `copy` to mirror it to."""
+    write_archive(tmp_path / "disk")
+    run("store", "add", "disk", tmp_path / "disk")
+    run("store", "add", "copy", tmp_path / "copy")
+    run("dataset", "add", "sdss", "disk:", "--pattern", "*.fits")
+    return tmp_path / "disk"
+
+
+def mirrored(run: Runner, place: str = "copy", *more: object, code: int = 0) -> Any:
+    return run.json("dataset", "mirror", "sdss", place, *more, code=code)
+
+
+def counts(report: dict[str, Any]) -> tuple[int, int, int]:
+    return report["copied"], report["there"], len(report["faults"])
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def found(ra_deg: float) -> list[str]:
+    return [str(name) for name in swathe.find((ra_deg, -1.0))["file"]]
+
+
+# ---- Folders
+
+
+def test_a_folder_is_mirrored_once(run: Runner, disk: Path, tmp_path: Path) -> None:
+    planned = mirrored(run, "copy", "--dry-run")
+    size = sum((disk / name).stat().st_size for name in NAMES)
+    assert (planned["copies"], planned["bytes"], planned["there"]) == (3, size, 0)
+    assert planned["seconds"] > 0 and not planned["measured"]
+    assert "3 objects to copy" in run("dataset", "mirror", "sdss", "copy", "--dry-run")
+    assert not (tmp_path / "copy").exists()
+    report = mirrored(run)
+    assert counts(report) == (3, 0, 0) and report["bytes"] == size
+    assert contents_of(tmp_path / "copy") == contents_of(disk)
+    assert counts(mirrored(run)) == (0, 3, 0)
+    assert "3 there already" in run("dataset", "mirror", "sdss", "copy")
+    states = run.json("dataset", "show", "sdss")["states"]
+    assert states == {"copy": {"ok": 3}, "disk": {"ok": 3}}
+    assert run.json("dataset", "list")["datasets"][0]["objects"] == 3
+
+
+def test_a_prefix_of_its_own(run: Runner, disk: Path, tmp_path: Path) -> None:
+    run("dataset", "add", "one", "disk:run1")
+    run("dataset", "mirror", "one", "copy:kept/here")
+    run("dataset", "mirror", "sdss", "copy:")
+    assert set(contents_of(tmp_path / "copy")) == {
+        *NAMES,
+        "kept/here/f0.fits",
+        "kept/here/f1.fits",
+    }
+
+
+def test_the_other_copy_is_found_and_cut(run: Runner, disk: Path) -> None:
+    mirrored(run)
+    assert found(10.0) == ["disk:run1/f0.fits"]
+    whole = swathe.cut("disk:run1/f0.fits", sky=(10.0, -1.0), size_deg=0.002).data
+    (disk / NAMES[0]).unlink()
+    assert run.json("dataset", "sync", "sdss")["vanished"] == 1
+    assert found(10.0) == ["copy:run1/f0.fits"]
+    assert (run.json("find", "--sky", "10", "-1")["images"][0]["file"]) == "copy:run1/f0.fits"
+    copy = swathe.cut("copy:run1/f0.fits", sky=(10.0, -1.0), size_deg=0.002).data
+    np.testing.assert_array_equal(copy, whole)
+    # What has vanished stays where it was mirrored to, unless it is asked for.
+    assert counts(mirrored(run)) == (0, 2, 0)
+    assert found(10.0) == ["copy:run1/f0.fits"]
+    assert mirrored(run, "copy", "--dry-run")["vanished"] == 1
+    assert "--delete would" in run("dataset", "mirror", "sdss", "copy", "--dry-run")
+    assert mirrored(run, "copy", "--delete")["deleted"] == 1
+    assert found(10.0) == []
+    assert mirrored(run, "copy", "--delete")["deleted"] == 0
+    # It may come back.
+    (disk / NAMES[0]).write_bytes(frame(10.0))
+    run("dataset", "sync", "sdss")
+    assert counts(mirrored(run)) == (1, 2, 0)
+
+
+def test_predictions_know_both_copies(run: Runner, disk: Path) -> None:
+    mirrored(run)
+    table = swathe.find((10.0, -1.0))
+    table["size_deg"] = 0.002
+    predicted = swathe.predict(table, stores=["disk", "copy"])
+    assert set(predicted.per_store) == {"disk", "copy"}
+
+
+def test_stale_copies_are_made_again(run: Runner, disk: Path, tmp_path: Path) -> None:
+    mirrored(run)
+    (disk / NAMES[0]).write_bytes(frame(50.0))
+    run("dataset", "sync", "sdss")
+    assert run.json("dataset", "show", "sdss")["states"]["copy"] == {"ok": 2, "stale": 1}
+    (disk / NAMES[0]).rename(disk / "away")
+    run("dataset", "sync", "sdss")
+    assert found(50.0) == [] == found(10.0), "a stale copy is none of this image"
+    (disk / "away").rename(disk / NAMES[0])
+    run("dataset", "sync", "sdss")
+    assert counts(mirrored(run)) == (1, 2, 0)
+    assert contents_of(tmp_path / "copy") == contents_of(disk)
+    # Copies that are gone, or not as they were written, are made again.
+    (tmp_path / "copy" / NAMES[1]).unlink()
+    (tmp_path / "copy" / NAMES[2]).write_bytes(b"something else")
+    assert counts(mirrored(run)) == (2, 1, 0)
+    assert contents_of(tmp_path / "copy") == contents_of(disk)
+
+
+def test_what_changed_unnoticed_is_not_copied(run: Runner, disk: Path, tmp_path: Path) -> None:
+    (disk / NAMES[0]).write_bytes(frame(50.0))
+    (disk / NAMES[1]).write_bytes(frame(20.0)[:-2880])
+    (disk / NAMES[2]).unlink()
+    report = mirrored(run, code=1)
+    assert counts(report) == (0, 0, 3) and report["outdated"]
+    reasons = {fault["path"]: fault["reason"] for fault in report["faults"]}
+    size = (disk / NAMES[0]).stat().st_size
+    assert f"{disk / NAMES[0]}: expected version {size} mtime:" in reasons[NAMES[0]]
+    assert f"found {size - 2880} mtime:" in reasons[NAMES[1]]
+    assert reasons[NAMES[2]].startswith("disk:run2/f 2.fits to copy:run2/f 2.fits: ")
+    assert contents_of(tmp_path / "copy") == {}
+    (disk / NAMES[1]).write_bytes(frame(20.0))
+    run("dataset", "sync", "sdss")
+    assert counts(mirrored(run)) == (2, 0, 0)
+
+
+def test_one_object_that_fails_stops_no_other(run: Runner, disk: Path, tmp_path: Path) -> None:
+    (tmp_path / "copy" / NAMES[0]).mkdir(parents=True)
+    report = mirrored(run, code=1)
+    assert counts(report) == (2, 0, 1)
+    (fault,) = report["faults"]
+    assert fault["reason"].startswith("disk:run1/f0.fits to copy:run1/f0.fits: ")
+    assert set(contents_of(tmp_path / "copy")) == set(NAMES[1:])
+    (shown,) = run.json("dataset", "show", "sdss")["faults"]
+    assert (shown["store"], shown["state"]) == ("copy", "failed")
+    (tmp_path / "copy" / NAMES[0]).rmdir()
+    assert counts(mirrored(run)) == (1, 2, 0)
+
+
+def test_a_full_disk(run: Runner, disk: Path, tmp_path: Path) -> None:
+    """Files may grow to no more than 2 MB."""
+    (disk / "run1/large.fits").write_bytes(frame(40.0) + bytes(3_000_000))
+    code = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from swathe.cli import main\n"
+        "from swathe.catalog import Catalog\n"
+        "sys.argv = ['swathe', 'dataset', 'mirror', 'sdss', 'copy']\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))\n"
+        "main()\n"
+    )
+    run("dataset", "sync", "sdss")
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 1 and "File too large" in done.stderr
+    assert set(contents_of(tmp_path / "copy")) == set(NAMES)
+    assert counts(mirrored(run)) == (1, 3, 0)
+
+
+def test_killed_at_any_moment_it_goes_on(run: Runner, disk: Path, tmp_path: Path) -> None:
+    block = np.random.default_rng(1).integers(0, 2**16, (1000, 1000), np.uint16)
+    for number in range(30):
+        big = frame(60.0 + number) if number % 2 else frame(60.0 + number) + block.tobytes()
+        (disk / f"run2/b{number}.fits").write_bytes(big)
+    run("dataset", "sync", "sdss")
+    whole = contents_of(disk)
+    command = [sys.executable, "-m", "swathe.cli", "dataset", "mirror", "sdss", "copy"]
+    command += ["--threads", "2", "--quiet"]
+    for _ in range(2):
+        process = subprocess.Popen(command)
+        before = len(seen(tmp_path / "copy"))
+        limit = time.monotonic() + 30
+        while process.poll() is None and len(seen(tmp_path / "copy")) < before + 5:
+            assert time.monotonic() < limit
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=10)
+        there = seen(tmp_path / "copy")
+        assert all(whole[name] == content for name, content in there.items())
+    with Catalog.open() as catalog:
+        noted = {copy.path for copy in catalog.replicas("sdss", "copy", "ok")}
+    assert noted <= set(seen(tmp_path / "copy"))
+    kept = {name: (tmp_path / "copy" / name).stat().st_mtime_ns for name in noted}
+    report = mirrored(run)
+    assert (report["there"], report["copied"]) == (len(noted), 33 - len(noted))
+    assert contents_of(tmp_path / "copy") == whole
+    assert all((tmp_path / "copy" / name).stat().st_mtime_ns == at for name, at in kept.items())
+
+
+def seen(folder: Path) -> dict[str, bytes]:
+    """What users see: no hidden files."""
+    try:
+        return {
+            name: content
+            for name, content in contents_of(folder).items()
+            if not Path(name).name.startswith(".")
+        }
+    except FileNotFoundError:  # renamed while we looked
+        return seen(folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("none", "copy"), 2, "no dataset 'none'"),
+        (("sdss", "nowhere"), 2, "no store 'nowhere'"),
+        (("sdss", "disk:other"), 2, "in another store"),
+        (("sdss", "same:"), 2, "neither within disk: nor around it"),
+        (("sdss", "same:run3"), 2, "neither within disk: nor around it"),
+        (("sdss", "web"), 2, "in a folder or a bucket"),
+        (("sdss", "copy:../x"), 2, "a folder in the store"),
+        (("sdss", "lake"), 3, "s3://nowhere"),
+    ],
+)
+def test_places_that_are_none(
+    run: Runner,
+    disk: Path,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    (tmp_path / "link").symlink_to(disk)
+    run("store", "add", "same", tmp_path / "link")
+    run("store", "add", "web", "http://127.0.0.1:1/")
+    run("store", "add", "lake", "s3://nowhere", "--option", "endpoint=http://127.0.0.1:1")
+    assert said in run("dataset", "mirror", *words, code=code)
+    assert contents_of(tmp_path / "copy") == {}
+
+
+def test_paths_that_lead_elsewhere(run: Runner, disk: Path, tmp_path: Path) -> None:
+    """A server may list what it likes."""
+    names = ["run1/../../../out.fits", "/etc/x.fits", "run1/.hidden/x.fits"]
+    for name in names:
+        path = Path(f"{disk}/{name}") if not name.startswith("/") else disk / "etc/x.fits"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(frame(70.0))
+    with Catalog.open() as catalog:
+        scan(catalog, "sdss", [Listed(name) for name in (*names, *NAMES)])
+    report = mirrored(run, code=1)
+    assert counts(report) == (3, 0, 3)
+    assert set(contents_of(tmp_path / "copy")) == set(NAMES)
+
+
+def test_what_is_damaged_stays_behind(run: Runner, disk: Path) -> None:
+    (disk / "run1/text.fits").write_text("no FITS at all")
+    run("dataset", "sync", "sdss", code=1)
+    report = mirrored(run)
+    assert counts(report) == (3, 0, 0) and report["skipped"] == 1
+    assert "1 objects are damaged" in run("dataset", "mirror", "sdss", "copy", "--dry-run")
+
+
+# ---- Servers and buckets
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileServer]:
+    if not Path(NGINX).exists():
+        pytest.skip("nginx is not installed")
+    with nginx(tmp_path_factory.mktemp("nginx")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.S3]:
+    with servers.s3s_fs(tmp_path_factory.mktemp("s3")) as running:
+        (running.folder / "frames").mkdir()
+        yield running
+
+
+def test_a_server_is_mirrored(run: Runner, server: FileServer, tmp_path: Path) -> None:
+    shutil.rmtree(server.folder, ignore_errors=True)
+    write_archive(server.folder / "dr1")
+    run("store", "add", "web", f"{server.url}/json")
+    run("store", "add", "copy", tmp_path / "copy")
+    run("dataset", "add", "sdss", "web:dr1")
+    assert counts(mirrored(run, "copy:")) == (3, 0, 0)
+    assert contents_of(tmp_path / "copy") == contents_of(server.folder / "dr1")
+    server.requests()
+    assert counts(mirrored(run, "copy:")) == (0, 3, 0)
+    assert server.requests() == []
+    # Changed since, and shorter since.
+    (server.folder / "dr1" / NAMES[0]).write_bytes(frame(50.0))
+    (server.folder / "dr1" / NAMES[1]).write_bytes(frame(20.0)[:-2880])
+    for name in NAMES:
+        (tmp_path / "copy" / name).unlink()
+    report = mirrored(run, "copy:", code=1)
+    assert counts(report) == (1, 0, 2) and report["outdated"]
+    assert all("changed while it was read" in fault["reason"] for fault in report["faults"])
+    assert set(contents_of(tmp_path / "copy")) == {NAMES[2]}
+
+
+def test_buckets_are_mirrored_from_and_to(
+    run: Runner, s3: servers.S3, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    large = frame(80.0) + os.urandom(17 << 20)
+    (disk / "run2/large.fits").write_bytes(large)
+    run("dataset", "sync", "sdss")
+    run("store", "add", "lake", "s3://frames/dr1")
+    report = mirrored(run, "lake")
+    # Its ETags are the MD5 of what it was sent, also of what was sent in parts.
+    assert counts(report) == (4, 0, 0) and report["read_back"] == 0
+    assert counts(mirrored(run, "lake")) == (0, 4, 0)
+    assert run.json("dataset", "show", "sdss")["states"]["lake"] == {"ok": 4}
+    # And back, as a dataset of its own.
+    assert run.json("dataset", "add", "cloud", "lake:", "--pattern", "*.fits")["read"] == 4
+    run.json("dataset", "mirror", "cloud", "copy:back")
+    assert contents_of(tmp_path / "copy/back") == contents_of(disk)
+    # Unlike the server, which ignores If-Match, the engine sees that it is another object now.
+    s3.put("frames", f"dr1/{NAMES[0]}", frame(50.0))
+    (tmp_path / "copy/back" / NAMES[0]).unlink()
+    report = run.json("dataset", "mirror", "cloud", "copy:back", code=1)
+    assert counts(report) == (0, 3, 1) and report["outdated"]
+    (disk / NAMES[1]).unlink()
+    run("dataset", "sync", "sdss")
+    assert mirrored(run, "lake", "--delete")["deleted"] == 1
+    assert not (s3.folder / "frames/dr1" / NAMES[1]).exists()
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-hush")
+    said = run("dataset", "mirror", "sdss", "lake", code=3)
+    assert "access denied: 403" in said and "hush" not in said
+
+
+def test_a_mirror_in_azure_is_read_back(
+    run: Runner, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with clouds.azurite() as server:
+        server.make("frames")
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        run("store", "add", "blobs", "az://frames")
+        report = mirrored(run, "blobs")
+        assert counts(report) == (3, 0, 0) and report["read_back"] == 3
+        assert counts(mirrored(run, "blobs")) == (0, 3, 0)
+        server.put("frames", NAMES[0], b"something else")
+        assert counts(mirrored(run, "blobs")) == (1, 2, 0)
+        (disk / NAMES[0]).unlink()
+        run("dataset", "sync", "sdss")
+        assert found(10.0) == ["blobs:run1/f0.fits"]
+        assert swathe.open("blobs:run1/f0.fits").image().shape == (300, 400)
+
+
+def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
+    from swathe.catalog import this_host
+
+    run("store", "add", "lake", "s3://frames")
+    with Catalog.open() as catalog:
+        guess = mirroring.plan(catalog, "sdss", "copy")
+        costs = {
+            "connect_s": 0.0,
+            "open_s": 0.0,
+            "request": [[0.0, 0.5], [1e6, 0.6]],
+            "total_bytes_per_s": 1e9,
+            "requests_per_s": 1e6,
+            "streams": 8,
+        }
+        for root in (catalog.store("disk").url, catalog.store("copy").url):
+            catalog.put_profile(root, this_host(), costs, {}, datetime.now(UTC))
+        told = mirroring.plan(catalog, "sdss", "copy", threads=1)
+        assert told.measured and not guess.measured
+        # Three requests one after the other.
+        assert told.seconds == pytest.approx(3 * (0.5 + 0.1 * told.bytes / 3e6))
+        assert mirroring.plan(catalog, "sdss", "copy", threads=3).seconds < told.seconds
