@@ -46,9 +46,15 @@ LAYERS = (
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},
     {"__init__"},
+    {"portal", "portal.config", "portal.sources", "portal.faults", "portal.users"},
+    {"portal.state", "portal.guard"},
+    {"portal.access"},
+    {"portal.api", "portal.pages", "portal.vo"},
+    {"portal.app"},
+    {"portal.serve"},
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
-    {"commands.dataset", "commands.find"},
+    {"commands.dataset", "commands.find", "commands.serve"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

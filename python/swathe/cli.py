@@ -15,6 +15,7 @@ from swathe.commands.find import find
 from swathe.commands.options import Json, Quiet
 from swathe.commands.output import print_json
 from swathe.commands.predict import predict
+from swathe.commands.serve import serve
 
 if TYPE_CHECKING:
     from swathe._swathe import HduInfo, HduKey
@@ -32,6 +33,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.StoreSettingsError, 2),
     (errors.NoSuchDatasetError, 2),
     (errors.DatasetError, 2),
+    (errors.SettingsError, 2),
     (errors.RegionError, 5),
     (errors.OutputError, 6),
     (errors.CatalogError, 7),
@@ -59,6 +61,7 @@ app.command()(find)
 app.command()(predict)
 app.command()(probe.probe)
 app.command()(buffer.buffer)
+app.command()(serve)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@
     SwatheError                 everything below; also faults of Swathe itself
     |- NotFoundError            no such object                       (FileNotFoundError)
     |- AccessError              it may not be read                   (PermissionError)
+    |  `- TokenError            a portal wants a token, or another one
     |- SourceError              reading it failed                    (OSError)
     |  `- ChangedError          it is no longer what was opened
     |- FormatError              it is damaged or no FITS file        (ValueError)
@@ -19,6 +20,7 @@
     |- StoreSettingsError       a store's settings make no sense     (ValueError)
     |- NoSuchDatasetError       no dataset has this name             (KeyError)
     |- DatasetError             what is asked of datasets makes no sense  (ValueError)
+    |- SettingsError            the settings of a portal make no sense    (ValueError)
     `- CatalogError             the catalogue cannot be used         (OSError)
 """
 
@@ -37,6 +39,10 @@ class NotFoundError(SwatheError, FileNotFoundError):
 
 class AccessError(SwatheError, PermissionError):
     """The object may not be read."""
+
+
+class TokenError(AccessError):
+    """A portal knows no user by the token it was given, or was given none."""
 
 
 class SourceError(SwatheError, OSError):
@@ -93,6 +99,10 @@ class NoSuchDatasetError(SwatheError, KeyError):
 
 class DatasetError(SwatheError, ValueError):
     """What is asked of a dataset, or of all in a search, makes no sense."""
+
+
+class SettingsError(SwatheError, ValueError):
+    """The settings of a portal make no sense."""
 
 
 class CatalogError(SwatheError, OSError):
