@@ -42,6 +42,10 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "DatasetError": ValueError,
     "TokenError": PermissionError,
     "SettingsError": ValueError,
+    "JobError": ValueError,
+    "NoSuchJobError": KeyError,
+    "NoSuchResultError": KeyError,
+    "LimitError": Exception,
     "CatalogError": OSError,
 }
 # Variants that crates/python/src/errors.rs leaves to a `_` arm, on purpose: trying again may
@@ -104,6 +108,7 @@ def test_every_class_rust_names_is_there() -> None:
     in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError"}
     in_python |= {"NoSuchDatasetError", "DatasetError"}
     in_python |= {"SettingsError", "TokenError"}
+    in_python |= {"JobError", "NoSuchJobError", "NoSuchResultError", "LimitError"}
     assert set(CLASSES) - named == in_python
 
 

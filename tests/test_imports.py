@@ -17,7 +17,7 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
-    {"catalog.settings", "catalog.values", "catalog.holdings"},
+    {"catalog.settings", "catalog.values", "catalog.holdings", "catalog.work"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
     {"catalog.migrations", "catalog.migrations.versions"},
@@ -42,6 +42,10 @@ LAYERS = (
     {"measuring.feedback"},
     {"predict"},
     {"single", "many"},
+    {"jobs.values"},
+    {"jobs.service"},
+    {"jobs.runner"},
+    {"jobs"},
     {"measuring.probe"},
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},

@@ -21,6 +21,10 @@
     |- NoSuchDatasetError       no dataset has this name             (KeyError)
     |- DatasetError             what is asked of datasets makes no sense  (ValueError)
     |- SettingsError            the settings of a portal make no sense    (ValueError)
+    |- JobError                 what is asked of a job makes no sense     (ValueError)
+    |- NoSuchJobError           no job has this id                 (KeyError)
+    |- NoSuchResultError        the job has no such result         (KeyError)
+    |- LimitError               a user asks for more than is allowed
     `- CatalogError             the catalogue cannot be used         (OSError)
 """
 
@@ -103,6 +107,30 @@ class DatasetError(SwatheError, ValueError):
 
 class SettingsError(SwatheError, ValueError):
     """The settings of a portal make no sense."""
+
+
+class JobError(SwatheError, ValueError):
+    """An option of a job makes no sense, or the job is in no state for what is asked."""
+
+
+class NoSuchJobError(SwatheError, KeyError):
+    """There is no job of this id; it may have expired."""
+
+
+class NoSuchResultError(SwatheError, KeyError):
+    """The job has no result of this name, or not yet."""
+
+
+class LimitError(SwatheError):
+    """A user asks for more than is allowed.
+
+    Attributes:
+        retry_after_s: when to try again; `None` where that cannot help.
+    """
+
+    def __init__(self, message: str, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class CatalogError(SwatheError, OSError):
