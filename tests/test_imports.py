@@ -21,7 +21,13 @@ LAYERS = (
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
     {"catalog.migrations", "catalog.migrations.versions"},
-    {"catalog.stores", "catalog.performance", "catalog.predictions", "catalog.datasets"},
+    {
+        "catalog.stores",
+        "catalog.performance",
+        "catalog.predictions",
+        "catalog.datasets",
+        "catalog.tokens",
+    },
     {"catalog.granules"},
     {"catalog.catalog"},
     {"catalog"},
@@ -58,7 +64,7 @@ LAYERS = (
     {"portal.serve"},
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
-    {"commands.dataset", "commands.find", "commands.serve"},
+    {"commands.dataset", "commands.find", "commands.serve", "commands.token"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -11,6 +11,7 @@ from fastapi.responses import PlainTextResponse
 
 from swathe.catalog import Catalog
 from swathe.errors import SwatheError
+from swathe.jobs import Jobs, Limits
 from swathe.portal import pages, vo
 from swathe.portal.api import make_api
 from swathe.portal.faults import headers_of, status_of
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from swathe.portal.config import Config
 
+DAY_S = 86_400
+
 
 @contextmanager
 def open_portal(config: Config) -> Iterator[Portal]:
@@ -34,8 +37,23 @@ def open_portal(config: Config) -> Iterator[Portal]:
     """
     with Catalog.open(config.catalog.database) as catalog:
         sources = Sources(catalog, config.access.hosts)
-        access = Access(config.access.tokens == "required", lambda _token: None)
-        yield Portal(config, catalog, access, sources)
+        access = Access(config.access.tokens == "required", catalog.token)
+        limits = limits_of(config)
+        with Jobs(catalog, config.results.folder, limits=limits, allowed=sources.allowed) as jobs:
+            yield Portal(config, catalog, jobs, access, sources)
+
+
+def limits_of(config: Config) -> Limits:
+    """Give the limits of jobs as the settings say."""
+    limits = config.limits
+    return Limits(
+        rows_per_job=limits.rows_per_job,
+        rows_waiting=limits.rows_waiting,
+        jobs=limits.jobs,
+        result_bytes=round(limits.result_gb * 1e9),
+        default_s=config.results.keep_days * DAY_S,
+        longest_s=limits.longest_days * DAY_S,
+    )
 
 
 def make_app(portal: Portal) -> FastAPI:

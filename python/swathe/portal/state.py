@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
     from swathe.catalog import Catalog
+    from swathe.jobs import Jobs
     from swathe.portal.config import Config
     from swathe.portal.sources import Sources
     from swathe.portal.users import Access
@@ -21,12 +22,14 @@ class Portal:
     Attributes:
         config: its settings.
         catalog: stores, datasets, measurements.
+        jobs: jobs of all users.
         access: who may do what.
         sources: which files may be read.
     """
 
     config: Config
     catalog: Catalog
+    jobs: Jobs
     access: Access
     sources: Sources
 
