@@ -47,7 +47,7 @@ LAYERS = (
     {"measuring.fitting", "measuring.refitting"},
     {"measuring.feedback"},
     {"predict"},
-    {"single", "many"},
+    {"single", "many", "client"},
     {"jobs.values"},
     {"jobs.service"},
     {"jobs.runner"},
@@ -69,6 +69,7 @@ LAYERS = (
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"commands.dataset", "commands.find", "commands.serve", "commands.token"},
+    {"commands.portal"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
@@ -133,4 +134,7 @@ def test_import_loads_no_numpy_and_no_astropy() -> None:
         "pandas",
         "pyarrow",
         "sqlalchemy",
+        "httpx",
+        "fastapi",
+        "pydantic",
     }

@@ -94,7 +94,7 @@ def read_targets(
     """
     import numpy as np
 
-    table, folder = _table(given)
+    table, folder = as_table(given)
     columns = _columns(table)
     way = _way(columns)
     count = len(table)
@@ -130,7 +130,12 @@ def read_targets(
     return targets
 
 
-def _table(given: Any) -> tuple[Table, Path | None]:
+def as_table(given: Any) -> tuple[Table, Path | None]:
+    """Give a list of targets as a table, and the folder where it lies if it is a file.
+
+    Raises:
+        TargetsError: where it cannot be read.
+    """
     from astropy.table import Table
 
     if isinstance(given, Table):
