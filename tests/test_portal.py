@@ -511,7 +511,7 @@ def test_events_tell_of_changes_until_the_end(
 ) -> None:
     many = {name: values * 20 for name, values in targets.items()}
     job = submitted(client, many, start=False)["id"]
-    seen = []
+    seen: list[dict[str, Any]] = []
     for told in events(client, job):
         if not seen:
             assert told["phase"] == "PENDING"
