@@ -23,8 +23,8 @@ TARGETS = 40
 
 
 @pytest.fixture(scope="module")
-def folder(folder_factory: pytest.TempPathFactory) -> Path:
-    made = folder_factory.mktemp("portal")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("portal")
     add_survey(made, targets=TARGETS)
     return made
 
