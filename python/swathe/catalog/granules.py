@@ -95,36 +95,49 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
-        query: Any = (
-            select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
-            .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
-            .join(
-                ReplicaRow,
-                (ReplicaRow.dataset_id == GranuleRow.dataset_id)
-                & (ReplicaRow.object_path == GranuleRow.path),
-            )
-            .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
-            .where(ReplicaRow.state == "ok")
-        )
+        found = list(self.each_granule(wanted))
+        return sorted(found, key=lambda match: (match.file, match.granule.hdu))
+
+    def each_granule(self, wanted: Wanted) -> Iterator[Match]:
+        """Give the granules that are as wanted one by one, in the order they were catalogued.
+
+        Whoever has enough stops: what comes after is not read.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
         with self._reading() as session:
+            query = COPIES
             if wanted.dataset is not None:
                 number = dataset_number(session, wanted.dataset)
                 query = query.where(GranuleRow.dataset_id == number)
             query = _with_limits(query, wanted)
-            # Of several copies the one in the first store is given.
-            query = query.order_by(GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id)
             parts: Iterable[Any] = (query,)
             if wanted.ranges is not None:
                 touching = _touching(session, wanted.ranges)
                 parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(touching))
-            matches: dict[int, Match] = {}
+            given, last = 0, None
             for part in parts:
-                for *row, dataset, store, path in session.connection().execute(part):
-                    if len(matches) == wanted.limit:
-                        break
-                    if row[0] not in matches:
-                        matches[row[0]] = Match(dataset, f"{store}:{path}", _granule(*row[1:]))
-        return sorted(matches.values(), key=lambda match: (match.file, match.granule.hdu))
+                rows = session.connection().execute(part, execution_options=STREAMED)
+                for *row, dataset, store, path in rows:
+                    if given == wanted.limit:
+                        return
+                    if row[0] != last:
+                        given, last = given + 1, row[0]
+                        yield Match(dataset, f"{store}:{path}", _granule(*row[1:]))
+
+    def granule(self, dataset: str, path: str, hdu: int) -> Match | None:
+        """Give the granule that an HDU of an object is, `path` in the first store of the dataset.
+
+        `None` where there is none, or no copy of it to read.
+        """
+        wanted = (DatasetRow.name == dataset, GranuleRow.path == path, GranuleRow.hdu == hdu)
+        with self._reading() as session:
+            found = session.connection().execute(COPIES.where(*wanted).limit(1)).first()
+        if found is None:
+            return None
+        _, *row, name, store, place = found
+        return Match(name, f"{store}:{place}", _granule(*row))
 
 
 def level_of(first: int, last: int) -> int:
@@ -259,6 +272,22 @@ GRANULE_COLUMNS = [
         "wcs",
     )
 ]
+
+
+COPIES: Any = (
+    select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
+    .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
+    .join(
+        ReplicaRow,
+        (ReplicaRow.dataset_id == GranuleRow.dataset_id)
+        & (ReplicaRow.object_path == GranuleRow.path),
+    )
+    .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
+    .where(ReplicaRow.state == "ok")
+    .order_by(GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id)
+)
+"""Granules and their copies to read, of several the one in the first store first."""
+STREAMED = {"yield_per": 500}
 
 
 def _granule(
