@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from swathe.catalog.datasets import Datasets
 from swathe.catalog.granules import Granules
+from swathe.catalog.jobs import JobQueue
 from swathe.catalog.performance import Performance
 from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules):
-    """Stores, what was measured of them, how predictions came out, and what datasets hold.
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue):
+    """Stores, what was measured of them, how predictions came out, what datasets hold, and jobs.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
     `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.
