@@ -8,10 +8,11 @@ from swathe.catalog.jobs import JobQueue
 from swathe.catalog.performance import Performance
 from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
+from swathe.catalog.tokens import Tokens
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue):
-    """Stores, what was measured of them, how predictions came out, what datasets hold, and jobs.
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue, Tokens):
+    """Stores, what was measured of them, predictions, datasets, jobs and the tokens of users.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
     `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.

@@ -15,9 +15,10 @@ from fastapi.concurrency import run_in_threadpool
 # FastAPI looks at the types of parameters when it runs.
 from starlette.requests import HTTPConnection
 
+from swathe.catalog import Scope
 from swathe.errors import AccessError
 from swathe.portal.state import portal_of
-from swathe.portal.users import Scope, User
+from swathe.portal.users import User
 
 COOKIE = "swathe-token"
 

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import PlainTextResponse
 
 from swathe.catalog import Catalog
 from swathe.errors import SwatheError
+from swathe.jobs import Jobs, Limits, Runner
 from swathe.portal import pages, vo
 from swathe.portal.api import make_api
 from swathe.portal.faults import headers_of, status_of
 from swathe.portal.guard import EXPOSED, Guard
 from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
+from swathe.portal.streams import Streams
 from swathe.portal.users import Access
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from swathe.portal.config import Config
+
+DAY_S = 86_400
 
 
 @contextmanager
@@ -34,13 +40,42 @@ def open_portal(config: Config) -> Iterator[Portal]:
     """
     with Catalog.open(config.catalog.database) as catalog:
         sources = Sources(catalog, config.access.hosts)
-        access = Access(config.access.tokens == "required", lambda _token: None)
-        yield Portal(config, catalog, access, sources)
+        access = Access(config.access.tokens == "required", catalog.token)
+        limits = limits_of(config)
+        with Jobs(catalog, config.results.folder, limits=limits, allowed=sources.allowed) as jobs:
+            streams = Streams(config.limits.streams)
+            yield Portal(config, catalog, jobs, access, sources, streams)
+
+
+def limits_of(config: Config) -> Limits:
+    """Give the limits of jobs as the settings say."""
+    limits = config.limits
+    return Limits(
+        rows_per_job=limits.rows_per_job,
+        rows_waiting=limits.rows_waiting,
+        jobs=limits.jobs,
+        result_bytes=round(limits.result_gb * 1e9),
+        default_s=config.results.keep_days * DAY_S,
+        longest_s=limits.longest_days * DAY_S,
+    )
+
+
+@asynccontextmanager
+async def _working(portal: Portal, _app: FastAPI) -> AsyncIterator[None]:
+    """Work on jobs as long as the application runs."""
+    runner = Runner(portal.jobs, threads=portal.config.limits.threads or None)
+    runner.start()
+    try:
+        yield
+    finally:
+        await run_in_threadpool(runner.stop)
 
 
 def make_app(portal: Portal) -> FastAPI:
     """Make the application that serves a portal."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        openapi_url=None, docs_url=None, redoc_url=None, lifespan=partial(_working, portal)
+    )
     app.state.portal = portal
     app.mount("/api", make_api(portal))
     app.include_router(vo.build_router())

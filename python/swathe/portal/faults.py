@@ -15,6 +15,10 @@ STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
     (errors.NoSuchStoreError, 404),
     (errors.NoSuchDatasetError, 404),
     (errors.NotFoundError, 404),
+    (errors.NoSuchJobError, 404),
+    (errors.NoSuchResultError, 404),
+    (errors.LimitError, 429),
+    (errors.JobError, 422),
     (errors.TargetsError, 422),
     (errors.RegionError, 422),
     (errors.NoSuchHduError, 422),
@@ -30,6 +34,8 @@ STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
 
 def status_of(error: errors.SwatheError) -> int:
     """Give the status that tells of an error."""
+    if isinstance(error, errors.LimitError) and error.retry_after_s is None:
+        return 413  # It will never be allowed.
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
@@ -39,4 +45,6 @@ def headers_of(error: errors.SwatheError) -> Mapping[str, str]:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, errors.CatalogError):
         return {"Retry-After": "5"}
+    if isinstance(error, errors.LimitError) and error.retry_after_s is not None:
+        return {"Retry-After": str(error.retry_after_s)}
     return {}

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
     from swathe.catalog import Catalog
+    from swathe.jobs import Jobs
     from swathe.portal.config import Config
     from swathe.portal.sources import Sources
+    from swathe.portal.streams import Streams
     from swathe.portal.users import Access
 
 
@@ -21,14 +23,18 @@ class Portal:
     Attributes:
         config: its settings.
         catalog: stores, datasets, measurements.
+        jobs: jobs of all users.
         access: who may do what.
         sources: which files may be read.
+        streams: places for answers that go on for long.
     """
 
     config: Config
     catalog: Catalog
+    jobs: Jobs
     access: Access
     sources: Sources
+    streams: Streams
 
     def url(self, request: HTTPConnection) -> str:
         """Give the URL of the portal as the client knows it, without a slash at the end."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from swathe.errors import TokenError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-Scope = Literal["read", "submit", "admin"]
+    from swathe.catalog import Scope, Token
+
 FRESH_S = 1.0
 """How long a token that was revoked may still be taken."""
 REMEMBERED = 10_000
@@ -41,8 +42,8 @@ ANONYMOUS = User("anonymous", frozenset({"read", "submit"}))
 class Access:
     """Knows users by their tokens."""
 
-    def __init__(self, required: bool, find: Callable[[str], tuple[str, Iterable[str]] | None]):
-        """Take whether tokens are needed, and what gives name and scopes for one that is good."""
+    def __init__(self, required: bool, find: Callable[[str], Token | None]):
+        """Take whether tokens are needed, and what looks one up."""
         self.required = required
         self._find = find
         self._lock = threading.Lock()
@@ -67,11 +68,10 @@ class Access:
             return found
         if not token:
             raise TokenError("this portal needs a token: Authorization: Bearer TOKEN")
-        told = self._find(token)
-        if told is None:
+        known = self._find(token)
+        if known is None or not known.is_good():
             raise TokenError("the token is not known here, has expired or was revoked")
-        name, scopes = told
-        user = User(name, frozenset(scopes))
+        user = User(known.user, frozenset(known.scopes))
         with self._lock:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
