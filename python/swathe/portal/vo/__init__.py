@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from swathe.errors import SwatheError
 from swathe.portal.access import needs
-from swathe.portal.vo import sync
+from swathe.portal.vo import files, links, query, sync, vosi
 from swathe.portal.vo.faults import VoError
 from swathe.portal.vo.service import service_of
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from swathe.portal.users import Scope
+    from swathe.catalog import Scope
     from swathe.portal.vo.service import Service
 
     Handler = Callable[[Service, Request], Awaitable[Response]]
@@ -38,14 +38,15 @@ def build_router() -> APIRouter:
     return router
 
 
-def _answering(handler: Handler, scope: Scope) -> Callable[[Request], Awaitable[Response]]:
-    """Let those in who may, and tell of what is wrong as text."""
-    user_of = needs(scope)
+def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awaitable[Response]]:
+    """Let those in who may (all, without a scope), and tell of what is wrong as text."""
+    user_of = None if scope is None else needs(scope)
 
     async def answer(request: Request) -> Response:
         service = service_of(request)
         try:
-            request.state.user = await user_of(request)
+            if user_of is not None:
+                request.state.user = await user_of(request)
             return await handler(service, request)
         except VoError as error:
             return error.response()
@@ -56,6 +57,14 @@ def _answering(handler: Handler, scope: Scope) -> Callable[[Request], Awaitable[
 
 
 GET, BOTH = ["GET"], ["GET", "POST"]
-ROUTES: list[tuple[str, Handler, Scope, list[str]]] = [
+ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
+    ("", vosi.root, None, GET),
+    ("/capabilities", vosi.capabilities, None, GET),
+    ("/availability", vosi.availability, None, GET),
+    ("/examples", vosi.examples, "read", GET),
+    ("/query", query.query, "read", BOTH),
+    ("/links", links.links, "read", BOTH),
     ("/sync", sync.cut, "read", BOTH),
+    ("/file", files.file, "read", GET),
+    ("/preview", files.preview, "read", GET),
 ]

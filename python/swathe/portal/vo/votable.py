@@ -28,7 +28,7 @@ class Field:
 
     Attributes:
         name: it is also its XML ID.
-        kind: `char`, `int`, `long` or `double`.
+        kind: `char`, `int`, `long`, `double` or `boolean`.
         size: how many numbers, as "3" or "*"; none for one.
     """
 
@@ -130,6 +130,8 @@ def plain(text: str) -> str:
 def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
+    if isinstance(value, bool):
+        return "T" if value else "F"
     return plain(value) if isinstance(value, str) else repr(value)
 
 
