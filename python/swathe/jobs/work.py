@@ -144,8 +144,8 @@ class Worker:
             range(len(rows)),
             [f"{row.number}.fits" for row in rows],
             output=str(self.aside),
-            mode="partial" if is_combined(self.options) else self.options.mode,
-            fill=self.options.fill,
+            mode="trim" if is_combined(self.options) else self.options.mode,
+            fill=None if is_combined(self.options) else self.options.fill,
             planes=planes,
             threads=self.threads,
         )
