@@ -12,7 +12,7 @@ from swathe.catalog.tokens import Tokens
 
 
 class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue, Tokens):
-    """Stores, what was measured of them, predictions, datasets, jobs and the tokens of users.
+    """Stores, what was measured of them, how predictions came out, datasets, jobs, and tokens.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
     `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.
