@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from swathe.catalog.datasets import Datasets
 from swathe.catalog.granules import Granules
+from swathe.catalog.jobs import JobQueue
 from swathe.catalog.performance import Performance
 from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
+from swathe.catalog.tokens import Tokens
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules):
-    """Stores, what was measured of them, how predictions came out, and what datasets hold.
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue, Tokens):
+    """Stores, what was measured of them, how predictions came out, datasets, jobs, and tokens.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
     `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.

@@ -85,7 +85,7 @@ def find(
         from swathe.datasets.cells import ranges_around
 
         ranges = ranges_around(place.direction, place.radius + NEAR)
-    wanted = Wanted(ranges, dataset, _times(time), _band(band))
+    wanted = Wanted(ranges, dataset, read_times(time), _band(band))
     if catalog is None:
         with Catalog.open() as usual:
             found = usual.find_granules(wanted)
@@ -132,7 +132,12 @@ def _place(sky: Any, radius_deg: float) -> _Place:
     return _Place(ra % 360.0, dec, radius_deg)
 
 
-def _times(time: tuple[Any, Any] | None) -> tuple[float, float] | None:
+def read_times(time: tuple[Any, Any] | None) -> tuple[float, float] | None:
+    """Read a start and an end, as `find` takes them: MJD in UTC.
+
+    Raises:
+        DatasetError: where they make no sense.
+    """
     if time is None:
         return None
     if not isinstance(time, tuple | list) or len(time) != 2:
@@ -214,7 +219,7 @@ def _shows(match: Match, cards: str, place: _Place) -> bool:
     """Compare with an image by its WCS: a circle at places that lie close together."""
     from swathe.datasets.footprint import on_image
 
-    sky = _sky(cards)
+    sky = sky_of_cards(cards)
     height, width = match.granule.shape[-2:]
     if on_image(sky, width, height, place.direction[None])[0]:
         return True
@@ -225,7 +230,8 @@ def _shows(match: Match, cards: str, place: _Place) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _sky(cards: str) -> Sky:
+def sky_of_cards(cards: str) -> Sky:
+    """Give the place in the sky of an image that has no outline."""
     from swathe.boxes import Sky, read_wcs
 
     return Sky(lambda: read_wcs(cards.encode("ascii")), "an image of a dataset")

@@ -1,0 +1,105 @@
+"""What no request may do, whoever makes it.
+
+Web pages of others use no portal by way of a visitor's browser. Two ways are closed: requests that
+change something from pages of another origin, and names that lead to this machine although they
+are not its own (DNS rebinding). And no body is longer than the settings allow.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from swathe.portal.config import LOOPBACK_NAMES, is_loopback
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from swathe.portal.config import Config
+
+CLOSED = {"Connection": "close"}
+"""Else the rest of the body would be waited for."""
+SAFE = ("GET", "HEAD", "OPTIONS")
+EXPOSED = (
+    "Accept-Ranges",
+    "Content-Disposition",
+    "Content-Length",
+    "Content-Range",
+    "ETag",
+    "Location",
+    "Retry-After",
+)
+"""Headers of answers that pages of other origins may see: viewers read files by ranges."""
+
+
+class Guard:
+    """Refuses such requests."""
+
+    def __init__(self, app: ASGIApp, config: Config) -> None:
+        """Take the application behind, and the settings of the portal."""
+        self._app = app
+        self._origins = frozenset(config.access.origins)
+        self._body_bytes = round(config.limits.body_mb * 1e6)
+        server = config.server
+        own = urlsplit(server.url).hostname
+        # Of an address that all can reach it is not known what it is called, unless it is told.
+        self._names: frozenset[str] | None = None
+        if own or is_loopback(server.host):
+            host = f"[{server.host}]" if ":" in server.host else server.host.lower()
+            own = f"[{own}]" if own and ":" in own else own
+            self._names = frozenset({*LOOPBACK_NAMES, host, *([own] if own else [])})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 400, 403 or 413, or pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        told = Headers(scope=scope).get("content-length", "")
+        if refused := self._refused(scope):
+            status, error = refused
+            answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
+        elif told.isdecimal() and int(told[:20]) > self._body_bytes:
+            answer = JSONResponse({"error": self._too_long(), "kind": "LimitError"}, 413, CLOSED)
+        else:
+            await self._app(scope, self._counted(receive), send)
+            return
+        await answer(scope, receive, send)
+
+    def _counted(self, receive: Receive) -> Receive:
+        """Give what receives a body, and stops where it gets too long."""
+        length = 0
+
+        async def receive_some() -> Message:
+            nonlocal length
+            message = await receive()
+            length += len(message.get("body", b""))
+            if length > self._body_bytes:
+                raise HTTPException(413, self._too_long(), CLOSED)
+            return message
+
+        return receive_some
+
+    def _too_long(self) -> str:
+        return f"a body has at most {self._body_bytes:,} bytes here"
+
+    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        name = re.sub(r":[0-9]*$", "", host).lower()
+        if self._names is not None and name not in self._names:
+            return 400, f"this portal is not called {name[:100]!r}; see server.url of its settings"
+        if scope["method"] in SAFE:
+            return None
+        origin = headers.get("origin")
+        if origin is None:
+            # Browsers that send no Origin with a POST may send this.
+            alone = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+            return None if alone else (403, "a page of another origin may not do this")
+        if origin in self._origins or origin.partition("://")[2].lower() == host.lower():
+            return None
+        return 403, f"pages of {origin[:100]!r} may not do this; see access.origins"

@@ -1,0 +1,8 @@
+"""The pages that people see."""
+
+from fastapi import APIRouter
+
+
+def build_router() -> APIRouter:
+    """Give what is served below `/`."""
+    return APIRouter()
