@@ -7,9 +7,10 @@ from swathe.catalog.granules import Granules
 from swathe.catalog.performance import Performance
 from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
+from swathe.catalog.summaries import Summaries
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules):
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, Summaries):
     """Stores, what was measured of them, how predictions came out, and what datasets hold.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises

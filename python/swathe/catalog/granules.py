@@ -123,7 +123,7 @@ class Granules(Database):
                     if len(matches) == wanted.limit:
                         break
                     if row[0] not in matches:
-                        matches[row[0]] = Match(dataset, f"{store}:{path}", _granule(*row[1:]))
+                        matches[row[0]] = Match(dataset, f"{store}:{path}", granule_of(*row[1:]))
         return sorted(matches.values(), key=lambda match: (match.file, match.granule.hdu))
 
 
@@ -261,7 +261,7 @@ GRANULE_COLUMNS = [
 ]
 
 
-def _granule(
+def granule_of(
     path: str,
     hdu: int,
     name: str | None,
@@ -277,6 +277,7 @@ def _granule(
     s_ra: float | None,
     *place: Any,
 ) -> Granule:
+    """Give an image of the columns in GRANULE_COLUMNS, but for the first."""
     covered = None
     if s_ra is not None:
         s_dec, s_fov, s_pixel_scale, outline, wcs = place
