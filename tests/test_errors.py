@@ -40,6 +40,12 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "StoreSettingsError": ValueError,
     "NoSuchDatasetError": KeyError,
     "DatasetError": ValueError,
+    "TokenError": PermissionError,
+    "SettingsError": ValueError,
+    "JobError": ValueError,
+    "NoSuchJobError": KeyError,
+    "NoSuchResultError": KeyError,
+    "LimitError": Exception,
     "CatalogError": OSError,
 }
 # Variants that crates/python/src/errors.rs leaves to a `_` arm, on purpose: trying again may
@@ -101,6 +107,8 @@ def test_every_class_rust_names_is_there() -> None:
     in_python = {"PixelIndexError", "TargetsError"}
     in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError"}
     in_python |= {"NoSuchDatasetError", "DatasetError"}
+    in_python |= {"SettingsError", "TokenError"}
+    in_python |= {"JobError", "NoSuchJobError", "NoSuchResultError", "LimitError"}
     assert set(CLASSES) - named == in_python
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe import errors
-from swathe.commands import buffer, cache, dataset, probe, store
+from swathe.commands import buffer, cache, dataset, probe, store, token
 from swathe.commands.find import find
 from swathe.commands.options import Json, Quiet
 from swathe.commands.output import print_json
 from swathe.commands.predict import predict
+from swathe.commands.serve import serve
 
 if TYPE_CHECKING:
     from swathe._swathe import HduInfo, HduKey
@@ -32,6 +33,12 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.StoreSettingsError, 2),
     (errors.NoSuchDatasetError, 2),
     (errors.DatasetError, 2),
+    (errors.SettingsError, 2),
+    (errors.TokenError, 2),
+    (errors.JobError, 2),
+    (errors.NoSuchJobError, 2),
+    (errors.NoSuchResultError, 2),
+    (errors.LimitError, 2),
     (errors.RegionError, 5),
     (errors.OutputError, 6),
     (errors.CatalogError, 7),
@@ -55,10 +62,12 @@ app = typer.Typer(
 app.add_typer(store.app, name="store")
 app.add_typer(cache.app, name="cache")
 app.add_typer(dataset.app, name="dataset")
+app.add_typer(token.app, name="token")
 app.command()(find)
 app.command()(predict)
 app.command()(probe.probe)
 app.command()(buffer.buffer)
+app.command()(serve)
 
 
 def main() -> None:

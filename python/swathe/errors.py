@@ -5,6 +5,7 @@
     SwatheError                 everything below; also faults of Swathe itself
     |- NotFoundError            no such object                       (FileNotFoundError)
     |- AccessError              it may not be read                   (PermissionError)
+    |  `- TokenError            a portal wants a token, or another one
     |- SourceError              reading it failed                    (OSError)
     |  `- ChangedError          it is no longer what was opened
     |- FormatError              it is damaged or no FITS file        (ValueError)
@@ -19,6 +20,11 @@
     |- StoreSettingsError       a store's settings make no sense     (ValueError)
     |- NoSuchDatasetError       no dataset has this name             (KeyError)
     |- DatasetError             what is asked of datasets makes no sense  (ValueError)
+    |- SettingsError            the settings of a portal make no sense    (ValueError)
+    |- JobError                 what is asked of a job makes no sense     (ValueError)
+    |- NoSuchJobError           no job has this id                 (KeyError)
+    |- NoSuchResultError        the job has no such result         (KeyError)
+    |- LimitError               a user asks for more than is allowed
     `- CatalogError             the catalogue cannot be used         (OSError)
 """
 
@@ -37,6 +43,10 @@ class NotFoundError(SwatheError, FileNotFoundError):
 
 class AccessError(SwatheError, PermissionError):
     """The object may not be read."""
+
+
+class TokenError(AccessError):
+    """A portal knows no user by the token it was given, or was given none."""
 
 
 class SourceError(SwatheError, OSError):
@@ -93,6 +103,34 @@ class NoSuchDatasetError(SwatheError, KeyError):
 
 class DatasetError(SwatheError, ValueError):
     """What is asked of a dataset, or of all in a search, makes no sense."""
+
+
+class SettingsError(SwatheError, ValueError):
+    """The settings of a portal make no sense."""
+
+
+class JobError(SwatheError, ValueError):
+    """An option of a job makes no sense, or the job is in no state for what is asked."""
+
+
+class NoSuchJobError(SwatheError, KeyError):
+    """There is no job of this id; it may have expired."""
+
+
+class NoSuchResultError(SwatheError, KeyError):
+    """The job has no result of this name, or not yet."""
+
+
+class LimitError(SwatheError):
+    """A user asks for more than is allowed.
+
+    Attributes:
+        retry_after_s: when to try again; `None` where that cannot help.
+    """
+
+    def __init__(self, message: str, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class CatalogError(SwatheError, OSError):

@@ -13,11 +13,13 @@ from swathe.catalog.granules import Wanted
 from swathe.catalog.holdings import Dataset, Footprint, Granule, Match, Replica
 from swathe.catalog.settings import SCHEMES, TIERS, Store, root_url
 from swathe.catalog.summaries import Summary, Trouble
+from swathe.catalog.tokens import SCOPES, Scope, Token
 from swathe.catalog.values import Outcome, Probe, Profile, Sample
 from swathe.environment import default_url, this_host
 
 __all__ = [
     "SCHEMES",
+    "SCOPES",
     "TIERS",
     "Catalog",
     "Dataset",
@@ -29,9 +31,11 @@ __all__ = [
     "Profile",
     "Replica",
     "Sample",
+    "Scope",
     "Store",
     "Summary",
     "Trouble",
+    "Token",
     "Wanted",
     "default_url",
     "root_url",

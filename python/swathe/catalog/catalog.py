@@ -8,10 +8,11 @@ from swathe.catalog.performance import Performance
 from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
 from swathe.catalog.summaries import Summaries
+from swathe.catalog.tokens import Tokens
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules, Summaries):
-    """Stores, what was measured of them, how predictions came out, and what datasets hold.
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, Summaries, Tokens):
+    """Stores, what was measured of them, how predictions came out, datasets, users' tokens.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
     `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.

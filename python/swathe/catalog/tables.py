@@ -25,8 +25,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
+from swathe.catalog.work import ChunkState, Phase, RowStatus
 
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -253,3 +254,113 @@ class FootprintRow(Base):
     granule_id: Mapped[int] = mapped_column(
         ForeignKey("granules.id", ondelete="CASCADE"), primary_key=True, index=True
     )
+
+
+class JobTable(Base):
+    """A job.
+
+    The rows are worked on by `position`, those of one object together; what lies before `cursor`
+    was given out. From `inputs` on, rows are results made of the rows before.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        Index(None, "owner", "phase"),
+        Index(None, "phase"),
+        Index(None, "expires_at"),
+    )
+    number: Mapped[int] = mapped_column(Id, primary_key=True)
+    id: Mapped[str] = mapped_column(String(22), unique=True)
+    owner: Mapped[str] = mapped_column(String(200))
+    name: Mapped[str] = mapped_column(Text)
+    phase: Mapped[Phase] = mapped_column(String(10))
+    options: Mapped[dict[str, Any]] = mapped_column(JSON)
+    parameters: Mapped[list[list[str]]] = mapped_column(JSON)
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime]
+    served_at: Mapped[datetime | None]
+    rows: Mapped[int]
+    inputs: Mapped[int]
+    cursor: Mapped[int]
+    # How many rows have each status.
+    waiting: Mapped[int]
+    ok: Mapped[int]
+    no_overlap: Mapped[int]
+    missing: Mapped[int]
+    error: Mapped[int]
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    predicted: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    busy_s: Mapped[float]
+    bytes_moved: Mapped[int] = mapped_column(BigInteger)
+    requests: Mapped[int] = mapped_column(BigInteger)
+    failure: Mapped[str | None] = mapped_column(Text)
+    notes: Mapped[list[str]] = mapped_column(JSON)
+    changes: Mapped[int] = mapped_column(BigInteger)
+
+
+class JobRowTable(Base):
+    """A row of a job: what is to be cut, and what became of it.
+
+    `number` is its place in the user's list. `result` is the number of the row it goes into, where
+    results are made of several.
+    """
+
+    __tablename__ = "job_rows"
+    __table_args__ = (
+        Index(None, "job", "position"),
+        Index(None, "job", "name"),
+        {"sqlite_with_rowid": False},
+    )
+    job: Mapped[int] = mapped_column(
+        ForeignKey("jobs.number", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    position: Mapped[int]
+    result: Mapped[int | None]
+    id: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(String(100))
+    source: Mapped[str] = mapped_column(Text)
+    hdu: Mapped[str | None] = mapped_column(Text)
+    x0: Mapped[int | None] = mapped_column(BigInteger)
+    y0: Mapped[int | None] = mapped_column(BigInteger)
+    width: Mapped[int | None] = mapped_column(BigInteger)
+    height: Mapped[int | None] = mapped_column(BigInteger)
+    planes: Mapped[str | None] = mapped_column(String(50))
+    ra: Mapped[float | None]
+    dec: Mapped[float | None]
+    status: Mapped[RowStatus] = mapped_column(String(10))
+    reason: Mapped[str] = mapped_column(Text)
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    version: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(64))
+
+
+class JobChunkTable(Base):
+    """Rows `first` to `last` by position that were given out: to a runner, or back."""
+
+    __tablename__ = "job_chunks"
+    __table_args__ = (Index(None, "state"),)
+    job: Mapped[int] = mapped_column(
+        ForeignKey("jobs.number", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    first: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    last: Mapped[int]
+    state: Mapped[ChunkState] = mapped_column(String(10))
+    runner: Mapped[str | None] = mapped_column(Text)
+    lease_until: Mapped[datetime | None]
+
+
+class TokenRow(Base):
+    """A token that lets a user in: its hash, never itself."""
+
+    __tablename__ = "tokens"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    user: Mapped[str] = mapped_column("user_name", String(200), index=True)
+    label: Mapped[str] = mapped_column(Text)
+    hash: Mapped[str] = mapped_column(String(128), unique=True)
+    scopes: Mapped[list[str]] = mapped_column(JSON)
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]

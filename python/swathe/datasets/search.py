@@ -85,7 +85,7 @@ def find(
         from swathe.datasets.cells import ranges_around
 
         ranges = ranges_around(place.direction, place.radius + NEAR)
-    wanted = Wanted(ranges, dataset, _times(time), _band(band))
+    wanted = Wanted(ranges, dataset, read_times(time), _band(band))
     if catalog is None:
         with Catalog.open() as usual:
             found = usual.find_granules(wanted)
@@ -132,7 +132,12 @@ def _place(sky: Any, radius_deg: float) -> _Place:
     return _Place(ra % 360.0, dec, radius_deg)
 
 
-def _times(time: tuple[Any, Any] | None) -> tuple[float, float] | None:
+def read_times(time: tuple[Any, Any] | None) -> tuple[float, float] | None:
+    """Read a start and an end, as `find` takes them: MJD in UTC.
+
+    Raises:
+        DatasetError: where they make no sense.
+    """
     if time is None:
         return None
     if not isinstance(time, tuple | list) or len(time) != 2:

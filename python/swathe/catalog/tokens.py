@@ -1,0 +1,134 @@
+"""Tokens that let users into a portal. Only their hashes are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+from sqlalchemy import select, update
+
+from swathe.catalog.database import Database
+from swathe.catalog.tables import TokenRow
+from swathe.catalog.values import plain_text
+from swathe.errors import TokenError
+
+Scope = Literal["read", "submit", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+USER = re.compile(r"[A-Za-z][A-Za-z0-9_.@+-]{0,99}")
+PREFIX = "swathe_"
+"""So that whoever finds one where it should not be knows what it is."""
+RANDOM_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token, which is not itself kept.
+
+    Attributes:
+        number: to revoke it by.
+        user: who it stands for.
+        scopes: what it is good for.
+        created_at: UTC, as all times.
+        expires_at: `None`: never.
+        revoked_at: `None`: it was not.
+    """
+
+    number: int
+    user: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+    def is_good(self) -> bool:
+        """Tell whether it lets anybody in now."""
+        expired = self.expires_at is not None and self.expires_at <= datetime.now(UTC)
+        return self.revoked_at is None and not expired
+
+
+class Tokens(Database):
+    """Who may come in."""
+
+    def add_token(
+        self, user: str, scopes: Collection[str], expires_at: datetime | None = None
+    ) -> tuple[str, Token]:
+        """Make a token: it is given here, and never again.
+
+        Raises:
+            TokenError: where the user's name is none, or a scope is unknown.
+        """
+        if not USER.fullmatch(user) or user == "anonymous":
+            raise TokenError(
+                "a user's name is 1 to 100 letters, digits and '_.@+-', from a letter on, but not "
+                f"'anonymous'; not {user[:100]!r}"
+            )
+        unknown = set(scopes) - set(SCOPES)
+        if unknown or not scopes:
+            found = ", ".join(map(repr, sorted(unknown))) or "none"
+            raise TokenError(f"scopes are {', '.join(SCOPES)}; found {found}")
+        token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+        row = TokenRow(
+            user=user,
+            label="",
+            hash=_hash(token),
+            scopes=[scope for scope in SCOPES if scope in scopes],
+            created_at=datetime.now(UTC),
+            expires_at=expires_at,
+        )
+        with self._writing() as session:
+            session.add(row)
+            session.flush()
+            return token, _token(row)
+
+    def token(self, secret: str) -> Token | None:
+        """Give what is known of a token; `None` where it is none of ours."""
+        hashed = _hash(secret)
+        with self._reading() as session:
+            row = session.scalar(select(TokenRow).where(TokenRow.hash == hashed))
+            if row is None or not hmac.compare_digest(row.hash, hashed):
+                return None
+            return _token(row)
+
+    def tokens(self) -> list[Token]:
+        """Give all tokens, the oldest first."""
+        with self._reading() as session:
+            return [_token(row) for row in session.scalars(select(TokenRow).order_by(TokenRow.id))]
+
+    def revoke_tokens(self, which: str) -> list[Token]:
+        """Make the token of a number, or all of a user, useless; gives those that were good.
+
+        Raises:
+            TokenError: where there is no such token.
+        """
+        named = TokenRow.user == plain_text(which, 200)
+        if which.isascii() and which.isdecimal() and len(which) < 19:
+            named |= TokenRow.id == int(which)
+        with self._writing() as session:
+            found = list(session.scalars(select(TokenRow).where(named).order_by(TokenRow.id)))
+            if not found:
+                raise TokenError(
+                    f"there is no token or user {which[:100]!r}; see: swathe token list"
+                )
+            good = [_token(row) for row in found if row.revoked_at is None]
+            session.execute(
+                update(TokenRow)
+                .where(TokenRow.id.in_([token.number for token in good]))
+                .values(revoked_at=datetime.now(UTC))
+            )
+            return good
+
+
+def _hash(token: str) -> str:
+    # Nobody guesses 256 random bits, however fast the hash.
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _token(row: TokenRow) -> Token:
+    times = (row.created_at, row.expires_at, row.revoked_at)
+    return Token(row.id, row.user, tuple(row.scopes), *times)

@@ -1,0 +1,93 @@
+"""What the catalogue keeps of jobs, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
+RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
+ChunkState = Literal["free", "taken"]
+
+ACTIVE: tuple[Phase, ...] = ("PENDING", "QUEUED", "EXECUTING")
+STATUSES: tuple[RowStatus, ...] = ("waiting", "ok", "no-overlap", "missing", "error")
+
+
+@dataclass(frozen=True)
+class KeptJob:
+    """A job as the database has it; times are UTC.
+
+    Attributes:
+        number: its key in the database.
+        inputs: rows before this position are cut; those from it on are made of them.
+        changes: counts up with every change of the job.
+    """
+
+    number: int
+    id: str
+    owner: str
+    name: str
+    phase: Phase
+    options: dict[str, Any]
+    parameters: list[tuple[str, str]]
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    expires_at: datetime
+    rows: int
+    inputs: int
+    counts: dict[RowStatus, int]
+    bytes: int
+    predicted: dict[str, Any] | None
+    busy_s: float
+    bytes_moved: int
+    requests: int
+    failure: str | None
+    notes: list[str]
+    changes: int
+
+
+@dataclass(frozen=True)
+class KeptRow:
+    """A row of a job.
+
+    Attributes:
+        number: its place in the user's list, from 0.
+        position: its place in the order of work, those of one object together.
+        result: number of the row it goes into, where results are made of several.
+        name: of its file, without suffix.
+        hdu: number, name, or `NAME,VERSION`.
+        box: x0, y0, width, height; `None` where it could not be told.
+        planes: first and last, of cubes.
+        sky: right ascension and declination asked for, degrees (ICRS).
+        version: of the object it was cut from.
+    """
+
+    number: int
+    position: int
+    result: int | None
+    id: str
+    name: str
+    source: str
+    hdu: str | None
+    box: tuple[int, int, int, int] | None
+    planes: tuple[int, int] | None
+    sky: tuple[float, float] | None
+    status: RowStatus = "waiting"
+    reason: str = ""
+    bytes: int = 0
+    version: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows of a job that a runner has taken: positions `first` to `last`, last included."""
+
+    job: KeptJob
+    first: int
+    last: int
+    runner: str

@@ -1,0 +1,44 @@
+"""The command `swathe serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from swathe.commands.options import Json
+from swathe.commands.output import print_json
+
+
+def serve(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings, as swathe.toml; see the docs.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Listen here, else as the file says.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="0: a free one; else as the file says.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Serve the portal: pages, REST interface, interfaces of the Virtual Observatory."""
+    from swathe.errors import SettingsError
+    from swathe.portal.config import read_config
+
+    settings = read_config(config).at(host, port)
+    if check:
+        typer.echo(f"{config or 'defaults'}: in order")
+        return
+    try:
+        from swathe.portal.serve import serve as run
+    except ImportError as error:
+        raise SettingsError(f"{error}; try: pip install 'swathe[portal]'") from error
+
+    def tell(url: str) -> None:
+        if as_json:
+            print_json({"portal": url})
+        else:
+            typer.echo(f"portal: {url}")
+
+    run(settings, tell)

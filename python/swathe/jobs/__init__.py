@@ -1,0 +1,48 @@
+"""Durable jobs: lists of targets that are cut in the background, in fair turns.
+
+>>> with Catalog.open() as catalog, Jobs(catalog, Path("results"), limits=Limits()) as jobs:
+...     runner = Runner(jobs)
+...     runner.start()
+...     job = jobs.submit({"file": ["survey:a.fits"], "x": [9], ...}, Options(), "me")
+...     jobs.wait(job.id, "QUEUED", timeout_s=60)
+
+Everything is in the database: whichever process is killed, the next goes on. Knows nothing of HTTP.
+"""
+
+from swathe.catalog.work import Phase, RowStatus
+from swathe.errors import JobError, LimitError, NoSuchJobError, NoSuchResultError
+from swathe.jobs.runner import Runner
+from swathe.jobs.service import Jobs
+from swathe.jobs.values import (
+    ArchiveKind,
+    Estimate,
+    Format,
+    Job,
+    Limits,
+    Operation,
+    Options,
+    Result,
+    Row,
+    Stack,
+)
+
+__all__ = [
+    "ArchiveKind",
+    "Estimate",
+    "Format",
+    "Job",
+    "JobError",
+    "Jobs",
+    "LimitError",
+    "Limits",
+    "NoSuchJobError",
+    "NoSuchResultError",
+    "Operation",
+    "Options",
+    "Phase",
+    "Result",
+    "Row",
+    "RowStatus",
+    "Runner",
+    "Stack",
+]

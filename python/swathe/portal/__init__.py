@@ -1,0 +1,1 @@
+"""The portal: catalogue, jobs and cutouts by HTTP, for programs, viewers and people."""

@@ -1,0 +1,53 @@
+"""Who may do what: dependencies of handlers, as `user: Reader`.
+
+A token is sent as `Authorization: Bearer TOKEN`; browsers, which cannot do that for pictures and
+downloads, may keep it in a cookie instead. Where no token is needed, everybody is `anonymous`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends
+from fastapi.concurrency import run_in_threadpool
+
+# FastAPI looks at the types of parameters when it runs.
+from starlette.requests import HTTPConnection
+
+from swathe.catalog import Scope
+from swathe.errors import AccessError
+from swathe.portal.state import portal_of
+from swathe.portal.users import User
+
+COOKIE = "swathe-token"
+
+
+def token_of(connection: HTTPConnection) -> str | None:
+    """Give the token that a request carries."""
+    kind, _, token = connection.headers.get("authorization", "").partition(" ")
+    if kind:
+        return token.strip() if kind.lower() == "bearer" else None
+    return connection.cookies.get(COOKIE)
+
+
+def needs(scope: Scope) -> Callable[[HTTPConnection], Awaitable[User]]:
+    """Give a dependency that lets users with this scope pass.
+
+    It raises TokenError (401) where nobody is known, AccessError (403) where they may not.
+    """
+
+    async def user_with_scope(connection: HTTPConnection) -> User:
+        access, token = portal_of(connection).access, token_of(connection)
+        user = access.remembered(token)
+        if user is None:
+            user = await run_in_threadpool(access.user, token)
+        if not user.may(scope):
+            raise AccessError(f"{user.name} has no token with the scope {scope!r}, needed for this")
+        return user
+
+    return user_with_scope
+
+
+Reader = Annotated[User, Depends(needs("read"))]
+Submitter = Annotated[User, Depends(needs("submit"))]

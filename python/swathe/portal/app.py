@@ -1,0 +1,81 @@
+"""The portal as an application: `/api` for programs, `/vo` for tools of astronomers, pages."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import PlainTextResponse
+
+from swathe.catalog import Catalog
+from swathe.errors import SwatheError
+from swathe.jobs import Jobs, Limits
+from swathe.portal import pages, vo
+from swathe.portal.api import make_api
+from swathe.portal.faults import headers_of, status_of
+from swathe.portal.guard import EXPOSED, Guard
+from swathe.portal.sources import Sources
+from swathe.portal.state import Portal
+from swathe.portal.users import Access
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swathe.portal.config import Config
+
+DAY_S = 86_400
+
+
+@contextmanager
+def open_portal(config: Config) -> Iterator[Portal]:
+    """Open what a portal needs: the catalogue, and all that rests on it.
+
+    Raises:
+        CatalogError: where the catalogue cannot be used.
+    """
+    with Catalog.open(config.catalog.database) as catalog:
+        sources = Sources(catalog, config.access.hosts)
+        access = Access(config.access.tokens == "required", catalog.token)
+        limits = limits_of(config)
+        with Jobs(catalog, config.results.folder, limits=limits, allowed=sources.allowed) as jobs:
+            yield Portal(config, catalog, jobs, access, sources)
+
+
+def limits_of(config: Config) -> Limits:
+    """Give the limits of jobs as the settings say."""
+    limits = config.limits
+    return Limits(
+        rows_per_job=limits.rows_per_job,
+        rows_waiting=limits.rows_waiting,
+        jobs=limits.jobs,
+        result_bytes=round(limits.result_gb * 1e9),
+        default_s=config.results.keep_days * DAY_S,
+        longest_s=limits.longest_days * DAY_S,
+    )
+
+
+def make_app(portal: Portal) -> FastAPI:
+    """Make the application that serves a portal."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    app.state.portal = portal
+    app.mount("/api", make_api(portal))
+    app.include_router(vo.build_router())
+    app.include_router(pages.build_router())
+
+    @app.exception_handler(SwatheError)
+    async def tell(_request: Request, error: SwatheError) -> PlainTextResponse:
+        return PlainTextResponse(f"Error: {error}\n", status_of(error), headers_of(error))
+
+    # The last is the first that a request meets.
+    app.add_middleware(Guard, config=portal.config)
+    if origins := portal.config.access.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=("GET", "HEAD", "POST", "PATCH", "DELETE"),
+            allow_headers=("Authorization", "Content-Type", "If-None-Match", "If-Range", "Range"),
+            expose_headers=EXPOSED,
+        )
+    return app

@@ -1,0 +1,269 @@
+"""The settings of a portal: `swathe.toml`, checked as a whole before anything starts.
+
+Every section is a class here, every key a field of it, with its default. What is unknown, of the
+wrong type or out of bounds is a `SettingsError` that names `section.key`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
+
+from swathe.environment import default_url
+from swathe.errors import SettingsError
+
+HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+T = TypeVar("T")
+
+
+def default_results() -> Path:
+    """Give the folder for results if none is set: `$XDG_DATA_HOME/swathe/results`."""
+    data = os.environ.get("XDG_DATA_HOME", "")
+    root = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
+    return root / "swathe" / "results"
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where it listens; `url` is what it is called from outside, as behind a proxy."""
+
+    host: str = "127.0.0.1"
+    port: int = 8420
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Database:
+    """The catalogue's database, which also keeps the jobs. Its URL may hold a password."""
+
+    database: str = field(default_factory=default_url, repr=False)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Where the results of jobs lie, and for how many days if nobody says otherwise."""
+
+    folder: Path = field(default_factory=default_results)
+    keep_days: float = 7.0
+
+
+@dataclass(frozen=True)
+class Doors:
+    """Who may come in, and where URLs in targets may lead.
+
+    Attributes:
+        tokens: whether each request needs one.
+        open: listen beyond loopback although none are needed.
+        origins: of web pages elsewhere that may use this portal from a browser; `*`: any may read.
+        hosts: `host` or `host:port` of servers that files may be read from by URL.
+    """
+
+    tokens: Literal["none", "required"] = "none"
+    open: bool = False
+    origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What one user, one job, one request may take.
+
+    Attributes:
+        rows_per_job: results of one job.
+        rows_waiting: results of all jobs of a user that are not done.
+        jobs: of a user that are not done.
+        result_gb: results of a user that are kept, 10**9 bytes.
+        longest_days: that results may be kept.
+        body_mb: largest body of a request, 10**6 bytes.
+        threads: that cut; 0: as many as there are cores.
+        streams: answers that go on for long (events, archives) at the same time.
+    """
+
+    rows_per_job: int = 100_000
+    rows_waiting: int = 1_000_000
+    jobs: int = 20
+    result_gb: float = 100.0
+    longest_days: float = 30.0
+    body_mb: float = 32.0
+    threads: int = 0
+    streams: int = 200
+
+
+@dataclass(frozen=True)
+class Observatory:
+    """What the interfaces of the Virtual Observatory call this archive."""
+
+    authority: str = "swathe.invalid"
+    title: str = "Swathe"
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings. The fields are the sections of the file."""
+
+    server: Server = field(default_factory=Server)
+    catalog: Database = field(default_factory=Database)
+    results: Results = field(default_factory=Results)
+    access: Doors = field(default_factory=Doors)
+    limits: Bounds = field(default_factory=Bounds)
+    vo: Observatory = field(default_factory=Observatory)
+
+    def at(self, host: str | None = None, port: int | None = None) -> Config:
+        """Give the same with another address to listen at, checked again."""
+        server = self.server
+        if host is not None:
+            server = replace(server, host=host)
+        if port is not None:
+            server = replace(server, port=port)
+        return _checked(replace(self, server=server))
+
+
+def read_config(path: Path | None) -> Config:
+    """Read a file of settings; without one, all are as on a laptop.
+
+    Raises:
+        SettingsError: where it cannot be read or a setting makes no sense.
+    """
+    if path is None:
+        return Config()
+    try:
+        with path.open("rb") as file:
+            given = tomllib.load(file)
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: is no TOML: {error}") from error
+    try:
+        return config_of(given)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def config_of(given: Mapping[str, Any]) -> Config:
+    """Give settings as a file has them.
+
+    Raises:
+        SettingsError: where a section or key is unknown, or a value makes no sense.
+    """
+    kinds = get_type_hints(Config)
+    _refuse_unknown("section", given, kinds)
+    sections = {}
+    for name, values in given.items():
+        if not isinstance(values, Mapping):
+            raise SettingsError(f"{name}: expected a section [{name}], found {_found(values)}")
+        sections[name] = _section(name, kinds[name], values)
+    return _checked(Config(**sections))
+
+
+def _section(section: str, kind: type[T], values: Mapping[str, Any]) -> T:
+    types = get_type_hints(kind)
+    _refuse_unknown(f"key in [{section}]", values, types)
+    return kind(**{key: _value(f"{section}.{key}", types[key], values[key]) for key in values})
+
+
+def _refuse_unknown(what: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in known:
+            raise SettingsError(f"unknown {what}: {name!r}; known are {', '.join(known)}")
+
+
+def _value(name: str, kind: Any, value: Any) -> Any:
+    """Give a value in the type of its field."""
+    if get_origin(kind) is Literal:
+        if value in get_args(kind):
+            return value
+        raise _wrong(name, f"one of {', '.join(map(repr, get_args(kind)))}", value)
+    if get_origin(kind) is tuple:
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
+            return tuple(value)
+        raise _wrong(name, "a list of texts", value)
+    if kind is Path:
+        if isinstance(value, str) and value.startswith(("/", "~/")):
+            return Path(value).expanduser()
+        raise _wrong(name, "an absolute path", value)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:  # True is an int, too
+        words = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+        raise _wrong(name, words[kind], value)
+    return value
+
+
+def _checked(config: Config) -> Config:
+    """Give settings that make sense, also together."""
+    server, access = config.server, config.access
+    if not is_address(server.host):
+        raise _wrong("server.host", "a host name or IP address", server.host)
+    if not 0 <= server.port < 65536:
+        raise _wrong("server.port", "0 (any free one) to 65535", server.port)
+    if server.url and not _is_origin(server.url.rstrip("/")):
+        raise _wrong("server.url", "http(s)://host[:port], with no path", server.url)
+    for section, part in (("results", config.results), ("limits", config.limits)):
+        for key in fields(part):
+            value = getattr(part, key.name)
+            least = 0 if key.name == "threads" else 1e-9 if isinstance(value, float) else 1
+            if isinstance(value, int | float) and not least <= value <= 1e12:
+                raise _wrong(f"{section}.{key.name}", "a positive number", value)
+    if config.results.keep_days > config.limits.longest_days:
+        longest = f"at most limits.longest_days, {config.limits.longest_days:g}"
+        raise _wrong("results.keep_days", longest, config.results.keep_days)
+    for origin in access.origins:
+        if origin != "*" and not _is_origin(origin):
+            raise _wrong("access.origins", "'*' or http(s)://host[:port], with no path", origin)
+    for host in access.hosts:
+        name, _, port = host.rpartition(":") if re.search(r":\d+$", host) else (host, "", "1")
+        if not HOST.fullmatch(name) or not 0 < int(port) < 65536:
+            raise _wrong("access.hosts", "host or host:port, in small letters", host)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._~-]{2,}", config.vo.authority):
+        raise _wrong("vo.authority", "three or more letters, digits, '.', '-'", config.vo.authority)
+    if not is_loopback(server.host) and access.tokens == "none" and not access.open:
+        raise SettingsError(
+            f"server.host: {server.host} can be reached from other machines, and no token is "
+            "needed: set access.tokens = 'required', or access.open = true if anybody may come in"
+        )
+    return config
+
+
+def is_address(host: str) -> bool:
+    """Tell whether this is a host name or an IP address, of version 6 without brackets."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return bool(HOST.fullmatch(host.lower())) and not host.startswith("[")
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _is_origin(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
+    whole = f"{parts.scheme}://{parts.netloc}" == text
+    return whole and parts.scheme in ("http", "https") and bool(HOST.fullmatch(host))
+
+
+def _wrong(name: str, expected: str, found: Any) -> SettingsError:
+    return SettingsError(f"{name}: expected {expected}, found {_found(found)}")
+
+
+def _found(value: Any) -> str:
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)[:200]

@@ -1,0 +1,48 @@
+"""Errors as HTTP tells them: a user's mistake is 4xx, a fault of ours 5xx."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swathe import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
+    (errors.TokenError, 401),
+    (errors.AccessError, 403),
+    (errors.NoSuchStoreError, 404),
+    (errors.NoSuchDatasetError, 404),
+    (errors.NotFoundError, 404),
+    (errors.NoSuchJobError, 404),
+    (errors.NoSuchResultError, 404),
+    (errors.LimitError, 429),
+    (errors.JobError, 422),
+    (errors.TargetsError, 422),
+    (errors.RegionError, 422),
+    (errors.NoSuchHduError, 422),
+    (errors.FormatError, 422),
+    (errors.DatasetError, 422),
+    (errors.StoreSettingsError, 422),
+    (errors.CatalogError, 503),
+    (errors.SourceError, 502),
+    (errors.OutputError, 507),
+    (errors.SwatheError, 500),
+)
+
+
+def status_of(error: errors.SwatheError) -> int:
+    """Give the status that tells of an error."""
+    return next(status for kind, status in STATUS if isinstance(error, kind))
+
+
+def headers_of(error: errors.SwatheError) -> Mapping[str, str]:
+    """Give the headers that go with it."""
+    if isinstance(error, errors.TokenError):
+        return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, errors.CatalogError):
+        return {"Retry-After": "5"}
+    if isinstance(error, errors.LimitError) and error.retry_after_s is not None:
+        return {"Retry-After": str(error.retry_after_s)}
+    return {}

@@ -1,0 +1,75 @@
+"""Serving a portal."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from swathe.environment import VARIABLE
+from swathe.errors import SettingsError
+from swathe.portal.app import make_app, open_portal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swathe.portal.config import Config
+
+BACKLOG = 2048
+PATIENCE_S = 5
+"""How long answers that are under way may go on after the portal was told to end."""
+
+
+def serve(config: Config, tell: Callable[[str], None]) -> None:
+    """Serve until the process is told to end; `tell` is called with the URL once it listens.
+
+    Raises:
+        SettingsError: where nothing can listen at its address.
+        CatalogError: where the catalogue cannot be used.
+    """
+    # The engine's storages are those of this catalogue.
+    os.environ[VARIABLE] = config.catalog.database
+    with listen(config) as listener, open_portal(config) as portal:
+        server = uvicorn.Server(
+            uvicorn.Config(
+                make_app(portal),
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=PATIENCE_S,
+            )
+        )
+        tell(url_of(config, listener))
+        server.run(sockets=[listener])
+
+
+def listen(config: Config) -> socket.socket:
+    """Give a socket that listens where the settings say, at a free port where they say 0.
+
+    Raises:
+        SettingsError: where that cannot be.
+    """
+    host, port = config.server.host, config.server.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(
+            f"server.host, server.port: cannot listen at {host}:{port}: {error.strerror}"
+        ) from error
+    return listener
+
+
+def url_of(config: Config, listener: socket.socket) -> str:
+    """Give the URL that a browser on this machine finds the portal at."""
+    host = config.server.host
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listener.getsockname()[1]}/"

@@ -1,0 +1,90 @@
+"""Which files may be read for those who ask: those of declared stores, and of allowed servers.
+
+The engine reads whatever it is given. So a name that it might take for another file than meant
+here is refused: `..`, links that lead out of a folder, URLs that parsers read differently.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from swathe.errors import AccessError
+
+if TYPE_CHECKING:
+    from swathe.catalog import Catalog
+
+PLAIN_URL = re.compile(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?(/[^\s\\]*)?", re.I)
+PORTS = {"http": 80, "https": 443}
+FRESH_S = 1.0
+"""The stores of the catalogue are asked for again after this time."""
+LONGEST = 4000
+
+
+class Sources:
+    """What may be read."""
+
+    def __init__(self, catalog: Catalog, hosts: Collection[str] = ()) -> None:
+        """Take the catalogue that declares stores, and `host` or `host:port` of servers."""
+        self._catalog = catalog
+        self._hosts = frozenset(hosts)
+        self._lock = threading.Lock()
+        self._roots: dict[str, str] = {}
+        self._asked_at = -FRESH_S
+
+    def allowed(self, file: str) -> None:
+        """Let `STORE:path` and URLs of allowed servers pass.
+
+        Raises:
+            AccessError: where a file is neither.
+        """
+        if len(file) > LONGEST or not file.isprintable():
+            raise AccessError(f"{file[:100]!r}: is no STORE:path of printable characters")
+        if "://" in file:
+            self._allowed_url(file)
+            return
+        store, colon, path = file.partition(":")
+        root = self._root(store) if colon else None
+        if root is None:
+            raise AccessError(
+                f"{file[:200]}: only files of stores can be read, as STORE:path; there is no store "
+                f"{store[:100]!r}"
+            )
+        if ".." in path.split("/") or path.startswith("//") or not path.strip("/"):
+            raise AccessError(f"{file[:200]}: is no path in the store {store}")
+        if root.startswith("file://"):
+            self._within(file, unquote(root.removeprefix("file://"), errors="surrogateescape"))
+
+    def _within(self, file: str, folder: str) -> None:
+        """Refuse what links lead out of the folder of a store; what is missing is no matter."""
+        real = os.path.realpath(folder)
+        path = file.partition(":")[2].lstrip("/")
+        found = os.path.realpath(os.path.join(real, path))
+        if os.path.commonpath([real, found]) != real:
+            raise AccessError(f"{file[:200]}: leads out of its store")
+
+    def _allowed_url(self, url: str) -> None:
+        plain = PLAIN_URL.fullmatch(url)
+        if plain is None or not url.isascii():
+            raise AccessError(
+                f"{url.partition('://')[0][:20]}://...: a URL is http(s)://host/path, with no user "
+                "and no blanks; other files are read from stores, as STORE:path"
+            )
+        parts = urlsplit(url)
+        host = plain[2].lower()
+        port = int(plain[3][1:]) if plain[3] else PORTS[parts.scheme]
+        allowed = {f"{host}:{port}"} | ({host} if port == PORTS[parts.scheme] else set())
+        if not allowed & self._hosts:
+            raise AccessError(f"{host}:{port}: files of this server may not be read by URL here")
+
+    def _root(self, store: str) -> str | None:
+        with self._lock:
+            if time.monotonic() - self._asked_at > FRESH_S:
+                self._roots = {found.name: found.url for found in self._catalog.stores()}
+                self._asked_at = time.monotonic()
+            return self._roots.get(store)

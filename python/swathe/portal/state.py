@@ -1,0 +1,46 @@
+"""What the handlers of a portal share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
+    from swathe.catalog import Catalog
+    from swathe.jobs import Jobs
+    from swathe.portal.config import Config
+    from swathe.portal.sources import Sources
+    from swathe.portal.users import Access
+
+
+@dataclass(frozen=True)
+class Portal:
+    """One portal.
+
+    Attributes:
+        config: its settings.
+        catalog: stores, datasets, measurements.
+        jobs: jobs of all users.
+        access: who may do what.
+        sources: which files may be read.
+    """
+
+    config: Config
+    catalog: Catalog
+    jobs: Jobs
+    access: Access
+    sources: Sources
+
+    def url(self, request: HTTPConnection) -> str:
+        """Give the URL of the portal as the client knows it, without a slash at the end."""
+        if self.config.server.url:
+            return self.config.server.url.rstrip("/")
+        url = request.url
+        return f"{url.scheme}://{url.netloc}"
+
+
+def portal_of(request: HTTPConnection) -> Portal:
+    """Give the portal that a request came to."""
+    return cast("Portal", request.app.state.portal)

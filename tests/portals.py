@@ -1,0 +1,81 @@
+"""Real portals for the tests: `swathe serve` in a process of its own, ended by whoever began it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Served:
+    """A running portal, and what it was started with."""
+
+    url: str
+    process: subprocess.Popen[str]
+    folder: Path
+
+    @property
+    def host(self) -> str:
+        """Host and port."""
+        return self.url.removeprefix("http://")
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(timeout=10)
+
+
+SETTINGS = """
+[catalog]
+database = "{database}"
+[results]
+folder = "{folder}/results"
+"""
+
+
+def database_in(folder: Path) -> str:
+    """The URL of the catalogue of a portal in this folder."""
+    return f"sqlite:///{folder}/portal.sqlite"
+
+
+def command_for(folder: Path, settings: str = "", port: int = 0) -> list[str]:
+    """Write the settings of a portal in a folder; gives what starts it."""
+    path = folder / "swathe.toml"
+    path.write_text(SETTINGS.format(folder=folder, database=database_in(folder)) + settings)
+    serve = ["serve", "--config", str(path), "--port", str(port), "--json"]
+    return [sys.executable, "-m", "swathe.cli", *serve]
+
+
+@contextmanager
+def served(folder: Path, settings: str = "", port: int = 0) -> Iterator[Served]:
+    """Serve a portal whose catalogue and results are in a folder."""
+    log = (folder / "portal.log").open("a")
+    process = subprocess.Popen(
+        command_for(folder, settings, port),
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+        env={**os.environ, "XDG_DATA_HOME": str(folder)},
+    )
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert said, (folder / "portal.log").read_text()
+        yield Served(json.loads(said)["portal"].rstrip("/"), process, folder)
+    finally:
+        process.terminate()
+        try:
+            process.communicate(timeout=15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
+        finally:
+            log.close()
