@@ -13,6 +13,8 @@ from swathe.catalog.granules import GRANULE_COLUMNS, granule_of
 from swathe.catalog.holdings import ORDER, Granule, State
 from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
 
+NO_SPAN = (None, None, 0)
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -77,10 +79,11 @@ class Summaries(Database):
                 bands_of.setdefault(of, {})[band] = count
         return {
             name: Summary(
-                int(size_of.get(of) or 0),
-                *span_of.get(of, (None, None))[:2],
-                bands_of.get(of, {}),
-                span_of.get(of, (None, None, 0))[2],
+                bytes=int(size_of.get(of) or 0),
+                t_min=span_of.get(of, NO_SPAN)[0],
+                t_max=span_of.get(of, NO_SPAN)[1],
+                bands=bands_of.get(of, {}),
+                placed=span_of.get(of, NO_SPAN)[2],
             )
             for of, name in names.items()
         }
@@ -112,7 +115,9 @@ class Summaries(Database):
                 .order_by(ReplicaRow.object_path, StoreRow.name)
             )
             rows = session.execute(query.offset(start).limit(limit))
-            return [Trouble(f"{store}:{path}", *rest) for store, path, *rest in rows]
+            return [
+                Trouble(f"{store}:{path}", state, reason) for store, path, state, reason in rows
+            ]
 
     def coverage(self, order: int, dataset: str | None = None) -> list[tuple[int, int, int]]:
         """Give where images that can be read lie: number of the image, first and last cell.

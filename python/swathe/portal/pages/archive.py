@@ -46,7 +46,7 @@ def holdings_of(request: Request) -> Holdings:
 
 
 @router.api_route("/", methods=READ)
-def front(request: Request, user: Reader) -> Response:
+def front(request: Request, _user: Reader) -> Response:
     """Show what the archive holds."""
     holdings = holdings_of(request)
     held = holdings.all()
@@ -56,7 +56,6 @@ def front(request: Request, user: Reader) -> Response:
     return page(
         request,
         "front.html",
-        user=user,
         held=held,
         images=sum(each.dataset.granules for each in held),
         objects=sum(each.dataset.objects for each in held),
@@ -80,14 +79,14 @@ def _together(bands: Any) -> dict[str, int]:
 
 
 @router.api_route("/datasets", methods=READ)
-def datasets(request: Request, user: Reader) -> Response:
+def datasets(request: Request, _user: Reader) -> Response:
     """List the datasets."""
-    return page(request, "datasets.html", user=user, held=holdings_of(request).all())
+    return page(request, "datasets.html", held=holdings_of(request).all())
 
 
 @router.api_route("/datasets/{name}", methods=READ)
 def dataset(
-    request: Request, user: Reader, name: str, start: Start = 0, troubles: Start = 0
+    request: Request, _user: Reader, name: str, start: Start = 0, troubles: Start = 0
 ) -> Response:
     """Show a dataset: its images page by page, where they lie, and what cannot be read."""
     catalog, holdings = portal_of(request).catalog, holdings_of(request)
@@ -104,7 +103,6 @@ def dataset(
     return page(
         request,
         "dataset.html",
-        user=user,
         held=held,
         dataset=found,
         images=images[:ROWS],
@@ -122,16 +120,16 @@ def dataset(
 
 
 @router.api_route("/stores", methods=READ)
-def stores(request: Request, user: Reader) -> Response:
+def stores(request: Request, _user: Reader) -> Response:
     """List the stores with what they cost."""
     catalog, host = portal_of(request).catalog, this_host()
     profiles = {each.root: each for each in catalog.profiles() if each.host == host}
     found = [(store, profiles.get(store.url)) for store in catalog.stores()]
-    return page(request, "stores.html", user=user, stores=found, host=host)
+    return page(request, "stores.html", stores=found, host=host)
 
 
 @router.api_route("/stores/{name}", methods=READ)
-def store(request: Request, user: Reader, name: str) -> Response:
+def store(request: Request, _user: Reader, name: str) -> Response:
     """Show a store and its profile."""
     catalog, host = portal_of(request).catalog, this_host()
     found = catalog.store(name)
@@ -145,7 +143,6 @@ def store(request: Request, user: Reader, name: str) -> Response:
     return page(
         request,
         "store.html",
-        user=user,
         plots=True,
         store=found,
         host=host,
@@ -180,7 +177,7 @@ def cost_rows(profile: Profile) -> list[tuple[str, float, str, float | None, str
 
 @router.api_route("/stores/{name}/plots.json", methods=READ)
 def store_plots(
-    request: Request, _user: Reader, name: str, scheme: plots.Scheme = "light"
+    request: Request, __user: Reader, name: str, scheme: plots.Scheme = "light"
 ) -> Response:
     """Give the plots of a profile, for Bokeh."""
     catalog, host = portal_of(request).catalog, this_host()
@@ -193,7 +190,7 @@ def store_plots(
 
 
 @router.api_route("/predictions", methods=READ)
-def predictions(request: Request, user: Reader) -> Response:
+def predictions(request: Request, _user: Reader) -> Response:
     """Show what was predicted and what became of it."""
     outcomes = portal_of(request).catalog.outcomes(OUTCOMES)
     errors = [abs(error_of(each)) for each in outcomes if each.actual_s > 0]
@@ -201,7 +198,6 @@ def predictions(request: Request, user: Reader) -> Response:
     return page(
         request,
         "predictions.html",
-        user=user,
         plots=True,
         outcomes=outcomes,
         error_of=error_of,
@@ -228,9 +224,7 @@ def _store_names(stores: list[Store]) -> Mapping[str, str]:
 
 
 @router.api_route("/predictions/plots.json", methods=READ)
-def prediction_plots(
-    request: Request, _user: Reader, scheme: plots.Scheme = "light"
-) -> Response:
+def prediction_plots(request: Request, __user: Reader, scheme: plots.Scheme = "light") -> Response:
     """Give predicted against actual, for Bokeh."""
     outcomes = portal_of(request).catalog.outcomes(OUTCOMES)
     return _items(plots.outcome_plots(outcomes, scheme, (CLOSE, NEAR)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swathe.catalog import Dataset, Summary
-from swathe.portal.pages.skymap import FINEST, SkyMap, sky_map, sky_words
+from swathe.portal.pages.skymap import FINEST, SkyMap, sky_map
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog
@@ -63,9 +63,9 @@ class Holdings:
         """
         with self._lock:
             of, made_at, made = self._kept.get(name, (None, float("-inf"), None))
-            if made is not None and of == state:
-                if state is not None or time.monotonic() - made_at < FRESH_S:
-                    return made
+            fresh = state is not None or time.monotonic() - made_at < FRESH_S
+            if made is not None and of == state and fresh:
+                return made
             made = make()
             self._kept[name] = (state, time.monotonic(), made)
             return made

@@ -61,9 +61,10 @@ def outcome_plots(
 
 
 def _item(made: Figure, target: str) -> dict[str, Any]:
+    from bokeh.core.types import ID
     from bokeh.embed import json_item
 
-    return dict(json_item(made, target))
+    return dict(json_item(made, ID(target)))
 
 
 def _figure(scheme: Scheme, x: str, y: str, about: str, **settings: Any) -> Figure:
@@ -105,7 +106,7 @@ def _legend(made: Figure, scheme: Scheme) -> None:
     legend.label_text_color = color["text"]
     legend.label_text_font = "system-ui, sans-serif"
     legend.label_text_font_size = "12px"
-    legend.padding = legend.spacing = 2
+    legend.spacing = 2
 
 
 def _byte_axis(made: Figure, low: float, high: float) -> None:
@@ -155,7 +156,7 @@ def _streams(reads: Sequence[Sample], costs: Costs, scheme: Scheme) -> Figure:
         for power, alike in groups.items()
         if len({each.streams for each in alike}) > 1
     )
-    dots = []
+    dots: list[Any] = []
     for number, (power, alike) in enumerate(shown[-len(color["series"]) :]):
         ink = color["series"][number]
         streams = np.array([each.streams for each in alike])
@@ -181,9 +182,7 @@ def _streams(reads: Sequence[Sample], costs: Costs, scheme: Scheme) -> Figure:
     return made
 
 
-def _outcomes(
-    outcomes: Sequence[Outcome], scheme: Scheme, bands: tuple[float, float]
-) -> Figure:
+def _outcomes(outcomes: Sequence[Outcome], scheme: Scheme, bands: tuple[float, float]) -> Figure:
     color = COLORS[scheme]
     known = [each for each in outcomes if each.actual_s > 0 and each.predicted_s > 0]
     actual = np.array([each.actual_s for each in known])

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from swathe import _swathe
 from swathe.errors import SwatheError, TokenError
-from swathe.portal.access import COOKIE
+from swathe.portal.access import COOKIE, token_of
 from swathe.portal.faults import headers_of, status_of
 from swathe.portal.pages import assets
 from swathe.portal.pages.words import FILTERS
@@ -55,7 +55,7 @@ def page(
     request: Request,
     template: str,
     *,
-    status: int = 200,
+    code: int = 200,
     plots: bool = False,
     **context: Any,
 ) -> HTMLResponse:
@@ -72,18 +72,25 @@ def page(
         request=request,
         path=request.url.path,
         title=portal.config.vo.title,
+        # Whoever may see this page was asked for just now.
+        user=portal.access.remembered(token_of(request)),
         tokens=portal.access.required,
         signed_in=COOKIE in request.cookies,
         here=here,
         **context,
     )
-    return HTMLResponse(made, status, {**HEADERS, **(WITH_PLOTS if plots else {})})
+    return HTMLResponse(made, code, {**HEADERS, **(WITH_PLOTS if plots else {})})
 
 
 def error_page(request: Request, status: int, message: str) -> HTMLResponse:
     """Give a page that says what is wrong."""
     return page(
-        request, "error.html", status=status, phrase=HTTPStatus(status).phrase, message=message
+        request,
+        "error.html",
+        code=status,
+        status=status,
+        phrase=HTTPStatus(status).phrase,
+        message=message,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Form, Query
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -19,26 +19,24 @@ LONGEST_TOKEN = 1000
 
 
 @router.api_route(SIGN_IN, methods=["GET", "HEAD"])
-def ask(request: Request, next: str = "/") -> Response:
+def ask(request: Request, wanted: Annotated[str, Query(alias="next")] = "/") -> Response:
     """Ask for a token."""
-    return page(request, "sign_in.html", user=None, next=_within(next), error=None)
+    return page(request, "sign_in.html", next=_within(wanted), error=None)
 
 
 @router.post(SIGN_IN)
 def sign_in(
     request: Request,
     token: Annotated[str, Form(max_length=LONGEST_TOKEN)] = "",
-    next: Annotated[str, Form(max_length=4000)] = "/",
+    wanted: Annotated[str, Form(alias="next", max_length=4000)] = "/",
 ) -> Response:
     """Take a token, if it is good."""
     portal = portal_of(request)
     try:
         portal.access.user(token.strip())
     except TokenError as error:
-        return page(
-            request, "sign_in.html", status=401, user=None, next=_within(next), error=str(error)
-        )
-    answer = RedirectResponse(_within(next), 303, HEADERS)
+        return page(request, "sign_in.html", code=401, next=_within(wanted), error=str(error))
+    answer = RedirectResponse(_within(wanted), 303, HEADERS)
     answer.set_cookie(
         COOKIE,
         token.strip(),
@@ -51,7 +49,7 @@ def sign_in(
 
 
 @router.post("/sign-out")
-def sign_out(request: Request) -> Response:
+def sign_out() -> Response:
     """Forget the token."""
     answer = RedirectResponse(SIGN_IN, 303, HEADERS)
     answer.delete_cookie(COOKIE, httponly=True, samesite="strict")

@@ -16,7 +16,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from swathe.datasets.sphere import degrees, directions, flat, middle
-from swathe.portal.pages.words import MINUS, plural
+from swathe.portal.pages.words import MINUS, MINUTES, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,10 +27,12 @@ FINEST = 6
 """HEALPix order of the smallest cells, 0.9 degrees wide: some two pixels of the map."""
 MOST_CELLS = 1600
 """Else cells four times as large are drawn."""
+WHOLE_SKY = 0.3
+"""Images of more than this part of the sky are told of, not drawn: they would hide all others."""
 STEPS = 5
 """Colours of cells."""
-LONE_CELLS = 60
-"""So few are hard to see: there are rings around them."""
+FEW_CELLS, FEW_GROUPS, SMALL_GROUP = 400, 40, 14
+"""Groups of cells that are hard to see have rings around them, where there are few."""
 WIDTH, HEIGHT, MARGIN = 1000, 500, 16
 LARGEST_PART = math.radians(50)
 """Radius of what is shown on a map of a part of the sky."""
@@ -47,11 +49,13 @@ class SkyMap:
     Attributes:
         svg: the drawing.
         most: the largest count of a cell.
+        whole: how many images of the whole sky are not drawn.
         cell_deg: side of a square as large as a cell, degrees.
     """
 
     svg: Markup
     most: int
+    whole: int
     cell_deg: float
 
 
@@ -73,6 +77,7 @@ def counts(coverage: Sequence[tuple[int, int, int]], order: int) -> NDArray[np.i
 def sky_map(coverage: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
     """Draw the whole sky with the `coverage`, of order FINEST, of so many images."""
     order = FINEST
+    coverage, whole = _without_whole(coverage, order)
     number = counts(coverage, order)
     while np.count_nonzero(number) > MOST_CELLS:
         order -= 1
@@ -88,14 +93,25 @@ def sky_map(coverage: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
     parts = [
         _opening(WIDTH + 2 * MARGIN, HEIGHT + 2 * MARGIN, about),
         f'<defs><clipPath id="sky-edge">{_ellipse("")}</clipPath></defs>{_ellipse("edge")}',
-        _graticule(),
         '<g clip-path="url(#sky-edge)">',
         *_cells(cells, number[cells], order, most),
         "</g>",
+        _graticule(),
         _labels(),
         "</svg>",
     ]
-    return SkyMap(Markup("".join(parts)), most, side_deg)
+    return SkyMap(Markup("".join(parts)), most, whole, side_deg)
+
+
+def _without_whole(
+    coverage: Sequence[tuple[int, int, int]], order: int
+) -> tuple[Sequence[tuple[int, int, int]], int]:
+    """Leave out images of most of the sky, and count them."""
+    cells: dict[int, int] = {}
+    for image, first, last in coverage:
+        cells[image] = cells.get(image, 0) + last - first + 1
+    whole = {image for image, number in cells.items() if number > WHOLE_SKY * 12 * 4**order}
+    return [each for each in coverage if each[0] not in whole] if whole else coverage, len(whole)
 
 
 def _opening(width: float, height: float, about: str) -> str:
@@ -151,7 +167,7 @@ def _cells(cells: NDArray[np.int64], number: NDArray[np.int64], order: int, most
             f'<path class="cell-{level[at]}" d="{path}">'
             f"<title>{title.replace('-', MINUS)}</title></path>"
         )
-    if len(cells) <= LONE_CELLS:
+    if len(cells) <= FEW_CELLS:
         drawn += _rings(*mollweide(centre, dec))
     return drawn
 
@@ -162,25 +178,28 @@ def _path(x: Array, y: Array) -> str:
 
 
 def _rings(x: Array, y: Array, gap: float = 22) -> list[str]:
-    """Draw a ring around each group of cells that lie close together."""
+    """Draw a ring around each small group of cells that lie close together."""
     left = set(range(len(x)))
-    rings = []
+    groups = []
     while left:
-        group, new = set[int](), {left.pop()}
+        group, new = list[int](), {left.pop()}
         while new:
             at = new.pop()
-            group.add(at)
+            group.append(at)
             near = {other for other in left if math.hypot(x[at] - x[other], y[at] - y[other]) < gap}
             left -= near
             new |= near
-        members = sorted(group)
-        a, b = x[members], y[members]
-        rx, ry = np.ptp(a) / 2 + 9, np.ptp(b) / 2 + 9
-        mid_x, mid_y = a.min() + np.ptp(a) / 2, b.min() + np.ptp(b) / 2
-        rings.append(
-            f'<rect class="halo" x="{mid_x - rx:.1f}" y="{mid_y - ry:.1f}" '
-            f'width="{2 * rx:.1f}" height="{2 * ry:.1f}" rx="9"/>'
-        )
+        groups.append(group)
+    if len(groups) > FEW_GROUPS:
+        return []
+    rings = []
+    for group in groups:
+        wide, high = float(np.ptp(x[group])), float(np.ptp(y[group]))
+        if max(wide, high) < SMALL_GROUP:
+            rings.append(
+                f'<rect class="halo" x="{x[group].min() - 9:.1f}" y="{y[group].min() - 9:.1f}" '
+                f'width="{wide + 18:.1f}" height="{high + 18:.1f}" rx="9"/>'
+            )
     return rings
 
 
@@ -273,7 +292,7 @@ def _scale_bar(centre: Array, scale: float, height: float) -> str:
     fitting = [step for step in LENGTHS_DEG if step * scale <= PART_WIDTH / 5]
     length = fitting[-1] if fitting else LENGTHS_DEG[0]
     ra, dec = degrees(centre)
-    told = f"{length:g}°" if length >= 1 else f"{length * 60:g}′"
+    told = f"{length:g}°" if length >= 1 else f"{length * 60:g}{MINUTES}"
     y = height - 14
     bar = f"M14 {y - 4:.1f}v8M14 {y:.1f}h{length * scale:.1f}m0 -4v8"
     where = f"middle: RA {float(ra):.3f}°, Dec {float(dec):+.3f}°".replace("-", MINUS)
@@ -294,4 +313,3 @@ def scale_svg() -> Markup:
         for step in range(1, STEPS + 1)
     )
     return Markup(f'<svg viewBox="0 0 {20 * STEPS} 12" aria-hidden="true">{cells}</svg>')
-

@@ -9,6 +9,8 @@ from swathe.sizes import size_text
 
 NOTHING = "\N{EN DASH}"
 THIN = "\N{NARROW NO-BREAK SPACE}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+MINUTES, SECONDS = "\N{PRIME}", "\N{DOUBLE PRIME}"
 MINUS = "\N{MINUS SIGN}"
 MJD_EPOCH = datetime(1858, 11, 17, tzinfo=UTC)
 
@@ -28,7 +30,7 @@ def seconds(time_s: float | None) -> str:
     if time_s is None:
         return NOTHING
     if time_s < 1:
-        return f"{time_s * 1e3:.2g}{THIN}ms" if time_s >= 1e-3 else f"{time_s * 1e6:.2g}{THIN}µs"
+        return _short(time_s)
     if time_s < 99.5:
         return f"{time_s:.3g}{THIN}s" if time_s < 10 else f"{time_s:.0f}{THIN}s"
     whole = round(time_s)
@@ -37,6 +39,12 @@ def seconds(time_s: float | None) -> str:
             rest = whole % larger // smaller
             return f"{whole // larger:,}{THIN}{one}" + (f" {rest}{THIN}{other}" if rest else "")
     return f"{whole // 60}{THIN}min" + (f" {whole % 60}{THIN}s" if whole % 60 else "")
+
+
+def _short(time_s: float) -> str:
+    if time_s >= 1e-3:
+        return f"{time_s * 1e3:.3g}{THIN}ms"
+    return f"{time_s * 1e6:.3g}{THIN}µs" if time_s > 0 else f"0{THIN}s"
 
 
 def rate(bytes_per_s: float | None) -> str:
@@ -96,18 +104,18 @@ def degrees(angle: float | None, places: int = 4) -> str:
 
 
 def angle(angle_deg: float | None) -> str:
-    """Tell the size of a field: `12.3″`, `4.5′`, `1.2°`."""
+    """Tell the size of a field: in degrees, or minutes or seconds of arc."""
     if angle_deg is None:
         return NOTHING
-    for unit, sign in ((1, "°"), (1 / 60, "′")):
+    for unit, sign in ((1, "°"), (1 / 60, MINUTES)):
         if angle_deg >= unit:
             return f"{angle_deg / unit:.3g}{sign}"
-    return f"{angle_deg * 3600:.3g}″"
+    return f"{angle_deg * 3600:.3g}{SECONDS}"
 
 
 def shape(axes: tuple[int, ...]) -> str:
-    """Tell a shape in the order of FITS: `2048 × 1489`."""
-    return " × ".join(map(str, axes[::-1]))
+    """Tell a shape in the order of FITS, NAXIS1 first."""
+    return f" {TIMES} ".join(map(str, axes[::-1]))
 
 
 def plural(number: int, one: str, many: str = "") -> str:
