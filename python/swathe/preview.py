@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from swathe.errors import RegionError
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
+Stretch = Literal["asinh", "linear", "log", "sqrt"]
 LARGEST_SIDE = 4096
 """Pixels of a picture; larger images are thinned to this."""
 
@@ -27,14 +28,24 @@ def picture(data: NDArray[Any]) -> Image:
     return Image.fromarray(grey(data))
 
 
-def grey(data: NDArray[Any]) -> NDArray[np.uint8]:
+def grey(
+    data: NDArray[Any],
+    stretch: Stretch = "asinh",
+    low: float | None = None,
+    high: float | None = None,
+) -> NDArray[np.uint8]:
     """Give the first plane as 8-bit greys, the top row first.
+
+    Args:
+        data: pixels.
+        stretch: how values between black and white become greys.
+        low: what is black: so many percent of the pixels are below; else as zscale finds it.
+        high: what is white, likewise.
 
     Raises:
         RegionError: where there is no plane.
     """
     import numpy as np
-    from astropy.visualization import AsinhStretch, ZScaleInterval
 
     if data.ndim < 2:
         raise RegionError(f"a picture needs two axes, not shape {data.shape}")
@@ -44,13 +55,40 @@ def grey(data: NDArray[Any]) -> NDArray[np.uint8]:
     finite = np.isfinite(plane)
     if not finite.any():
         return np.zeros(plane.shape, np.uint8)
+    black, white = _limits(plane[finite], low, high)
+    spread = white - black
+    if not (np.isfinite(black) and 0 < spread < np.inf):
+        black, spread = float(plane[finite].min()), 1.0
+    scaled = np.clip((np.where(finite, plane, black) - black) / spread, 0, 1)
+    return np.asarray(_stretched(scaled, stretch)[::-1] * 255).round().astype(np.uint8)
+
+
+def _limits(
+    values: NDArray[np.float64], low: float | None, high: float | None
+) -> tuple[float, float]:
+    import numpy as np
+    from astropy.visualization import ZScaleInterval
+
     with np.errstate(over="ignore", invalid="ignore"):  # of squares of huge values
-        low, high = ZScaleInterval().get_limits(plane[finite])
-        spread = high - low
-    if not (np.isfinite(low) and 0 < spread < np.inf):
-        low, spread = float(plane[finite].min()), 1.0
-    scaled = np.clip((np.where(finite, plane, low) - low) / spread, 0, 1)
-    return np.asarray(AsinhStretch(0.1)(scaled)[::-1] * 255).round().astype(np.uint8)
+        black, white = map(float, ZScaleInterval().get_limits(values))
+        if low is not None:
+            black = float(np.percentile(values, low))
+        if high is not None:
+            white = float(np.percentile(values, high))
+    return black, white
+
+
+def _stretched(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
+    from astropy.visualization import AsinhStretch, LinearStretch, LogStretch, SqrtStretch
+
+    ways = {
+        "asinh": AsinhStretch(0.1),
+        "linear": LinearStretch(),
+        "log": LogStretch(),
+        "sqrt": SqrtStretch(),
+    }
+    stretched: NDArray[np.float64] = ways[stretch](values)
+    return stretched
 
 
 def contact_sheet(

@@ -137,7 +137,7 @@ def _table(given: Any) -> tuple[Table, Path | None]:
         return given, None
     if isinstance(given, str | os.PathLike):
         path = Path(given)
-        return _read_file(path), path.parent
+        return read_table(path), path.parent
     try:
         if hasattr(given, "to_dict") and hasattr(given, "columns"):
             return Table.from_pandas(given), None
@@ -151,7 +151,13 @@ def _table(given: Any) -> tuple[Table, Path | None]:
     )
 
 
-def _read_file(path: Path) -> Table:
+def read_table(path: Path) -> Table:
+    """Read a file, of the kind that its suffix tells.
+
+    Raises:
+        NotFoundError: where there is none.
+        TargetsError: where it cannot be read.
+    """
     from astropy.table import Table
 
     reader = READERS.get(path.suffix.lower())

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import PlainTextResponse
 
 from swathe.catalog import Catalog
 from swathe.errors import SwatheError
-from swathe.jobs import Jobs, Limits
+from swathe.jobs import Jobs, Limits, Runner
 from swathe.portal import pages, vo
 from swathe.portal.api import make_api
 from swathe.portal.faults import headers_of, status_of
 from swathe.portal.guard import EXPOSED, Guard
 from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
+from swathe.portal.streams import Streams
 from swathe.portal.users import Access
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from swathe.portal.config import Config
 
@@ -40,7 +43,8 @@ def open_portal(config: Config) -> Iterator[Portal]:
         access = Access(config.access.tokens == "required", catalog.token)
         limits = limits_of(config)
         with Jobs(catalog, config.results.folder, limits=limits, allowed=sources.allowed) as jobs:
-            yield Portal(config, catalog, jobs, access, sources)
+            streams = Streams(config.limits.streams)
+            yield Portal(config, catalog, jobs, access, sources, streams)
 
 
 def limits_of(config: Config) -> Limits:
@@ -56,9 +60,27 @@ def limits_of(config: Config) -> Limits:
     )
 
 
+@asynccontextmanager
+async def _working(portal: Portal, _app: FastAPI) -> AsyncIterator[None]:
+    """Work on jobs as long as the application runs."""
+    runner = Runner(portal.jobs, threads=portal.config.limits.threads or None)
+    runner.start()
+    try:
+        yield
+    finally:
+        await run_in_threadpool(runner.stop)
+
+
 def make_app(portal: Portal) -> FastAPI:
     """Make the application that serves a portal."""
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    body_bytes = round(portal.config.limits.body_mb * 1e6)
+    app = FastAPI(
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        max_body_size=body_bytes,
+        lifespan=partial(_working, portal),
+    )
     app.state.portal = portal
     app.mount("/api", make_api(portal))
     app.include_router(vo.build_router())

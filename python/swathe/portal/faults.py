@@ -34,6 +34,8 @@ STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
 
 def status_of(error: errors.SwatheError) -> int:
     """Give the status that tells of an error."""
+    if isinstance(error, errors.LimitError) and error.retry_after_s is None:
+        return 413  # It will never be allowed.
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 

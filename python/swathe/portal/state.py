@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from swathe.jobs import Jobs
     from swathe.portal.config import Config
     from swathe.portal.sources import Sources
+    from swathe.portal.streams import Streams
     from swathe.portal.users import Access
 
 
@@ -25,6 +26,7 @@ class Portal:
         jobs: jobs of all users.
         access: who may do what.
         sources: which files may be read.
+        streams: places for answers that go on for long.
     """
 
     config: Config
@@ -32,6 +34,7 @@ class Portal:
     jobs: Jobs
     access: Access
     sources: Sources
+    streams: Streams
 
     def url(self, request: HTTPConnection) -> str:
         """Give the URL of the portal as the client knows it, without a slash at the end."""

@@ -1,0 +1,222 @@
+"""Jobs: what they would cost, submitting, watching and changing them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import AwareDatetime, ValidationError
+from starlette.datastructures import UploadFile
+
+from swathe.errors import JobError, NoSuchJobError, TargetsError
+from swathe.jobs import Job, Options
+from swathe.portal.access import Reader, Submitter
+from swathe.portal.api import models
+from swathe.portal.state import Portal, portal_of
+from swathe.portal.uploads import columns_of, table_of_file
+from swathe.portal.users import User
+
+router = APIRouter(tags=["jobs"])
+
+JOB_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+LONGEST_WAIT_S = 60
+MOST_LISTED = 1000
+LARGEST_FIELD_BYTES = 100_000
+
+
+def own_job(request: Request, job_id: str, user: User) -> Job:
+    """Give a job that a user may see.
+
+    Raises:
+        NoSuchJobError: where there is none, or it is somebody else's.
+    """
+    if JOB_ID.fullmatch(job_id):
+        job = portal_of(request).jobs.job(job_id)
+        if user.sees in (None, job.owner):
+            return job
+    raise NoSuchJobError(f"there is no job {job_id[:50]!r}, or no longer")
+
+
+def read_job(request: Request, job_id: str, user: Reader) -> Job:
+    """Give the job of a path to whoever may read it."""
+    return own_job(request, job_id, user)
+
+
+def change_job(request: Request, job_id: str, user: Submitter) -> Job:
+    """Give the job of a path to whoever may change it."""
+    return own_job(request, job_id, user)
+
+
+ReadJob = Annotated[Job, Depends(read_job)]
+ChangeJob = Annotated[Job, Depends(change_job)]
+
+
+def _body(model: type[models.Asked]) -> dict[str, Any]:
+    """Describe what a request may send: JSON, or a form with a file."""
+    fields: dict[str, Any] = {
+        "targets": {"type": "string", "format": "binary"},
+        "options": {"type": "string", "contentMediaType": "application/json"},
+    }
+    if model is models.NewJob:
+        fields["name"] = {"type": "string"}
+        fields["start"] = {"type": "string", "enum": ["true", "false"]}
+    form = {"type": "object", "properties": fields, "required": ["targets"]}
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    content = {"application/json": {"schema": schema}, "multipart/form-data": {"schema": form}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+async def _asked(request: Request, model: type[models.Asked]) -> tuple[Any, models.Asked]:
+    """Read targets, and what is asked for, from JSON or a form."""
+    rows = portal_of(request).config.limits.rows_per_job
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        async with request.form(
+            max_files=1, max_fields=8, max_part_size=LARGEST_FIELD_BYTES
+        ) as form:
+            file = form.get("targets")
+            if not isinstance(file, UploadFile):
+                raise TargetsError("targets: expected a file")
+            given: dict[str, Any] = {
+                name: value for name, value in form.items() if isinstance(value, str)
+            }
+            if "options" in given:
+                given["options"] = _json(given["options"], "options")
+            table: Any = await run_in_threadpool(
+                table_of_file, file.file, file.filename or "", rows
+            )
+        return table, _valid(model, {**given, "targets": {}})
+    if kind != "application/json":
+        raise TargetsError(
+            f"expected application/json or multipart/form-data, found {kind[:100] or 'nothing'!r}"
+        )
+    body = await request.body()
+
+    def read() -> tuple[Any, models.Asked]:
+        given = _json(body, "the body")
+        if not isinstance(given, dict) or "targets" not in given:
+            raise TargetsError("the body: expected an object with targets")
+        columns = columns_of(given["targets"], rows)
+        return columns, _valid(model, {**given, "targets": {}})
+
+    return await run_in_threadpool(read)
+
+
+def _json(text: str | bytes, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TargetsError(f"{what}: is no JSON: {str(error)[:100]}") from error
+
+
+def _valid(model: type[models.Asked], given: Mapping[str, Any]) -> models.Asked:
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part)[:50] for part in first["loc"][:6])
+        raise JobError(f"{place}: {first['msg']}, found {first['input']!r:.60}") from error
+
+
+def _options(asked: models.Asked) -> Options:
+    return Options.checked(asked.options.model_dump(exclude_unset=True))
+
+
+@router.post("/estimate", response_model=models.Estimate, openapi_extra=_body(models.Asked))
+async def estimate(request: Request, user: Reader) -> Any:
+    """Tell what a job would be and cost. No pixel is read."""
+    table, asked = await _asked(request, models.Asked)
+    jobs = portal_of(request).jobs
+    return await run_in_threadpool(jobs.estimate, table, _options(asked), user.name)
+
+
+@router.post(
+    "/jobs", response_model=models.Job, status_code=201, openapi_extra=_body(models.NewJob)
+)
+async def submit(request: Request, response: Response, user: Submitter) -> Any:
+    """Submit a job: `targets` as columns, as rows, or as a file of a form."""
+    table, asked = await _asked(request, models.NewJob)
+    assert isinstance(asked, models.NewJob)
+    portal = portal_of(request)
+
+    def run() -> Job:
+        options = _options(asked)
+        return portal.jobs.submit(table, options, user.name, name=asked.name, start=asked.start)
+
+    job = await run_in_threadpool(run)
+    response.headers["Location"] = url_of(portal, request, job.id)
+    return job
+
+
+def url_of(portal: Portal, request: Request, job_id: str) -> str:
+    """Give the URL of a job."""
+    return f"{portal.url(request)}/api/jobs/{job_id}"
+
+
+@router.get("/jobs", response_model=models.JobList)
+def list_jobs(
+    request: Request,
+    user: Reader,
+    phase: Annotated[list[models.Phase], Query()] = [],  # noqa: B006
+    after: AwareDatetime | None = None,
+    last: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 100,
+) -> Any:
+    """List your jobs, the newest first; those of all for whoever is `admin`."""
+    jobs = portal_of(request).jobs
+    return {"jobs": jobs.list(user.sees, phases=phase, after=after, last=last)}
+
+
+@router.get("/jobs/{job_id}", response_model=models.Job)
+async def job(
+    request: Request,
+    found: ReadJob,
+    wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT_S)] = 0,
+    phase: models.Phase | None = None,
+) -> Any:
+    """Give a job; with `wait`, as soon as its phase is not `phase`, or after so many seconds."""
+    if wait == 0 or (phase is not None and found.phase != phase):
+        return found
+    portal = portal_of(request)
+    with portal.streams.place():
+        return await portal.streams.wait_for(
+            lambda: portal.jobs.wait(found.id, phase or found.phase, wait)
+        )
+
+
+@router.delete("/jobs/{job_id}", status_code=204)
+def delete(request: Request, found: ChangeJob) -> None:
+    """Stop a job, and remove all of it."""
+    portal_of(request).jobs.delete(found.id)
+
+
+@router.post("/jobs/{job_id}/start", response_model=models.Job)
+def start(request: Request, found: ChangeJob) -> Any:
+    """Start a job that was submitted not to be."""
+    return portal_of(request).jobs.start(found.id)
+
+
+@router.post("/jobs/{job_id}/cancel", response_model=models.Job)
+def cancel(request: Request, found: ChangeJob) -> Any:
+    """Stop a job; what is done stays."""
+    return portal_of(request).jobs.cancel(found.id)
+
+
+@router.post("/jobs/{job_id}/resume", response_model=models.Job)
+def resume(request: Request, found: ChangeJob) -> Any:
+    """Have failed rows of a job that has ended done again."""
+    return portal_of(request).jobs.resume(found.id)
+
+
+@router.patch("/jobs/{job_id}", response_model=models.Job)
+def change(request: Request, found: ChangeJob, asked: models.JobChange) -> Any:
+    """Change the name of a job, or when it expires (brought within what is allowed)."""
+    jobs = portal_of(request).jobs
+    if asked.name is not None:
+        found = jobs.set_name(found.id, asked.name)
+    if asked.expires_at is not None:
+        found = jobs.set_expiry(found.id, asked.expires_at)
+    return found

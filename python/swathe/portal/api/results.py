@@ -1,0 +1,177 @@
+"""What came of a job: rows, manifest, events, archives, files, previews."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import FileResponse
+
+from swathe.errors import NoSuchJobError
+from swathe.jobs import ArchiveKind, Job
+from swathe.portal.api import models
+from swathe.portal.api.jobs import ReadJob
+from swathe.portal.pictures import preview
+from swathe.portal.state import Portal, portal_of
+from swathe.portal.streams import LongAnswer, MadeAnswer
+from swathe.preview import Stretch
+
+router = APIRouter(tags=["results"])
+
+ENDED = ("COMPLETED", "ERROR", "ABORTED")
+MOST_ROWS = 10_000
+HEARTBEAT_S = 10.0
+"""An event stream says something at least this often, so that nobody takes it for dead."""
+ARCHIVES: dict[ArchiveKind, str] = {
+    "zip": "application/zip",
+    "tar": "application/x-tar",
+    "fits": "application/fits",
+}
+BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+# Of whoever may read it, for an hour: a row that is done stays as it is, but for a resume.
+KEPT = "private, max-age=3600"
+UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "It is what you have.", "content": {}}
+}
+
+
+@router.get("/jobs/{job_id}/rows", response_model=models.RowList)
+def rows(
+    request: Request,
+    found: ReadJob,
+    start: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1000,
+    status: models.RowStatus | None = None,
+) -> Any:
+    """Give rows from number `start` on: of all, or those of one status."""
+    jobs = portal_of(request).jobs
+    given = jobs.rows(found.id, start=start, limit=limit, status=status)
+    more = len(given) == limit
+    return {"rows": given, "next": given[-1].number + 1 if more else None}
+
+
+@router.get(
+    "/jobs/{job_id}/manifest",
+    response_class=Response,
+    responses={200: {"description": "ECSV.", "content": {"text/plain": {}}}},
+)
+def manifest(request: Request, found: ReadJob) -> Response:
+    """Give what became of every row as ECSV, as `manifest.ecsv` of `cut_many`."""
+    portal = portal_of(request)
+    headers = _attachment(f"{found.id}.ecsv")
+    return MadeAnswer(portal.streams, portal.jobs.manifest(found.id), "text/plain", headers)
+
+
+@router.get(
+    "/jobs/{job_id}/events",
+    response_class=Response,
+    responses={200: {"description": "Events named `job`.", "content": {"text/event-stream": {}}}},
+)
+async def events(request: Request, found: ReadJob) -> Response:
+    """Tell of changes of a job as they happen, until it has ended."""
+    portal = portal_of(request)
+    return LongAnswer(
+        portal.streams,
+        _events(portal, found),
+        "text/event-stream",
+        {"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _events(portal: Portal, job: Job) -> AsyncIterator[bytes]:
+    seen, told = 0, ""
+    while True:
+        text = models.Job.model_validate(job).model_dump_json()
+        yield f"event: job\ndata: {text}\n\n".encode() if text != told else b": waiting\n\n"
+        told = text
+        if job.phase in ENDED:
+            return
+
+        try:
+            seen, job = await portal.streams.wait_for(partial(_changed, portal, job.id, seen))
+        except NoSuchJobError:  # Deleted in the meantime.
+            return
+
+
+def _changed(portal: Portal, job_id: str, seen: int) -> tuple[int, Job]:
+    count = portal.jobs.changed(job_id, seen, HEARTBEAT_S)
+    return count, portal.jobs.job(job_id)
+
+
+@router.get(
+    "/jobs/{job_id}/archive.{kind}",
+    response_class=Response,
+    responses={
+        200: {"description": "An archive.", "content": dict.fromkeys(ARCHIVES.values(), BYTES)}
+    },
+)
+def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
+    """Give all results as one archive, made as it is sent; of a job that runs, as it runs."""
+    portal = portal_of(request)
+    parts = portal.jobs.archive(found.id, kind)
+    headers = _attachment(f"{found.id}.{kind}")
+    return MadeAnswer(portal.streams, parts, ARCHIVES[kind], headers)
+
+
+@router.api_route(
+    "/jobs/{job_id}/files/{name}",
+    methods=["GET", "HEAD"],
+    response_class=Response,
+    responses={
+        200: {"description": "The file.", "content": {"*/*": BYTES}},
+        206: {"description": "Ranges of it.", "content": {"*/*": BYTES}},
+        416: {"description": "No such range.", "content": {}},
+        **UNCHANGED,
+    },
+)
+def file(request: Request, found: ReadJob, name: str) -> Response:
+    """Give a result, or ranges of it."""
+    result = portal_of(request).jobs.result(found.id, name)
+    headers = {"ETag": result.etag, "Cache-Control": KEPT}
+    if unchanged(request, result.etag):
+        return Response(status_code=304, headers=headers)
+    return FileResponse(
+        result.path, headers=headers, media_type=result.media_type, filename=result.name
+    )
+
+
+@router.get(
+    "/jobs/{job_id}/previews/{name}.png",
+    response_class=Response,
+    responses={200: {"description": "A picture.", "content": {"image/png": BYTES}}, **UNCHANGED},
+)
+def picture(
+    request: Request,
+    found: ReadJob,
+    name: str,
+    stretch: Stretch = "asinh",
+    low: Annotated[float | None, Query(ge=0, le=100)] = None,
+    high: Annotated[float | None, Query(ge=0, le=100)] = None,
+    size: Annotated[int, Query(ge=16, le=2048)] = 256,
+) -> Response:
+    """Give a picture of a result, `name` with its suffix.
+
+    Black and white are the percentiles `low` and `high` of its pixels, else found by zscale.
+    """
+    result = portal_of(request).jobs.result(found.id, name)
+    etag = f'"{result.sha256[:32]}-{stretch}-{low}-{high}-{size}"'
+    headers = {"ETag": etag, "Cache-Control": KEPT}
+    if unchanged(request, etag):
+        return Response(status_code=304, headers=headers)
+    return Response(preview(result, stretch, low, high, size), 200, headers, "image/png")
+
+
+def unchanged(request: Request, etag: str) -> bool:
+    """Tell whether the client has this already (RFC 9110, 13.1.2)."""
+    given = request.headers.get("if-none-match")
+    if given is None:
+        return False
+    tags = re.findall(r'(?:W/)?("[^"]*")', given)
+    return given.strip() == "*" or etag.removeprefix("W/") in tags
+
+
+def _attachment(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}

@@ -1,0 +1,137 @@
+"""Answers that go on for long: each holds a thread now and then, and one of a few places."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from starlette.responses import StreamingResponse
+
+from swathe.errors import LimitError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+
+    from starlette.types import Receive, Scope, Send
+
+T = TypeVar("T")
+RETRY_S = 5
+"""When to try again where all places are taken."""
+
+
+class Streams:
+    """Places for such answers. Their threads are their own: short requests need not wait."""
+
+    def __init__(self, places: int) -> None:
+        """Take how many there may be at a time."""
+        self._places = self._free = places
+        self._lock = threading.Lock()
+        self._limiter: CapacityLimiter | None = None
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Take a place for as long as the context lasts.
+
+        Raises:
+            LimitError: where none is free.
+        """
+        with self._lock:
+            if self._free == 0:
+                raise LimitError("too many long answers are under way; try again soon", RETRY_S)
+            self._free -= 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._free += 1
+
+    async def wait_for(self, work: Callable[[], T]) -> T:
+        """Run what waits in a thread. A client that goes away does not wait for its end."""
+        if self._limiter is None:
+            # It belongs to the loop it is made in.
+            self._limiter = CapacityLimiter(self._places)
+        return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
+
+
+class LongAnswer(StreamingResponse):
+    """An answer that holds a place while it goes on."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        parts: AsyncIterator[bytes],
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(parts, headers=headers, media_type=media_type)
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        with self._streams.place():
+            await super().__call__(scope, receive, send)
+
+
+class MadeAnswer(StreamingResponse):
+    """An answer made in threads, each part when the one before was taken.
+
+    An error before the first part is told as any other. However the answer ends, its generator is
+    closed, by whichever thread has it then.
+    """
+
+    def __init__(
+        self,
+        streams: Streams,
+        parts: Iterator[bytes],
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._streams = streams
+        self._turn = _Turn(parts)
+        super().__init__(self._parts(), headers=headers, media_type=media_type)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        with self._streams.place():
+            try:
+                self._first = await self._streams.wait_for(self._turn.next)
+                await super().__call__(scope, receive, send)
+            finally:
+                self._turn.end()
+
+    async def _parts(self) -> AsyncIterator[bytes]:
+        part = self._first
+        while part is not None:
+            yield part
+            part = await self._streams.wait_for(self._turn.next)
+
+
+class _Turn:
+    """A generator that may be ended while a thread is still in it."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts = parts
+        self._busy = threading.Lock()
+        self._ended = False
+
+    def next(self) -> bytes | None:
+        with self._busy:
+            part = None if self._ended else next(self._parts, None)
+        if self._ended:
+            self._close()
+        return part
+
+    def end(self) -> None:
+        self._ended = True
+        self._close()
+
+    def _close(self) -> None:
+        # Who is busy with it closes it afterwards.
+        if self._busy.acquire(blocking=False):
+            try:
+                if (close := getattr(self._parts, "close", None)) is not None:
+                    close()
+            finally:
+                self._busy.release()

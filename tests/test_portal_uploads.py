@@ -1,0 +1,124 @@
+"""Tables that users send to a portal."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+from typing import Any
+
+import pytest
+from astropy.table import Table
+
+from swathe.errors import LimitError, TargetsError
+from swathe.portal.uploads import columns_of, table_of_file
+
+ROWS = {"file": ["a:b.fits", "a:c.fits"], "x": [1.0, 2.0]}
+CSV = b"file,x\na:b.fits,1.0\na:c.fits,2.0\n"
+
+
+def written(form: str, **how: Any) -> bytes:
+    file = io.BytesIO()
+    Table(ROWS).write(file, format=form, **how)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", CSV),
+        ("T.CSV", CSV),
+        ("t.vot", written("votable")),
+        ("t.xml", written("votable", tabledata_format="binary2")),
+        ("t.parquet", b""),
+    ],
+)
+def test_tables_are_read_by_suffix(name: str, content: bytes) -> None:
+    if name.endswith("parquet"):
+        import pyarrow
+        from pyarrow import parquet
+
+        file = io.BytesIO()
+        parquet.write_table(pyarrow.table(ROWS), file)
+        content = file.getvalue()
+    table = table_of_file(io.BytesIO(content), name, 2)
+    assert [str(value) for value in table["file"]] == ROWS["file"]
+    assert table["x"].tolist() == ROWS["x"]
+    with pytest.raises(LimitError, match="has 2 rows; at most 1 are taken"):
+        table_of_file(io.BytesIO(content), name, 1)
+
+
+ELSEWHERE = """<?xml version="1.0"?>
+<VOTABLE version="1.4" xmlns="http://www.ivoa.net/xml/VOTable/v1.3"><RESOURCE><TABLE>
+<FIELD name="x" datatype="double"/><DATA><BINARY><{tag} href="file:///etc/hostname"/></BINARY></DATA>
+</TABLE></RESOURCE></VOTABLE>"""
+ENTITIES = b"""<?xml version="1.0"?><!DOCTYPE v [<!ENTITY a SYSTEM "file:///etc/hostname">]>
+<VOTABLE version="1.4">&a;</VOTABLE>"""
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (ELSEWHERE.format(tag="STREAM").encode(), "data elsewhere are not taken"),
+        (ELSEWHERE.format(tag="STREAM").encode("utf-16"), "data elsewhere are not taken"),
+        (ENTITIES, "has a document type"),
+        (b"", "cannot be read"),
+        (b"<VOTABLE", "cannot be read"),
+        (CSV, "cannot be read"),
+    ],
+)
+def test_tables_that_lead_elsewhere_are_refused(content: bytes, told: str) -> None:
+    with pytest.raises(TargetsError, match=told):
+        table_of_file(io.BytesIO(content), "t.xml", 100)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("name", ["t.csv", "t.ecsv", "t.vot"])
+def test_compressed_tables_are_not_inflated(name: str, pack: Any) -> None:
+    with pytest.raises(TargetsError, match="is compressed"):
+        table_of_file(io.BytesIO(pack(bytes(100_000))), name, 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.fits", b""),
+        ("", CSV),
+        ("csv", CSV),
+        ("../../x", CSV),
+        ("t.parquet", b"PAR1"),
+        ("t.parquet", CSV),
+        ("t.ecsv", CSV),
+    ],
+)
+def test_what_is_no_table_is_told_by_the_name_users_know(name: str, content: bytes) -> None:
+    with pytest.raises(TargetsError) as raised:
+        table_of_file(io.BytesIO(content), name, 100)
+    assert "swathe-upload" not in str(raised.value)
+
+
+def test_rows_become_columns() -> None:
+    given = [{"file": "a:b", "x": 1}, {"x": 2.5, "hdu": None}]
+    assert columns_of(given, 2) == {"file": ["a:b", None], "x": [1, 2.5], "hdu": [None, None]}
+    with pytest.raises(LimitError, match="has 2 rows; at most 1"):
+        columns_of(given, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("a", "found str"),
+        (None, "found NoneType"),
+        ({"x": 1}, "column 'x': expected a list, found int"),
+        ({"x": [1], "y": [1, 2]}, "columns differ in length"),
+        ({"x": [[1]]}, "row 0: column 'x': expected a number or text, found list"),
+        ([1], "row 0: expected {name: value}, found int"),
+        ([{"x": {}}], "row 0: column 'x': expected a number or text, found dict"),
+        ([{str(name): 1 for name in range(300)}], "more than 200 columns"),
+    ],
+)
+def test_targets_that_are_no_table(given: Any, told: str) -> None:
+    with pytest.raises(TargetsError) as raised:
+        columns_of(given, 100)
+    assert told in str(raised.value)
