@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
+from pydantic import BeforeValidator
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.errors import NoSuchJobError, NoSuchResultError
+from swathe.errors import NoSuchResultError
 from swathe.jobs import Phase, RowStatus
-from swathe.portal.access import Reader, Submitter
+from swathe.portal.access import Reader
+from swathe.portal.api.jobs import ChangeJob, ReadJob
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.state import portal_of
+from swathe.preview import Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swathe.jobs import Job, Jobs, Row
-    from swathe.portal.users import User
 
 router = APIRouter(route_class=PageRoute)
 READ = ["GET", "HEAD"]
@@ -32,9 +35,11 @@ ENDED: tuple[Phase, ...] = ("COMPLETED", "ERROR", "ABORTED")
 FAILED: tuple[RowStatus, ...] = ("error", "missing", "no-overlap")
 STATUSES: tuple[RowStatus, ...] = get_args(RowStatus)
 
-Stretch = Literal["asinh", "linear", "log", "sqrt"]
 Action = Literal["start", "cancel", "resume", "delete"]
-Percentile = Annotated[float, Query(ge=0, le=100)]
+# A form sends what is empty, too.
+Percentile = Annotated[
+    float | None, Query(ge=0, le=100), BeforeValidator(lambda given: given or None)
+]
 From = Annotated[int, Query(ge=0, le=10**9)]
 
 ASKED = {
@@ -91,23 +96,20 @@ def jobs(
 def job(
     request: Request,
     user: Reader,
-    job_id: str,
+    found: ReadJob,
     status: RowStatus | None = None,
     row: From = 0,
     picture: From = 0,
     stretch: Stretch = "asinh",
-    low: Percentile = 0.5,
-    high: Percentile = 99.5,
+    low: Percentile = None,
+    high: Percentile = None,
 ) -> Response:
     """Show a job: how far it is, what came of it, and what became of each row."""
     known = portal_of(request).jobs
-    found = _seen(known, job_id, user)
-    if low >= high:
-        low, high = 0.5, 99.5
     first: RowStatus = next((each for each in FAILED if found.counts.get(each)), "ok")
     chosen = status or first
-    pictures = known.rows(job_id, start=picture, limit=PICTURES + 1, status="ok")
-    rows = known.rows(job_id, start=row, limit=ROWS + 1, status=chosen)
+    pictures = known.rows(found.id, start=picture, limit=PICTURES + 1, status="ok")
+    rows = known.rows(found.id, start=row, limit=ROWS + 1, status=chosen)
     return page(
         request,
         "job.html",
@@ -124,14 +126,15 @@ def job(
         statuses=STATUSES,
         rows=rows[:ROWS],
         rows_next=rows[ROWS].number if len(rows) > ROWS else None,
-        rows_back=_before(known, job_id, row, chosen, ROWS),
+        rows_back=_before(known, found.id, row, chosen, ROWS),
         pictures=pictures[:PICTURES],
         pictures_next=pictures[PICTURES].number if len(pictures) > PICTURES else None,
-        pictures_back=_before(known, job_id, picture, "ok", PICTURES),
+        pictures_back=_before(known, found.id, picture, "ok", PICTURES),
         stretch=stretch,
         stretches=get_args(Stretch),
         low=low,
         high=high,
+        shown=_shown(stretch, low, high),
         may_submit=user.may("submit"),
     )
 
@@ -139,19 +142,17 @@ def job(
 @router.api_route("/jobs/{job_id}/results/{name}", methods=READ)
 def result(
     request: Request,
-    user: Reader,
-    job_id: str,
+    found: ReadJob,
     name: str,
     row: From = 0,
     stretch: Stretch = "asinh",
-    low: Percentile = 0.5,
-    high: Percentile = 99.5,
+    low: Percentile = None,
+    high: Percentile = None,
 ) -> Response:
     """Show one result of a job, made of the row of this number."""
     known = portal_of(request).jobs
-    found = _seen(known, job_id, user)
     made = next(
-        (each for each in known.rows(job_id, start=row, limit=1) if each.name == name), None
+        (each for each in known.rows(found.id, start=row, limit=1) if each.name == name), None
     )
     if made is None:
         raise NoSuchResultError(f"the job has no result {name[:100]!r} of row {row}")
@@ -164,13 +165,13 @@ def result(
         stretches=get_args(Stretch),
         low=low,
         high=high,
+        shown=_shown(stretch, low, high),
     )
 
 
 @router.api_route("/jobs/{job_id}/{action}", methods=READ)
-def ask(request: Request, user: Submitter, job_id: str, action: Action) -> Response:
+def ask(request: Request, found: ChangeJob, action: Action) -> Response:
     """Ask whether that is what is wanted."""
-    found = _seen(portal_of(request).jobs, job_id, user)
     question, consequence, yes = ASKED[action]
     return page(
         request,
@@ -184,20 +185,16 @@ def ask(request: Request, user: Submitter, job_id: str, action: Action) -> Respo
 
 
 @router.post("/jobs/{job_id}/{action}")
-def act(request: Request, user: Submitter, job_id: str, action: Action) -> Response:
+def act(request: Request, found: ChangeJob, action: Action) -> Response:
     """Do it."""
-    known = portal_of(request).jobs
-    _seen(known, job_id, user)
-    getattr(known, action)(job_id)
-    return RedirectResponse("/jobs" if action == "delete" else f"/jobs/{job_id}", 303, HEADERS)
+    getattr(portal_of(request).jobs, action)(found.id)
+    return RedirectResponse("/jobs" if action == "delete" else f"/jobs/{found.id}", 303, HEADERS)
 
 
-def _seen(known: Jobs, job_id: str, user: User) -> Job:
-    """Give a job if this user may see it; else it is as if there were none."""
-    found = known.job(job_id)
-    if user.sees not in (None, found.owner):
-        raise NoSuchJobError(f"there is no job {job_id[:100]!r}")
-    return found
+def _shown(stretch: str, low: float | None, high: float | None) -> str:
+    """Give how pictures are to be stretched, as URLs have it."""
+    given = {"stretch": stretch, "low": low, "high": high}
+    return urlencode({name: value for name, value in given.items() if value is not None})
 
 
 def _before(known: Jobs, job_id: str, start: int, status: RowStatus, rows: int) -> int | None:

@@ -6,7 +6,10 @@ let timer = 0;
 
 function stretched(url, settings) {
   const changed = new URL(url, location.href);
-  for (const [name, value] of settings) changed.searchParams.set(name, value);
+  for (const [name, value] of settings) {
+    if (value === "") changed.searchParams.delete(name);
+    else changed.searchParams.set(name, value);
+  }
   return changed.href;
 }
 
@@ -26,7 +29,8 @@ function apply() {
 /** The darkest is below the brightest. */
 function check() {
   const { low, high } = form.elements;
-  const wrong = Number(low.value) >= Number(high.value) || low.value === "" || high.value === "";
+  const both = low.value !== "" && high.value !== "";
+  const wrong = both && Number(low.value) >= Number(high.value);
   high.setCustomValidity(wrong ? "must be above the percentile that is black" : "");
 }
 
