@@ -79,7 +79,8 @@ def read_pasted(text: str) -> Pasted:
     elif delimiter is not None and len(names) == 1 + len(CENTER) and not _is_number(names[0]):
         _fill(pasted, ["file", *CENTER], lines, delimiter, lambda _name, value: value)
     elif 2 <= len(names) <= 4 and _is_number(names[0].replace(":", "")):
-        _fill(pasted, [*SKY], lines, delimiter, _sky_value)
+        lines = [(number, re.sub("[,;]", " ", line)) for number, line in lines]
+        _fill(pasted, [*SKY], lines, None, _sky_value)
     else:
         raise TargetsError(f"line {lines[0][0]}: {first[:80]!r} begins no list of targets: {FORMS}")
     return pasted
