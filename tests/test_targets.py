@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from frames import noise, sky_header
 from swathe.boxes import Sky, around, checked
 from swathe.errors import NotFoundError, RegionError, SwatheError, TargetsError
-from swathe.targets import NAME_BYTES, Targets, _unique_names, parse_hdu, read_targets
+from swathe.targets import NAME_BYTES, Targets, parse_hdu, read_targets, unique_names
 
 CENTER = {
     "id": ["one", "two"],
@@ -285,7 +285,7 @@ def test_no_rows_are_no_targets() -> None:
 
 @given(st.lists(st.text(max_size=90) | st.sampled_from(["a", "A", "a-2", "a-3", "..", "/", ""])))
 def test_names_are_unique_and_harmless(ids: list[str]) -> None:
-    names = _unique_names(ids)
+    names = unique_names(ids)
     assert len({name.lower() for name in names}) == len(ids)
     for name in names:
         assert re.fullmatch(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*", name)
@@ -298,11 +298,11 @@ def test_names_are_unique_and_harmless(ids: list[str]) -> None:
     )
 )
 def test_harmless_ids_are_names(ids: list[str]) -> None:
-    assert _unique_names(ids) == ids
+    assert unique_names(ids) == ids
 
 
 def test_many_equal_ids_cost_little() -> None:
-    assert _unique_names(["star"] * 100_000)[-1] == "star-100000"
+    assert unique_names(["star"] * 100_000)[-1] == "star-100000"
 
 
 values = st.one_of(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from swathe._swathe import Mode, OutputKind
     from swathe.targets import Targets
 
+    Told = tuple[int, str, str, int, str, str]
+
 MANIFEST = "manifest.ecsv"
 POLL_S = 0.1
 LOOKED_INTO = 16
@@ -247,10 +249,8 @@ def _collect(
 ) -> None:
     """Enter rows into the manifest as they are done."""
     done, saved = 0, time.monotonic()
-    while (rows := batch.poll(POLL_S)) is not None:
-        # Each attribute is a new list.
-        told = (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
-        for target, status, reason, size, version, sha256 in zip(*told, strict=True):
+    for rows in told(batch):
+        for target, status, reason, size, version, sha256 in rows:
             row = todo[target]
             manifest.status[row], manifest.reason[row] = status, reason
             manifest.bytes[row] = size
@@ -261,6 +261,14 @@ def _collect(
         if time.monotonic() - saved > CHECKPOINT_S:
             manifest.write(manifest_path)
             saved = time.monotonic()
+
+
+def told(batch: _swathe.Batch) -> Iterator[list[Told]]:
+    """Give the rows that were done since the last time, perhaps none, until all are."""
+    while (rows := batch.poll(POLL_S)) is not None:
+        # Each attribute is a new list.
+        columns = (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
+        yield list(zip(*columns, strict=True))
 
 
 @contextmanager

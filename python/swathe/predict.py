@@ -71,6 +71,12 @@ class Prediction:
     shares: dict[str, float] = field(default_factory=dict)
     explained: list[dict[str, Any]] = field(default_factory=list, repr=False)
 
+    @property
+    def root(self) -> str:
+        """URL of the one server that all comes from; empty where it is several, or no server."""
+        roots = list(self.per_store)
+        return roots[0] if len(roots) == 1 and not roots[0].startswith("file:") else ""
+
 
 def predict(
     targets: Any,
@@ -198,14 +204,13 @@ def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> 
 
     from swathe.catalog import Catalog, Outcome, this_host
 
-    roots = list(prediction.per_store)
     low_s, high_s = prediction.interval_s
     outcome = Outcome(
         at=datetime.now(UTC),
         host=this_host(),
         summary=summary,
         targets=meta["ok"],
-        root=roots[0] if len(roots) == 1 and not roots[0].startswith("file:") else "",
+        root=prediction.root,
         predicted_s=prediction.seconds,
         low_s=low_s,
         high_s=high_s,

@@ -66,6 +66,7 @@ class Targets:
         hdu: for each target, the number of its HDU in `hdus`.
         boxes: `(n, 4)`: x0, y0, width, height.
         faults: status and reason of targets that cannot be cut.
+        unplaced: those in the sky whose boxes were left for later.
     """
 
     ids: list[str]
@@ -76,43 +77,47 @@ class Targets:
     hdu: NDArray[np.int32]
     boxes: NDArray[np.int64]
     faults: dict[int, tuple[str, str]] = field(default_factory=dict)
+    unplaced: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
 def read_targets(
-    given: Any, sky_of: Callable[[str, HduKey | None], Sky], store: str | None = None
+    given: Any,
+    sky_of: Callable[[str, HduKey | None], Sky],
+    store: str | None = None,
+    most_images: int | None = None,
 ) -> Targets:
     """Read a list: an astropy or pandas table, a mapping of columns, or the path of a table.
 
     Relative files of a table that is a file are relative to its folder, or all are paths in a
-    `store`. `sky_of` gives the place in the sky of an HDU.
+    `store`. `sky_of` gives the place in the sky of an HDU; it is asked for `most_images` at most.
 
     Raises:
         TargetsError: where the table cannot be read or lacks columns.
     """
     import numpy as np
 
-    table, folder = _table(given)
+    table, folder = as_table(given)
     columns = _columns(table)
     way = _way(columns)
     count = len(table)
-    file_names = _texts(columns["file"])
+    file_names = texts(columns["file"])
     if store is not None:
         file_names = [_in_store(name, store) for name in file_names]
     elif folder is not None:
         file_names = [_beside(name, folder) for name in file_names]
-    files, file = _numbered(file_names)
+    files, file = numbered(file_names)
     faults: dict[int, tuple[str, str]] = {}
     keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
-    hdus, hdu = _numbered(keys)
-    given_ids = _texts(columns["id"]) if "id" in columns else [""] * count
+    hdus, hdu = numbered(keys)
+    given_ids = texts(columns["id"]) if "id" in columns else [""] * count
     ids = [name or str(row) for row, name in enumerate(given_ids)]
 
     targets = Targets(
         ids=ids,
-        names=_unique_names(ids),
+        names=unique_names(ids),
         files=files,
         file=np.array(file, np.int32),
         hdus=hdus,
@@ -124,13 +129,18 @@ def read_targets(
         if not name:
             targets.faults[row] = ("error", "no file is given")
     if way == SKY:
-        _place_in_sky(targets, columns, sky_of)
+        _place_in_sky(targets, columns, sky_of, most_images)
     else:
         _place(targets, way, [columns[name] for name in way])
     return targets
 
 
-def _table(given: Any) -> tuple[Table, Path | None]:
+def as_table(given: Any) -> tuple[Table, Path | None]:
+    """Give a list of targets as a table, and the folder where it lies if it is a file.
+
+    Raises:
+        TargetsError: where it cannot be read.
+    """
     from astropy.table import Table
 
     if isinstance(given, Table):
@@ -209,17 +219,17 @@ def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
 
 
-def _texts(column: Any) -> list[str]:
+def texts(column: Any) -> list[str]:
     """Give a column as text, by way of its distinct values, which are often few."""
     distinct: dict[Any, str] = {}
-    texts = []
+    found = []
     plain = getattr(column, "dtype", None) is not None and column.dtype.kind == "U"
     for value in column.tolist() if plain else column:
         text = distinct.get(value) if isinstance(value, str) else _text(value)
         if text is None:
             text = distinct[value] = _text(value)
-        texts.append(text)
-    return texts
+        found.append(text)
+    return found
 
 
 def _text(value: Any) -> str:
@@ -276,6 +286,13 @@ def parse_hdu(text: str) -> HduKey:
     return (name, int(version)) if comma and _is_number(version.strip()) else text
 
 
+def hdu_text(hdu: HduKey | None) -> str | None:
+    """Write which HDU is meant, so that `parse_hdu` reads it."""
+    if hdu is None:
+        return None
+    return f"{hdu[0]},{hdu[1]}" if isinstance(hdu, tuple) else str(hdu)
+
+
 def _is_number(text: str) -> bool:
     return text.isdecimal() and len(text) < 19
 
@@ -290,17 +307,18 @@ def _beside(name: str, folder: Path) -> str:
     return name if not name or "://" in name or is_named(name) else str(folder / name)
 
 
-def _numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
+def numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
     """Give the distinct values, and for each value its number among them."""
     numbers: dict[T, int] = {}
-    numbered = [numbers.setdefault(value, len(numbers)) for value in values]
-    return list(numbers), numbered
+    found = [numbers.setdefault(value, len(numbers)) for value in values]
+    return list(numbers), found
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 
 
-def _unique_names(ids: list[str]) -> list[str]:
+def unique_names(ids: list[str]) -> list[str]:
+    """Give a file name for each id, without suffix: unique, of harmless characters."""
     taken: set[str] = set()
     seen: dict[str, int] = {}
     names = []
@@ -382,18 +400,22 @@ def _place_in_sky(
     targets: Targets,
     columns: Mapping[str, Any],
     sky_of: Callable[[str, HduKey | None], Sky],
+    most_images: int | None,
 ) -> None:
     """Fill in the boxes of targets given in the sky, those of one image together."""
     import numpy as np
 
     for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
         if row not in targets.faults:
-            _set_box(targets, row, partial(_sound, *values))
+            _set_box(targets, row, partial(sound, *values))
     images: dict[tuple[int, int], list[int]] = {}
     for row, image in enumerate(zip(targets.file.tolist(), targets.hdu.tolist(), strict=True)):
         if row not in targets.faults:
             images.setdefault(image, []).append(row)
-    for (file, hdu), rows in images.items():
+    for number, ((file, hdu), rows) in enumerate(images.items()):
+        if number == most_images:
+            targets.unplaced = [row for later in list(images.values())[number:] for row in later]
+            return
         try:
             sky = sky_of(targets.files[file], targets.hdus[hdu])
             ra, dec, size = (np.array([float(columns[name][row]) for row in rows]) for name in SKY)
@@ -407,8 +429,12 @@ def _place_in_sky(
             _set_box(targets, row, partial(sky.box_at, *place, side_deg))
 
 
-def _sound(ra: Any, dec: Any, size_deg: Any) -> Box:
-    """Raise where a row in the sky has no sense; the box itself comes later."""
+def sound(ra: Any, dec: Any, size_deg: Any) -> Box:
+    """Raise where a row in the sky has no sense; the box itself comes later.
+
+    Raises:
+        RegionError: saying what is wrong.
+    """
     ra, dec = _number(ra, "ra"), _number(dec, "dec")
     if not (math.isfinite(ra) and abs(dec) <= 90):
         coordinates(ra, dec)  # Says why; too slow to be asked about every row.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -95,36 +95,76 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
-        query: Any = (
-            select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
-            .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
-            .join(
-                ReplicaRow,
-                (ReplicaRow.dataset_id == GranuleRow.dataset_id)
-                & (ReplicaRow.object_path == GranuleRow.path),
-            )
-            .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
-            .where(ReplicaRow.state == "ok")
-        )
         with self._reading() as session:
-            if wanted.dataset is not None:
-                number = dataset_number(session, wanted.dataset)
-                query = query.where(GranuleRow.dataset_id == number)
-            query = _with_limits(query, wanted)
-            # Of several copies the one in the first store is given.
-            query = query.order_by(GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id)
+            query = _query(session, wanted)
             parts: Iterable[Any] = (query,)
             if wanted.ranges is not None:
                 touching = _touching(session, wanted.ranges)
                 parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(touching))
-            matches: dict[int, Match] = {}
-            for part in parts:
-                for *row, dataset, store, path in session.connection().execute(part):
-                    if len(matches) == wanted.limit:
-                        break
-                    if row[0] not in matches:
-                        matches[row[0]] = Match(dataset, f"{store}:{path}", granule_of(*row[1:]))
+            matches = _matches(session, parts, wanted.limit)
         return sorted(matches.values(), key=lambda match: (match.file, match.granule.hdu))
+
+    def granules_at(
+        self, cells: Sequence[int], wanted: Wanted, check: Callable[[int], None]
+    ) -> tuple[dict[int, Match], list[tuple[int, int]]]:
+        """Give the granules that may show each of many places, given as cells of order 29.
+
+        Of `wanted`, ranges and limit do not count. `check` is called with how many pairs there are
+        so far.
+
+        Returns:
+            The granules by number; and pairs, which place and the number of a granule.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        pairs: list[tuple[int, int]] = []
+        matches: dict[int, Match] = {}
+        with self._reading() as session:
+            query = _query(session, wanted)
+            known: set[int] = set()
+            for at in range(0, len(cells), AT_ONCE):
+                asked = [(at + n, int(cell)) for n, cell in enumerate(cells[at : at + AT_ONCE])]
+                found = _holding(session, asked)
+                new = sorted({granule for _, granule in found} - known)
+                known.update(new)
+                parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(new))
+                matches |= _matches(session, parts, None)
+                pairs += [pair for pair in found if pair[1] in matches]
+                check(len(pairs))
+        return matches, pairs
+
+
+def _query(session: Session, wanted: Wanted) -> Any:
+    """Ask for granules that are as wanted, wherever they are, and a copy to read of each."""
+    query: Any = (
+        select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
+        .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
+        .join(
+            ReplicaRow,
+            (ReplicaRow.dataset_id == GranuleRow.dataset_id)
+            & (ReplicaRow.object_path == GranuleRow.path),
+        )
+        .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
+        .where(ReplicaRow.state == "ok")
+    )
+    if wanted.dataset is not None:
+        query = query.where(GranuleRow.dataset_id == dataset_number(session, wanted.dataset))
+    # Of several copies the one in the first store is given.
+    return _with_limits(query, wanted).order_by(
+        GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id
+    )
+
+
+def _matches(session: Session, parts: Iterable[Any], limit: int | None) -> dict[int, Match]:
+    matches: dict[int, Match] = {}
+    for part in parts:
+        for *row, dataset, store, path in session.connection().execute(part):
+            if len(matches) == limit:
+                break
+            if row[0] not in matches:
+                matches[row[0]] = Match(dataset, f"{store}:{path}", granule_of(*row[1:]))
+    return matches
 
 
 def level_of(first: int, last: int) -> int:
@@ -150,12 +190,33 @@ def _touching(session: Session, ranges: Sequence[tuple[int, int]]) -> list[int]:
     if not ranges:
         return []
     asked = ", ".join(f"(:first{number}, :last{number})" for number in range(len(ranges)))
-    levels = ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
     given: dict[str, int] = {}
     for number, (first, last) in enumerate(ranges):
         given |= {f"first{number}": first, f"last{number}": last}
-    statement = text(TOUCHING.format(asked=asked, levels=levels))
+    statement = text(TOUCHING.format(asked=asked, levels=_reaches()))
     return list(session.scalars(statement, given))
+
+
+HOLDING = """
+    WITH asked (place, cell) AS (VALUES {asked}), levels (level, reach) AS (VALUES {levels})
+    SELECT DISTINCT asked.place, footprints.granule_id
+    FROM asked CROSS JOIN levels JOIN footprints
+    ON footprints.level = levels.level
+    AND footprints.first BETWEEN asked.cell - levels.reach AND asked.cell
+    AND footprints.last >= asked.cell
+    ORDER BY 1, 2
+"""
+
+
+def _holding(session: Session, asked: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Give the granules whose footprints hold cells: pairs of the place asked for and one."""
+    cells = ", ".join(f"({place}, {cell})" for place, cell in asked)
+    found = session.execute(text(HOLDING.format(asked=cells, levels=_reaches())))
+    return [(place, granule) for place, granule in found]
+
+
+def _reaches() -> str:
+    return ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
 
 
 def _with_limits(query: Any, wanted: Wanted) -> Any:

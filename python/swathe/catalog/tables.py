@@ -20,6 +20,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -311,6 +312,13 @@ class JobRowTable(Base):
     __table_args__ = (
         Index(None, "job", "position"),
         Index(None, "job", "name"),
+        Index(
+            None,
+            "job",
+            "result",
+            sqlite_where=text("result IS NOT NULL"),
+            postgresql_where=text("result IS NOT NULL"),
+        ),
         {"sqlite_with_rowid": False},
     )
     job: Mapped[int] = mapped_column(
@@ -330,6 +338,7 @@ class JobRowTable(Base):
     planes: Mapped[str | None] = mapped_column(String(50))
     ra: Mapped[float | None]
     dec: Mapped[float | None]
+    size_deg: Mapped[float | None]
     status: Mapped[RowStatus] = mapped_column(String(10))
     reason: Mapped[str] = mapped_column(Text)
     bytes: Mapped[int] = mapped_column(BigInteger)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
 Phase = Literal["PENDING", "QUEUED", "EXECUTING", "COMPLETED", "ERROR", "ABORTED"]
@@ -60,9 +61,9 @@ class KeptRow:
         result: number of the row it goes into, where results are made of several.
         name: of its file, without suffix.
         hdu: number, name, or `NAME,VERSION`.
-        box: x0, y0, width, height; `None` where it could not be told.
+        box: x0, y0, width, height; `None` where that is not known yet, or cannot be.
         planes: first and last, of cubes.
-        sky: right ascension and declination asked for, degrees (ICRS).
+        sky: right ascension, declination and size asked for, degrees (ICRS).
         version: of the object it was cut from.
     """
 
@@ -75,7 +76,7 @@ class KeptRow:
     hdu: str | None
     box: tuple[int, int, int, int] | None
     planes: tuple[int, int] | None
-    sky: tuple[float, float] | None
+    sky: tuple[float, float, float] | None
     status: RowStatus = "waiting"
     reason: str = ""
     bytes: int = 0
@@ -91,3 +92,32 @@ class Chunk:
     first: int
     last: int
     runner: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a chunk, so far.
+
+    Attributes:
+        rows: those that are done, as they are now.
+        seconds: of work.
+        complete: whether all rows are; else it is given back.
+        failure: why the job as a whole cannot go on.
+    """
+
+    rows: Sequence[KeptRow]
+    seconds: float = 0.0
+    bytes_moved: int = 0
+    requests: int = 0
+    notes: Sequence[str] = ()
+    complete: bool = True
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a user has: jobs that have not ended, rows waiting in them, bytes of all results."""
+
+    jobs: int
+    rows: int
+    bytes: int

@@ -219,7 +219,7 @@ def _shows(match: Match, cards: str, place: _Place) -> bool:
     """Compare with an image by its WCS: a circle at places that lie close together."""
     from swathe.datasets.footprint import on_image
 
-    sky = _sky(cards)
+    sky = sky_of_cards(cards)
     height, width = match.granule.shape[-2:]
     if on_image(sky, width, height, place.direction[None])[0]:
         return True
@@ -230,7 +230,8 @@ def _shows(match: Match, cards: str, place: _Place) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _sky(cards: str) -> Sky:
+def sky_of_cards(cards: str) -> Sky:
+    """Give the place in the sky of an image that has no outline."""
     from swathe.boxes import Sky, read_wcs
 
     return Sky(lambda: read_wcs(cards.encode("ascii")), "an image of a dataset")

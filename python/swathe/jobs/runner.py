@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import threading
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swathe import _swathe
+from swathe.catalog import Outcome
+from swathe.catalog.work import Done
+from swathe.environment import cores, this_host
+from swathe.errors import CatalogError, JobError, OutputError, SwatheError
+from swathe.jobs.values import Options
+from swathe.jobs.work import Worker
+
 if TYPE_CHECKING:
+    from swathe.catalog.work import Chunk, KeptJob
     from swathe.jobs.service import Jobs
+
+LANES = 2
+"""While one keeps what it did, the other cuts."""
+LEASE_S = 60.0
+"""A runner that has not said for so long that it lives is dead."""
+RENEW_S = 10.0
+IDLE_S = 0.5
+"""How often to look whether another process has submitted or cancelled a job."""
+CHUNK_S = 1.0
+"""A chunk is to take about so long: others wait for it, and a killed process loses it."""
+FIRST_CHUNK = 100
+MOST_GROWTH = 4.0
+"""How much larger the next chunk of a job may be."""
+TRIES = 5
+"""How often to try to keep what was done, where the database cannot be used."""
 
 
 class Runner:
@@ -13,10 +42,25 @@ class Runner:
 
     def __init__(self, jobs: Jobs, *, threads: int | None = None) -> None:
         """Take whose jobs; `threads` of the engine, by default as many as there are cores."""
+        self._jobs = jobs
+        self._engine_threads = threads or cores()
+        self._name = f"{this_host()} {os.getpid()} {_started(os.getpid())} {secrets.token_hex(4)}"
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._pace = _Pace()
+        self._clock = _Clock()
 
     def start(self) -> None:
         """Start the threads. What dead runners had taken is worked on again."""
-        raise NotImplementedError
+        if self._threads:
+            raise JobError("the runner was started before; make a new one")
+        self._jobs.tidy()
+        self._jobs.catalog.free_chunks(_is_dead)
+        lanes = [(self._work, f"swathe-jobs-{number}") for number in range(LANES)]
+        for call, name in [*lanes, (self._keep, "swathe-jobs-keeper")]:
+            thread = threading.Thread(target=call, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
     def stop(self, timeout_s: float = 30.0) -> None:
         """End the threads, within a second or so; rows not done are given back.
@@ -24,4 +68,200 @@ class Runner:
         Raises:
             JobError: where a thread does not end in time.
         """
-        raise NotImplementedError
+        self._stopping.set()
+        self._jobs.wake()
+        limit = time.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(max(0.0, limit - time.monotonic()))
+            if thread.is_alive():
+                raise JobError(f"{thread.name}: still at work after {timeout_s} s")
+
+    def _work(self) -> None:
+        catalog = self._jobs.catalog
+        while not self._stopping.is_set():
+            try:
+                chunk = catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
+            except CatalogError:
+                # Others hold it, or it is away for a while; the keeper looks as well.
+                chunk = None
+            if chunk is None:
+                self._jobs.pause(IDLE_S)
+                continue
+            self._jobs.wake()
+            self._run(chunk)
+
+    def _run(self, chunk: Chunk) -> None:
+        """Do a chunk, and keep what became of it."""
+        folder = self._jobs.folder(chunk.job.id)
+        self._clock.enter(chunk.job.number)
+        begun = time.perf_counter()
+        try:
+            options = Options.checked(chunk.job.options)
+            stopped = _Stopped(self._jobs, chunk.job.id, self._stopping)
+            worker = Worker(
+                self._jobs.catalog, chunk, options, folder, self._engine_threads, stopped
+            )
+            done = worker.run()
+        except CatalogError:
+            done = Done([], complete=False)
+        except OutputError as error:
+            done = Done([], complete=False, failure=str(error))
+        except Exception as error:  # a fault of ours must not stop the jobs of others
+            done = Done([], complete=False, failure=f"internal: {type(error).__name__}: {error}")
+        took = time.perf_counter() - begun
+        if done.complete:
+            self._pace.note(chunk, len(done.rows), took)
+        seconds = self._clock.leave(chunk.job.number)
+        job = self._keep_done(chunk, done, seconds)
+        if job is None:
+            self._jobs.remove_if_gone(chunk.job.id)
+        elif job.phase in ("COMPLETED", "ERROR"):
+            self._ended(job)
+        self._jobs.wake()
+
+    def _keep_done(self, chunk: Chunk, done: Done, seconds: float) -> KeptJob | None:
+        """Mark rows as done; where that cannot be, the lease runs out and they are done again."""
+        from dataclasses import replace
+
+        for attempt in range(TRIES):
+            try:
+                return self._jobs.catalog.finish_chunk(chunk, replace(done, seconds=seconds))
+            except CatalogError:
+                time.sleep(0.1 * 2**attempt)
+        return None
+
+    def _ended(self, job: KeptJob) -> None:
+        """Note in the catalogue how the prediction came out."""
+        self._pace.forget(job.number)
+        self._jobs.remove_inputs(job)
+        if job.predicted is None:
+            return
+        low_s, high_s = job.predicted["interval_s"]
+        outcome = Outcome(
+            at=job.ended_at or job.created_at,
+            host=this_host(),
+            summary=f"job of {job.rows} rows, {job.options.get('operation', 'cut')}",
+            targets=job.counts["ok"],
+            root=job.predicted["root"],
+            predicted_s=job.predicted["seconds"],
+            low_s=low_s,
+            high_s=high_s,
+            actual_s=job.busy_s,
+            predicted_bytes=job.predicted["bytes"],
+            actual_bytes=job.bytes_moved,
+            predicted_requests=job.predicted["requests"],
+            actual_requests=job.requests,
+        )
+        try:
+            self._jobs.catalog.add_outcome(outcome)
+            if timings := _swathe.take_timings():
+                from swathe.measuring.feedback import feed_back
+
+                feed_back(self._jobs.catalog, timings)
+        except SwatheError as error:
+            self._jobs.note(job.id, f"the prediction was not kept: {error}")
+
+    def _keep(self) -> None:
+        """Say that this runner lives, free what dead ones had, remove jobs whose time has come."""
+        while not self._stopping.wait(RENEW_S):
+            try:
+                self._jobs.catalog.renew_leases(self._name, LEASE_S)
+                if self._jobs.catalog.free_chunks(_is_dead):
+                    self._jobs.wake()
+                self._jobs.tidy()
+            except SwatheError:
+                continue  # the database is away, or a folder cannot be removed: the next time
+
+
+class _Stopped:
+    """Whether to stop with a job: asked often, it looks twice a second."""
+
+    def __init__(self, jobs: Jobs, job_id: str, stopping: threading.Event) -> None:
+        self._jobs, self._id, self._stopping = jobs, job_id, stopping
+        self._looked = time.monotonic()
+        self._is_stopped = False
+
+    def __call__(self) -> bool:
+        if self._stopping.is_set():
+            return True
+        now = time.monotonic()
+        if not self._is_stopped and now - self._looked > IDLE_S / 2:
+            self._looked = now
+            self._is_stopped = not self._jobs.is_executing(self._id)
+        return self._is_stopped
+
+
+class _Pace:
+    """How many rows of each job make a chunk of the wanted length."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rows: dict[tuple[int, bool], float] = {}
+
+    def rows(self, job: KeptJob, of_results: bool) -> int:
+        with self._lock:
+            known = self._rows.get((job.number, of_results))
+        if known is not None:
+            return max(1, int(known))
+        if of_results:
+            return 1
+        if job.predicted is not None and job.predicted["seconds"] > 0:
+            per_s = job.inputs / job.predicted["seconds"]
+            return max(1, min(FIRST_CHUNK, int(per_s * CHUNK_S)))
+        return FIRST_CHUNK
+
+    def note(self, chunk: Chunk, rows: int, seconds: float) -> None:
+        if rows == 0:
+            return
+        key = (chunk.job.number, chunk.first >= chunk.job.inputs)
+        with self._lock:
+            self._rows[key] = min(CHUNK_S / max(seconds, 1e-6), MOST_GROWTH) * rows
+
+    def forget(self, job: int) -> None:
+        with self._lock:
+            for key in ((job, False), (job, True)):
+                self._rows.pop(key, None)
+
+
+class _Clock:
+    """Seconds in which some thread was at work on a job, each counted once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at_work: dict[int, int] = {}
+        self._since: dict[int, float] = {}
+
+    def enter(self, job: int) -> None:
+        with self._lock:
+            if not self._at_work.get(job):
+                self._at_work[job], self._since[job] = 0, time.perf_counter()
+            self._at_work[job] += 1
+
+    def leave(self, job: int) -> float:
+        """Give the seconds since the last thread left, or the first came."""
+        with self._lock:
+            now = time.perf_counter()
+            seconds, self._since[job] = now - self._since[job], now
+            self._at_work[job] -= 1
+            if not self._at_work[job]:
+                del self._at_work[job], self._since[job]
+            return seconds
+
+
+def _started(pid: int) -> str:
+    """Give when a process started, in the kernel's words; nothing where there is none."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    # The name may hold anything.
+    return told.rpartition(")")[2].split()[19]
+
+
+def _is_dead(runner: str) -> bool:
+    """Tell whether a runner was of a process of this host that is gone."""
+    try:
+        host, pid, started, _ = runner.split(" ")
+        return host == this_host() and _started(int(pid)) != started
+    except ValueError:
+        return True

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+import shutil
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swathe.jobs.values import Job, Row
+from swathe.catalog.work import ACTIVE, STATUSES, Held, KeptJob, KeptRow
+from swathe.errors import (
+    JobError,
+    LimitError,
+    NoSuchJobError,
+    NoSuchResultError,
+    OutputError,
+)
+from swathe.jobs import results as made
+from swathe.jobs.costs import as_kept, bytes_out, predicted
+from swathe.jobs.expansion import TOLD, Work, expand, kept_rows
+from swathe.jobs.values import SUFFIXES, Estimate, Job, Options, Result, Row
+from swathe.sizes import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
     from pathlib import Path
     from typing import Self
 
     from swathe.catalog import Catalog
     from swathe.catalog.work import Phase, RowStatus
-    from swathe.jobs.values import ArchiveKind, Estimate, Limits, Options, Result
+    from swathe.jobs.values import ArchiveKind, Limits
+
+LOOK_S = 0.5
+"""What other processes do to a job is seen after this time."""
+FOLLOW_S = 10.0
+SOON_S = 60
+"""When to try again where a limit will not hold for long."""
+LATER_S = 3600
 
 # Within the class `list` is a method.
 JobList: TypeAlias = list[Job]
 RowList: TypeAlias = list[Row]
+RowsKept: TypeAlias = list[KeptRow]
+JOB_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 def _anything(file: str) -> None:
@@ -46,7 +73,17 @@ class Jobs:
         Raises:
             OutputError: where the folder cannot be made.
         """
-        raise NotImplementedError
+        self.catalog = catalog
+        self.limits = limits
+        self._results = results.absolute()
+        self._allowed = allowed
+        self._news = threading.Condition()
+        self._told = 0
+        self._closed = False
+        try:
+            self._results.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{results}: cannot make the folder for results: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -56,9 +93,15 @@ class Jobs:
 
     def close(self) -> None:
         """Wake who waits. The database is left open."""
-        raise NotImplementedError
+        self._closed = True
+        self.wake()
 
-    def estimate(self, table: Any, options: Options, owner: str) -> Estimate:
+    def estimate(
+        self,
+        table: Any,
+        options: Options,
+        owner: str,  # noqa: ARG002 - as for submit; what is allowed may depend on it
+    ) -> Estimate:
         """Say what a job would be and cost, without reading a pixel.
 
         Args:
@@ -72,7 +115,20 @@ class Jobs:
             LimitError: where there are too many.
             NoSuchDatasetError: where there is no such dataset.
         """
-        raise NotImplementedError
+        work = self._expanded(table, options)
+        todo = work.todo()
+        return Estimate(
+            targets=work.targets,
+            rows=len(work.read) + len(work.results()),
+            unmatched=work.unmatched,
+            prediction=predicted(work, options),
+            faults=[
+                (work.read.ids[row], work.read.faults[row][1])
+                for row in sorted(work.read.faults)[:TOLD]
+            ],
+            matches=work.matches,
+            bytes_out=bytes_out(work, options) if todo else 0,
+        )
 
     def submit(
         self,
@@ -103,7 +159,42 @@ class Jobs:
             TargetsError, JobError, NoSuchDatasetError: as `estimate`.
             LimitError: where the user has, or asks for, more than is allowed.
         """
-        raise NotImplementedError
+        # Before the work of reading the list.
+        self._check_limits(self.catalog.held(owner), 0)
+        work = self._expanded(table, options)
+        prediction = as_kept(predicted(work, options))
+        now = datetime.now(UTC)
+        rows = list(kept_rows(work))
+        counts = dict.fromkeys(STATUSES, 0)
+        for row in rows:
+            counts[row.status] += 1
+        job = KeptJob(
+            number=0,
+            id=secrets.token_urlsafe(16),
+            owner=owner,
+            name=name,
+            phase="PENDING",
+            options=options.as_dict(),
+            parameters=list(parameters),
+            created_at=now,
+            started_at=None,
+            ended_at=None,
+            expires_at=self._within(now, expires_at),
+            rows=len(rows),
+            inputs=len(work.read),
+            counts=counts,
+            bytes=0,
+            predicted=prediction,
+            busy_s=0.0,
+            bytes_moved=0,
+            requests=0,
+            failure=None,
+            notes=[],
+            changes=1,
+        )
+        waiting = counts["waiting"]
+        kept = self.catalog.add_job(job, rows, lambda held: self._check_limits(held, waiting))
+        return self.start(kept.id) if start else _job(kept)
 
     def job(self, job_id: str) -> Job:
         """Give a job.
@@ -111,7 +202,7 @@ class Jobs:
         Raises:
             NoSuchJobError: where there is none, as for all methods that take an id.
         """
-        raise NotImplementedError
+        return _job(self.catalog.job(job_id))
 
     def list(
         self,
@@ -122,13 +213,16 @@ class Jobs:
         last: int | None = None,
     ) -> JobList:
         """Give jobs, the newest first: of a user, in some phases, made after a time, the last n."""
-        raise NotImplementedError
+        return [_job(kept) for kept in self.catalog.jobs(owner, phases, after, last)]
 
     def rows(
         self, job_id: str, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
     ) -> RowList:
         """Give rows in the user's order, from number `start`, those of one status or all."""
-        raise NotImplementedError
+        job = self.catalog.job(job_id)
+        options = Options.checked(job.options)
+        kept = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
+        return [_row(row, options) for row in kept]
 
     def start(self, job_id: str) -> Job:
         """Let a pending job run; of one that runs or has ended this is no error.
@@ -136,11 +230,11 @@ class Jobs:
         Raises:
             LimitError: where the user has too many jobs.
         """
-        raise NotImplementedError
+        return self._changed_job(self.catalog.start_job(job_id, self._check_again))
 
     def cancel(self, job_id: str) -> Job:
         """Stop a job within a second; what is done stays. One that has ended stays as it is."""
-        raise NotImplementedError
+        return self._changed_job(self.catalog.cancel_job(job_id))
 
     def resume(self, job_id: str) -> Job:
         """Let failed rows of a job that has ended, and those not done, be worked on again.
@@ -148,19 +242,22 @@ class Jobs:
         Raises:
             JobError: where it has not ended.
         """
-        raise NotImplementedError
+        return self._changed_job(self.catalog.resume_job(job_id, self._check_more))
 
     def delete(self, job_id: str) -> None:
         """Stop a job and remove all of it, with its results."""
-        raise NotImplementedError
+        self.catalog.delete_job(job_id)
+        self.wake()
+        self.remove_if_gone(job_id)
 
     def set_expiry(self, job_id: str, when: datetime) -> Job:
         """Set when a job is deleted, brought within what the limits allow."""
-        raise NotImplementedError
+        until = self._within(self.catalog.job(job_id).created_at, when)
+        return self._changed_job(self.catalog.change_job(job_id, expires_at=until))
 
     def set_name(self, job_id: str, name: str) -> Job:
         """Set what the user calls a job."""
-        raise NotImplementedError
+        return self._changed_job(self.catalog.change_job(job_id, name=name))
 
     def result(self, job_id: str, name: str) -> Result:
         """Give a file that a job made, by the `name` of its row.
@@ -168,7 +265,13 @@ class Jobs:
         Raises:
             NoSuchResultError: where there is none, or not yet.
         """
-        raise NotImplementedError
+        job = self.catalog.job(job_id)
+        options = Options.checked(job.options)
+        stem = name.removesuffix(SUFFIXES[options.format])
+        row = self.catalog.row_named(job.number, stem)
+        if row is None or made.file_name(row, options) != name:
+            raise NoSuchResultError(f"job {job_id}: it has no result {name[:100]!r}")
+        return made.result_of(self.folder(job_id), row, options)
 
     def archive(self, job_id: str, kind: ArchiveKind) -> Iterator[bytes]:
         """Give all results as one archive, in the user's order, made as it is read.
@@ -179,19 +282,215 @@ class Jobs:
         Raises:
             JobError: where the job is pending, or its results are no FITS files and kind is `fits`.
         """
-        raise NotImplementedError
+        job = self.catalog.job(job_id)
+        options = Options.checked(job.options)
+        if job.phase == "PENDING":
+            raise JobError(f"job {job_id}: it was not started")
+        if kind == "fits" and options.format != "fits":
+            raise JobError(f"job {job_id}: its results are {options.format}, not fits")
+        rows = self._done_rows(job_id)
+        return made.archive(kind, rows, self.folder(job_id), options, lambda: self.manifest(job_id))
 
     def manifest(self, job_id: str) -> Iterator[bytes]:
         """Give what became of every row as ECSV, with the columns of cut_many's manifest."""
-        raise NotImplementedError
+        job = self.catalog.job(job_id)
+        return made.manifest(job, self._pages(job.number))
 
     def wait(self, job_id: str, phase: Phase, timeout_s: float) -> Job:
         """Give the job as soon as its phase is another one than `phase`, or after a time."""
-        raise NotImplementedError
+        self._until(job_id, timeout_s, lambda now, _changes: now != phase)
+        return self.job(job_id)
 
     def changed(self, job_id: str, seen: int, timeout_s: float) -> int:
         """Give a number that counts up with every change, once it is not `seen`, or after a time.
 
         It says nothing else; 0 was never seen by anyone.
         """
-        raise NotImplementedError
+        return self._until(job_id, timeout_s, lambda _phase, changes: changes != seen)
+
+    # ---- For the runner
+
+    def folder(self, job_id: str) -> Path:
+        """Give the folder of a job's results."""
+        return self._results / job_id
+
+    def is_executing(self, job_id: str) -> bool:
+        """Tell whether a job is still to be worked on."""
+        try:
+            return self.catalog.job_state(job_id)[0] == "EXECUTING"
+        except NoSuchJobError:
+            return False
+
+    def wake(self) -> None:
+        """Tell whoever waits that something changed."""
+        with self._news:
+            self._told += 1
+            self._news.notify_all()
+
+    def pause(self, timeout_s: float) -> None:
+        """Wait for something to change."""
+        with self._news:
+            self._news.wait(timeout_s)
+
+    def note(self, job_id: str, text: str) -> None:
+        """Add to what the user is told."""
+        self.catalog.note_job(job_id, text)
+
+    def remove_if_gone(self, job_id: str) -> None:
+        """Remove the results of a job that was deleted."""
+        try:
+            self.catalog.job_state(job_id)
+        except NoSuchJobError:
+            shutil.rmtree(self.folder(job_id), ignore_errors=True)
+
+    def remove_inputs(self, job: KeptJob) -> None:
+        """Remove what went into results, unless some of it may be tried again."""
+        if job.counts["error"] == job.counts["missing"] == 0:
+            shutil.rmtree(made.inputs_of(self.folder(job.id)), ignore_errors=True)
+
+    def tidy(self) -> None:
+        """Delete jobs whose time has come, and results whose job is gone."""
+        for job_id in self.catalog.expired_jobs():
+            try:
+                self.delete(job_id)
+            except NoSuchJobError:
+                continue  # by its user, just now
+        for folder in self._results.iterdir():
+            if folder.is_dir() and JOB_ID.fullmatch(folder.name):
+                self.remove_if_gone(folder.name)
+
+    # ---- Within
+
+    def _expanded(self, table: Any, options: Options) -> Work:
+        options.check()
+        return expand(table, options, self.catalog, self._allowed, self.limits.rows_per_job)
+
+    def _check_limits(self, held: Held, waiting: int) -> None:
+        """Raise where a user who has so much asks for a job more."""
+        limits = self.limits
+        if held.jobs >= limits.jobs:
+            raise LimitError(
+                f"you have {held.jobs} jobs that have not ended; {limits.jobs} are allowed", SOON_S
+            )
+        if held.rows + waiting > limits.rows_waiting:
+            raise LimitError(
+                f"your jobs would have {held.rows + waiting:,} rows waiting; "
+                f"{limits.rows_waiting:,} are allowed",
+                SOON_S,
+            )
+        if held.bytes >= limits.result_bytes:
+            raise LimitError(
+                f"your results take {size_text(held.bytes)}; {size_text(limits.result_bytes)} are "
+                "allowed: delete some",
+                LATER_S,
+            )
+
+    def _check_again(self, held: Held) -> None:
+        """Raise where a user may not let a job run that is pending."""
+        # It counts among them.
+        self._check_limits(replace(held, jobs=held.jobs - 1), 0)
+
+    def _check_more(self, held: Held) -> None:
+        """Raise where a user may have no further job."""
+        self._check_limits(held, 0)
+
+    def _within(self, created_at: datetime, wanted: datetime | None) -> datetime:
+        """Give when a job expires, within what is allowed."""
+        latest = created_at + timedelta(seconds=self.limits.longest_s)
+        if wanted is None:
+            return min(created_at + timedelta(seconds=self.limits.default_s), latest)
+        return min(wanted, latest)
+
+    def _changed_job(self, kept: KeptJob) -> Job:
+        self.wake()
+        return _job(kept)
+
+    def _until(self, job_id: str, timeout_s: float, is_so: Callable[[Phase, int], bool]) -> int:
+        """Wait until something is so of a job, or for a time; gives how often it has changed."""
+        limit = time.monotonic() + timeout_s
+        while True:
+            with self._news:
+                told = self._told
+            phase, changes = self.catalog.job_state(job_id)
+            left = limit - time.monotonic()
+            if is_so(phase, changes) or left <= 0 or self._closed:
+                return changes
+            with self._news:
+                if self._told == told:
+                    self._news.wait(min(left, LOOK_S))
+
+    def _pages(self, job: int, start: int = 0) -> Iterator[RowsKept]:
+        while rows := self.catalog.job_rows(job, start=start):
+            yield rows
+            start = rows[-1].number + 1
+
+    def _done_rows(self, job_id: str) -> Iterator[KeptRow]:
+        """Give the rows in the user's order, each as soon as it is done; all, once the job ended.
+
+        Raises:
+            NoSuchJobError: where the job is deleted meanwhile.
+        """
+        next_row = 0
+        while True:
+            job = self.catalog.job(job_id)
+            for rows in self._pages(job.number, next_row):
+                for row in rows:
+                    if row.status == "waiting" and job.phase in ACTIVE:
+                        break
+                    yield row
+                    next_row = row.number + 1
+                else:
+                    continue
+                break
+            if next_row >= job.rows:
+                return
+            self.changed(job_id, job.changes, FOLLOW_S)
+            if self._closed:
+                raise JobError(f"job {job_id}: its results cannot be followed to their end now")
+
+
+def _job(kept: KeptJob) -> Job:
+    actual = None
+    if kept.started_at is not None:
+        actual = {
+            "seconds": kept.busy_s,
+            "bytes": kept.bytes_moved,
+            "requests": kept.requests,
+        }
+    predicted = kept.predicted
+    if predicted is not None:
+        predicted = {name: value for name, value in predicted.items() if name != "root"}
+    return Job(
+        id=kept.id,
+        owner=kept.owner,
+        name=kept.name,
+        phase=kept.phase,
+        options=Options.checked(kept.options),
+        created_at=kept.created_at,
+        started_at=kept.started_at,
+        ended_at=kept.ended_at,
+        expires_at=kept.expires_at,
+        rows=kept.rows,
+        counts=kept.counts,
+        bytes=kept.bytes,
+        predicted=predicted,
+        actual=actual,
+        error=kept.failure,
+        notes=kept.notes,
+        parameters=kept.parameters,
+    )
+
+
+def _row(kept: KeptRow, options: Options) -> Row:
+    return Row(
+        number=kept.number,
+        id=kept.id,
+        source=kept.source,
+        hdu=kept.hdu,
+        box=kept.box,
+        status=kept.status,
+        reason=kept.reason,
+        name=made.file_name(kept, options),
+        bytes=kept.bytes,
+        sha256=kept.sha256,
+    )

@@ -65,6 +65,7 @@ def upgrade() -> None:
         sa.Column("planes", sa.String(50), nullable=True),
         sa.Column("ra", sa.Double, nullable=True),
         sa.Column("dec", sa.Double, nullable=True),
+        sa.Column("size_deg", sa.Double, nullable=True),
         sa.Column("status", sa.String(10), nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("bytes", sa.BigInteger, nullable=False),
@@ -78,6 +79,14 @@ def upgrade() -> None:
     )
     op.create_index("ix_job_rows_job_position", "job_rows", ["job", "position"])
     op.create_index("ix_job_rows_job_name", "job_rows", ["job", "name"])
+    some = sa.text("result IS NOT NULL")
+    op.create_index(
+        "ix_job_rows_job_result",
+        "job_rows",
+        ["job", "result"],
+        sqlite_where=some,
+        postgresql_where=some,
+    )
     op.create_table(
         "job_chunks",
         sa.Column("job", ID, nullable=False, autoincrement=False),

@@ -1,0 +1,487 @@
+"""From what users ask to rows of a job: which region of which image.
+
+Targets that name a file are taken as `cut_many` takes them. Places in the sky without a file are
+looked for among the datasets, and become a row for every image that shows them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from swathe import _swathe
+from swathe.catalog import Wanted
+from swathe.catalog.work import KeptRow
+from swathe.errors import (
+    AccessError,
+    JobError,
+    LimitError,
+    RegionError,
+    SwatheError,
+    TargetsError,
+)
+from swathe.jobs.values import read_planes
+from swathe.predict import sky_of
+from swathe.targets import (
+    SKY,
+    Targets,
+    as_table,
+    hdu_text,
+    read_targets,
+    sound,
+    texts,
+    unique_names,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from swathe._swathe import HduKey
+    from swathe.boxes import Sky
+    from swathe.catalog import Catalog, Match
+    from swathe.catalog.work import RowStatus
+    from swathe.datasets.bulk import Found
+    from swathe.jobs.values import Options
+
+IMAGES_PLACED = 32
+"""Places in the sky become pixels at once on so many images; of the others when they are cut, as
+their headers have to be read."""
+TOLD = 20
+"""Faults and matches that an estimate tells."""
+MOST_PLANES = 100
+"""Different `planes` in one list."""
+ALL = "stack"
+"""The result of a stack without groups."""
+TURNED = 1.42
+"""What goes into others is cut larger, so that it fills the result whichever way it is turned,"""
+AROUND_PIXELS = 8
+"""and some pixels around it, for their interpolation."""
+LARGEST_SIDE = 8_192
+"""Pixels of what is made of several images."""
+NOTHING = "no image of the datasets shows it"
+
+
+@dataclass
+class Work:
+    """Rows of a job, not yet kept.
+
+    Attributes:
+        targets: how many the user gave.
+        read: the rows to be cut, as the engine takes them.
+        planes: of each row.
+        sky: of rows that are places in the sky: ra, dec, size in degrees.
+        group: of stacks and `rgb`: the result that each row goes into.
+        unread: rows with faults because their image could not be read, which may yet come right.
+        unmatched: targets that no image shows.
+        matches: id and number of images of the first TOLD targets that were looked for.
+    """
+
+    targets: int
+    read: Targets
+    planes: list[tuple[int, int] | None]
+    sky: NDArray[np.float64] | None
+    group: list[str] | None = None
+    unread: set[int] = field(default_factory=set)
+    unmatched: int = 0
+    matches: list[tuple[str, int]] = field(default_factory=list)
+
+    def todo(self) -> list[int]:
+        """Give the rows that can be cut."""
+        return [row for row in range(len(self.read)) if row not in self.read.faults]
+
+    def results(self) -> list[str]:
+        """Give the ids of what is made of several rows."""
+        return list(dict.fromkeys(self.group or ()))
+
+
+def expand(
+    given: Any,
+    options: Options,
+    catalog: Catalog,
+    allowed: Callable[[str], None],
+    most_rows: int,
+) -> Work:
+    """Give the rows that targets become.
+
+    Raises:
+        TargetsError: where the list cannot be read or lacks columns.
+        JobError: where the options do not go with it.
+        LimitError: where there would be more than `most_rows`.
+        AccessError: where none of the files may be read.
+        NoSuchDatasetError: where there is no such dataset.
+    """
+    if isinstance(given, str | os.PathLike):
+        raise TargetsError("the targets of a job are a table or a mapping of columns, not a path")
+    table, _ = as_table(given)
+    check_rows(len(table), most_rows)
+    columns = {name.strip().lower(): table[name] for name in table.colnames}
+    in_sky = all(name in columns for name in SKY)
+    if is_combined(options) and not in_sky:
+        raise JobError(f"a stack or rgb needs targets in the sky: {', '.join(SKY)}")
+    if "file" in columns or not in_sky:
+        if options.format == "rgb":
+            raise JobError("rgb needs targets without a file: images of its bands are looked for")
+        work = _of_files(table, columns, options, allowed)
+    else:
+        work = _of_places(columns, options, catalog, allowed, most_rows)
+    if work.group is not None:
+        check_rows(len(work.read) + len(work.results()), most_rows)
+        work.read.boxes = grown(work.read.boxes)
+    return work
+
+
+def is_combined(options: Options) -> bool:
+    """Tell whether results are made of several rows."""
+    return options.operation == "stack" or options.format == "rgb"
+
+
+def grown(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give larger boxes around the same middles, for what goes into other results."""
+    import numpy as np
+
+    sides = np.ceil(boxes[:, 2:] * TURNED).astype(np.int64) + 2 * AROUND_PIXELS
+    return np.column_stack([boxes[:, :2] - (sides - boxes[:, 2:]) // 2, sides])
+
+
+def check_rows(rows: int, most: int) -> None:
+    """Raise where a job has too many rows.
+
+    Raises:
+        LimitError: saying how many there may be.
+    """
+    if rows > most:
+        raise LimitError(f"a job may have {most:,} rows, not {rows:,}; divide the list")
+
+
+def _of_files(
+    table: Any, columns: dict[str, Any], options: Options, allowed: Callable[[str], None]
+) -> Work:
+    """Take targets that name their files."""
+    import numpy as np
+
+    read, unread = _read(table, allowed)
+    sky = None
+    if all(name in columns for name in SKY):
+        sky = np.array([_floats(columns[name]) for name in SKY]).T.reshape(len(table), 3)
+    group = _groups(columns, len(table)) if is_combined(options) else None
+    return Work(len(table), read, _planes(columns, options, read), sky, group, unread)
+
+
+def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]]:
+    """Read a list whose files are allowed; tell which rows failed because theirs cannot be read.
+
+    Raises:
+        AccessError: where none is allowed.
+    """
+    unreadable: set[str] = set()
+
+    def sky_if_allowed(file: str, hdu: HduKey | None) -> Sky:
+        _check(file, allowed)
+        try:
+            return sky_of(file, hdu)
+        except SwatheError:
+            unreadable.add(file)
+            raise
+
+    read = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
+    refused: dict[int, str] = {}
+    for number, file in enumerate(read.files):
+        try:
+            _check(file, allowed)
+        except AccessError as error:
+            refused[number] = str(error)
+    if refused and len(refused) == len(read.files):
+        raise AccessError(next(iter(refused.values())))
+    unread: set[int] = set()
+    for row, number in enumerate(read.file.tolist()):
+        if number in refused:
+            read.faults[row] = ("error", refused[number])
+        elif row in read.faults and read.files[number] in unreadable:
+            unread.add(row)
+    return read, unread
+
+
+def _check(file: str, allowed: Callable[[str], None]) -> None:
+    """Raise where a file may not be read.
+
+    Raises:
+        AccessError: also where its URL holds a secret, which no job keeps.
+    """
+    if file:
+        allowed(file)
+    if _swathe.shown(file) != file:
+        raise AccessError(f"{_swathe.shown(file)}: a job keeps no URL with credentials")
+
+
+def _floats(column: Any) -> list[float]:
+    """Give numbers; where there is none, the row has a fault and any will do."""
+    found = []
+    for value in column:
+        try:
+            found.append(float(value))
+        except (TypeError, ValueError, OverflowError):
+            found.append(0.0)
+    return found
+
+
+def _of_places(
+    columns: dict[str, Any],
+    options: Options,
+    catalog: Catalog,
+    allowed: Callable[[str], None],
+    most_rows: int,
+) -> Work:
+    """Take places in the sky, of every image that shows them."""
+    import numpy as np
+
+    count = len(columns["ra"])
+    named = texts(columns["id"]) if "id" in columns else [""] * count
+    ids = [name or str(row) for row, name in enumerate(named)]
+    wrong = dict(_senseless(columns))
+    good = [row for row in range(count) if row not in wrong]
+    places = np.array([_floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+    found = _found(columns, options, catalog, places, good, most_rows)
+
+    # Every row: which target, and which image, if any.
+    rows: list[tuple[int, Match | None]] = []
+    reasons: dict[int, tuple[str, str]] = {}
+    told: list[tuple[str, int]] = []
+    unmatched = 0
+    for target in range(count):
+        matches, reason = found.get(target, ([], ""))
+        if target in wrong or not matches:
+            reasons[len(rows)] = wrong.get(target) or ("no-overlap", reason or NOTHING)
+            unmatched += target not in wrong
+            rows.append((target, None))
+        rows += [(target, match) for match in matches]
+        if len(told) < TOLD:
+            told.append((ids[target], len(matches)))
+    check_rows(len(rows), most_rows)
+    of = [target for target, _ in rows]
+    table = {
+        "id": _numbered_ids([ids[target] for target in of]),
+        "file": [match.file if match is not None else "" for _, match in rows],
+        "hdu": [match.granule.hdu if match is not None else 0 for _, match in rows],
+        **{name: places[of, at] for at, name in enumerate(SKY)},
+    }
+    picked = {name: [column[target] for target in of] for name, column in columns.items()}
+    read, unread = _read(table, allowed)
+    read.faults.update(reasons)
+    unread -= reasons.keys()
+    read.unplaced = [row for row in read.unplaced if row not in read.faults]
+    group = None
+    if options.format == "rgb":
+        group = [ids[target] for target in of]
+    elif options.operation == "stack":
+        group = _groups(picked, len(rows))
+    planes = _planes(picked, options, read)
+    return Work(count, read, planes, places[of], group, unread, unmatched, told)
+
+
+def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Give the rows that are no place in the sky, and why."""
+    for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
+        try:
+            sound(*values)
+        except RegionError as error:
+            yield row, ("error", str(error))
+
+
+def _found(
+    columns: dict[str, Any],
+    options: Options,
+    catalog: Catalog,
+    places: NDArray[np.float64],
+    good: Sequence[int],
+    most_rows: int,
+) -> dict[int, tuple[list[Match], str]]:
+    """Give the images of each target that makes sense, or why there are none."""
+    from swathe.datasets.bulk import find_each
+
+    count = len(places)
+    datasets = texts(columns["dataset"]) if "dataset" in columns else [""] * count
+    bands = texts(columns["band"]) if "band" in columns else [""] * count
+    by_dataset: dict[str | None, list[int]] = {}
+    for row in good:
+        by_dataset.setdefault(datasets[row] or options.dataset, []).append(row)
+    wanted_bands = set(options.bands)
+    # Many of the images found at first may be of other bands.
+    most_pairs = 50 * most_rows
+    of: dict[int, tuple[list[Match], str]] = {}
+    for dataset, rows in by_dataset.items():
+        wanted = Wanted(dataset=dataset, time=options.time)
+        found: Found = find_each(
+            catalog,
+            places[rows, 0] % 360.0,
+            places[rows, 1],
+            wanted,
+            lambda pairs: check_rows(pairs // 50, most_rows) if pairs > most_pairs else None,
+        )
+        for row, numbers in zip(rows, found.of, strict=True):
+            matches = [found.matches[number] for number in numbers]
+            if wanted_bands:
+                matches = [match for match in matches if match.granule.band in wanted_bands]
+            if bands[row]:
+                matches = [match for match in matches if match.granule.band == bands[row]]
+            reason = ""
+            if options.format == "rgb":
+                matches, reason = _one_of_each(matches, options.bands, places[row])
+            of[row] = matches, reason
+    return of
+
+
+def _one_of_each(
+    matches: Sequence[Match], bands: Sequence[str], place: NDArray[np.float64]
+) -> tuple[list[Match], str]:
+    """Give the image of each band whose middle is nearest, or what is missing."""
+    import numpy as np
+
+    from swathe.datasets.sphere import angle, directions
+
+    here = directions(place[0], place[1])
+    chosen = []
+    for band in bands:
+        of_band = [match for match in matches if match.granule.band == band]
+        if not of_band:
+            return [], f"no image of band {band} shows it"
+        middles = [match.granule.footprint for match in of_band]
+        away = [
+            float(angle(directions(np.array(each.s_ra), np.array(each.s_dec)), here))
+            for each in middles
+            if each is not None
+        ]
+        chosen.append(of_band[int(np.argmin(away))])
+    return chosen, ""
+
+
+def _numbered_ids(ids: Sequence[str]) -> list[str]:
+    """Give id, id-2, id-3 ... where one target has several rows."""
+    seen: dict[str, int] = {}
+    found = []
+    for each in ids:
+        seen[each] = seen.get(each, 0) + 1
+        found.append(each if seen[each] == 1 else f"{each}-{seen[each]}")
+    return found
+
+
+def _groups(columns: dict[str, Any], count: int) -> list[str]:
+    if "group" not in columns:
+        return [ALL] * count
+    return [name or ALL for name in texts(columns["group"])]
+
+
+def _planes(
+    columns: dict[str, Any], options: Options, read: Targets
+) -> list[tuple[int, int] | None]:
+    """Give the planes of each row.
+
+    Raises:
+        TargetsError: where there are too many different ones.
+    """
+    if "planes" not in columns:
+        return [options.planes] * len(read)
+    known: dict[str, tuple[int, int] | None] = {"": options.planes}
+    found = []
+    for row, text in enumerate(texts(columns["planes"])):
+        if text not in known:
+            try:
+                known[text] = read_planes("planes", text)
+            except JobError as error:
+                read.faults.setdefault(row, ("error", str(error)))
+        found.append(known.get(text))
+        if len(known) > MOST_PLANES:
+            raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
+    return found
+
+
+def kept_rows(work: Work) -> Iterator[KeptRow]:
+    """Give the rows as the catalogue keeps them, those of one object together by position.
+
+    Rows with faults come first; results that are made of others last.
+    """
+    import numpy as np
+
+    read = work.read
+    faults = {row: fault for row, fault in read.faults.items() if row not in work.unread}
+    todo = np.array([row for row in range(len(read)) if row not in faults], np.int64)
+    together = todo[np.lexsort((todo, read.hdu[todo], read.file[todo]))]
+    position = np.empty(len(read), np.int64)
+    position[[*sorted(faults), *together.tolist()]] = np.arange(len(read))
+
+    results = {name: len(read) + number for number, name in enumerate(work.results())}
+    # What goes into others gets a name that no file can have.
+    names = read.names if work.group is None else [f"{row}/" for row in range(len(read))]
+    later = {*read.unplaced, *work.unread}
+    keys = [hdu_text(hdu) for hdu in read.hdus]
+    shown = [_swathe.shown(file) for file in read.files]
+    columns = zip(
+        position.tolist(),
+        read.ids,
+        names,
+        read.file.tolist(),
+        read.hdu.tolist(),
+        read.boxes.tolist(),
+        work.planes,
+        strict=True,
+    )
+    sky = None if work.sky is None else work.sky.tolist()
+    for row, (at, row_id, name, file, hdu, box, planes) in enumerate(columns):
+        fault = faults.get(row)
+        status, reason = fault or ("waiting", "")
+        yield KeptRow(
+            row,
+            at,
+            None if work.group is None else results[work.group[row]],
+            row_id,
+            name,
+            shown[file],
+            keys[hdu],
+            None if fault is not None or row in later else tuple(box),
+            planes,
+            None if fault is not None or sky is None else tuple(sky[row]),
+            cast("RowStatus", status),
+            reason,
+        )
+    yield from _result_rows(work, results)
+
+
+def _result_rows(work: Work, results: dict[str, int]) -> Iterator[KeptRow]:
+    """Give the rows that are made of others, their size as box where that can be told."""
+    if work.group is None or work.sky is None:
+        return
+    scale = _scale_deg(work)
+    first = {}
+    for row, name in enumerate(work.group):
+        if name not in first and row not in work.read.faults:
+            first[name] = row
+    names = unique_names(list(results))
+    for (name, number), file_name in zip(results.items(), names, strict=True):
+        box, sky = None, None
+        if scale is not None and name in first:
+            ra, dec, size = work.sky[first[name]].tolist()
+            side = max(1, round(size / scale))
+            if side > LARGEST_SIDE:
+                raise JobError(
+                    f"{name}: would be {side} pixels wide; what is made of several images may be "
+                    f"{LARGEST_SIDE}"
+                )
+            box, sky = (0, 0, side, side), (ra, dec, side * scale)
+        yield KeptRow(number, number, None, name, file_name, "", None, box, None, sky)
+
+
+def _scale_deg(work: Work) -> float | None:
+    """Give the size of a pixel of results: that of the first image that can be read."""
+    later = set(work.read.unplaced)
+    for row in work.todo():
+        if row not in later:
+            scales = sky_of(
+                work.read.files[work.read.file[row]], work.read.hdus[work.read.hdu[row]]
+            ).scales
+            return math.sqrt(scales[0] * scales[1])
+    return None

@@ -1,0 +1,239 @@
+"""What jobs made: single files, and all of them as one archive that is made while it is read."""
+
+from __future__ import annotations
+
+import math
+import stat
+import tarfile
+import zlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from swathe import _swathe
+from swathe.errors import FormatError, NoSuchResultError
+from swathe.jobs.values import MEDIA_TYPES, SUFFIXES, Result
+from swathe.manifest import Manifest
+from swathe.many import MANIFEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from swathe.catalog.work import KeptJob, KeptRow
+    from swathe.jobs.values import ArchiveKind, Options
+
+IN_FOLDER = 1000
+"""Rows whose results lie in one folder."""
+PART = 1 << 20
+"""Bytes read and handed on at once."""
+BLOCK = 2880
+CARD = 80
+TAR_BLOCK = 512
+MODE = 0o644
+REPLACED = {
+    b"PCOUNT",
+    b"GCOUNT",
+    b"EXTEND",
+    b"BLOCKED",
+    b"EXTNAME",
+    b"EXTVER",
+    b"EXTLEVEL",
+    b"CHECKSUM",
+}
+
+
+def file_name(row: KeptRow, options: Options) -> str:
+    """Give the name of a row's result; nothing of one that goes into another, or has none."""
+    if row.status != "ok" or row.result is not None:
+        return ""
+    return f"{row.name}{SUFFIXES[options.format]}"
+
+
+def file_of(folder: Path, row: KeptRow, options: Options) -> Path:
+    """Give where the result of a row lies, or will."""
+    return _in(folder, row.number) / f"{row.name}{SUFFIXES[options.format]}"
+
+
+def inputs_of(folder: Path) -> Path:
+    """Give where lies what goes into results, until they are made."""
+    return folder / ".inputs"
+
+
+def input_of(folder: Path, number: int) -> Path:
+    """Give where the pixels of a row that goes into a result lie, until that is made."""
+    return _in(inputs_of(folder), number) / f"{number}.npy"
+
+
+def _in(folder: Path, number: int) -> Path:
+    return folder / f"{number // IN_FOLDER:04}"
+
+
+def result_of(folder: Path, row: KeptRow, options: Options) -> Result:
+    """Give the file of a row that is done.
+
+    Raises:
+        NoSuchResultError: where it is not there any more.
+    """
+    path = file_of(folder, row, options)
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise NoSuchResultError(f"{path.name}: the result is gone: {error}") from error
+    suffix = SUFFIXES[options.format]
+    return Result(path, path.name, size, f'"{row.sha256[:32]}"', MEDIA_TYPES[suffix], row.sha256)
+
+
+def manifest(job: KeptJob, pages: Iterable[Sequence[KeptRow]]) -> Iterator[bytes]:
+    """Give the manifest as ECSV, page by page."""
+    options = job.options
+    meta: dict[str, Any] = {
+        "job": job.id,
+        "name": job.name,
+        "swathe": _swathe.__version__,
+        **{name: options[name] for name in ("operation", "mode", "format")},
+        "phase": job.phase,
+        "predicted_s": None if job.predicted is None else round(job.predicted["seconds"], 6),
+        "actual_s": round(job.busy_s, 6),
+        "bytes_moved": job.bytes_moved,
+        "requests": job.requests,
+        "notes": list(job.notes),
+        **{str(status): count for status, count in job.counts.items()},
+    }
+    yield Manifest([], [], meta).head().encode()
+    suffix = SUFFIXES[options["format"]]
+    for rows in pages:
+        part = Manifest([row.id for row in rows], [row.source for row in rows], {})
+        part.status = [row.status for row in rows]
+        part.reason = [row.reason for row in rows]
+        part.path = [
+            f"{row.name}{suffix}" if row.status == "ok" and row.result is None else ""
+            for row in rows
+        ]
+        part.bytes = [row.bytes for row in rows]
+        part.source_version = [row.version for row in rows]
+        part.sha256 = [row.sha256 for row in rows]
+        yield part.rows().encode()
+
+
+def archive(
+    kind: ArchiveKind,
+    rows: Iterable[KeptRow],
+    folder: Path,
+    options: Options,
+    manifest: Callable[[], Iterator[bytes]],
+) -> Iterator[bytes]:
+    """Give the results of rows as one archive, with the manifest behind them in zip and tar."""
+    files = ((row, file_of(folder, row, options)) for row in rows if file_name(row, options))
+    if kind == "fits":
+        return _fits(files, options)
+    return _zip(files, manifest) if kind == "zip" else _tar(files, manifest)
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(PART):
+            yield part
+
+
+def _zip(
+    files: Iterable[tuple[KeptRow, Path]], last: Callable[[], Iterator[bytes]]
+) -> Iterator[bytes]:
+    from stream_zip import NO_COMPRESSION_64, stream_zip
+
+    now = datetime.now(UTC)
+    permissions = stat.S_IFREG | MODE
+
+    def members() -> Iterator[tuple[Any, ...]]:
+        for row, path in files:
+            checksum = 0
+            for part in _parts(path):
+                checksum = zlib.crc32(part, checksum)
+            form = NO_COMPRESSION_64(row.bytes, checksum)
+            yield path.name, now, permissions, form, _parts(path)
+        told = b"".join(last())
+        yield MANIFEST, now, permissions, NO_COMPRESSION_64(len(told), zlib.crc32(told)), (told,)
+
+    yield from stream_zip(members(), chunk_size=PART)
+
+
+def _tar(
+    files: Iterable[tuple[KeptRow, Path]], last: Callable[[], Iterator[bytes]]
+) -> Iterator[bytes]:
+    now = int(datetime.now(UTC).timestamp())
+
+    def head(name: str, size: int) -> bytes:
+        info = tarfile.TarInfo(name)
+        info.size, info.mode, info.mtime = size, MODE, now
+        return info.tobuf(tarfile.PAX_FORMAT)
+
+    for row, path in files:
+        yield head(path.name, row.bytes)
+        yield from _parts(path)
+        yield bytes(-row.bytes % TAR_BLOCK)
+    told = b"".join(last())
+    yield head(MANIFEST, len(told)) + told + bytes(-len(told) % TAR_BLOCK)
+    yield bytes(2 * TAR_BLOCK)
+
+
+def _fits(files: Iterable[tuple[KeptRow, Path]], options: Options) -> Iterator[bytes]:
+    """Give one FITS file, each result an extension with its name as EXTNAME."""
+    from astropy.io import fits
+
+    header = fits.PrimaryHDU().header
+    header["EXTEND"] = True
+    yield header.tostring().encode("ascii")
+    for row, path in files:
+        with path.open("rb") as file:
+            yield _extension_header(file, row, options)
+            while part := file.read(PART):
+                yield part
+
+
+def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
+    """Read the header of a FITS file, and give it as that of an extension.
+
+    The other cards stay as they are, but for CHECKSUM, which is of another header.
+
+    Raises:
+        FormatError: where the image needs tables behind it, which would be taken for another's.
+    """
+    cards: list[bytes] = []
+    while not any(card.rstrip() == b"END" for card in cards[-BLOCK // CARD :]):
+        block = file.read(BLOCK)
+        if len(block) < BLOCK:
+            raise FormatError(f"{file.name}: its header has no END")
+        cards += [block[at : at + CARD] for at in range(0, BLOCK, CARD)]
+    del cards[next(at for at, card in enumerate(cards) if card.rstrip() == b"END") :]
+    axes = int(_value(cards, b"NAXIS"))
+    lengths = [int(_value(cards, b"NAXIS%d" % (axis + 1))) for axis in range(axes)]
+    data = abs(int(_value(cards, b"BITPIX"))) // 8 * math.prod(lengths) if axes else 0
+    after = row.bytes - file.tell() - -(-data // BLOCK) * BLOCK
+    if after > 0 and options.operation == "cut":
+        raise FormatError(
+            f"{row.name}: one FITS file cannot hold images whose WCS needs lookup tables, as "
+            "their EXTVER would clash; take zip or tar"
+        )
+    mandatory = 3 + axes
+    new = [
+        _card("XTENSION= 'IMAGE   '           / Image extension"),
+        *cards[1:mandatory],
+        _card(f"PCOUNT  = {0:>20}"),
+        _card(f"GCOUNT  = {1:>20}"),
+        _card(f"EXTNAME = '{row.name:<8}'"),
+        *(card for card in cards[mandatory:] if card[:8].rstrip() not in REPLACED),
+        _card("END"),
+    ]
+    text = b"".join(new)
+    return text + b" " * (-len(text) % BLOCK)
+
+
+def _card(text: str) -> bytes:
+    return text.encode("ascii").ljust(CARD)
+
+
+def _value(cards: Sequence[bytes], keyword: bytes) -> bytes:
+    """Give the number of a mandatory card, as it stands."""
+    for card in cards:
+        if card[:8].rstrip() == keyword:
+            return card[10:].partition(b"/")[0].strip()
+    raise FormatError(f"a result has no card {keyword.decode()}")

@@ -1,0 +1,277 @@
+"""Doing the rows of a chunk: results are made beside their place and put there whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from swathe import _swathe
+from swathe.catalog.work import Done, KeptRow
+from swathe.cutout import Cutout
+from swathe.errors import OutputError, SwatheError
+from swathe.jobs.expansion import grown, is_combined
+from swathe.jobs.results import file_of, input_of
+from swathe.jobs.stacking import Grid, aligned, made
+from swathe.jobs.values import SUFFIXES
+from swathe.many import told
+from swathe.predict import job_of, sky_of
+from swathe.targets import SKY, Targets, numbered, parse_hdu, read_targets
+
+if TYPE_CHECKING:
+    from swathe._swathe import HduKey
+    from swathe.catalog import Catalog
+    from swathe.catalog.work import Chunk, RowStatus
+    from swathe.jobs.values import Options
+
+
+@dataclass
+class Worker:
+    """Does one chunk.
+
+    Attributes:
+        catalog: where the job is.
+        chunk: what to do.
+        options: of the job.
+        folder: of the job's results.
+        threads: of the engine.
+        stopped: whether to stop, asked several times a second.
+    """
+
+    catalog: Catalog
+    chunk: Chunk
+    options: Options
+    folder: Path
+    threads: int
+    stopped: Callable[[], bool]
+    done: list[KeptRow] = field(default_factory=list, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
+    bytes_moved: int = field(default=0, init=False)
+    requests: int = field(default=0, init=False)
+    grids: dict[int, Grid | None] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def aside(self) -> Path:
+        """Where results are made before they are put in their place."""
+        return self.folder / f".chunk-{self.chunk.first}"
+
+    def run(self) -> Done:
+        """Do the rows, as far as they are not stopped.
+
+        Raises:
+            OutputError: where results cannot be written at all.
+        """
+        rows = self.catalog.chunk_rows(self.chunk)
+        begun = time.perf_counter()
+        try:
+            shutil.rmtree(self.aside, ignore_errors=True)
+            self.aside.mkdir(parents=True)
+            if self.chunk.first >= self.chunk.job.inputs:
+                self._make(rows)
+            else:
+                self._cut(rows)
+        except OSError as error:
+            raise OutputError(f"{self.folder}: {error}") from error
+        finally:
+            shutil.rmtree(self.aside, ignore_errors=True)
+        return Done(
+            self.done,
+            time.perf_counter() - begun,
+            self.bytes_moved,
+            self.requests,
+            self.notes,
+            complete=len(self.done) == len(rows),
+        )
+
+    def _cut(self, rows: Sequence[KeptRow]) -> None:
+        placed = self._placed(rows)
+        parts: dict[tuple[int, int] | None, list[KeptRow]] = {}
+        for row in placed:
+            parts.setdefault(row.planes, []).append(row)
+        for planes, part in parts.items():
+            if self.stopped():
+                return
+            self._cut_planes(part, planes)
+
+    def _placed(self, rows: Sequence[KeptRow]) -> list[KeptRow]:
+        """Give rows with their boxes; those that have no place in their image are done."""
+        found = [row for row in rows if row.box is not None]
+        later = [row for row in rows if row.box is None and row.sky is not None]
+        self.done += [
+            replace(row, status="error", reason="it has neither a box nor a place in the sky")
+            for row in rows
+            if row.box is None and row.sky is None
+        ]
+        # One image at a time, so that it can be stopped.
+        images: dict[tuple[str, str | None], list[KeptRow]] = {}
+        for row in later:
+            images.setdefault((row.source, row.hdu), []).append(row)
+        for of_image in images.values():
+            if self.stopped():
+                break
+            found += self._placed_on_image(of_image)
+        return found
+
+    def _placed_on_image(self, rows: Sequence[KeptRow]) -> list[KeptRow]:
+        sky = np.array([row.sky for row in rows])
+        columns = {
+            "file": [row.source for row in rows],
+            "hdu": [row.hdu or "" for row in rows],
+            **{name: sky[:, at] for at, name in enumerate(SKY)},
+        }
+        read = read_targets(columns, sky_of)
+        boxes = grown(read.boxes) if is_combined(self.options) else read.boxes
+        found = []
+        for number, row in enumerate(rows):
+            if (fault := read.faults.get(number)) is not None:
+                self.done.append(_ended(row, *fault))
+            else:
+                x0, y0, width, height = boxes[number].tolist()
+                found.append(replace(row, box=(x0, y0, width, height)))
+        return found
+
+    def _cut_planes(self, rows: Sequence[KeptRow], planes: tuple[int, int] | None) -> None:
+        job = job_of(
+            _targets(rows),
+            range(len(rows)),
+            [f"{row.number}.fits" for row in rows],
+            output=str(self.aside),
+            mode="partial" if is_combined(self.options) else self.options.mode,
+            fill=self.options.fill,
+            planes=planes,
+            threads=self.threads,
+        )
+        batch = job.start()
+        try:
+            for news in told(batch):
+                if self.stopped():
+                    batch.cancel()
+                for target, status, reason, size, version, sha256 in news:
+                    row = rows[target]
+                    if status == "ok":
+                        row = replace(row, status="ok", bytes=size, version=version, sha256=sha256)
+                        self.done.append(self._kept(row))
+                    else:
+                        self.done.append(replace(_ended(row, status, reason), version=version))
+        except BaseException:
+            batch.cancel()
+            raise
+        finally:
+            cost = batch.finish()
+        self.bytes_moved += cost["bytes_moved"]
+        self.requests += cost["requests"]
+        self.notes += cost["notes"]
+
+    def _kept(self, row: KeptRow) -> KeptRow:
+        """Put a result in its place, in the format asked for."""
+        cut = self.aside / f"{row.number}.fits"
+        if row.result is not None:
+            return self._aligned(row, cut)
+        if self.options.format == "fits":
+            self._put(cut, file_of(self.folder, row, self.options))
+            return row
+        try:
+            converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
+            whole(cut).write(converted)
+        except SwatheError as error:
+            return _ended(row, "error", str(error))
+        finally:
+            cut.unlink()
+        return self._put_new(row, converted)
+
+    def _aligned(self, row: KeptRow, cut: Path) -> KeptRow:
+        """Put the pixels of a row onto the grid of the result it goes into."""
+        assert row.result is not None and row.sky is not None
+        grid = self._grid(row.result)
+        if grid is None:
+            return _ended(row, "error", "the size of its result is not known")
+        try:
+            pixels = aligned(whole(cut), grid.at(row.sky[0], row.sky[1]))
+        except SwatheError as error:
+            return _ended(row, "error", str(error))
+        finally:
+            cut.unlink()
+        if not np.isfinite(pixels).any():
+            return _ended(row, "no-overlap", "none of its pixels is within the result")
+        new = self.aside / f"{row.number}.npy"
+        np.save(new, pixels, allow_pickle=False)
+        self._put(new, input_of(self.folder, row.number))
+        return replace(row, bytes=0, sha256="")
+
+    def _grid(self, result: int) -> Grid | None:
+        if result not in self.grids:
+            row = self.catalog.job_rows(self.chunk.job.number, start=result, limit=1)[0]
+            self.grids[result] = Grid.of(row)
+        return self.grids[result]
+
+    def _make(self, rows: Sequence[KeptRow]) -> None:
+        """Make results of the rows that go into them."""
+        for row in rows:
+            if self.stopped():
+                return
+            inputs = self.catalog.rows_of_result(self.chunk.job.number, row.number)
+            used = [each for each in inputs if each.status == "ok"]
+            grid = Grid.of(row)
+            if not used or grid is None:
+                failed = [each for each in inputs if each.status in ("error", "missing")]
+                status = "error" if failed else "no-overlap"
+                because = f"; {failed[0].id}: {failed[0].reason}" if failed else ""
+                self.done.append(_ended(row, status, f"there is no image of it{because}"))
+                continue
+            new = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
+            try:
+                if not made(new, self.folder, grid, used, self.options, self.stopped):
+                    return
+            except SwatheError as error:
+                self.done.append(_ended(row, "error", str(error)))
+                continue
+            self.done.append(self._put_new(row, new))
+
+    def _put_new(self, row: KeptRow, new: Path) -> KeptRow:
+        with new.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        size = new.stat().st_size
+        self._put(new, file_of(self.folder, row, self.options))
+        return replace(row, status="ok", bytes=size, sha256=sha256)
+
+    def _put(self, new: Path, place: Path) -> None:
+        try:
+            os.replace(new, place)
+        except FileNotFoundError:
+            # Not with its parents: a job that is deleted must not come back.
+            for folder in (place.parent.parent, place.parent):
+                if folder != self.folder:
+                    folder.mkdir(exist_ok=True)
+            os.replace(new, place)
+
+
+def whole(path: Path) -> Cutout:
+    """Give all of a small image that the engine cut."""
+    native = _swathe.open(str(path))
+    hdu = native.find()
+    shape = native.shape(hdu)
+    return Cutout(
+        native.cut(hdu, [0] * len(shape), shape[::-1], "strict"), str(path), native.version, hdu
+    )
+
+
+def _ended(row: KeptRow, status: str, reason: str) -> KeptRow:
+    return replace(row, status=cast("RowStatus", status), reason=reason, bytes=0, sha256="")
+
+
+def _targets(rows: Sequence[KeptRow]) -> Targets:
+    """Give rows as the engine takes them."""
+    files, file = numbered([row.source for row in rows])
+    keys, key = numbered([row.hdu for row in rows])
+    hdus: list[HduKey | None] = [None if text is None else parse_hdu(text) for text in keys]
+    ids = [row.id for row in rows]
+    boxes = np.array([row.box for row in rows], np.int64).reshape(len(rows), 4)
+    return Targets(ids, ids, files, np.array(file, np.int32), hdus, np.array(key, np.int32), boxes)
