@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 
 @dataclass
 class Served:
@@ -79,3 +81,30 @@ def served(folder: Path, settings: str = "", port: int = 0) -> Iterator[Served]:
             raise
         finally:
             log.close()
+
+
+def add_survey(folder: Path, frames: int = 2, targets: int = 200) -> Path:
+    """Make a sample survey and register it as store and dataset `survey`; gives its targets.
+
+    The table has files as users of a portal name them, `survey:NAME`.
+    """
+    from astropy.table import Table
+
+    from swathe.catalog import Catalog
+    from swathe.datasets.listing import list_objects
+    from swathe.datasets.scan import scan
+    from swathe.sample import make_sample
+
+    table = Table.read(make_sample(folder / "survey", frames, 1, targets), format="ascii.csv")
+    table["file"] = [f"survey:{name}" for name in table["file"]]
+    table.write(folder / "targets.csv", format="ascii.csv", overwrite=True)
+    # The engine finds stores by the catalogue that this names.
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Catalog.open(database_in(folder)) as catalog,
+    ):
+        patch.setenv("SWATHE_DATABASE", database_in(folder))
+        store = catalog.add_store("survey", str(folder / "survey"))
+        catalog.add_dataset("survey", "survey", "", "*.fit")
+        scan(catalog, "survey", list_objects(store, "", "*.fit"))
+    return folder / "targets.csv"

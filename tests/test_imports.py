@@ -49,7 +49,7 @@ LAYERS = (
     {"measuring.fitting", "measuring.refitting"},
     {"measuring.feedback"},
     {"predict"},
-    {"single", "many", "jobs.values"},
+    {"single", "many", "client", "jobs.values"},
     {"jobs.expansion", "jobs.results"},
     {"jobs.stacking"},
     {"jobs.costs", "jobs.work"},
@@ -80,6 +80,7 @@ LAYERS = (
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"commands.dataset", "commands.find", "commands.serve", "commands.token"},
+    {"commands.portal"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
@@ -144,4 +145,7 @@ def test_import_loads_no_numpy_and_no_astropy() -> None:
         "pandas",
         "pyarrow",
         "sqlalchemy",
+        "httpx",
+        "fastapi",
+        "pydantic",
     }

@@ -8,6 +8,7 @@
 
 from swathe import errors
 from swathe._swathe import __version__
+from swathe.client import connect
 from swathe.cutout import Cutout
 from swathe.datasets.search import find
 from swathe.many import cut_many
@@ -21,6 +22,7 @@ __all__ = [
     "Image",
     "Prediction",
     "__version__",
+    "connect",
     "cut",
     "cut_many",
     "errors",

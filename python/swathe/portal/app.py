@@ -73,13 +73,8 @@ async def _working(portal: Portal, _app: FastAPI) -> AsyncIterator[None]:
 
 def make_app(portal: Portal) -> FastAPI:
     """Make the application that serves a portal."""
-    body_bytes = round(portal.config.limits.body_mb * 1e6)
     app = FastAPI(
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        max_body_size=body_bytes,
-        lifespan=partial(_working, portal),
+        openapi_url=None, docs_url=None, redoc_url=None, lifespan=partial(_working, portal)
     )
     app.state.portal = portal
     app.mount("/api", make_api(portal))

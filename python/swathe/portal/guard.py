@@ -1,7 +1,8 @@
-"""What keeps web pages of others from using a portal by way of a visitor's browser.
+"""What no request may do, whoever makes it.
 
-Two ways are closed: requests that change something from pages of another origin, and names that
-lead to this machine although they are not its own (DNS rebinding).
+Web pages of others use no portal by way of a visitor's browser. Two ways are closed: requests that
+change something from pages of another origin, and names that lead to this machine although they
+are not its own (DNS rebinding). And no body is longer than the settings allow.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from swathe.portal.config import LOOPBACK_NAMES, is_loopback
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from swathe.portal.config import Config
 
+CLOSED = {"Connection": "close"}
+"""Else the rest of the body would be waited for."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 EXPOSED = (
     "Accept-Ranges",
@@ -40,6 +44,7 @@ class Guard:
         """Take the application behind, and the settings of the portal."""
         self._app = app
         self._origins = frozenset(config.access.origins)
+        self._body_bytes = round(config.limits.body_mb * 1e6)
         server = config.server
         own = urlsplit(server.url).hostname
         # Of an address that all can reach it is not known what it is called, unless it is told.
@@ -50,14 +55,37 @@ class Guard:
             self._names = frozenset({*LOOPBACK_NAMES, host, *([own] if own else [])})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400 or 403, or pass the request on."""
-        refused = self._refused(scope) if scope["type"] == "http" else None
-        if refused is None:
+        """Answer 400, 403 or 413, or pass the request on."""
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, error = refused
-        answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
+        told = Headers(scope=scope).get("content-length", "")
+        if refused := self._refused(scope):
+            status, error = refused
+            answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
+        elif told.isdecimal() and int(told[:20]) > self._body_bytes:
+            answer = JSONResponse({"error": self._too_long(), "kind": "LimitError"}, 413, CLOSED)
+        else:
+            await self._app(scope, self._counted(receive), send)
+            return
         await answer(scope, receive, send)
+
+    def _counted(self, receive: Receive) -> Receive:
+        """Give what receives a body, and stops where it gets too long."""
+        length = 0
+
+        async def receive_some() -> Message:
+            nonlocal length
+            message = await receive()
+            length += len(message.get("body", b""))
+            if length > self._body_bytes:
+                raise HTTPException(413, self._too_long(), CLOSED)
+            return message
+
+        return receive_some
+
+    def _too_long(self) -> str:
+        return f"a body has at most {self._body_bytes:,} bytes here"
 
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
         headers = Headers(scope=scope)

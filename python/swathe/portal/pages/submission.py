@@ -97,6 +97,8 @@ def _answer(request: Request, asked: Asked, owner: str, submit: bool) -> Respons
             return RedirectResponse(f"/jobs/{job.id}", 303, HEADERS)
         estimate = jobs.estimate(table, options, owner)
     except SwatheError as error:
+        if not submit:  # Told, as was asked for.
+            return _form(request, asked, error=str(error))
         made = _form(request, asked, code=status_of(error), error=str(error))
         made.headers.update(headers_of(error))
         return made

@@ -1,0 +1,499 @@
+"""Jobs on a portal elsewhere: `swathe.connect`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tarfile
+import time
+import zipfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from swathe import errors
+from swathe.cutout import write_whole
+from swathe.errors import OutputError, SettingsError, SourceError, SwatheError
+from swathe.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import httpx
+    from astropy.table import Table
+
+TOKEN_VARIABLE = "SWATHE_TOKEN"
+ENDED = ("COMPLETED", "ERROR", "ABORTED")
+CONNECT_S, ANSWER_S = 10.0, 120.0
+TRIES = 5
+PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+"""Between tries, twice as long each time; where the portal says how long, at most so long."""
+PASSING = (429, 502, 503, 504)
+"""Statuses that may be another one next time."""
+WAIT_S = 20.0
+SHOW_S = 0.5
+"""How often progress is asked for, if somebody looks."""
+AT_ONCE = 4
+"""Files fetched side by side."""
+BLOCK = 1 << 20
+NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
+MANIFEST = "manifest.ecsv"
+ARCHIVES = {".zip": "zip", ".tar": "tar", ".fits": "fits"}
+
+
+def connect(url: str, token: str | None = None) -> RemotePortal:
+    """Reach a portal.
+
+    Args:
+        url: where it is, as `https://archive.example`.
+        token: what it knows you by; else `$SWATHE_TOKEN`, if that is set.
+
+    Raises:
+        SettingsError: where the URL makes no sense.
+        TokenError: where the portal wants another token.
+        SourceError: where it does not answer.
+    """
+    portal = RemotePortal(url, token or os.environ.get(TOKEN_VARIABLE) or None)
+    portal.about()
+    return portal
+
+
+class RemotePortal:
+    """A portal, as `connect` gives it. May be shared by threads."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        """Take where it is. Users call `swathe.connect`."""
+        import httpx
+
+        from swathe._swathe import __version__
+
+        self.url = _checked(url)
+        headers = {"User-Agent": f"swathe/{__version__}"}
+        if token:
+            if not re.fullmatch(r"[\x21-\x7e]+", token):
+                raise SettingsError("the token has characters that no token has")
+            headers["Authorization"] = f"Bearer {token}"
+        timeout = httpx.Timeout(ANSWER_S, connect=CONNECT_S)
+        # Elsewhere the token has no business: redirects are not followed.
+        self._http = httpx.Client(headers=headers, timeout=timeout, follow_redirects=False)
+
+    def __repr__(self) -> str:
+        return f"<RemotePortal {self.url}>"
+
+    def __enter__(self) -> RemotePortal:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of its connections."""
+        self._http.close()
+
+    def about(self) -> dict[str, Any]:
+        """Tell what the portal is and allows, and who you are there."""
+        return self._get("about")
+
+    def estimate(self, targets: Any, **options: Any) -> dict[str, Any]:
+        """Tell what a job would be and cost; takes what `submit` does."""
+        return self._send("estimate", targets, options, {})
+
+    def submit(
+        self, targets: Any, *, name: str = "", start: bool = True, **options: Any
+    ) -> RemoteJob:
+        """Submit a job.
+
+        Args:
+            targets: a table, a mapping of columns, or the path of a table, as for `cut_many`; its
+                files are `STORE:path` of the portal's stores. Without a column `file`, places in
+                the sky are cut from every image that shows them.
+            name: what you call it.
+            start: whether it may begin.
+            options: those of `swathe.jobs.Options`.
+
+        Raises:
+            TargetsError, JobError: where these make no sense.
+            LimitError: where they are more than is allowed.
+        """
+        given = {"name": name, "start": start}
+        return RemoteJob(self, self._send("jobs", targets, options, given)["id"])
+
+    def job(self, job_id: str) -> RemoteJob:
+        """Give a job by its id.
+
+        Raises:
+            NoSuchJobError: where there is none.
+        """
+        job = RemoteJob(self, job_id)
+        job.status()
+        return job
+
+    def jobs(self, last: int = 100) -> list[dict[str, Any]]:
+        """Give your last jobs, the newest first."""
+        found: list[dict[str, Any]] = self._get("jobs", last=last)["jobs"]
+        return found
+
+    def _get(self, path: str, **parameters: Any) -> dict[str, Any]:
+        with self._reading(path, parameters) as answer:
+            return _json(answer)
+
+    def _post(self, path: str, **content: Any) -> dict[str, Any]:
+        """Ask once: who asks twice may get two."""
+        import httpx
+
+        try:
+            answer = self._http.post(f"{self.url}/api/{path}", **content)
+        except httpx.HTTPError as error:
+            raise self._failed(error) from error
+        _raise_for(answer)
+        return _json(answer)
+
+    def _send(
+        self, path: str, targets: Any, options: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        if not isinstance(targets, str | os.PathLike):
+            return self._post(
+                path, json={"targets": _columns(targets), "options": options, **given}
+            )
+        import json
+
+        table = Path(targets)
+        fields = {"options": json.dumps(options)}
+        fields |= {
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in given.items()
+        }
+        try:
+            with table.open("rb") as file:
+                return self._post(path, data=fields, files={"targets": (table.name, file)})
+        except FileNotFoundError as error:
+            raise errors.NotFoundError(f"{table}: no such table of targets") from error
+
+    @contextmanager
+    def _reading(
+        self, path: str, parameters: Mapping[str, Any] | None = None, first_byte: int = 0
+    ) -> Iterator[httpx.Response]:
+        """Read an answer, whose body is not fetched yet."""
+        import httpx
+
+        answer = self._answer(path, parameters or {}, first_byte)
+        try:
+            _raise_for(answer)
+            yield answer
+        except httpx.HTTPError as error:
+            raise self._failed(error) from error
+        finally:
+            answer.close()
+
+    def _answer(self, path: str, parameters: Mapping[str, Any], first_byte: int) -> httpx.Response:
+        """Ask, and ask again where that may help."""
+        import httpx
+
+        headers = {"Range": f"bytes={first_byte}-"} if first_byte else {}
+        request = self._http.build_request(
+            "GET", f"{self.url}/api/{path}", params=dict(parameters), headers=headers
+        )
+        for number in range(1, TRIES + 1):
+            pause_s = PAUSE_S * 2 ** (number - 1)
+            try:
+                answer = self._http.send(request, stream=True)
+            except httpx.HTTPError as error:
+                if number == TRIES or not isinstance(error, httpx.TransportError):
+                    raise self._failed(error) from error
+            else:
+                if answer.status_code not in PASSING or number == TRIES:
+                    return answer
+                answer.close()
+                told = answer.headers.get("retry-after", "")
+                pause_s = float(told[:6]) if told.isdecimal() else pause_s
+            time.sleep(min(pause_s, LONGEST_PAUSE_S))
+        raise AssertionError("the last try returns or raises")
+
+    def _failed(self, error: Exception) -> SourceError:
+        return SourceError(f"{self.url}: {error or type(error).__name__}")
+
+
+class RemoteJob:
+    """A job on a portal."""
+
+    def __init__(self, portal: RemotePortal, job_id: str) -> None:
+        """Take which. Users call `submit` or `job` of a portal."""
+        self.portal, self.id = portal, job_id
+        self._path = f"jobs/{quote(job_id, safe='')}"
+
+    def __repr__(self) -> str:
+        return f"<RemoteJob {self.id} on {self.portal.url}>"
+
+    def status(self) -> dict[str, Any]:
+        """Tell how it is: phase, counts, cost predicted and actual; see `swathe.jobs.Job`."""
+        return self.portal._get(self._path)
+
+    def wait(self, timeout_s: float | None = None, *, progress: bool = False) -> dict[str, Any]:
+        """Give its status when it has ended, or after a time.
+
+        Args:
+            timeout_s: how long to wait; by default as long as it takes.
+            progress: show a bar, if standard error is a terminal.
+        """
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        status = self.status()
+        with progress_bar("cutting", progress, status["rows"]) as show:
+            while True:
+                counts = status["counts"]
+                show(sum(counts.values()) - counts.get("waiting", 0))
+                left_s = WAIT_S if end is None else end - time.monotonic()
+                if status["phase"] in ENDED or left_s <= 0:
+                    return status
+                wait_s = min(left_s, SHOW_S if progress else WAIT_S)
+                status = self.portal._get(self._path, wait=wait_s, phase=status["phase"])
+
+    def rows(self, status: str | None = None) -> Iterator[dict[str, Any]]:
+        """Give its rows in your order: those of one status, or all."""
+        start: int | None = 0
+        while start is not None:
+            asked: dict[str, Any] = {"start": start, "limit": 10_000}
+            found = self.portal._get(f"{self._path}/rows", **asked, **_given(status=status))
+            yield from found["rows"]
+            start = found["next"]
+
+    def manifest(self, path: str | os.PathLike[str] | None = None) -> Table:
+        """Give what became of every row as a table; write it, too, if a path is given."""
+        with self.portal._reading(f"{self._path}/manifest") as answer:
+            content = answer.read()
+        if path is not None:
+            write_whole(Path(path), lambda file: file.write(content))
+        from astropy.table import Table
+
+        return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
+
+    def start(self) -> dict[str, Any]:
+        """Let it begin, if it was submitted not to."""
+        return self.portal._post(f"{self._path}/start")
+
+    def cancel(self) -> dict[str, Any]:
+        """Stop it; what is done stays."""
+        return self.portal._post(f"{self._path}/cancel")
+
+    def resume(self) -> dict[str, Any]:
+        """Have failed rows, and those not done, worked on again."""
+        return self.portal._post(f"{self._path}/resume")
+
+    def fetch(self, output: str | os.PathLike[str], *, progress: bool = False) -> Table:
+        """Fetch its results when it has ended.
+
+        Into a folder they come file by file: what is there already stays, what was broken off goes
+        on. Every file is compared with its checksum, also those within a zip or tar file.
+
+        Args:
+            output: a folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+            progress: show a bar, if standard error is a terminal.
+
+        Returns:
+            The manifest, which is also written as `manifest.ecsv` into the folder, or beside the
+            archive.
+
+        Raises:
+            OutputError: where the results cannot be written.
+            SourceError: where they do not come, or not as they should be.
+        """
+        self.wait(progress=progress)
+        path = Path(output)
+        kind = ARCHIVES.get(path.suffix.lower())
+        folder = path if kind is None else path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if kind is None:
+                self._fetch_files(path, progress)
+            else:
+                self._fetch_archive(path, kind)
+        except OSError as error:
+            if isinstance(error, SwatheError):
+                raise
+            raise OutputError(f"{path}: {error}") from error
+        return self.manifest(folder / MANIFEST)
+
+    def _fetch_files(self, folder: Path, progress: bool) -> None:
+        wanted = list(self.rows("ok"))
+        with (
+            progress_bar("fetching", progress, len(wanted)) as show,
+            ThreadPoolExecutor(AT_ONCE) as pool,
+        ):
+            try:
+                fetched = pool.map(lambda row: self._fetch_file(folder, row), wanted)
+                for done, _ in enumerate(fetched, 1):
+                    show(done)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _fetch_file(self, folder: Path, row: Mapping[str, Any]) -> None:
+        """Fetch a result, or the rest of it."""
+        name, size, sha256 = str(row["name"]), int(row["bytes"]), str(row["sha256"])
+        if not NAME.fullmatch(name):
+            raise SourceError(f"{self.portal.url}: {name[:100]!r} is no name of a result")
+        path, part = folder / name, folder / f"{name}.part"
+        if path.exists() and path.stat().st_size == size and _sha256(path) == sha256:
+            return
+        for first_byte in (_size(part) % max(size, 1), 0):
+            with (
+                self.portal._reading(
+                    f"{self._path}/files/{quote(name)}", first_byte=first_byte
+                ) as answer,
+                part.open("ab" if answer.status_code == 206 else "wb") as file,
+            ):
+                for block in answer.iter_bytes(BLOCK):
+                    file.write(block)
+            if _size(part) == size and _sha256(part) == sha256:
+                os.replace(part, path)
+                return
+            # What was there before may be of another run: once more, from the start.
+            part.unlink()
+        raise SourceError(f"{self.portal.url}: {name} came with other bytes than its checksum says")
+
+    def _fetch_archive(self, path: Path, kind: str) -> None:
+        expected = {row["name"]: row["sha256"] for row in self.rows("ok")}
+
+        part = path.with_name(f"{path.name}.part")
+        with (
+            self.portal._reading(f"{self._path}/archive.{kind}") as answer,
+            part.open("wb") as file,
+        ):
+            for block in answer.iter_bytes(BLOCK):
+                file.write(block)
+        if kind != "fits":
+            _compare(part, kind, expected)
+        os.replace(part, path)
+
+
+def _compare(path: Path, kind: str, expected: dict[str, str]) -> None:
+    """Compare an archive with the checksums of what should be in it.
+
+    Raises:
+        SourceError: where they differ.
+    """
+    for name, sha256 in _members(path, kind):
+        if expected.pop(name, sha256) != sha256:
+            raise SourceError(f"{path}: {name} has other bytes than its checksum says")
+    if expected:
+        raise SourceError(f"{path}: {min(expected)} is missing")
+
+
+def _members(path: Path, kind: str) -> Iterator[tuple[str, str]]:
+    """Give name and checksum of the members of an archive."""
+    try:
+        if kind == "zip":
+            with zipfile.ZipFile(path) as archive:
+                for name in archive.namelist():
+                    with archive.open(name) as member:
+                        yield name, _digest(member)
+        else:
+            with tarfile.open(path, "r:") as members:
+                for found in members:
+                    opened = members.extractfile(found)
+                    if opened is not None:
+                        yield found.name, _digest(opened)
+    except (zipfile.BadZipFile, tarfile.TarError) as error:
+        raise SourceError(f"{path}: the archive is broken: {error}") from error
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return _digest(file)
+
+
+def _digest(file: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while block := file.read(BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _checked(url: str) -> str:
+    """Give the URL of a portal, without a slash at its end.
+
+    Raises:
+        SettingsError: where it is none, or holds a password.
+    """
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - it raises
+    except ValueError:
+        raise SettingsError("the portal's URL cannot be read: host or port") from None
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise SettingsError("a portal's URL has no user, query or fragment")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(f"a portal's URL is http(s)://host[:port], not {url[:100]!r}")
+    return url.rstrip("/")
+
+
+def _json(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        answer.read()
+        found: dict[str, Any] = answer.json()
+    except ValueError as error:
+        raise SourceError(f"{answer.url}: no answer of a portal: {error}") from error
+    if not isinstance(found, dict):
+        raise SourceError(f"{answer.url}: no answer of a portal")
+    return found
+
+
+def _raise_for(answer: httpx.Response) -> None:
+    """Raise what went wrong on the portal, as it would be raised here.
+
+    Raises:
+        SwatheError: of the kind that the portal tells.
+    """
+    if answer.is_success:
+        return
+    answer.read()
+    status = answer.status_code
+    try:
+        told = answer.json()
+        message, name = str(told["error"]), str(told["kind"])
+    except (ValueError, KeyError, TypeError):
+        message, name = f"{answer.url}: answered {status}", ""
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, SwatheError)):
+        kind = _KINDS.get(status, SourceError if status >= 500 else SwatheError)
+    if issubclass(kind, errors.LimitError):
+        after = answer.headers.get("retry-after", "")
+        raise kind(message, int(after[:6]) if after.isdecimal() else None)
+    raise kind(message)
+
+
+_KINDS: dict[int, type[SwatheError]] = {
+    401: errors.TokenError,
+    403: errors.AccessError,
+    404: errors.NotFoundError,
+    413: errors.LimitError,
+    429: errors.LimitError,
+}
+
+
+def _columns(targets: Any) -> dict[str, list[Any]]:
+    """Give a table in memory as JSON takes it."""
+    from swathe.targets import as_table
+
+    table, _ = as_table(targets)
+    return {name: [_plain(value) for value in table[name].tolist()] for name in table.colnames}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return None if value != value else value  # NaN is unlike itself.
