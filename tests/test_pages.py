@@ -30,11 +30,12 @@ from swathe.sample import make_sample
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize
 
 CHROMIUM = shutil.which("chromium")
 SCREENSHOTS = Path(__file__).parents[1] / "build" / "screenshots"
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
+WIDE: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 740}
 EVIL = "<script>alert('x')</script>"
 VOID = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 SVG_ALONE = {"rect", "path", "ellipse", "polyline"}
@@ -518,6 +519,10 @@ def visit(browser: Browser, portal: Served) -> Iterator[Callable[..., Page]]:
         if not url.startswith((portal.url, "data:", "blob:")):
             faults.append(f"asked for {url}")
 
+    def said(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            faults.append(message.text)
+
     def opened(path: str, **settings: Any) -> Page:
         context = browser.new_context(**{"viewport": WIDE, **settings})
         context.set_default_timeout(20_000)
@@ -525,10 +530,7 @@ def visit(browser: Browser, portal: Served) -> Iterator[Callable[..., Page]]:
         page = context.new_page()
         page.on("request", lambda request: asked(request.url))
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on(
-            "console",
-            lambda said: said.type in ("error", "warning") and faults.append(said.text),
-        )
+        page.on("console", said)
         page.goto(portal.url + path)
         return page
 
@@ -765,7 +767,7 @@ def test_pages_can_be_read_by_everybody(
         assert page.evaluate(UNLABELLED) == [], address
         assert page.evaluate(UNNAMED) == [], address
         for landmark in ("banner", "main", "contentinfo"):
-            assert page.get_by_role(landmark).count() == 1, address  # type: ignore[arg-type]
+            assert page.get_by_role(landmark).count() == 1, address
         if scheme == "dark" and "?" not in address:
             keep(page, f"dark{address.replace('/', '-')[:20].rstrip('-')}")
 

@@ -74,7 +74,7 @@ def test_map_keeps_areas() -> None:
 
 def test_counts() -> None:
     coverage = [(1, 3, 5), (1, 5, 6), (2, 5, 5), (3, ALL, ALL)]
-    number = counts(coverage, FINEST)
+    number = counts(np.array(coverage), FINEST)
     assert {cell: int(number[cell]) for cell in np.flatnonzero(number)} == {
         3: 1,
         4: 1,
@@ -82,7 +82,7 @@ def test_counts() -> None:
         6: 1,
         ALL: 1,
     }
-    assert counts([], FINEST).sum() == 0
+    assert counts(np.zeros((0, 3), np.int64), FINEST).sum() == 0
 
 
 @pytest.mark.parametrize(

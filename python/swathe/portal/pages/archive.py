@@ -91,9 +91,7 @@ def dataset(
     """Show a dataset: its images page by page, where they lie, and what cannot be read."""
     catalog, holdings = portal_of(request).catalog, holdings_of(request)
     found = catalog.dataset(name)
-    held = next((each for each in holdings.all() if each.dataset.name == name), None)
-    if held is None:  # Added just now.
-        raise NotFoundError(f"the dataset {name!r} was added just now; load this page again")
+    held = holdings.one(found)
     images = catalog.granules(name, start, ROWS + 1)
     lined = [
         (each.footprint.outline, f"{each.path} [{each.hdu}]")

@@ -1,4 +1,4 @@
-"""What the pages tell of an archive as a whole, counted at most every few seconds."""
+"""What the pages tell of an archive as a whole, counted now and then: that reads many rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from swathe.catalog import Catalog
 
 FRESH_S = 5.0
-"""Counts are not older than this, and maps of datasets that did not change are kept."""
+"""Counts are at least this old before they are made again."""
+REST = 20
+"""And this many times the time that they took to make, so that large archives stay quick."""
 
 
 @dataclass(frozen=True)
@@ -26,46 +28,59 @@ class Held:
     summary: Summary
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What was made of a state, and until when it is good; of a known state, for ever."""
+
+    made: Any
+    state: Any
+    until: float
+
+
 class Holdings:
-    """Counts and maps, kept for a while: both read many rows."""
+    """Counts and maps, kept for a while."""
 
     def __init__(self, catalog: Catalog) -> None:
         """Take the catalogue to read."""
         self._catalog = catalog
         self._lock = threading.Lock()
-        self._kept: dict[str, tuple[Any, float, Any]] = {}
+        self._kept: dict[str, Kept] = {}
 
     def all(self) -> list[Held]:
         """Give all datasets, in order of their names."""
-        return self._fresh("", None, self._read)  # type: ignore[no-any-return]
+        found: list[Held] = self._known("", None, self._read)
+        return found
+
+    def one(self, dataset: Dataset) -> Held:
+        """Give what is known of a dataset, which may have been added just now."""
+        held = {each.dataset.name: each for each in self.all()}
+        return held.get(dataset.name) or Held(dataset, Summary())
 
     def map(self, dataset: str | None = None) -> SkyMap:
         """Draw where the images of a dataset, or of all, lie."""
-        names = [held for held in self.all() if dataset in (None, held.dataset.name)]
-        state = [(held.dataset, held.summary) for held in names]
-        images = sum(held.summary.placed for held in names)
+        held = [each for each in self.all() if dataset in (None, each.dataset.name)]
+        images = sum(each.summary.placed for each in held)
 
         def draw() -> SkyMap:
-            coverage = self._catalog.coverage(FINEST, dataset)
-            return sky_map(coverage, images)
+            return sky_map(self._catalog.coverage(FINEST, dataset), images)
 
-        return self._fresh(f"map:{dataset or ''}", state, draw)  # type: ignore[no-any-return]
+        found: SkyMap = self._known(f"map:{dataset or ''}", held, draw)
+        return found
 
     def _read(self) -> list[Held]:
         summaries = self._catalog.summaries()
         found = self._catalog.datasets()
         return [Held(each, summaries.get(each.name, Summary())) for each in found]
 
-    def _fresh(self, name: str, state: Any, make: Callable[[], Any]) -> Any:
-        """Give what was made of this state, made anew where that is another or too old.
-
-        One at a time makes it; a known state never grows old.
-        """
+    def _known(self, name: str, state: Any, make: Callable[[], Any]) -> Any:
+        """Give what was made of this state; one at a time makes it anew."""
         with self._lock:
-            of, made_at, made = self._kept.get(name, (None, float("-inf"), None))
-            fresh = state is not None or time.monotonic() - made_at < FRESH_S
-            if made is not None and of == state and fresh:
-                return made
-            made = make()
-            self._kept[name] = (state, time.monotonic(), made)
-            return made
+            kept = self._kept.get(name)
+            good = kept is not None and kept.state == state
+            if kept is None or not good or (state is None and time.monotonic() > kept.until):
+                started = time.monotonic()
+                made = make()
+                taken = time.monotonic() - started
+                kept = Kept(made, state, time.monotonic() + max(FRESH_S, REST * taken))
+                self._kept[name] = kept
+            return kept.made

@@ -44,11 +44,13 @@ class Pasted:
         columns: by name; all are equally long.
         faults: number and fault of lines that are no targets, the first FAULTS.
         refused: how many such lines there are.
+        numbered: whether numbers of lines are the ids, for want of others.
     """
 
     columns: dict[str, list[str | float]] = field(default_factory=dict)
     faults: list[tuple[int, str]] = field(default_factory=list)
     refused: int = 0
+    numbered: bool = False
 
     def refuse(self, line: int, fault: str) -> None:
         """Note that a line is no target."""
@@ -116,6 +118,7 @@ def _fill(
         pasted.columns[name] = _numbers(name, list(column))
     if "id" not in names:
         pasted.columns["id"] = [str(number) for number in numbers]
+        pasted.numbered = True
 
 
 def _split(line: str, delimiter: str | None) -> list[str]:

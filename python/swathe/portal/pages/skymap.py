@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    Cells = NDArray[np.int64]
 
 FINEST = 6
 """HEALPix order of the smallest cells, 0.9 degrees wide: some two pixels of the map."""
@@ -38,6 +39,8 @@ LARGEST_PART = math.radians(50)
 """Radius of what is shown on a map of a part of the sky."""
 PART_WIDTH = 1000
 PART_HEIGHTS = (200, 560)
+FOOT = 34
+"""Below the outlines, for the bar of scale."""
 GALAXY = ((192.85948, 27.12825), 122.93192)
 """North pole of the galaxy (ICRS, degrees), and the galactic longitude of the celestial pole."""
 
@@ -59,29 +62,38 @@ class SkyMap:
     cell_deg: float
 
 
-def counts(coverage: Sequence[tuple[int, int, int]], order: int) -> NDArray[np.int64]:
+def counts(coverage: Cells, order: int) -> NDArray[np.int64]:
     """Count the images of each cell; `coverage` as the catalogue gives it, of this order."""
     number = np.zeros(12 * 4**order + 1, np.int64)
-    if len(coverage):
-        image, first, last = np.array(coverage, np.int64).T
-        # An image counts once in a cell, also where two of its ranges touch it.
-        same = np.concatenate([[False], image[1:] == image[:-1]])
-        before = np.concatenate([[-1], last[:-1]])
-        first = np.where(same, np.maximum(first, before + 1), first)
-        some = first <= last
-        np.add.at(number, first[some], 1)
-        np.add.at(number, last[some] + 1, -1)
+    image, first, last = coverage.T
+    # An image counts once in a cell, also where two of its ranges touch it.
+    same = np.append(False, image[1:] == image[:-1])[: len(image)]
+    before = np.append(-1, last[:-1])[: len(image)]
+    first = np.where(same, np.maximum(first, before + 1), first)
+    some = first <= last
+    np.add.at(number, first[some], 1)
+    np.add.at(number, last[some] + 1, -1)
     return np.cumsum(number)[:-1]
 
 
-def sky_map(coverage: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
-    """Draw the whole sky with the `coverage`, of order FINEST, of so many images."""
+def _coarser(coverage: Cells) -> Cells:
+    """Give the same in cells four times as large."""
+    image, first, last = coverage.T
+    first, last = first >> 2, last >> 2
+    # Ranges of an image that fell together follow each other.
+    again = (image[1:] == image[:-1]) & (first[1:] == first[:-1]) & (last[1:] == last[:-1])
+    found: Cells = np.column_stack([image, first, last])[np.append(True, ~again)[: len(image)]]
+    return found
+
+
+def sky_map(given: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
+    """Draw the whole sky with the coverage, of order FINEST, of so many images."""
     order = FINEST
-    coverage, whole = _without_whole(coverage, order)
+    coverage, whole = _without_whole(np.array(given, np.int64).reshape(-1, 3), order)
     number = counts(coverage, order)
     while np.count_nonzero(number) > MOST_CELLS:
         order -= 1
-        coverage = sorted({(image, first >> 2, last >> 2) for image, first, last in coverage})
+        coverage = _coarser(coverage)
         number = counts(coverage, order)
     cells = np.flatnonzero(number)
     most = int(number.max(initial=0))
@@ -103,15 +115,13 @@ def sky_map(coverage: Sequence[tuple[int, int, int]], images: int) -> SkyMap:
     return SkyMap(Markup("".join(parts)), most, whole, side_deg)
 
 
-def _without_whole(
-    coverage: Sequence[tuple[int, int, int]], order: int
-) -> tuple[Sequence[tuple[int, int, int]], int]:
+def _without_whole(coverage: Cells, order: int) -> tuple[Cells, int]:
     """Leave out images of most of the sky, and count them."""
-    cells: dict[int, int] = {}
-    for image, first, last in coverage:
-        cells[image] = cells.get(image, 0) + last - first + 1
-    whole = {image for image, number in cells.items() if number > WHOLE_SKY * 12 * 4**order}
-    return [each for each in coverage if each[0] not in whole] if whole else coverage, len(whole)
+    image, first, last = coverage.T
+    images, of = np.unique(image, return_inverse=True)
+    cells = np.bincount(of, weights=last - first + 1, minlength=len(images))
+    large = cells > WHOLE_SKY * 12 * 4**order
+    return coverage[~large[of]], int(large.sum())
 
 
 def _opening(width: float, height: float, about: str) -> str:
@@ -266,13 +276,14 @@ def part_map(outlines: Sequence[Sequence[float]], names: Sequence[str]) -> Marku
     extent = np.maximum(high - low, 1e-6)
     drawable = PART_WIDTH - 2 * MARGIN
     scale = min(drawable / extent[0], (PART_HEIGHTS[1] - 2 * MARGIN) / extent[1])
-    height = max(PART_HEIGHTS[0], extent[1] * scale + 2 * MARGIN)
+    room = max(PART_HEIGHTS[0], extent[1] * scale + 2 * MARGIN)
+    height = room + FOOT
     mid = (low + high) / 2
 
     def placed(points: Array) -> tuple[Array, Array]:
         return (
             PART_WIDTH / 2 - (points[:, 0] - mid[0]) * scale,
-            height / 2 - (points[:, 1] - mid[1]) * scale,
+            room / 2 - (points[:, 1] - mid[1]) * scale,
         )
 
     drawn = [
