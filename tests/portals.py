@@ -7,12 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
+
+SECOND_S = 30.0
+"""How long anything may take."""
 
 
 @dataclass
@@ -83,7 +89,7 @@ def served(folder: Path, settings: str = "", port: int = 0) -> Iterator[Served]:
             log.close()
 
 
-def add_survey(folder: Path, frames: int = 2, targets: int = 200) -> Path:
+def add_survey(folder: Path, frames: int = 1, targets: int = 200) -> Path:
     """Make a sample survey and register it as store and dataset `survey`; gives its targets.
 
     The table has files as users of a portal name them, `survey:NAME`.
@@ -105,6 +111,31 @@ def add_survey(folder: Path, frames: int = 2, targets: int = 200) -> Path:
     ):
         patch.setenv("SWATHE_DATABASE", database_in(folder))
         store = catalog.add_store("survey", str(folder / "survey"))
-        catalog.add_dataset("survey", "survey", "", "*.fit")
-        scan(catalog, "survey", list_objects(store, "", "*.fit"))
+        catalog.add_dataset("survey", "survey", "", "*.fit*")
+        scan(catalog, "survey", list_objects(store, "", "*.fit*"))
     return folder / "targets.csv"
+
+
+def finished(client: httpx.Client, job: str) -> dict[str, Any]:
+    """The job when it has ended."""
+    told = client.get(f"/jobs/{job}").json()
+    while told["phase"] not in ("COMPLETED", "ERROR", "ABORTED"):
+        told = client.get(f"/jobs/{job}", params={"wait": 10, "phase": told["phase"]}).json()
+    found: dict[str, Any] = told
+    return found
+
+
+def submitted(client: httpx.Client, targets: Any, **given: Any) -> dict[str, Any]:
+    """A new job."""
+    answer = client.post("/jobs", json={"targets": targets, **given})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def wait_until(what: Callable[[], Any]) -> None:
+    """Wait for something to be so, but not for ever."""
+    until = time.monotonic() + SECOND_S
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.05)

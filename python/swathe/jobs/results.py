@@ -190,20 +190,17 @@ def _fits(files: Iterable[tuple[KeptRow, Path]], options: Options) -> Iterator[b
 
 
 def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
-    """Read the header of a FITS file, and give it as that of an extension.
+    """Read the header of a FITS image, and give it as that of an extension.
 
     The other cards stay as they are, but for CHECKSUM, which is of another header.
 
     Raises:
         FormatError: where the image needs tables behind it, which would be taken for another's.
     """
-    cards: list[bytes] = []
-    while not any(card.rstrip() == b"END" for card in cards[-BLOCK // CARD :]):
-        block = file.read(BLOCK)
-        if len(block) < BLOCK:
-            raise FormatError(f"{file.name}: its header has no END")
-        cards += [block[at : at + CARD] for at in range(0, BLOCK, CARD)]
-    del cards[next(at for at, card in enumerate(cards) if card.rstrip() == b"END") :]
+    cards = _cards(file)
+    if not int(_value(cards, b"NAXIS")):
+        # Of a compressed image: the pixels are in an extension already.
+        cards = _cards(file)
     axes = int(_value(cards, b"NAXIS"))
     lengths = [int(_value(cards, b"NAXIS%d" % (axis + 1))) for axis in range(axes)]
     data = abs(int(_value(cards, b"BITPIX"))) // 8 * math.prod(lengths) if axes else 0
@@ -225,6 +222,22 @@ def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
     ]
     text = b"".join(new)
     return text + b" " * (-len(text) % BLOCK)
+
+
+def _cards(file: BinaryIO) -> list[bytes]:
+    """Read the cards of the next header, up to END.
+
+    Raises:
+        FormatError: where there is none.
+    """
+    cards: list[bytes] = []
+    while not any(card.rstrip() == b"END" for card in cards[-BLOCK // CARD :]):
+        block = file.read(BLOCK)
+        if len(block) < BLOCK:
+            raise FormatError(f"{file.name}: its header has no END")
+        cards += [block[at : at + CARD] for at in range(0, BLOCK, CARD)]
+    del cards[next(at for at, card in enumerate(cards) if card.rstrip() == b"END") :]
+    return cards
 
 
 def _card(text: str) -> bytes:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import PlainTextResponse, Response
+from starlette.exceptions import HTTPException
 
 from swathe.catalog import Catalog
 from swathe.errors import SwatheError
 from swathe.jobs import Jobs, Limits, Runner
 from swathe.portal import pages, vo
-from swathe.portal.api import make_api
+from swathe.portal.api import make_api, not_served
 from swathe.portal.faults import headers_of, status_of
 from swathe.portal.guard import EXPOSED, Guard
 from swathe.portal.sources import Sources
@@ -84,6 +86,12 @@ def make_app(portal: Portal) -> FastAPI:
     @app.exception_handler(SwatheError)
     async def tell(_request: Request, error: SwatheError) -> PlainTextResponse:
         return PlainTextResponse(f"Error: {error}\n", status_of(error), headers_of(error))
+
+    @app.exception_handler(HTTPException)
+    async def tell_of_none(request: Request, error: HTTPException) -> Response:
+        # Paths with line feeds do not even reach the interface.
+        to_api = request.url.path.startswith("/api/")
+        return await (not_served if to_api else http_exception_handler)(request, error)
 
     # The last is the first that a request meets.
     app.add_middleware(Guard, config=portal.config)

@@ -56,7 +56,7 @@ def make_api(portal: Portal) -> FastAPI:
         api.include_router(part.router)
     api.add_exception_handler(SwatheError, _told)
     api.add_exception_handler(RequestValidationError, _not_valid)
-    api.add_exception_handler(HTTPException, _not_served)
+    api.add_exception_handler(HTTPException, not_served)
     return api
 
 
@@ -82,6 +82,7 @@ async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
     return _answer(422, f"{place}: {first['msg']}{found}", "RequestError")
 
 
-async def _not_served(_request: Request, error: Exception) -> JSONResponse:
+async def not_served(_request: Request, error: Exception) -> JSONResponse:
+    """Tell of a path or method that is none."""
     assert isinstance(error, HTTPException)
     return _answer(error.status_code, str(error.detail), "RequestError", error.headers)

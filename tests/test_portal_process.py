@@ -1,0 +1,93 @@
+"""A portal as a process: killed, ended, started with settings that make no sense."""
+
+from __future__ import annotations
+
+import io
+import socket
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from astropy.io import fits
+from astropy.table import Table
+
+import swathe
+from portals import SECOND_S, add_survey, command_for, finished, served, submitted, wait_until
+from servers import free_port
+
+TARGETS = 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("portal")
+    add_survey(made, targets=TARGETS)
+    return made
+
+
+def test_kill_in_the_middle_loses_nothing(folder: Path) -> None:
+    listed = Table.read(folder / "targets.csv", format="ascii.csv")
+    targets: dict[str, list[Any]] = {name: listed[name].tolist() for name in listed.colnames}
+    many = {name: values * 50 for name, values in targets.items()}
+    many["id"] = [f"t{number}" for number in range(50 * TARGETS)]
+    with served(folder) as running:
+        with httpx.Client(base_url=f"{running.url}/api", timeout=SECOND_S) as client:
+            job = submitted(client, many)["id"]
+            wait_until(lambda: client.get(f"/jobs/{job}").json()["counts"]["ok"] > 0)
+        running.kill()
+    with (
+        served(folder) as running,
+        httpx.Client(base_url=f"{running.url}/api", timeout=SECOND_S) as client,
+    ):
+        told = finished(client, job)
+        assert told["phase"] == "COMPLETED"
+        assert told["counts"]["ok"] == 50 * TARGETS
+        rows = client.get(f"/jobs/{job}/rows", params={"limit": 10_000}).json()["rows"]
+        content = client.get(f"/jobs/{job}/archive.tar").content
+    assert [row["id"] for row in rows] == many["id"]
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        assert sorted(tar.getnames()) == sorted([*(row["name"] for row in rows), "manifest.ecsv"])
+    made = list((folder / "results" / job).rglob("*.fits"))
+    assert len(made) == 50 * TARGETS
+    table = Table({name: values[:TARGETS] for name, values in many.items()})
+    table["file"] = [str(folder / "survey" / name.partition(":")[2]) for name in table["file"]]
+    manifest = swathe.cut_many(table, folder / "direct", progress=False)
+    for row, name in zip(rows, manifest["path"].tolist(), strict=False):
+        expected = fits.getdata(folder / "direct" / name)
+        found = fits.getdata(folder / "results" / job / "0000" / row["name"])
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_port_that_is_taken_is_told(folder: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        command = command_for(folder, "", port)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 2
+    assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in ran.stderr
+
+
+def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:
+    command = command_for(tmp_path, "[server]\nprt = 1\n", free_port())
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 2
+    assert "unknown key in [server]: 'prt'" in ran.stderr
+    assert not (tmp_path / "portal.sqlite").exists()
+
+
+def test_portal_ends_when_told_with_clients_waiting(folder: Path) -> None:
+    with served(folder) as running:
+        box = {"file": ["survey:frame-000001.fit"], "x0": [0], "y0": [0]}
+        asked = {**box, "width": [9], "height": [9]}
+        with httpx.Client(base_url=f"{running.url}/api", timeout=SECOND_S) as client:
+            job = submitted(client, asked, start=False)["id"]
+            with client.stream("GET", f"/jobs/{job}/events") as answer:
+                next(answer.iter_lines())
+                running.process.terminate()
+                running.process.wait(timeout=20)
