@@ -31,7 +31,10 @@ from astropy.io import fits  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
+from jobbing import running  # noqa: E402
 from postgres import new_database, postgres_server  # noqa: E402
+from swathe.catalog import Catalog  # noqa: E402
+from swathe.jobs import Jobs, Limits, Runner  # noqa: E402
 
 DATA = Path(
     os.environ.get("SWATHE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data")
@@ -88,6 +91,28 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     else:
         with new_database(request.getfixturevalue("postgres")) as made:
             yield made
+
+
+@pytest.fixture
+def catalog(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
+    """The catalogue of the process, empty."""
+    monkeypatch.setenv("SWATHE_DATABASE", url)
+    with Catalog.open(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def jobs(catalog: Catalog, tmp_path: Path) -> Iterator[Jobs]:
+    """Jobs of that catalogue, which nobody works on."""
+    with Jobs(catalog, tmp_path / "results", limits=Limits()) as made:
+        yield made
+
+
+@pytest.fixture
+def runner(jobs: Jobs) -> Iterator[Runner]:
+    """Who works on them."""
+    with running(jobs) as made:
+        yield made
 
 
 def real_files(*folders: str) -> list[str]:

@@ -7,7 +7,7 @@ import itertools
 import tarfile
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from astropy.table import Table
 
 import swathe
 from conftest import fits_bytes
+from jobbing import PATIENCE_S, ended, running
 from swathe.catalog import Catalog, this_host
 from swathe.catalog.work import Done, KeptJob
 from swathe.errors import (
@@ -32,42 +33,6 @@ from swathe.errors import (
 from swathe.jobs import Job, Jobs, Limits, Options, Runner
 from swathe.jobs.runner import _is_dead
 
-ENDED = ("COMPLETED", "ERROR", "ABORTED")
-PATIENCE_S = 60
-
-
-@pytest.fixture
-def catalog(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
-    monkeypatch.setenv("SWATHE_DATABASE", url)
-    with Catalog.open(url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def jobs(catalog: Catalog, tmp_path: Path) -> Iterator[Jobs]:
-    with Jobs(catalog, tmp_path / "results", limits=Limits()) as made:
-        yield made
-
-
-@pytest.fixture
-def runner(jobs: Jobs) -> Iterator[Runner]:
-    with running(jobs) as made:
-        yield made
-
-
-class running:  # noqa: N801 - used like a function
-    """A runner, as long as the block lasts."""
-
-    def __init__(self, jobs: Jobs) -> None:
-        self.runner = Runner(jobs, threads=2)
-
-    def __enter__(self) -> Runner:
-        self.runner.start()
-        return self.runner
-
-    def __exit__(self, *raised: object) -> None:
-        self.runner.stop(PATIENCE_S)
-
 
 @pytest.fixture
 def images(tmp_path: Path) -> list[str]:
@@ -80,15 +45,6 @@ def images(tmp_path: Path) -> list[str]:
         path.write_bytes(fits_bytes(rng.integers(0, 9999, shape).astype(">i2")))
         paths.append(str(path))
     return paths
-
-
-def ended(jobs: Jobs, job: Job) -> Job:
-    """The job when it has ended."""
-    for _ in range(200):
-        if job.phase in ENDED:
-            return job
-        job = jobs.wait(job.id, job.phase, 5.0)
-    raise AssertionError(f"the job does not end: {job}")
 
 
 def targets(images: list[str], count: int = 60) -> dict[str, list[Any]]:
@@ -549,8 +505,9 @@ def test_a_job_deleted_while_it_runs_leaves_nothing(
     with running(jobs):
         jobs.wait(job.id, "QUEUED", PATIENCE_S)
         jobs.delete(job.id)
-    assert not jobs.folder(job.id).exists()
     assert jobs.list() == []
+    jobs.tidy()
+    assert list(jobs.folder(job.id).parent.iterdir()) == []
 
 
 def test_changes_are_told(jobs: Jobs, images: list[str]) -> None:

@@ -277,7 +277,8 @@ def _of_places(
     read.unplaced = [row for row in read.unplaced if row not in read.faults]
     group = None
     if options.format == "rgb":
-        group = [ids[target] for target in of]
+        pictures = _numbered_ids(ids)
+        group = [pictures[target] for target in of]
     elif options.operation == "stack":
         group = _groups(picked, len(rows))
     planes = _planes(picked, options, read)

@@ -49,9 +49,14 @@ def file_name(row: KeptRow, options: Options) -> str:
     return f"{row.name}{SUFFIXES[options.format]}"
 
 
+def place_of(row: KeptRow, options: Options) -> str:
+    """Give where in the folder of the job the result of a row lies, or will."""
+    return f"{row.number // IN_FOLDER:04}/{row.name}{SUFFIXES[options.format]}"
+
+
 def file_of(folder: Path, row: KeptRow, options: Options) -> Path:
-    """Give where the result of a row lies, or will."""
-    return _in(folder, row.number) / f"{row.name}{SUFFIXES[options.format]}"
+    """Give the path of a row's result."""
+    return folder / place_of(row, options)
 
 
 def inputs_of(folder: Path) -> Path:
@@ -61,11 +66,7 @@ def inputs_of(folder: Path) -> Path:
 
 def input_of(folder: Path, number: int) -> Path:
     """Give where the pixels of a row that goes into a result lie, until that is made."""
-    return _in(inputs_of(folder), number) / f"{number}.npy"
-
-
-def _in(folder: Path, number: int) -> Path:
-    return folder / f"{number // IN_FOLDER:04}"
+    return inputs_of(folder) / f"{number // IN_FOLDER:04}" / f"{number}.npy"
 
 
 def result_of(folder: Path, row: KeptRow, options: Options) -> Result:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from swathe.catalog.work import Phase, RowStatus
     from swathe.jobs.values import ArchiveKind, Limits
 
+GONE = ".gone-"
 LOOK_S = 0.5
 """What other processes do to a job is seen after this time."""
 FOLLOW_S = 10.0
@@ -337,11 +338,21 @@ class Jobs:
         self.catalog.note_job(job_id, text)
 
     def remove_if_gone(self, job_id: str) -> None:
-        """Remove the results of a job that was deleted."""
+        """Put away the results of a job that was deleted; `tidy` removes them, which takes longer.
+
+        Raises:
+            OutputError: where they cannot be moved.
+        """
         try:
             self.catalog.job_state(job_id)
         except NoSuchJobError:
-            shutil.rmtree(self.folder(job_id), ignore_errors=True)
+            away = self._results / f"{GONE}{secrets.token_hex(8)}"
+            try:
+                self.folder(job_id).rename(away)
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                raise OutputError(f"{self.folder(job_id)}: cannot remove it: {error}") from error
 
     def remove_inputs(self, job: KeptJob) -> None:
         """Remove what went into results, unless some of it may be tried again."""
@@ -355,9 +366,11 @@ class Jobs:
                 self.delete(job_id)
             except NoSuchJobError:
                 continue  # by its user, just now
-        for folder in self._results.iterdir():
-            if folder.is_dir() and JOB_ID.fullmatch(folder.name):
-                self.remove_if_gone(folder.name)
+        for path in list(self._results.iterdir()):
+            if JOB_ID.fullmatch(path.name):
+                self.remove_if_gone(path.name)
+        for path in list(self._results.glob(f"{GONE}*")):
+            shutil.rmtree(path, ignore_errors=True)
 
     # ---- Within
 

@@ -1,0 +1,22 @@
+"""A process that works on jobs until it is killed: see test_jobs_kill.py."""
+
+import sys
+import time
+from pathlib import Path
+
+from swathe.catalog import Catalog
+from swathe.jobs import Jobs, Limits, Runner
+
+
+def main() -> None:
+    url, results = sys.argv[1:]
+    catalog = Catalog.open(url)
+    jobs = Jobs(catalog, Path(results), limits=Limits())
+    Runner(jobs, threads=2).start()
+    sys.stdout.write("started\n")
+    sys.stdout.flush()
+    time.sleep(600)
+
+
+if __name__ == "__main__":
+    main()

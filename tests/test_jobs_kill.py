@@ -1,0 +1,120 @@
+"""Killing the process that works on a job loses nothing, and does nothing twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy
+
+import swathe
+from conftest import fits_bytes
+from jobbing import PATIENCE_S, ended, running
+from swathe.jobs import Jobs, Options
+
+KILLS = int(os.environ.get("SWATHE_TEST_KILLS", "3"))
+"""How often each job is killed; SWATHE_TEST_KILLS=100 for a night."""
+ROWS = 3000
+WORKER = Path(__file__).parent / "jobkill.py"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> dict[str, list[Any]]:
+    """Many targets on some files, one of which is not there."""
+    rng = np.random.default_rng(11)
+    names = []
+    for number in range(12):
+        path = tmp_path / f"image{number}.fits"
+        path.write_bytes(fits_bytes(rng.integers(0, 9999, (200, 300)).astype(">i2")))
+        names.append(str(path))
+    names.append(str(tmp_path / "absent.fits"))
+    return {
+        "id": [f"t{row}" for row in range(ROWS)],
+        "file": [names[number] for number in rng.integers(0, len(names), ROWS)],
+        "x0": rng.integers(-20, 320, ROWS).tolist(),
+        "y0": rng.integers(-20, 220, ROWS).tolist(),
+        "width": [40] * ROWS,
+        "height": [30] * ROWS,
+    }
+
+
+@contextmanager
+def worker(url: str, results: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that works on jobs; killed in the end, whatever it is doing."""
+    paths = [str(Path(swathe.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    process = subprocess.Popen(
+        [sys.executable, WORKER, url, results],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def slow_down(url: str, job_id: str) -> None:
+    """Make chunks small: they are sized by what the job was predicted to take."""
+    engine = sqlalchemy.create_engine(url)
+    with engine.begin() as connection:
+        predicted = '{"seconds": 300, "interval_s": [1, 2], "bytes": 1, "requests": 1, "root": ""}'
+        connection.execute(
+            sqlalchemy.text("UPDATE jobs SET predicted = :told WHERE id = :id"),
+            {"told": predicted, "id": job_id},
+        )
+    engine.dispose()
+
+
+def test_killed_jobs_are_finished_by_others(
+    jobs: Jobs, url: str, table: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    expected = swathe.cut_many(table, tmp_path / "many", progress=False)
+    job = jobs.submit(table, Options(), "me")
+    slow_down(url, job.id)
+    random.seed(5)
+    left = []
+    for _ in range(KILLS):
+        with worker(url, tmp_path / "results"):
+            before = jobs.job(job.id).counts["waiting"]
+            limit = time.monotonic() + PATIENCE_S
+            while jobs.job(job.id).counts["waiting"] == before and time.monotonic() < limit:
+                time.sleep(0.005)
+            time.sleep(random.random() * 0.1)
+        left.append(jobs.job(job.id).counts["waiting"])
+        if left[-1] == 0:
+            break
+    assert 0 < left[0] < ROWS, "the process was to be killed in the middle"
+    with running(jobs):
+        job = ended(jobs, jobs.job(job.id))
+    assert job.phase == "COMPLETED"
+
+    rows = [row for start in range(0, ROWS, 1000) for row in jobs.rows(job.id, start=start)]
+    assert [row.number for row in rows] == list(range(ROWS))
+    statuses = expected["status"].tolist()
+    assert job.counts == {"waiting": 0} | {
+        status: statuses.count(status) for status in ("ok", "no-overlap", "missing", "error")
+    }
+    for row, kept in zip(rows, expected, strict=True):
+        assert (row.id, row.status, row.sha256) == (kept["id"], kept["status"], kept["sha256"])
+        if row.status == "ok":
+            found = jobs.result(job.id, row.name).path.read_bytes()
+            assert found == (tmp_path / "many" / kept["path"]).read_bytes()
+    assert job.bytes == sum(row.bytes for row in rows)
+    files = [path for path in jobs.folder(job.id).rglob("*") if path.is_file()]
+    assert len(files) == statuses.count("ok")
+    assert {path.name for path in jobs.folder(job.id).iterdir()} == {"0000", "0001", "0002"}
