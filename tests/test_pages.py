@@ -5,11 +5,10 @@ Screenshots are kept in build/screenshots.
 
 from __future__ import annotations
 
+import asyncio
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -25,6 +24,9 @@ from astropy.table import Table
 from frames import contents, noise, sky_header
 from portals import Served, database_in, served
 from swathe.catalog import Catalog, Outcome
+from swathe.cli import main
+from swathe.portal.app import make_app, open_portal
+from swathe.portal.config import config_of
 from swathe.sample import make_sample
 
 if TYPE_CHECKING:
@@ -44,10 +46,12 @@ ENDED_MS = 60_000
 
 def swathe(folder: Path, *words: object, code: int = 0) -> None:
     """Run a command on the catalogue of a portal."""
-    environment = {**os.environ, "SWATHE_DATABASE": database_in(folder)}
-    command = [sys.executable, "-m", "swathe.cli", *map(str, words)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == code, done.stderr
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SWATHE_DATABASE", database_in(folder))
+        patched.setattr(sys, "argv", ["swathe", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == code
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +176,12 @@ def addresses(job: str) -> list[str]:
         "/predictions",
         "/sign-in",
     ]
+
+
+@pytest.fixture(scope="module")
+def different(addresses: list[str]) -> list[str]:
+    """Those that look different: to be seen in a browser."""
+    return [address for address in addresses if "?" not in address or "status=ok" in address]
 
 
 # ---- Form
@@ -316,6 +326,30 @@ def test_errors_are_pages(client: httpx.Client) -> None:
         assert answer.headers["content-type"].startswith("text/html")
     # Of the interface for programs they are not.
     assert client.get("/api/nothing").headers["content-type"] == "application/json"
+
+
+def test_fault_of_the_portal_is_a_page_and_told_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    settings = {
+        "catalog": {"database": database_in(tmp_path)},
+        "results": {"folder": str(tmp_path / "results")},
+    }
+    monkeypatch.setattr(Catalog, "stores", lambda _catalog: 1 / 0)
+    with open_portal(config_of(settings)) as portal:
+        transport = httpx.ASGITransport(make_app(portal))
+
+        async def ask() -> httpx.Response:
+            async with httpx.AsyncClient(
+                transport=transport, base_url="http://localhost"
+            ) as asking:
+                return await asking.get("/stores")
+
+        answer = asyncio.run(ask())
+    assert answer.status_code == 500
+    assert "its log tells more" in read(answer.text).text
+    assert "division" not in answer.text
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_head_is_answered(client: httpx.Client) -> None:
@@ -758,10 +792,10 @@ UNNAMED = """() => [...document.querySelectorAll('img, svg[role], a, table')]
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_can_be_read_by_everybody(
-    visit: Callable[..., Page], addresses: list[str], portal: Served, scheme: str
+    visit: Callable[..., Page], different: list[str], portal: Served, scheme: str
 ) -> None:
     page = visit("/", color_scheme=scheme)
-    for address in addresses:
+    for address in different:
         page.goto(portal.url + address)
         assert page.evaluate(CONTRASTS) == [], address
         assert page.evaluate(UNLABELLED) == [], address
@@ -773,10 +807,10 @@ def test_pages_can_be_read_by_everybody(
 
 
 def test_pages_fit_a_phone(
-    visit: Callable[..., Page], addresses: list[str], portal: Served
+    visit: Callable[..., Page], different: list[str], portal: Served
 ) -> None:
     page = visit("/", viewport=PHONE, has_touch=True, is_mobile=True)
-    for address in addresses:
+    for address in different:
         page.goto(portal.url + address)
         wide = page.evaluate(
             "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"

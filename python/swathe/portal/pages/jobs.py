@@ -108,7 +108,7 @@ def job(
     known = portal_of(request).jobs
     first: RowStatus = next((each for each in FAILED if found.counts.get(each)), "ok")
     chosen = status or first
-    pictures = known.rows(found.id, start=picture, limit=PICTURES + 1, status="ok")
+    pictures, pictures_back, pictures_next = _pictures(known, found, picture)
     rows = known.rows(found.id, start=row, limit=ROWS + 1, status=chosen)
     return page(
         request,
@@ -127,9 +127,9 @@ def job(
         rows=rows[:ROWS],
         rows_next=rows[ROWS].number if len(rows) > ROWS else None,
         rows_back=_before(known, found.id, row, chosen, ROWS),
-        pictures=pictures[:PICTURES],
-        pictures_next=pictures[PICTURES].number if len(pictures) > PICTURES else None,
-        pictures_back=_before(known, found.id, picture, "ok", PICTURES),
+        pictures=pictures,
+        pictures_next=pictures_next,
+        pictures_back=pictures_back,
         stretch=stretch,
         stretches=get_args(Stretch),
         low=low,
@@ -195,6 +195,25 @@ def _shown(stretch: str, low: float | None, high: float | None) -> str:
     """Give how pictures are to be stretched, as URLs have it."""
     given = {"stretch": stretch, "low": low, "high": high}
     return urlencode({name: value for name, value in given.items() if value is not None})
+
+
+def _pictures(known: Jobs, job: Job, start: int) -> tuple[Sequence[Row], int | None, int | None]:
+    """Give the results to be shown from a row on, and where the pages before and after begin."""
+    limit, first = PICTURES + 1, 0
+    if job.options.operation == "stack" or job.options.format == "rgb":
+        # Rows that are made of others are behind all these, and have no source.
+        limit = LOOK_BACK
+        while limit < job.rows:
+            row = known.rows(job.id, start=job.rows - limit, limit=1)
+            if not row or row[0].source:
+                break
+            limit *= 4
+        first = max(0, job.rows - limit)
+    rows = known.rows(job.id, start=max(first, start), limit=limit, status="ok")
+    named = [row for row in rows if row.name]
+    back = _before(known, job.id, start, "ok", PICTURES) if start > first else None
+    after = named[PICTURES].number if len(named) > PICTURES else None
+    return named[:PICTURES], back, after
 
 
 def _before(known: Jobs, job_id: str, start: int, status: RowStatus, rows: int) -> int | None:

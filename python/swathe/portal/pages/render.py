@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from pathlib import Path
@@ -23,6 +24,7 @@ from swathe.portal.pages import assets
 from swathe.portal.pages.words import FILTERS
 from swathe.portal.state import portal_of
 
+log = logging.getLogger("swathe.portal")
 # Nothing but what this portal serves itself; no script and no style within a page.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'{styles}; img-src 'self' data:; "
@@ -114,6 +116,9 @@ class PageRoute(APIRoute):
                 return error_page(request, error.status_code, error.detail)
             except RequestValidationError as error:
                 return error_page(request, 422, _told(error))
+            except Exception:
+                log.exception("%s %s", request.method, request.url.path)
+                return error_page(request, 500, "this is a fault of the portal; its log tells more")
 
         return answer
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from fastapi import APIRouter
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from swathe.portal.pages import archive, assets, jobs, session, submission
-from swathe.portal.pages.render import PageRoute
+from swathe.portal.pages.render import HEADERS, PageRoute
 
 
 def build_router() -> APIRouter:
@@ -33,5 +35,7 @@ def favicon(request: Request) -> Response:
 
 
 def missing(path: str) -> Response:
-    """Say that there is no such page."""
+    """Say that there is no such page, or give it without the slash at its end."""
+    if path.endswith("/") and (name := path.strip("/")):
+        return RedirectResponse(f"/{quote(name)}", 308, HEADERS)
     raise HTTPException(404, f"there is no page /{path[:200]}")

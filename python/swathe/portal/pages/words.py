@@ -63,7 +63,9 @@ def percent(part: float | None) -> str:
 
 
 def signed_percent(part: float | None) -> str:
-    """Tell how much more or less: `+12 %`."""
+    """Tell how much more or less: `+12 %`, and how many times as much where it is far more."""
+    if part is not None and part >= 2:
+        return f"{TIMES}{THIN}{part + 1:,.3g}"
     return NOTHING if part is None else f"{part * 100:+.0f}{THIN}%".replace("-", MINUS)
 
 
