@@ -8,11 +8,12 @@ from swathe.catalog.jobs import JobQueue
 from swathe.catalog.performance import Performance
 from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
+from swathe.catalog.summaries import Summaries
 from swathe.catalog.tokens import Tokens
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue, Tokens):
-    """Stores, what was measured of them, how predictions came out, datasets, jobs, and tokens.
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, Summaries, Tokens, JobQueue):
+    """Stores, what was measured, how predictions came out, datasets, users' tokens, and jobs.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
     `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.

@@ -190,7 +190,7 @@ def _matches(
             if given == limit:
                 return
             given, last = given + 1, number
-            yield number, Match(dataset, f"{store}:{path}", _granule(*row))
+            yield number, Match(dataset, f"{store}:{path}", granule_of(*row))
 
 
 def level_of(first: int, last: int) -> int:
@@ -364,7 +364,7 @@ COPIES: Any = (
 STREAMED = {"yield_per": 500}
 
 
-def _granule(
+def granule_of(
     path: str,
     hdu: int,
     name: str | None,
@@ -380,6 +380,7 @@ def _granule(
     s_ra: float | None,
     *place: Any,
 ) -> Granule:
+    """Give an image of the columns in GRANULE_COLUMNS, but for the first."""
     covered = None
     if s_ra is not None:
         s_dec, s_fov, s_pixel_scale, outline, wcs = place

@@ -1,8 +1,6 @@
-"""The pages that people see."""
+"""The web pages of a portal: rendered here, readable without scripts, better with them."""
 
-from fastapi import APIRouter
+from swathe.portal.pages.render import error_page
+from swathe.portal.pages.routes import build_router
 
-
-def build_router() -> APIRouter:
-    """Give what is served below `/`."""
-    return APIRouter()
+__all__ = ["build_router", "error_page"]

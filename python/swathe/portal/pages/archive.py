@@ -1,0 +1,232 @@
+"""Pages about what the archive holds: datasets, stores, and how predictions came out."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from swathe.catalog import this_host
+from swathe.errors import NotFoundError
+from swathe.portal.access import Reader
+from swathe.portal.pages import plots
+from swathe.portal.pages.holdings import Holdings
+from swathe.portal.pages.render import HEADERS, PageRoute, page
+from swathe.portal.pages.skymap import part_map, scale_svg
+from swathe.portal.state import portal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from swathe.catalog import Outcome, Profile, Store
+
+router = APIRouter(route_class=PageRoute)
+READ = ["GET", "HEAD"]
+ROWS = 50
+"""Of one page of a table."""
+OUTLINES = 500
+"""On the map of a part of the sky."""
+OUTCOMES = 500
+CLOSE, NEAR = 0.10, 0.25
+"""How far predictions may be off to be called good, and fair."""
+
+Start = Annotated[int, Query(ge=0, le=10**9)]
+
+
+def holdings_of(request: Request) -> Holdings:
+    """Give what this portal knows of its archive."""
+    state = request.app.state
+    if not hasattr(state, "holdings"):
+        state.holdings = Holdings(portal_of(request).catalog)
+    return state.holdings  # type: ignore[no-any-return]
+
+
+@router.api_route("/", methods=READ)
+def front(request: Request, _user: Reader) -> Response:
+    """Show what the archive holds."""
+    holdings = holdings_of(request)
+    held = holdings.all()
+    times = [(each.summary.t_min, each.summary.t_max) for each in held]
+    starts = [start for start, _ in times if start is not None]
+    ends = [end for _, end in times if end is not None]
+    return page(
+        request,
+        "front.html",
+        held=held,
+        images=sum(each.dataset.granules for each in held),
+        objects=sum(each.dataset.objects for each in held),
+        bytes=sum(each.summary.bytes for each in held),
+        t_min=min(starts, default=None),
+        t_max=max(ends, default=None),
+        bands=_together(each.summary.bands for each in held),
+        stores=portal_of(request).catalog.stores(),
+        sky=holdings.map(),
+        scale=scale_svg(),
+    )
+
+
+def _together(bands: Any) -> dict[str, int]:
+    """Add up the images of each band, the most frequent first."""
+    total: dict[str, int] = {}
+    for each in bands:
+        for band, number in each.items():
+            total[band] = total.get(band, 0) + number
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+
+
+@router.api_route("/datasets", methods=READ)
+def datasets(request: Request, _user: Reader) -> Response:
+    """List the datasets."""
+    return page(request, "datasets.html", held=holdings_of(request).all())
+
+
+@router.api_route("/datasets/{name}", methods=READ)
+def dataset(
+    request: Request, _user: Reader, name: str, start: Start = 0, troubles: Start = 0
+) -> Response:
+    """Show a dataset: its images page by page, where they lie, and what cannot be read."""
+    catalog, holdings = portal_of(request).catalog, holdings_of(request)
+    found = catalog.dataset(name)
+    held = holdings.one(found)
+    images = catalog.granules(name, start, ROWS + 1)
+    lined = [
+        (each.footprint.outline, f"{each.path} [{each.hdu}]")
+        for each in (images if found.granules > OUTLINES else catalog.granules(name, 0, OUTLINES))
+        if each.footprint is not None and each.footprint.outline is not None
+    ]
+    return page(
+        request,
+        "dataset.html",
+        held=held,
+        dataset=found,
+        images=images[:ROWS],
+        start=start,
+        more=len(images) > ROWS,
+        rows=ROWS,
+        sky=holdings.map(name),
+        part=part_map([outline for outline, _ in lined], [told for _, told in lined]),
+        outlined=len(lined),
+        scale=scale_svg(),
+        troubles=(trouble := catalog.troubles(name, troubles, ROWS + 1))[:ROWS],
+        troubles_start=troubles,
+        troubles_more=len(trouble) > ROWS,
+    )
+
+
+@router.api_route("/stores", methods=READ)
+def stores(request: Request, _user: Reader) -> Response:
+    """List the stores with what they cost."""
+    catalog, host = portal_of(request).catalog, this_host()
+    profiles = {each.root: each for each in catalog.profiles() if each.host == host}
+    found = [(store, profiles.get(store.url)) for store in catalog.stores()]
+    return page(request, "stores.html", stores=found, host=host)
+
+
+@router.api_route("/stores/{name}", methods=READ)
+def store(request: Request, _user: Reader, name: str) -> Response:
+    """Show a store and its profile."""
+    catalog, host = portal_of(request).catalog, this_host()
+    found = catalog.store(name)
+    profile = catalog.profile(found.url, host)
+    probes = catalog.probes(found.url, host)
+    used = [
+        each
+        for each in holdings_of(request).all()
+        if found.name in (each.dataset.store, *each.dataset.states)
+    ]
+    return page(
+        request,
+        "store.html",
+        plots=True,
+        store=found,
+        host=host,
+        profile=profile,
+        costs=[] if profile is None else list(cost_rows(profile)),
+        probe=probes[0] if probes else None,
+        held=used,
+    )
+
+
+def cost_rows(profile: Profile) -> list[tuple[str, float, str, float | None, str]]:
+    """Give what a store costs: what, value, kind of number, its relative spread, remark."""
+    costs, spread = profile.costs, profile.spread
+    (size, time_s), (larger, longer_s) = costs["request"][-2:]
+    stream = (larger - size) / (longer_s - time_s)
+    rows = [
+        ("Opening a connection", costs["connect_s"], "seconds", "connect_s", ""),
+        ("Opening an object", costs["open_s"], "seconds", "open_s", "beyond an ordinary request"),
+        ("Smallest request", costs["request"][0][1], "seconds", "request", "latency"),
+        ("Bandwidth of one stream", stream, "rate", "request", "for large requests"),
+        ("Bandwidth of all streams", costs["total_bytes_per_s"], "rate", "total_bytes_per_s", ""),
+        ("Requests served", costs["requests_per_s"], "per_s", "requests_per_s", "at most"),
+        ("Streams worth using", costs["streams"], "count", "streams", ""),
+        ("Measured over predicted time", 1.0, "ratio", "model", "how well the model fits"),
+    ]
+    return [
+        (what, value, kind, spread.get(of), remark)
+        for what, value, kind, of, remark in rows
+        if kind != "ratio" or spread.get(of) is not None
+    ]
+
+
+@router.api_route("/stores/{name}/plots.json", methods=READ)
+def store_plots(
+    request: Request, __user: Reader, name: str, scheme: plots.Scheme = "light"
+) -> Response:
+    """Give the plots of a profile, for Bokeh."""
+    catalog, host = portal_of(request).catalog, this_host()
+    found = catalog.store(name)
+    profile = catalog.profile(found.url, host)
+    if profile is None:
+        raise NotFoundError(f"the store {name!r} was not probed from {host}")
+    samples = catalog.samples(found.url, host, kinds=("read",))
+    return _items(plots.profile_plots(samples, profile.costs, scheme))
+
+
+@router.api_route("/predictions", methods=READ)
+def predictions(request: Request, _user: Reader) -> Response:
+    """Show what was predicted and what became of it."""
+    outcomes = portal_of(request).catalog.outcomes(OUTCOMES)
+    errors = [abs(error_of(each)) for each in outcomes if each.actual_s > 0]
+    within = [each.low_s <= each.actual_s <= each.high_s for each in outcomes]
+    return page(
+        request,
+        "predictions.html",
+        plots=True,
+        outcomes=outcomes,
+        error_of=error_of,
+        store_of=_store_names(portal_of(request).catalog.stores()),
+        median=statistics.median(errors) if errors else None,
+        close=_part(errors, CLOSE),
+        near=_part(errors, NEAR),
+        covered=sum(within) / len(within) if within else None,
+        most=OUTCOMES,
+    )
+
+
+def error_of(outcome: Outcome) -> float:
+    """Give how far a prediction was off, relative to what it took."""
+    return outcome.predicted_s / outcome.actual_s - 1
+
+
+def _part(errors: list[float], limit: float) -> float | None:
+    return sum(error <= limit for error in errors) / len(errors) if errors else None
+
+
+def _store_names(stores: list[Store]) -> Mapping[str, str]:
+    return {each.url: each.name for each in stores}
+
+
+@router.api_route("/predictions/plots.json", methods=READ)
+def prediction_plots(request: Request, __user: Reader, scheme: plots.Scheme = "light") -> Response:
+    """Give predicted against actual, for Bokeh."""
+    outcomes = portal_of(request).catalog.outcomes(OUTCOMES)
+    return _items(plots.outcome_plots(outcomes, scheme, (CLOSE, NEAR)))
+
+
+def _items(items: list[dict[str, Any]]) -> Response:
+    return JSONResponse({"items": items}, headers=HEADERS)

@@ -1,0 +1,135 @@
+"""From a template to an answer: what every page has, and what errors look like."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from swathe import _swathe
+from swathe.errors import SwatheError, TokenError
+from swathe.portal.access import COOKIE, token_of
+from swathe.portal.faults import headers_of, status_of
+from swathe.portal.pages import assets
+from swathe.portal.pages.words import FILTERS
+from swathe.portal.state import portal_of
+
+log = logging.getLogger("swathe.portal")
+# Nothing but what this portal serves itself; no script and no style within a page.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'{styles}; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY.format(styles=""),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache, private",
+}
+# Bokeh puts its styles into the page.
+WITH_PLOTS = {"Content-Security-Policy": POLICY.format(styles=" 'unsafe-inline'")}
+SIGN_IN = "/sign-in"
+
+environment = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+environment.filters.update(FILTERS)
+environment.filters["segment"] = lambda text: quote(text, safe="")
+environment.globals.update(asset=assets.url, version=_swathe.__version__)
+
+
+def page(
+    request: Request,
+    template: str,
+    *,
+    code: int = 200,
+    plots: bool = False,
+    **context: Any,
+) -> HTMLResponse:
+    """Give a page made of a template; `plots` for those with Bokeh on them."""
+    portal = portal_of(request)
+
+    def here(**changes: Any) -> str:
+        """Give the URL of this page with other parameters; `None` leaves one out."""
+        kept = {**request.query_params, **changes}
+        query = urlencode({name: value for name, value in kept.items() if value is not None})
+        return f"{request.url.path}?{query}" if query else request.url.path
+
+    made = environment.get_template(template).render(
+        request=request,
+        path=request.url.path,
+        title=portal.config.vo.title,
+        # Whoever may see this page was asked for just now.
+        user=portal.access.remembered(token_of(request)),
+        tokens=portal.access.required,
+        signed_in=COOKIE in request.cookies,
+        here=here,
+        **context,
+    )
+    return HTMLResponse(made, code, {**HEADERS, **(WITH_PLOTS if plots else {})})
+
+
+def error_page(request: Request, status: int, message: str) -> HTMLResponse:
+    """Give a page that says what is wrong."""
+    return page(
+        request,
+        "error.html",
+        code=status,
+        status=status,
+        phrase=HTTPStatus(status).phrase,
+        message=message,
+    )
+
+
+class PageRoute(APIRoute):
+    """A route whose errors are pages, and that leads to the sign-in where a token is needed."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Give what answers."""
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except TokenError as error:
+                return _sign_in_first(request, error)
+            except SwatheError as error:
+                made = error_page(request, status_of(error), str(error))
+                made.headers.update(headers_of(error))
+                return made
+            except HTTPException as error:
+                return error_page(request, error.status_code, error.detail)
+            except RequestValidationError as error:
+                return error_page(request, 422, _told(error))
+            except Exception:
+                log.exception("%s %s", request.method, request.url.path)
+                return error_page(request, 500, "this is a fault of the portal; its log tells more")
+
+        return answer
+
+
+def _sign_in_first(request: Request, error: TokenError) -> Response:
+    if request.method not in ("GET", "HEAD"):
+        return error_page(request, 401, str(error))
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return RedirectResponse(f"{SIGN_IN}?{urlencode({'next': wanted})}", 303, HEADERS)
+
+
+def _told(error: RequestValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc'][1:])}: {first['msg']}"

@@ -1,0 +1,41 @@
+"""The router of all pages."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from swathe.portal.pages import archive, assets, jobs, session, submission
+from swathe.portal.pages.render import HEADERS, PageRoute
+
+
+def build_router() -> APIRouter:
+    """Give the routes of the pages, to be asked last: what nobody else has is not found here."""
+    router = APIRouter(route_class=PageRoute, include_in_schema=False)
+    for part in (archive.router, submission.router, jobs.router, session.router):
+        router.include_router(part)
+    router.add_api_route("/static/{name}", static, methods=["GET", "HEAD"])
+    router.add_api_route("/favicon.ico", favicon, methods=["GET", "HEAD"])
+    router.add_api_route("/{path:path}", missing, methods=["GET", "HEAD"])
+    return router
+
+
+def static(request: Request, name: str) -> Response:
+    """Send a style, script or picture."""
+    return assets.respond(request, name)
+
+
+def favicon(request: Request) -> Response:
+    """Send the picture that browsers ask for whatever the page says."""
+    return assets.respond(request, "mark.svg")
+
+
+def missing(path: str) -> Response:
+    """Say that there is no such page, or give it without the slash at its end."""
+    if path.endswith("/") and (name := path.strip("/")):
+        return RedirectResponse(f"/{quote(name)}", 308, HEADERS)
+    raise HTTPException(404, f"there is no page /{path[:200]}")

@@ -1,0 +1,62 @@
+"""Signing in: a token, kept in a cookie that no script can read and no other site can send."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from swathe.errors import TokenError
+from swathe.portal.access import COOKIE
+from swathe.portal.pages.render import HEADERS, SIGN_IN, PageRoute, page
+from swathe.portal.state import portal_of
+
+router = APIRouter(route_class=PageRoute)
+KEPT_S = 30 * 86_400
+LONGEST_TOKEN = 1000
+
+
+@router.api_route(SIGN_IN, methods=["GET", "HEAD"])
+def ask(request: Request, wanted: Annotated[str, Query(alias="next")] = "/") -> Response:
+    """Ask for a token."""
+    return page(request, "sign_in.html", next=_within(wanted), error=None)
+
+
+@router.post(SIGN_IN)
+def sign_in(
+    request: Request,
+    token: Annotated[str, Form(max_length=LONGEST_TOKEN)] = "",
+    wanted: Annotated[str, Form(alias="next", max_length=4000)] = "/",
+) -> Response:
+    """Take a token, if it is good."""
+    portal = portal_of(request)
+    try:
+        portal.access.user(token.strip())
+    except TokenError as error:
+        return page(request, "sign_in.html", code=401, next=_within(wanted), error=str(error))
+    answer = RedirectResponse(_within(wanted), 303, HEADERS)
+    answer.set_cookie(
+        COOKIE,
+        token.strip(),
+        max_age=KEPT_S,
+        httponly=True,
+        samesite="strict",
+        secure=portal.url(request).startswith("https://"),
+    )
+    return answer
+
+
+@router.post("/sign-out")
+def sign_out() -> Response:
+    """Forget the token."""
+    answer = RedirectResponse(SIGN_IN, 303, HEADERS)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+def _within(path: str) -> str:
+    """Give a path if it leads to a page here, else that of the front page."""
+    harmless = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if harmless else "/"

@@ -1,0 +1,172 @@
+"""The form for new jobs: a list of targets, what it matches and costs, and then the job."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from swathe.errors import SwatheError, TargetsError
+from swathe.jobs import Options
+from swathe.portal.access import Reader, Submitter
+from swathe.portal.faults import headers_of, status_of
+from swathe.portal.pages.archive import holdings_of
+from swathe.portal.pages.pasted import Pasted, read_pasted
+from swathe.portal.pages.render import HEADERS, PageRoute, page
+from swathe.portal.state import portal_of
+from swathe.portal.uploads import table_of_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from swathe.jobs import Estimate
+
+router = APIRouter(route_class=PageRoute)
+MOST_FIELDS = 40
+LONGEST_NAME = 200
+FIELDS = {
+    "targets": "",
+    "name": "",
+    "operation": "cut",
+    "stack": "mean",
+    "mode": "trim",
+    "fill": "",
+    "planes": "",
+    "format": "fits",
+    "dataset": "",
+    "bands": "",
+    "time_from": "",
+    "time_to": "",
+}
+"""Of the form, with what they are at first."""
+
+
+@dataclass
+class Asked:
+    """What someone filled in."""
+
+    fields: dict[str, str]
+    file_name: str = ""
+    contents: bytes = b""
+
+
+@router.api_route("/new", methods=["GET", "HEAD"])
+def blank(request: Request, _user: Reader) -> Response:
+    """Show the form, with what the URL asks for filled in."""
+    given = {name: value for name, value in request.query_params.items() if name in FIELDS}
+    return _form(request, Asked({**FIELDS, **given}))
+
+
+@router.post("/new")
+async def fill(request: Request, user: Submitter) -> Response:
+    """Estimate what was filled in, or submit it."""
+    most = round(portal_of(request).config.limits.body_mb * 1e6)
+    async with request.form(max_files=2, max_fields=MOST_FIELDS, max_part_size=most) as form:
+        asked = await _asked(form, most)
+        submit = form.get("do") == "submit"
+    return await run_in_threadpool(_answer, request, asked, user.name, submit)
+
+
+async def _asked(form: FormData, most: int) -> Asked:
+    fields = {name: str(form.get(name, first)) for name, first in FIELDS.items()}
+    file = form.get("file")
+    if isinstance(file, UploadFile) and file.filename:
+        contents = await file.read(most + 1)
+        if len(contents) > most:
+            raise TargetsError(f"{file.filename[:100]}: a list may have up to {most:,} bytes")
+        return Asked(fields, file.filename, contents)
+    return Asked(fields)
+
+
+def _answer(request: Request, asked: Asked, owner: str, submit: bool) -> Response:
+    portal = portal_of(request)
+    jobs = portal.jobs
+    try:
+        table, pasted = _table(asked, portal.config.limits.rows_per_job)
+        options = Options.checked(options_of(asked.fields))
+        if submit:
+            if pasted.refused:
+                raise TargetsError(_refusal(pasted))
+            job = jobs.submit(table, options, owner, name=asked.fields["name"][:LONGEST_NAME])
+            return RedirectResponse(f"/jobs/{job.id}", 303, HEADERS)
+        estimate = jobs.estimate(table, options, owner)
+    except SwatheError as error:
+        if not submit:  # Told, as was asked for.
+            return _form(request, asked, error=str(error))
+        made = _form(request, asked, code=status_of(error), error=str(error))
+        made.headers.update(headers_of(error))
+        return made
+    return _form(request, asked, estimate=estimate, pasted=pasted)
+
+
+def _table(asked: Asked, most_rows: int) -> tuple[Any, Pasted]:
+    """Give the targets, and what was found in reading them."""
+    if asked.file_name:
+        return table_of_file(io.BytesIO(asked.contents), asked.file_name, most_rows), Pasted()
+    pasted = read_pasted(asked.fields["targets"])
+    if not len(pasted):
+        raise TargetsError(_refusal(pasted) if pasted.refused else "the list has no target")
+    return pasted.columns, pasted
+
+
+def _refusal(pasted: Pasted) -> str:
+    line, fault = pasted.faults[0]
+    more = f"; so are {pasted.refused - 1:,} more" if pasted.refused > 1 else ""
+    return f"line {line} is no target: {fault}{more}"
+
+
+def options_of(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Give options as the jobs take them; what is empty is left out."""
+    names = ("operation", "mode", "format", "dataset", "planes", "bands")
+    options: dict[str, Any] = {name: fields[name].strip() or None for name in names}
+    if fields["operation"] == "stack":
+        options["stack"] = fields["stack"]
+    if fields["mode"] == "partial" and fields["fill"].strip():
+        options["fill"] = _number("fill", fields["fill"])
+    start, end = fields["time_from"].strip(), fields["time_to"].strip()
+    if bool(start) != bool(end):
+        raise TargetsError("a time has a first and a last day: give both, or none")
+    if start:
+        # Days are given; all of the last one is meant.
+        options["time"] = [start, f"{end}T23:59:59.999" if len(end) == len("2000-01-01") else end]
+    return options
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise TargetsError(f"{name} must be a number, not {text[:40]!r}") from None
+
+
+def _form(
+    request: Request,
+    asked: Asked,
+    *,
+    code: int = 200,
+    error: str = "",
+    estimate: Estimate | None = None,
+    pasted: Pasted | None = None,
+) -> Response:
+    held = holdings_of(request).all()
+    stores = portal_of(request).catalog.stores()
+    return page(
+        request,
+        "new.html",
+        code=code,
+        fields=asked.fields,
+        file_name=asked.file_name,
+        error=error,
+        estimate=estimate,
+        pasted=pasted,
+        held=held,
+        known_bands=sorted({band for each in held for band in each.summary.bands})[:40],
+        stores=stores,
+        name_of={each.url: each.name for each in stores},
+    )

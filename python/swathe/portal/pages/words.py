@@ -1,0 +1,146 @@
+"""How numbers, times and places are told to people: always with their units."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+from swathe.sizes import size_text
+
+NOTHING = "\N{EN DASH}"
+THIN = "\N{NARROW NO-BREAK SPACE}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+MINUTES, SECONDS = "\N{PRIME}", "\N{DOUBLE PRIME}"
+MINUS = "\N{MINUS SIGN}"
+MJD_EPOCH = datetime(1858, 11, 17, tzinfo=UTC)
+
+
+def count(number: float | None) -> str:
+    """Tell a number of things: `12,345`."""
+    return NOTHING if number is None else f"{number:,.0f}"
+
+
+def size(size_bytes: float | None) -> str:
+    """Tell a size: `1.5 MiB`."""
+    return NOTHING if size_bytes is None else size_text(size_bytes, ".3g").replace(" ", THIN)
+
+
+def seconds(time_s: float | None) -> str:
+    """Tell a time: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`."""
+    if time_s is None:
+        return NOTHING
+    if time_s < 1:
+        return _short(time_s)
+    if time_s < 99.5:
+        return f"{time_s:.3g}{THIN}s" if time_s < 10 else f"{time_s:.0f}{THIN}s"
+    whole = round(time_s)
+    for larger, smaller, one, other in ((86400, 3600, "d", "h"), (3600, 60, "h", "min")):
+        if whole >= larger:
+            rest = whole % larger // smaller
+            return f"{whole // larger:,}{THIN}{one}" + (f" {rest}{THIN}{other}" if rest else "")
+    return f"{whole // 60}{THIN}min" + (f" {whole % 60}{THIN}s" if whole % 60 else "")
+
+
+def _short(time_s: float) -> str:
+    if time_s >= 1e-3:
+        return f"{time_s * 1e3:.3g}{THIN}ms"
+    return f"{time_s * 1e6:.3g}{THIN}µs" if time_s > 0 else f"0{THIN}s"
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """Tell a bandwidth: `117 MB/s`."""
+    if bytes_per_s is None:
+        return NOTHING
+    for unit, name in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if bytes_per_s >= unit:
+            return f"{bytes_per_s / unit:.3g}{THIN}{name}"
+    return f"{bytes_per_s:.3g}{THIN}B/s"
+
+
+def percent(part: float | None) -> str:
+    """Tell a part of one: `12 %`."""
+    return NOTHING if part is None else f"{part * 100:.0f}{THIN}%".replace("-", MINUS)
+
+
+def signed_percent(part: float | None) -> str:
+    """Tell how much more or less: `+12 %`, and how many times as much where it is far more."""
+    if part is not None and part >= 2:
+        return f"{TIMES}{THIN}{part + 1:,.3g}"
+    return NOTHING if part is None else f"{part * 100:+.0f}{THIN}%".replace("-", MINUS)
+
+
+def instant(at: datetime | None) -> str:
+    """Tell a moment: `2026-11-21 13:04 UTC`."""
+    return NOTHING if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def day(mjd: float | None) -> str:
+    """Tell the day of a modified Julian date: `2000-09-26`."""
+    if mjd is None or not math.isfinite(mjd):
+        return NOTHING
+    try:
+        return f"{MJD_EPOCH + timedelta(days=mjd):%Y-%m-%d}"
+    except OverflowError:
+        return f"MJD {mjd:.0f}"
+
+
+def days(t_min: float | None, t_max: float | None) -> str:
+    """Tell from when to when: `2000-09-26 to 2001-01-03`."""
+    first, last = day(t_min), day(t_max)
+    return first if first == last else f"{first} to {last}"
+
+
+def moment(mjd: float | None) -> str:
+    """Tell a modified Julian date to the second: `2000-09-26 03:04:05`."""
+    if mjd is None or not math.isfinite(mjd):
+        return NOTHING
+    try:
+        return f"{MJD_EPOCH + timedelta(days=mjd):%Y-%m-%d %H:%M:%S}"
+    except OverflowError:
+        return f"MJD {mjd:.5f}"
+
+
+def degrees(angle: float | None, places: int = 4) -> str:
+    """Tell an angle: `12.3456°`."""
+    return NOTHING if angle is None else f"{angle:.{places}f}°".replace("-", MINUS)
+
+
+def angle(angle_deg: float | None) -> str:
+    """Tell the size of a field: in degrees, or minutes or seconds of arc."""
+    if angle_deg is None:
+        return NOTHING
+    for unit, sign in ((1, "°"), (1 / 60, MINUTES)):
+        if angle_deg >= unit:
+            return f"{angle_deg / unit:.3g}{sign}"
+    return f"{angle_deg * 3600:.3g}{SECONDS}"
+
+
+def shape(axes: tuple[int, ...]) -> str:
+    """Tell a shape in the order of FITS, NAXIS1 first."""
+    return f" {TIMES} ".join(map(str, axes[::-1]))
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """Tell a number of things with their name: `1 image`, `12 images`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+FILTERS = {
+    function.__name__: function
+    for function in (
+        count,
+        size,
+        seconds,
+        rate,
+        percent,
+        signed_percent,
+        instant,
+        day,
+        days,
+        moment,
+        degrees,
+        angle,
+        shape,
+        plural,
+    )
+}
