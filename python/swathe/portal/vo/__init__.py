@@ -58,13 +58,14 @@ def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awa
 
 GET, POST, BOTH = ["GET"], ["POST"], ["GET", "POST"]
 ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
+    # Routes are tried one by one: that of the most requests is the first.
+    ("/sync", sync.cut, "read", BOTH),
     ("", vosi.root, None, GET),
     ("/capabilities", vosi.capabilities, None, GET),
     ("/availability", vosi.availability, None, GET),
     ("/examples", vosi.examples, "read", GET),
     ("/query", query.query, "read", BOTH),
     ("/links", links.links, "read", BOTH),
-    ("/sync", sync.cut, "read", BOTH),
     ("/async", uws.jobs, "read", GET),
     ("/async", uws.create, "submit", POST),
     ("/async/{job}", uws.job, "read", GET),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_COMBINATIONS = 1000
 """Of one job: each is looked for when the job is made. A table may have more rows."""
 DID_COLUMNS = ("obs_publisher_did", "did")
+MOST_DIDS = 5000
+"""Of a table: each is looked up."""
 OUTSIDE = (-2, -2, 1, 1)
 """A box beside every image: what a combination gets that shows nothing."""
 SNIFFED = ((b"PAR1", ".parquet"), (b"# %ECSV", ".ecsv"), (b"<", ".xml"))
@@ -119,7 +121,10 @@ def _without_dids(images: Images, table: Table) -> Table:
     column = next((columns[name] for name in DID_COLUMNS if name in columns), None)
     if column is None or "file" in columns:
         return table
-    matches = {did: images.match(did) for did in dict.fromkeys(map(str, table[column]))}
+    names = dict.fromkeys(map(str, table[column]))
+    if len(names) > MOST_DIDS:
+        raise usage(f"TARGETS: at most {MOST_DIDS} DIDs are taken at once, found {len(names)}", 413)
+    matches = {did: images.match(did) for did in names}
     found = [matches[str(did)] for did in table[column]]
     table.remove_column(column)
     table["file"] = [match.file for match in found]

@@ -56,6 +56,8 @@ class Parameters:
         for name, value in self.given:
             if len(value) > LONGEST_VALUE:
                 raise usage(f"{name[:SHOWN]} is longer than {LONGEST_VALUE} characters")
+            if "\x00" in value:
+                raise usage(f"{name[:SHOWN]} holds a NUL, which no text has")
             if value and not value.isspace():
                 self._values.setdefault(name.upper(), []).append(value)
 
