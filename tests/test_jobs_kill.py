@@ -50,9 +50,7 @@ def table(tmp_path: Path) -> dict[str, list[Any]]:
 @contextmanager
 def worker(url: str, results: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that works on jobs; killed in the end, whatever it is doing."""
-    path = os.pathsep.join(
-        [str(Path(swathe.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    )
+    paths = [str(Path(swathe.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     process = subprocess.Popen(
         [sys.executable, WORKER, url, results],
         stdout=subprocess.PIPE,

@@ -421,6 +421,12 @@ def test_archives_hold_every_result(client: httpx.Client, done: dict[str, Any]) 
     assert not expected
     with fits.open(io.BytesIO(client.get(f"/jobs/{done['id']}/archive.fits").content)) as hdus:
         assert len(hdus) == 1 + TARGETS
+        # Those of compressed files too, which are an extension by themselves.
+        for hdu, row in zip(hdus[1:], rows, strict=True):
+            assert hdu.name == row["name"].removesuffix(".fits").upper()
+            single = client.get(f"/jobs/{done['id']}/files/{row['name']}").content
+            with fits.open(io.BytesIO(single)) as alone:
+                np.testing.assert_array_equal(hdu.data, alone[-1].data)
     assert client.get(f"/jobs/{done['id']}/archive.rar").status_code == 422
 
 

@@ -49,9 +49,14 @@ def file_name(row: KeptRow, options: Options) -> str:
     return f"{row.name}{SUFFIXES[options.format]}"
 
 
+def place_of(row: KeptRow, options: Options) -> str:
+    """Give where in the folder of the job the result of a row lies, or will."""
+    return f"{row.number // IN_FOLDER:04}/{row.name}{SUFFIXES[options.format]}"
+
+
 def file_of(folder: Path, row: KeptRow, options: Options) -> Path:
-    """Give where the result of a row lies, or will."""
-    return _in(folder, row.number) / f"{row.name}{SUFFIXES[options.format]}"
+    """Give the path of a row's result."""
+    return folder / place_of(row, options)
 
 
 def inputs_of(folder: Path) -> Path:
@@ -61,11 +66,7 @@ def inputs_of(folder: Path) -> Path:
 
 def input_of(folder: Path, number: int) -> Path:
     """Give where the pixels of a row that goes into a result lie, until that is made."""
-    return _in(inputs_of(folder), number) / f"{number}.npy"
-
-
-def _in(folder: Path, number: int) -> Path:
-    return folder / f"{number // IN_FOLDER:04}"
+    return inputs_of(folder) / f"{number // IN_FOLDER:04}" / f"{number}.npy"
 
 
 def result_of(folder: Path, row: KeptRow, options: Options) -> Result:
@@ -190,20 +191,17 @@ def _fits(files: Iterable[tuple[KeptRow, Path]], options: Options) -> Iterator[b
 
 
 def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
-    """Read the header of a FITS file, and give it as that of an extension.
+    """Read the header of a FITS image, and give it as that of an extension.
 
     The other cards stay as they are, but for CHECKSUM, which is of another header.
 
     Raises:
         FormatError: where the image needs tables behind it, which would be taken for another's.
     """
-    cards: list[bytes] = []
-    while not any(card.rstrip() == b"END" for card in cards[-BLOCK // CARD :]):
-        block = file.read(BLOCK)
-        if len(block) < BLOCK:
-            raise FormatError(f"{file.name}: its header has no END")
-        cards += [block[at : at + CARD] for at in range(0, BLOCK, CARD)]
-    del cards[next(at for at, card in enumerate(cards) if card.rstrip() == b"END") :]
+    cards = _cards(file)
+    if not int(_value(cards, b"NAXIS")):
+        # Of a compressed image: the pixels are in an extension already.
+        cards = _cards(file)
     axes = int(_value(cards, b"NAXIS"))
     lengths = [int(_value(cards, b"NAXIS%d" % (axis + 1))) for axis in range(axes)]
     data = abs(int(_value(cards, b"BITPIX"))) // 8 * math.prod(lengths) if axes else 0
@@ -225,6 +223,22 @@ def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
     ]
     text = b"".join(new)
     return text + b" " * (-len(text) % BLOCK)
+
+
+def _cards(file: BinaryIO) -> list[bytes]:
+    """Read the cards of the next header, up to END.
+
+    Raises:
+        FormatError: where there is none.
+    """
+    cards: list[bytes] = []
+    while not any(card.rstrip() == b"END" for card in cards[-BLOCK // CARD :]):
+        block = file.read(BLOCK)
+        if len(block) < BLOCK:
+            raise FormatError(f"{file.name}: its header has no END")
+        cards += [block[at : at + CARD] for at in range(0, BLOCK, CARD)]
+    del cards[next(at for at, card in enumerate(cards) if card.rstrip() == b"END") :]
+    return cards
 
 
 def _card(text: str) -> bytes:

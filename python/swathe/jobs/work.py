@@ -19,7 +19,7 @@ from swathe.catalog.work import Done, KeptRow
 from swathe.cutout import Cutout
 from swathe.errors import OutputError, SwatheError
 from swathe.jobs.expansion import grown, is_combined
-from swathe.jobs.results import file_of, input_of
+from swathe.jobs.results import input_of, place_of
 from swathe.jobs.stacking import Grid, aligned, made
 from swathe.jobs.values import SUFFIXES
 from swathe.many import told
@@ -62,6 +62,14 @@ class Worker:
     def aside(self) -> Path:
         """Where results are made before they are put in their place."""
         return self.folder / f".chunk-{self.chunk.first}"
+
+    @cached_property
+    def _aside(self) -> str:
+        return str(self.aside)
+
+    @cached_property
+    def _top(self) -> str:
+        return str(self.folder)
 
     def run(self) -> Done:
         """Do the rows, as far as they are not stopped.
@@ -172,12 +180,14 @@ class Worker:
 
     def _kept(self, row: KeptRow) -> KeptRow:
         """Put a result in its place, in the format asked for."""
+        if row.result is None and self.options.format == "fits":
+            # As text: paths would take as long as the rest.
+            place = f"{self._top}/{place_of(row, self.options)}"
+            self._put(f"{self._aside}/{row.number}.fits", place)
+            return row
         cut = self.aside / f"{row.number}.fits"
         if row.result is not None:
             return self._aligned(row, cut)
-        if self.options.format == "fits":
-            self._put(cut, file_of(self.folder, row, self.options))
-            return row
         try:
             converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
             whole(cut).write(converted)
@@ -203,7 +213,7 @@ class Worker:
             return _ended(row, "no-overlap", "none of its pixels is within the result")
         new = self.aside / f"{row.number}.npy"
         np.save(new, pixels, allow_pickle=False)
-        self._put(new, input_of(self.folder, row.number))
+        self._put(str(new), str(input_of(self.folder, row.number)))
         return replace(row, bytes=0, sha256="")
 
     def _grid(self, result: int) -> Grid | None:
@@ -239,17 +249,18 @@ class Worker:
         with new.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         size = new.stat().st_size
-        self._put(new, file_of(self.folder, row, self.options))
+        self._put(str(new), f"{self._top}/{place_of(row, self.options)}")
         return replace(row, status="ok", bytes=size, sha256=sha256)
 
-    def _put(self, new: Path, place: Path) -> None:
+    def _put(self, new: str, place: str) -> None:
         try:
             os.replace(new, place)
         except FileNotFoundError:
-            # Not with its parents: a job that is deleted must not come back.
-            for folder in (place.parent.parent, place.parent):
-                if folder != self.folder:
-                    folder.mkdir(exist_ok=True)
+            # Not with the folder of the job: one that is deleted must not come back.
+            folder = Path(place).parent
+            for missing in (folder.parent, folder):
+                if missing != self.folder:
+                    missing.mkdir(exist_ok=True)
             os.replace(new, place)
 
 
