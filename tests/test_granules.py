@@ -104,6 +104,29 @@ def test_a_store_that_holds_a_dataset_stays(catalog: Catalog) -> None:
     catalog.remove_store("survey")
 
 
+def test_one_granule_by_its_name(catalog: Catalog) -> None:
+    catalog.add_dataset("dr17", "survey", "", None)
+    put(catalog, "dr17", granule("a"), granule("a", hdu=2, name="ERR"), granule("b"))
+    match = catalog.granule("dr17", "a", 2)
+    assert match is not None
+    assert (match.dataset, match.file, match.granule.name) == ("dr17", "survey:a", "ERR")
+    for nothing in (("dr18", "a", 2), ("dr17", "c", 0), ("dr17", "a", 1), ("dr17", "survey:a", 0)):
+        assert catalog.granule(*nothing) is None
+    catalog.set_states("dr17", "survey", ["a"], "vanished")
+    assert catalog.granule("dr17", "a", 2) is None
+
+
+def test_granules_one_by_one(catalog: Catalog) -> None:
+    catalog.add_dataset("dr17", "survey", "", None)
+    put(catalog, "dr17", *(granule(f"a{number:04}", (number, number)) for number in range(1100)))
+    given = catalog.each_granule(Wanted())
+    assert [next(given).file for _ in range(2)] == ["survey:a0000", "survey:a0001"]
+    given.close()  # type: ignore[attr-defined]
+    assert len(list(catalog.each_granule(Wanted()))) == 1100
+    assert len(list(catalog.each_granule(Wanted(limit=700)))) == 700
+    assert len(list(catalog.each_granule(Wanted(ranges=[(0, 899)])))) == 900
+
+
 def test_what_is_put_in_comes_out(catalog: Catalog) -> None:
     catalog.add_dataset("dr17", "survey", "", None)
     full = granule(

@@ -183,14 +183,15 @@ def _matches(
     """Give granules with their numbers; of each its first copy, which follows it in the answer."""
     given, last = 0, None
     for part in parts:
-        found = session.connection().execute(part, execution_options=STREAMED)
-        for number, *row, dataset, store, path in found:
-            if number == last:
-                continue
-            if given == limit:
-                return
-            given, last = given + 1, number
-            yield number, Match(dataset, f"{store}:{path}", granule_of(*row))
+        # Who has enough leaves rows behind, and servers keep them.
+        with session.connection().execute(part, execution_options=STREAMED) as found:
+            for number, *row, dataset, store, path in found:
+                if number == last:
+                    continue
+                if given == limit:
+                    return
+                given, last = given + 1, number
+                yield number, Match(dataset, f"{store}:{path}", granule_of(*row))
 
 
 def level_of(first: int, last: int) -> int:
