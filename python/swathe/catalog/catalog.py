@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swathe.catalog.chunks import Chunks
 from swathe.catalog.datasets import Datasets
 from swathe.catalog.granules import Granules
 from swathe.catalog.jobs import JobQueue
@@ -10,7 +11,7 @@ from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue):
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue, Chunks):
     """Stores, what was measured of them, how predictions came out, what datasets hold, and jobs.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
