@@ -53,6 +53,8 @@ MOST_PLANES = 100
 """Different `planes` in one list."""
 ALL = "stack"
 """The result of a stack without groups."""
+TRIED = 10
+"""Images that may be looked at for each row allowed: many are of other bands, or only near."""
 TURNED = 1.42
 """What goes into others is cut larger, so that it fills the result whichever way it is turned,"""
 AROUND_PIXELS = 8
@@ -118,8 +120,11 @@ def expand(
     if is_combined(options) and not in_sky:
         raise JobError(f"a stack or rgb needs targets in the sky: {', '.join(SKY)}")
     if "file" in columns or not in_sky:
-        if options.format == "rgb":
-            raise JobError("rgb needs targets without a file: images of its bands are looked for")
+        for name in ("dataset", "time", "bands"):
+            if getattr(options, name):
+                raise JobError(
+                    f"option {name}: images are chosen by it for targets in the sky without a file"
+                )
         work = _of_files(table, columns, options, allowed)
     else:
         work = _of_places(columns, options, catalog, allowed, most_rows)
@@ -305,17 +310,17 @@ def _found(
     for row in good:
         by_dataset.setdefault(datasets[row] or options.dataset, []).append(row)
     wanted_bands = set(options.bands)
-    # Many of the images found at first may be of other bands.
-    most_pairs = 50 * most_rows
+    most_pairs = TRIED * most_rows
     of: dict[int, tuple[list[Match], str]] = {}
     for dataset, rows in by_dataset.items():
-        wanted = Wanted(dataset=dataset, time=options.time)
+        only = options.bands[0] if len(wanted_bands) == 1 else None
+        wanted = Wanted(dataset=dataset, time=options.time, band=only)
         found: Found = find_each(
             catalog,
             places[rows, 0] % 360.0,
             places[rows, 1],
             wanted,
-            lambda pairs: check_rows(pairs // 50, most_rows) if pairs > most_pairs else None,
+            lambda pairs: check_rows(most_rows + pairs, most_rows) if pairs > most_pairs else None,
         )
         for row, numbers in zip(rows, found.of, strict=True):
             matches = [found.matches[number] for number in numbers]
