@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swathe.catalog.chunks import Chunks
 from swathe.catalog.datasets import Datasets
 from swathe.catalog.granules import Granules
 from swathe.catalog.jobs import JobQueue
@@ -11,7 +12,7 @@ from swathe.catalog.stores import Stores
 from swathe.catalog.tokens import Tokens
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue, Tokens):
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, JobQueue, Chunks, Tokens):
     """Stores, what was measured of them, how predictions came out, datasets, jobs, and tokens.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises

@@ -45,9 +45,10 @@ class Options:
         fill: physical value outside the image, with `partial`.
         planes: of cubes, first and last to keep, zero-based, last excluded.
         format: of each result; `rgb` is one picture of three bands.
-        bands: only images of these; with `rgb` exactly three, red first.
-        dataset: where images of places in the sky are looked for; by default all.
-        time: only images taken then: MJD (UTC), from and to.
+        bands: of places in the sky without a file, only images of these; with `rgb` exactly
+            three, red first.
+        dataset: where images of such places are looked for; by default everywhere.
+        time: only images of them taken then: MJD (UTC), from and to.
         stack: how pixels are put together.
     """
 
@@ -122,7 +123,7 @@ def _number(name: str, value: Any) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if math.isinf(number):
+    if not math.isfinite(number):
         raise JobError(f"option {name}: a finite number, not {_short(value)}")
     return number
 
