@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from swathe.errors import SwatheError
 from swathe.portal.access import needs
-from swathe.portal.vo import files, links, query, sync, vosi
+from swathe.portal.vo import files, links, query, sync, uws, vosi
 from swathe.portal.vo.faults import VoError
 from swathe.portal.vo.service import service_of
 
@@ -56,15 +56,24 @@ def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awa
     return answer
 
 
-GET, BOTH = ["GET"], ["GET", "POST"]
+GET, POST, BOTH = ["GET"], ["POST"], ["GET", "POST"]
 ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
+    # Routes are tried one by one: that of the most requests is the first.
+    ("/sync", sync.cut, "read", BOTH),
     ("", vosi.root, None, GET),
     ("/capabilities", vosi.capabilities, None, GET),
     ("/availability", vosi.availability, None, GET),
     ("/examples", vosi.examples, "read", GET),
     ("/query", query.query, "read", BOTH),
     ("/links", links.links, "read", BOTH),
-    ("/sync", sync.cut, "read", BOTH),
+    ("/async", uws.jobs, "read", GET),
+    ("/async", uws.create, "submit", POST),
+    ("/async/{job}", uws.job, "read", GET),
+    ("/async/{job}", uws.change, "submit", POST),
+    ("/async/{job}", uws.delete, "submit", ["DELETE"]),
+    ("/async/{job}/results/{name}", uws.result, "read", GET),
+    ("/async/{job}/{child}", uws.child, "read", GET),
+    ("/async/{job}/{child}", uws.change_child, "submit", POST),
     ("/file", files.file, "read", GET),
     ("/preview", files.preview, "read", GET),
 ]

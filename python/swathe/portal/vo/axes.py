@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from swathe.portal.vo.parameters import Interval
 
-LONGEST_AXIS = 4_000_000
+LONGEST_AXIS = 100_000
 """Planes: the ends of each are kept in memory."""
 STOKES = {
     1: "I",

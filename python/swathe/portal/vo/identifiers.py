@@ -49,4 +49,7 @@ def read_did(authority: str, text: str) -> Identifier:
         raise usage(f"ID: expected ivo://{authority}/DATASET?PATH,HDU, found {text[:200]!r}", 404)
     if found[1].lower() != authority.lower():
         raise usage(f"ID: {text[:200]!r} is not of {authority}", 404)
-    return Identifier(found[2], unquote(found[3]), int(found[4]))
+    path = unquote(found[3])
+    if "\x00" in path:
+        raise usage("ID: a path holds no NUL", 404)
+    return Identifier(found[2], path, int(found[4]))

@@ -23,6 +23,7 @@ from swathe.portal.vo.axes import spectral_axis, stokes_axis, time_axis
 from swathe.portal.vo.faults import usage
 from swathe.portal.vo.identifiers import did_of, read_did
 from swathe.portal.vo.places import Places
+from swathe.portal.vo.regions import Polygon
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,9 +38,11 @@ if TYPE_CHECKING:
 
 FRESH_S = 5.0
 """How long the catalogue is taken at its word."""
-MOST_IMAGES = 1000
+MOST_IMAGES = 500
 """Kept open. Each takes some tens of kilobytes, and a file descriptor where it is local."""
 
+FEW_CORNERS = 16
+"""Of a polygon that is followed at once."""
 ROUNDING = 1e-12
 """Of a cosine."""
 
@@ -84,7 +87,10 @@ class Held:
             return False
         if (wanted.band and "spectral" not in ready) or (wanted.time and "times" not in ready):
             return False
-        return wanted.region is None or (
+        region = wanted.region
+        if isinstance(region, Polygon) and len(region.corners) > FEW_CORNERS:
+            return False
+        return region is None or (
             "places" in ready and "sky_axes" in ready and self.orderly and self.places.quick
         )
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 
 from swathe.boxes import section
 from swathe.errors import RegionError
@@ -54,6 +56,8 @@ class Parameters:
         for name, value in self.given:
             if len(value) > LONGEST_VALUE:
                 raise usage(f"{name[:SHOWN]} is longer than {LONGEST_VALUE} characters")
+            if "\x00" in value:
+                raise usage(f"{name[:SHOWN]} holds a NUL, which no text has")
             if value and not value.isspace():
                 self._values.setdefault(name.upper(), []).append(value)
 
@@ -83,13 +87,14 @@ def multi_valued(name: str) -> VoError:
 
 def from_query(query: bytes) -> Parameters:
     """Read the parameters of a query string."""
-    if not query:
-        return Parameters(())
+    return Parameters(_pairs(query))
+
+
+def _pairs(text: bytes) -> list[tuple[str, str]]:
     try:
-        pairs = parse_qsl(query.decode("latin-1"), True, max_num_fields=MOST_VALUES)
+        return parse_qsl(text.decode("latin-1"), True, max_num_fields=MOST_VALUES)
     except ValueError:
         raise usage(f"more than {MOST_VALUES} parameters were given") from None
-    return Parameters(pairs)
 
 
 async def read_parameters(request: Request) -> Parameters:
@@ -97,14 +102,21 @@ async def read_parameters(request: Request) -> Parameters:
     query = request.scope["query_string"]
     if request.method != "POST":
         return from_query(query)
-    form = await read_form(request)
-    return Parameters([*from_query(query).given, *((name, text) for name, text, _ in form if text)])
+    parts = await read_form(request)
+    return Parameters([*from_query(query).given, *((part.name, part.text) for part in parts)])
 
 
-async def read_form(
-    request: Request, longest: int = LONGEST_FORM
-) -> list[tuple[str, str, bytes | None]]:
-    """Give names and values of a form, in order; of a file its name, `""` and what it holds.
+@dataclass(frozen=True)
+class Part:
+    """A field of a form: what it says, or what a file holds."""
+
+    name: str
+    text: str
+    content: bytes | None = None
+
+
+async def read_form(request: Request, longest: int = LONGEST_FORM) -> list[Part]:
+    """Give the fields of a form, in order.
 
     Raises:
         VoError: where it is too large, or no form.
@@ -112,28 +124,26 @@ async def read_form(
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await _body(request, longest)
     if kind == "multipart/form-data":
-        fields: list[tuple[str, str, bytes | None]] = []
+        parts = []
         try:
             async with request.form(
                 max_files=10, max_fields=MOST_VALUES, max_part_size=longest
             ) as form:
                 for name, value in form.multi_items():
                     if isinstance(value, UploadFile):
-                        fields.append((name, "", await value.read()))
+                        parts.append(Part(name, "", await value.read()))
                     else:
-                        fields.append((name, value, None))
-        except VoError:
-            raise
-        except Exception as error:  # starlette has a class of its own, and one of HTTP
-            raise usage(f"the form cannot be read: {getattr(error, 'detail', error)}") from None
-        return fields
+                        parts.append(Part(name, value))
+        except HTTPException as error:
+            raise usage(f"the form cannot be read: {error.detail}") from None
+        return parts
     if kind not in ("application/x-www-form-urlencoded", ""):
         raise usage(
             "a form is application/x-www-form-urlencoded or multipart/form-data, not "
             f"{kind[:SHOWN]}",
             415,
         )
-    return [(name, value, None) for name, value in from_query(body).given]
+    return [Part(name, value) for name, value in _pairs(body)]
 
 
 async def _body(request: Request, longest: int) -> bytes:

@@ -7,6 +7,7 @@ not know of an image it is not found by.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from swathe.catalog import Wanted
 from swathe.datasets.cells import ranges_around
 from swathe.errors import NoSuchDatasetError, SwatheError
 from swathe.portal.vo import descriptors, parameters
-from swathe.portal.vo.faults import VoError, usage
+from swathe.portal.vo.faults import VoError, busy, usage
 from swathe.portal.vo.identifiers import did_of
 from swathe.portal.vo.overlap import NEAR, shows
 from swathe.portal.vo.votable import MEDIA_TYPE, Field, document, info, results, table
@@ -35,6 +36,8 @@ DEFAULT_ROWS = 1000
 MOST_ROWS = 50_000
 MOST_REGIONS = 100
 MOST_IDS = 1000
+LONGEST_S = 60.0
+"""Of a search."""
 DAY_S = 86_400
 CALIBRATED = 2
 """ObsCore wants a level; files do not tell. Most images of archives are calibrated."""
@@ -243,8 +246,13 @@ def _found(service: Service, given: Parameters) -> Iterator[Match]:
             _hull(bands),
         )
         candidates = service.portal.catalog.each_granule(wanted)
+    until = time.monotonic() + LONGEST_S
     try:
-        yield from (match for match in candidates if all(test(match) for test in tests))
+        for match in candidates:
+            if time.monotonic() > until:
+                raise busy(f"the search took more than {LONGEST_S:.0f} s; ask for less")
+            if all(test(match) for test in tests):
+                yield match
     except NoSuchDatasetError:
         return
 

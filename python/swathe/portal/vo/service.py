@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 from swathe.portal.state import portal_of
 from swathe.portal.vo.faults import VoError, told
 from swathe.portal.vo.images import Images
-from swathe.portal.vo.workers import Workers
+from swathe.portal.vo.workers import Memory, Workers
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,6 +25,7 @@ class Service:
         self.portal = portal
         self.images = Images(portal)
         self.workers = Workers()
+        self.memory = Memory()
 
     @property
     def authority(self) -> str:

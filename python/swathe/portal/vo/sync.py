@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
@@ -17,11 +18,12 @@ from swathe.portal.vo.faults import usage
 from swathe.portal.vo.parameters import from_query, read_parameters
 from swathe.portal.vo.selection import select
 from swathe.portal.vo.wanted import read_wanted
+from swathe.portal.vo.workers import LargeAnswer
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from swathe.portal.vo.images import Held, Images
+    from swathe.portal.vo.images import Held
     from swathe.portal.vo.parameters import Parameters
     from swathe.portal.vo.selection import Pixels
     from swathe.portal.vo.service import Service
@@ -55,8 +57,9 @@ async def cut(service: Service, request: Request) -> Response:
         if pixels is None:
             return Response(status_code=204)
         if pixels.count * held.pixel_bytes <= SMALL:
-            return _fits(held, pixels)
-    return await service.workers.run(lambda: _cut(images, did, wanted, media_type))
+            with suppress(ChangedError):  # else it is opened anew, below
+                return _fits(held, pixels)
+    return await service.workers.run(lambda: _cut(service, did, wanted, media_type))
 
 
 def response_format(given: Parameters) -> str:
@@ -70,15 +73,16 @@ def response_format(given: Parameters) -> str:
     return found
 
 
-def _cut(images: Images, did: str, wanted: Wanted, media_type: str) -> Response:
+def _cut(service: Service, did: str, wanted: Wanted, media_type: str) -> Response:
+    images = service.images
     try:
-        return _cut_from(images.get(did), wanted, media_type)
+        return _cut_from(service, images.get(did), wanted, media_type)
     except ChangedError:
         # What the index keeps of an object on a server may be behind.
-        return _cut_from(images.get(did, fresh=True), wanted, media_type)
+        return _cut_from(service, images.get(did, fresh=True), wanted, media_type)
 
 
-def _cut_from(held: Held, wanted: Wanted, media_type: str) -> Response:
+def _cut_from(service: Service, held: Held, wanted: Wanted, media_type: str) -> Response:
     pixels = select(held, wanted)
     if pixels is None:
         return Response(status_code=204)
@@ -90,7 +94,10 @@ def _cut_from(held: Held, wanted: Wanted, media_type: str) -> Response:
             413,
         )
     if media_type == FITS:
-        return _fits(held, pixels)
+        if size <= SMALL:
+            return _fits(held, pixels)
+        share = service.memory.take(size)
+        return LargeAnswer(share, _content(pixels), _attached(held, pixels, "fits"), FITS)
     from swathe.preview import picture
 
     start, stop = list(pixels.start), list(pixels.stop)
@@ -102,10 +109,12 @@ def _cut_from(held: Held, wanted: Wanted, media_type: str) -> Response:
 
 
 def _fits(held: Held, pixels: Pixels) -> Response:
-    content = pixels.image._native.cut(
-        pixels.image.index, pixels.start, pixels.stop, "strict", None
-    ).fits()
-    return Response(content, 200, _attached(held, pixels, "fits"), FITS)
+    return Response(_content(pixels), 200, _attached(held, pixels, "fits"), FITS)
+
+
+def _content(pixels: Pixels) -> bytes:
+    native, index = pixels.image._native, pixels.image.index
+    return native.cut(index, pixels.start, pixels.stop, "strict", None).fits()
 
 
 def _attached(held: Held, pixels: Pixels, suffix: str) -> dict[str, str]:

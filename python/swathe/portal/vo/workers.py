@@ -7,16 +7,83 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from starlette.responses import Response
+
 from swathe.environment import cores
 from swathe.portal.vo.faults import busy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from starlette.types import Receive, Scope, Send
 
 MOST_WAITING = 200
 """Requests that wait for a thread or have one; more are told to come again."""
 
+MOST_BYTES = 1_000_000_000
+"""Of large answers that are made or sent; some clients are slow to take them."""
+
 T = TypeVar("T")
+
+
+class Memory:
+    """Bytes that large answers may take together."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        """Take how many."""
+        self._lock = threading.Lock()
+        self._free = most
+
+    def take(self, size: int) -> Share:
+        """Give a share, to be released when the answer is sent.
+
+        Raises:
+            VoError: where so much is not free.
+        """
+        with self._lock:
+            if size > self._free:
+                raise busy("other large cuts are being sent")
+            self._free -= size
+        return Share(self, size)
+
+    def give_back(self, size: int) -> None:
+        """Take back what a share had."""
+        with self._lock:
+            self._free += size
+
+
+class Share:
+    """A part of the memory; it comes back when nobody has it any more, or before."""
+
+    def __init__(self, memory: Memory, size: int) -> None:
+        self._memory, self._size = memory, size
+
+    def release(self) -> None:
+        """Give it back, once."""
+        size, self._size = self._size, 0
+        self._memory.give_back(size)
+
+    def __del__(self) -> None:
+        self.release()
+
+
+class LargeAnswer(Response):
+    """An answer that holds its share of the memory until it is sent."""
+
+    def __init__(
+        self, share: Share, content: bytes, headers: Mapping[str, str], media_type: str
+    ) -> None:
+        """Take the share, and what to send."""
+        super().__init__(content, 200, headers, media_type)
+        self._share = share
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.body = b""
+            self._share.release()
 
 
 class Workers:

@@ -1,0 +1,124 @@
+"""Jobs as UWS 1.1 writes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from pydantic_xml import BaseXmlModel, element
+from vo_models.uws import (
+    ErrorSummary,
+    Jobs,
+    JobSummary,
+    Parameter,
+    ResultReference,
+    Results,
+    ShortJobDescription,
+)
+from vo_models.uws.models import NSMAP
+from vo_models.uws.types import ErrorType, ExecutionPhase, UWSVersion
+from vo_models.voresource.types import UTCTimestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from swathe.jobs import Job
+
+XML = "text/xml"
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+class Parameters(BaseXmlModel, tag="parameters", ns="uws", nsmap=NSMAP):
+    """Parameters of any names; those of the library have to be known beforehand."""
+
+    parameter: list[Parameter] = element(tag="parameter", ns="uws", default=[])
+
+
+def job_document(job: Job, results: Sequence[ResultReference]) -> bytes:
+    """Give all that is known of a job."""
+    more = _name(job)
+    if job.error is not None:
+        more["error_summary"] = ErrorSummary(
+            message=clean(job.error), type=ErrorType.FATAL, has_detail=True
+        )
+    return _written(
+        JobSummary[Parameters](
+            version=UWSVersion.V1_1,
+            job_id=job.id,
+            owner_id=job.owner,
+            phase=ExecutionPhase(job.phase),
+            quote=_moment(quote(job)),
+            creation_time=_moment(job.created_at),
+            start_time=_moment(job.started_at),
+            end_time=_moment(job.ended_at),
+            execution_duration=0,
+            destruction=_moment(job.expires_at),
+            parameters=_parameters(job),
+            results=Results(results=list(results)),
+            **more,
+        )
+    )
+
+
+def list_document(jobs: Iterable[Job], base: str) -> bytes:
+    """Give a list of jobs; `base` is its own URL."""
+    found = [
+        ShortJobDescription(
+            job_id=job.id,
+            href=f"{base}/{job.id}",
+            phase=ExecutionPhase(job.phase),
+            **_name(job),
+            owner_id=job.owner,
+            creation_time=_moment(job.created_at),
+        )
+        for job in jobs
+    ]
+    return _written(Jobs(version=UWSVersion.V1_1, jobref=found))
+
+
+def results_document(results: Sequence[ResultReference]) -> bytes:
+    """Give the results of a job."""
+    return _written(Results(results=list(results)))
+
+
+def parameters_document(job: Job) -> bytes:
+    """Give what a client sent."""
+    return _written(_parameters(job))
+
+
+def quote(job: Job) -> datetime | None:
+    """Give when a job is likely to be done, if that was predicted."""
+    if job.predicted is None:
+        return None
+    return (job.started_at or job.created_at) + timedelta(seconds=float(job.predicted["seconds"]))
+
+
+def iso(moment: datetime) -> str:
+    """Give a moment as UWS writes it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def _moment(moment: datetime | None) -> UTCTimestamp | None:
+    return None if moment is None else UTCTimestamp.fromisoformat(iso(moment))
+
+
+def clean(text: str) -> str:
+    """Give text as XML can have it."""
+    return NO_XML.sub("?", text)
+
+
+def _name(job: Job) -> dict[str, Any]:
+    return {"run_id": clean(job.name)} if job.name else {}
+
+
+def _parameters(job: Job) -> Parameters:
+    return Parameters(
+        parameter=[Parameter(id=clean(name), value=clean(value)) for name, value in job.parameters]
+    )
+
+
+def _written(model: Any) -> bytes:
+    """Write what was set: what is nothing is said to be so, where the schema wants it."""
+    return HEAD + bytes(model.to_xml(exclude_unset=True))
