@@ -51,7 +51,7 @@ class Client:
 
     def request(self, method: str, path: str, headers: dict[str, str]) -> httpx.Response:
         async def ask() -> httpx.Response:
-            transport = httpx.ASGITransport(self.app)
+            transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
             base = "http://127.0.0.1:8420"
             async with httpx.AsyncClient(
                 transport=transport, base_url=base, cookies=self.cookies
@@ -87,6 +87,8 @@ def client() -> Make:
 
 
 def add_routes(app: FastAPI) -> None:
+    before = len(app.router.routes)
+
     @app.get("/may/read")
     def read(user: Reader) -> dict[str, str]:
         return {"user": user.name}
@@ -94,6 +96,10 @@ def add_routes(app: FastAPI) -> None:
     @app.post("/may/submit")
     def submit(user: Submitter) -> dict[str, str]:
         return {"user": user.name}
+
+    # In front: the pages answer for all paths that are none.
+    routes = app.router.routes
+    routes[:] = routes[before:] + routes[:before]
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -245,6 +251,15 @@ def test_revoked_token_is_refused_when_it_was_remembered(
     now = __import__("time").monotonic()
     monkeypatch.setattr("swathe.portal.users.time.monotonic", lambda: now + FRESH_S + 0.1)
     assert asked.get("/may/read", headers=bearer(token)).status_code == 401
+
+
+def test_faults_of_the_portal_are_told_without_details(catalog: Catalog, client: Make) -> None:
+    answer = client(catalog, {}).get("/api/jobs")  # It has no jobs to list.
+    assert answer.status_code == 500
+    assert answer.json() == {
+        "error": "this is a fault of the portal; its log tells more",
+        "kind": "SwatheError",
+    }
 
 
 # ---- Browsers

@@ -57,6 +57,7 @@ def make_api(portal: Portal) -> FastAPI:
     api.add_exception_handler(SwatheError, _told)
     api.add_exception_handler(RequestValidationError, _not_valid)
     api.add_exception_handler(HTTPException, not_served)
+    api.add_exception_handler(Exception, _broken)
     return api
 
 
@@ -80,6 +81,11 @@ async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
     place = ".".join(str(part)[:50] for part in first["loc"][:6])
     found = f", found {first['input']!r}"[:100] if "input" in first else ""
     return _answer(422, f"{place}: {first['msg']}{found}", "RequestError")
+
+
+async def _broken(_request: Request, _error: Exception) -> JSONResponse:
+    # It is in the log, with all that users have no business to know.
+    return _answer(500, "this is a fault of the portal; its log tells more", "SwatheError")
 
 
 async def not_served(_request: Request, error: Exception) -> JSONResponse:
