@@ -23,6 +23,7 @@ LAYERS = (
     {"catalog.migrations", "catalog.migrations.versions"},
     {"catalog.stores", "catalog.performance", "catalog.predictions", "catalog.datasets"},
     {"catalog.granules"},
+    {"catalog.copies"},
     {"catalog.catalog"},
     {"catalog"},
     {"archive", "boxes", "preview", "sample"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swathe.catalog.copies import Copies
 from swathe.catalog.datasets import Datasets
 from swathe.catalog.granules import Granules
 from swathe.catalog.performance import Performance
@@ -9,7 +10,7 @@ from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules):
+class Catalog(Stores, Performance, Predictions, Datasets, Granules, Copies):
     """Stores, what was measured of them, how predictions came out, and what datasets hold.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
