@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from conftest import DATA, real_files
 from swathe import errors
 from swathe.boxes import Sky, read_wcs
-from swathe.catalog import Footprint, Granule, Match
+from swathe.catalog import Footprint, GranuleCopy
 from swathe.catalog.granules import level_of
 from swathe.catalog.holdings import LEVELS, ORDER
 from swathe.datasets import cells
@@ -106,12 +107,14 @@ def is_candidate(place: Footprint, vectors: NDArray[np.float64]) -> NDArray[np.b
 
 
 def finds(place: Footprint, shape: Any, vector: NDArray[np.float64], radius_deg: float) -> bool:
-    granule = Granule("x", 0, None, tuple(shape), 1, "v", footprint=place)
+    outline = None if place.outline is None else json.dumps(place.outline)
+    unknown: dict[str, Any] = dict.fromkeys(GranuleCopy._fields)
+    copy = GranuleCopy(**unknown)._replace(outline=outline, wcs=place.wcs, shape=json.dumps(shape))
     ra, dec = degrees(vector)
     circle = _Place(float(ra), float(dec), radius_deg)
     asked = cells.ranges_around(circle.direction, circle.radius)
     overlaps = any(a <= d and c <= b for a, b in asked for c, d in place.ranges)
-    return overlaps and bool(_that_show(circle, [Match("d", "s:x", granule)]))
+    return overlaps and bool(_that_show(circle, [(copy, place.outline)]))
 
 
 def check(sky: Sky, shape: Any) -> Footprint:

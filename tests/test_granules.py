@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,7 +43,16 @@ def put(catalog: Catalog, dataset: str, *images: Granule, **of: Any) -> None:
 
 
 def found(catalog: Catalog, **wanted: Any) -> list[tuple[str, int]]:
-    return [(match.file, match.granule.hdu) for match in catalog.find_granules(Wanted(**wanted))]
+    """What both ways to ask give."""
+    asked = Wanted(**wanted)
+    matches = catalog.find_granules(asked)
+    if asked.limit is None:
+        copies = {(copy.id, copy.hdu, copy.dataset) for copy in catalog.granule_copies(asked)}
+        assert len(copies) == len(matches)
+        assert {(match.granule.hdu, match.dataset) for match in matches} == {
+            (hdu, dataset) for _, hdu, dataset in copies
+        }
+    return [(match.file, match.granule.hdu) for match in matches]
 
 
 def count(catalog: Catalog, table: str) -> int:
@@ -143,6 +153,35 @@ def test_what_is_put_in_comes_out(catalog: Catalog) -> None:
     assert one.granule.footprint.ranges == []
     assert one.granule.footprint.outline == full.footprint.outline
     assert one.granule.t_min == full.t_min and one.granule.shape == full.shape
+
+
+def test_copies_are_rows_of_what_was_put_in(catalog: Catalog) -> None:
+    catalog.add_dataset("dr17", "survey", "", None)
+    image = granule(
+        "a", (3, 3), name="SCI", t_min=53_634.1, t_max=53_634.2, band="r", em_min=5e-7,
+        em_max=7e-7, hdu=2, shape=(3, 4, 5),
+    )  # fmt: skip
+    put(catalog, "dr17", image)
+    place = image.footprint
+    assert place is not None
+    catalog.put_objects("dr17", "mirror", [(replica("a", modified="2"), None)])
+    one, other = sorted(catalog.granule_copies(Wanted([(0, 5)])), key=lambda copy: copy.store)
+    assert (one.store, one.file, bool(one.is_first)) == ("mirror", "mirror:a", False)
+    assert (other.store, other.file, bool(other.is_first)) == ("survey", "survey:a", True)
+    assert one[4:] == other[4:]
+    assert one.id == other.id and (one.hdu, one.dataset, one.name) == (2, "dr17", "SCI")
+    told = (one.t_min, one.t_max, one.band, one.em_min, one.em_max)
+    assert told == (53_634.1, 53_634.2, "r", 5e-7, 7e-7)
+    assert (one.s_ra, one.s_dec, one.s_fov, one.s_pixel_scale) == (10.0, 20.0, 1.0, 0.4)
+    assert one.outline is not None and json.loads(one.outline) == place.outline
+    assert json.loads(one.shape) == [3, 4, 5]
+    assert (one.wcs, one.size, one.version) == (None, 9, "v")
+    # When the object is another, its copies are stale.
+    put(catalog, "dr17", image, version="w")
+    assert [copy.store for copy in catalog.granule_copies(Wanted())] == ["survey"]
+    assert [copy.state for copy in catalog.replicas("dr17", "mirror")] == ["stale"]
+    catalog.put_objects("dr17", "survey", [(replica("a", version="w"), None)])
+    assert [copy.state for copy in catalog.replicas("dr17", "survey")] == ["ok"]
 
 
 def test_objects_are_replaced_whole_and_others_stay(catalog: Catalog) -> None:

@@ -30,7 +30,7 @@ LAYERS = (
         "catalog.jobrows",
     },
     {"catalog.granules", "catalog.chunks"},
-    {"catalog.summaries", "catalog.retrying"},
+    {"catalog.summaries", "catalog.retrying", "catalog.copies"},
     {"catalog.jobs"},
     {"catalog.catalog"},
     {"catalog"},

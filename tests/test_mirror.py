@@ -128,6 +128,33 @@ def test_the_other_copy_is_found_and_cut(run: Runner, disk: Path) -> None:
     assert counts(mirrored(run)) == (1, 2, 0)
 
 
+def test_the_copy_that_is_soonest_read_is_found(run: Runner, disk: Path) -> None:
+    from swathe.catalog import this_host
+
+    def costs(latency_s: float) -> dict[str, Any]:
+        return {
+            "connect_s": 0.0,
+            "open_s": 0.0,
+            "request": [[0.0, latency_s], [1e6, latency_s + 0.01]],
+            "total_bytes_per_s": 1e9,
+            "requests_per_s": 1e6,
+            "streams": 8,
+        }
+
+    mirrored(run, "copy:elsewhere")
+    assert found(10.0) == ["disk:run1/f0.fits"], "the first, where both take as long"
+    with Catalog.open() as catalog:
+        slow, fast = catalog.store("disk").url, catalog.store("copy").url
+        catalog.put_profile(slow, this_host(), costs(0.5), {}, datetime.now(UTC))
+        catalog.put_profile(fast, this_host(), costs(0.1), {}, datetime.now(UTC))
+        assert found(10.0) == ["copy:elsewhere/run1/f0.fits"]
+        catalog.put_profile(fast, this_host(), costs(0.9), {}, datetime.now(UTC))
+        assert found(10.0) == ["disk:run1/f0.fits"]
+        catalog.put_profile(fast, "another-host", costs(0.1), {}, datetime.now(UTC))
+        assert found(10.0) == ["disk:run1/f0.fits"]
+        assert len(swathe.find(dataset="sdss", catalog=catalog)) == 3
+
+
 def test_predictions_know_both_copies(run: Runner, disk: Path) -> None:
     mirrored(run)
     table = swathe.find((10.0, -1.0))

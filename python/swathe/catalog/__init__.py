@@ -9,6 +9,7 @@ Rules: no credential enters it; every time is in UTC; every history is bounded.
 """
 
 from swathe.catalog.catalog import Catalog
+from swathe.catalog.copies import GranuleCopy
 from swathe.catalog.granules import Wanted
 from swathe.catalog.holdings import Dataset, Footprint, Granule, Match, Replica
 from swathe.catalog.settings import SCHEMES, TIERS, Store, root_url
@@ -25,6 +26,7 @@ __all__ = [
     "Dataset",
     "Footprint",
     "Granule",
+    "GranuleCopy",
     "Match",
     "Outcome",
     "Probe",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from swathe.catalog.chunks import Chunks
+from swathe.catalog.copies import Copies
 from swathe.catalog.datasets import Datasets
 from swathe.catalog.granules import Granules
 from swathe.catalog.jobs import JobQueue
@@ -14,7 +15,16 @@ from swathe.catalog.tokens import Tokens
 
 
 class Catalog(
-    Stores, Performance, Predictions, Datasets, Granules, Summaries, Tokens, JobQueue, Chunks
+    Stores,
+    Performance,
+    Predictions,
+    Datasets,
+    Granules,
+    Copies,
+    Summaries,
+    Tokens,
+    JobQueue,
+    Chunks,
 ):
     """Stores, what was measured, how predictions came out, datasets, users' tokens, and jobs.
 

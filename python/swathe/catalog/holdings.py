@@ -133,12 +133,10 @@ class Match:
 
     Attributes:
         dataset: name of its dataset.
-        file: `STORE:path`; of several copies the one in the first store of the dataset.
+        file: `STORE:path`.
         granule: the image; without the ranges of its footprint.
-        copies: where else it can be read.
     """
 
     dataset: str
     file: str
     granule: Granule
-    copies: tuple[str, ...] = ()

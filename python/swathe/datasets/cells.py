@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 RADIUS = 1.07
 """Radians from the middle of a cell to its farthest corner, times `2 ** order`: at most 1.0690, as
 measured over all cells of orders 0 to 8."""
+FINER = 4
+FINEST_OF_LARGE = 9
+"""A circle is searched in cells that are so much smaller, where that makes none smaller than of
+this order, 0.12 degrees: about those that footprints of images have."""
 FINEST_SEARCH = 27
 """The library looks two orders deeper."""
 ALL_SKY: tuple[int, int] = (0, ALL_CELLS - 1)
@@ -102,5 +106,6 @@ def ranges_around(centre: NDArray[np.float64], radius: float) -> list[tuple[int,
     """Give few ranges that hold all that touches a circle; `radius` in radians."""
     if radius >= math.pi:
         return [ALL_SKY]
-    order = order_for(radius)
+    # Cells as large as a large circle hold much beside it; small ones are as those of images.
+    order = max(order_for(radius), min(order_for(radius / FINER), FINEST_OF_LARGE))
     return ranges(cells_around(centre, radius, order), order)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from swathe._swathe import assumed_costs
 from swathe.errors import DatasetError
 
 if TYPE_CHECKING:
@@ -16,10 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe.boxes import Sky
-    from swathe.catalog import Catalog, Match
+    from swathe.catalog import Catalog, GranuleCopy
 
 NEAR = 1e-10
 """Radians, 20 micro arc seconds: what rounding may put between a point and a polygon it is on."""
+USUAL_BYTES = 1e6
+"""Read for a cut, more or less, when copies are compared."""
 DISC_RINGS = 24
 """Circles are compared with images that have no outline at places this part of a radius apart."""
 COLUMNS: tuple[tuple[str, str, str | None], ...] = (
@@ -66,9 +70,10 @@ def find(
         catalog: where to look; the usual one if not given.
 
     Returns:
-        A row for each image, in order of `file` (`STORE:path`) and `hdu`, with the columns of
-        `COLUMNS`: masked where nothing is known; `t_min` and `t_max` are MJD in UTC. With `sky`
-        also `ra` and `dec`, so that with a column `size_deg` it is a table for `cut_many`.
+        A row for each image, of several copies the one that is soonest read from here, in order of
+        `file` (`STORE:path`) and `hdu`, with the columns of `COLUMNS`: masked where nothing is
+        known; `t_min` and `t_max` are MJD in UTC. With `sky` also `ra` and `dec`, so that with a
+        column `size_deg` it is a table for `cut_many`.
 
     Raises:
         DatasetError: where place, time or band make no sense.
@@ -84,16 +89,17 @@ def find(
     if place is not None:
         from swathe.datasets.cells import ranges_around
 
-        ranges = ranges_around(place.direction, place.radius + NEAR)
+        ranges = ranges_around(place.direction, place.reach)
     wanted = Wanted(ranges, dataset, read_times(time), _band(band))
     if catalog is None:
         with Catalog.open() as usual:
-            found = usual.find_granules(wanted)
+            copies = _cheapest(usual.granule_copies(wanted), usual)
     else:
-        found = catalog.find_granules(wanted)
+        copies = _cheapest(catalog.granule_copies(wanted), catalog)
+    found = _with_outlines(copies)
     if place is not None:
         found = _that_show(place, found)
-    return _table(found, place)
+    return _table(sorted(found, key=lambda each: (each[0].file, each[0].hdu)), place)
 
 
 class _Place:
@@ -107,6 +113,7 @@ class _Place:
         self.ra_deg, self.dec_deg = ra_deg, dec_deg
         self.direction = directions(np.array(ra_deg), np.array(dec_deg))
         self.radius = math.radians(radius_deg)
+        self.reach = self.radius + NEAR
 
 
 def _place(sky: Any, radius_deg: float) -> _Place:
@@ -189,38 +196,83 @@ def _band(band: str | tuple[float, float] | None) -> str | tuple[float, float] |
     return shortest, longest
 
 
-def _that_show(place: _Place, candidates: list[Match]) -> list[Match]:
+_Outline = list[float] | None
+
+
+def _that_show(
+    place: _Place, candidates: list[tuple[GranuleCopy, _Outline]]
+) -> list[tuple[GranuleCopy, _Outline]]:
     """Give the images that the circle touches, to a small part of a pixel where it is a point."""
-    from swathe.datasets.sphere import outline_distances
+    from swathe.datasets.sphere import outlines_near
 
-    lined, others = [], []
-    for match in candidates:
-        covered = match.granule.footprint
-        if covered is not None and covered.outline is not None:
-            lined.append((match, covered.outline))
-        elif covered is not None and covered.wcs is not None:
-            others.append((match, covered.wcs))
-    apart = outline_distances([outline for _, outline in lined], place.direction)
-    near = [
-        match for (match, _), off in zip(lined, apart, strict=True) if off <= place.radius + NEAR
-    ]
+    lined = [(copy, outline) for copy, outline in candidates if outline is not None]
+    near = outlines_near([outline for _, outline in lined], place.direction, place.reach)
+    found: list[tuple[GranuleCopy, _Outline]]
+    found = [each for each, is_near in zip(lined, near.tolist(), strict=True) if is_near]
     # Maps of the whole sky are often many of one shape.
-    shown: dict[tuple[str, tuple[int, ...]], bool] = {}
-    for match, wcs in others:
-        key = (wcs, match.granule.shape[-2:])
-        if key not in shown:
-            shown[key] = _shows(match, wcs, place)
-        if shown[key]:
-            near.append(match)
-    return sorted(near, key=lambda match: (match.file, match.granule.hdu))
+    shown: dict[tuple[str, str], bool] = {}
+    for copy, outline in candidates:
+        if outline is None and copy.wcs is not None:
+            key = (copy.wcs, copy.shape)
+            if key not in shown:
+                shown[key] = _shows(_read_shape(copy.shape), copy.wcs, place)
+            if shown[key]:
+                found.append((copy, None))
+    return found
 
 
-def _shows(match: Match, cards: str, place: _Place) -> bool:
+def _cheapest(copies: list[GranuleCopy], catalog: Catalog) -> list[GranuleCopy]:
+    """Give one copy of each image: that in the store which takes least time, seen from here.
+
+    Of stores that take as long, the first of the dataset.
+    """
+    if len({copy.id for copy in copies}) == len(copies):
+        return copies
+    seconds = _seconds_of_stores(catalog)
+    ordered = sorted(copies, key=lambda copy: (seconds[copy.store], not copy.is_first, copy.store))
+    found: dict[int, GranuleCopy] = {}
+    for copy in ordered:
+        found.setdefault(copy.id, copy)
+    return list(found.values())
+
+
+def _seconds_of_stores(catalog: Catalog) -> dict[str, float]:
+    """Say how long a usual read takes from each store: as measured, or taken for granted."""
+    import numpy as np
+
+    from swathe.catalog import this_host
+    from swathe.known import LOCAL_ROOT
+
+    host = this_host()
+    profiles = {kept.root: kept.costs for kept in catalog.profiles() if kept.host == host}
+    found = {}
+    for store in catalog.stores():
+        local = store.url.startswith("file://")
+        costs: dict[str, Any] | None = profiles.get(store.url)
+        if costs is None and local:
+            costs = profiles.get(LOCAL_ROOT)
+        sizes, seconds = zip(*(costs or json.loads(assumed_costs(local)))["request"], strict=True)
+        found[store.name] = float(np.interp(USUAL_BYTES, sizes, seconds))
+    return found
+
+
+def _with_outlines(copies: list[GranuleCopy]) -> list[tuple[GranuleCopy, _Outline]]:
+    """Read their outlines, all at once."""
+    texts = (copy.outline or "null" for copy in copies)
+    return list(zip(copies, json.loads(f"[{','.join(texts)}]"), strict=True))
+
+
+@lru_cache(maxsize=256)
+def _read_shape(text: str) -> tuple[int, ...]:
+    return tuple(json.loads(text))
+
+
+def _shows(shape: tuple[int, ...], cards: str, place: _Place) -> bool:
     """Compare with an image by its WCS: a circle at places that lie close together."""
     from swathe.datasets.footprint import on_image
 
     sky = sky_of_cards(cards)
-    height, width = match.granule.shape[-2:]
+    height, width = shape[-2:]
     if on_image(sky, width, height, place.direction[None])[0]:
         return True
     if place.radius == 0:
@@ -254,48 +306,61 @@ def _disc(place: _Place) -> NDArray[np.float64]:
     return np.concatenate(points)
 
 
-def _table(found: list[Match], place: _Place | None) -> Table:
+def _table(found: list[tuple[GranuleCopy, _Outline]], place: _Place | None) -> Table:
     import numpy as np
     from astropy.table import Table
 
-    rows = [_row(match) for match in found]
     columns: dict[str, Any] = {}
-    for number, (name, kind, _) in enumerate(COLUMNS):
-        values = [row[number] for row in rows]
-        mask = [value is None for value in values]
+    for (name, kind, _), values in zip(COLUMNS, _values(found), strict=True):
         blank: Any = "" if kind == "U" else 0
-        plain = [blank if value is None else value for value in values]
-        data = np.array(plain, dtype=kind if plain or kind != "U" else "U1")
-        columns[name] = np.ma.MaskedArray(data, mask)
-    units = {name: unit for name, _, unit in COLUMNS if unit is not None}
+        known = [blank if value is None else value for value in values]
+        data = np.array(known, dtype=kind if known or kind != "U" else "U1")
+        if None in values:
+            data = np.ma.MaskedArray(data, [value is None for value in values])
+        columns[name] = data
+    units = _units()
     if place is not None:
         for name, value in (("ra", place.ra_deg), ("dec", place.dec_deg)):
-            columns[name] = np.full(len(rows), value)
-            units[name] = "deg"
+            columns[name] = np.full(len(found), value)
     # Made once: a column that is copied takes as long again.
-    return Table(columns, units=units, copy=False)
-
-
-def _row(match: Match) -> tuple[Any, ...]:
-    granule, place = match.granule, match.granule.footprint
-    sky: tuple[Any, ...] = (None,) * 5
-    if place is not None:
-        region = None
-        if place.outline is not None:
-            region = "POLYGON ICRS " + " ".join(f"{value:.8f}" for value in place.outline)
-        sky = (place.s_ra, place.s_dec, place.s_fov, place.s_pixel_scale, region)
-    return (
-        match.file,
-        granule.hdu,
-        match.dataset,
-        granule.name,
-        granule.t_min,
-        granule.t_max,
-        granule.band,
-        granule.em_min,
-        granule.em_max,
-        *sky,
-        " x ".join(map(str, granule.shape[::-1])),
-        -(-granule.size // 1000),
-        granule.version,
+    return Table(
+        columns, units={name: units[name] for name in columns if name in units}, copy=False
     )
+
+
+@lru_cache(maxsize=1)
+def _units() -> dict[str, Any]:
+    """Give the units of columns, read once: astropy takes long over a text."""
+    from astropy.units import Unit
+
+    named = {name: unit for name, _, unit in COLUMNS if unit is not None}
+    return {name: Unit(unit) for name, unit in {**named, "ra": "deg", "dec": "deg"}.items()}
+
+
+def _values(rows: list[tuple[GranuleCopy, _Outline]]) -> list[list[Any]]:
+    """Give the columns of a table."""
+    found = [copy for copy, _ in rows]
+    regions = [None if outline is None else _region(outline) for _, outline in rows]
+    return [
+        [copy.file for copy in found],
+        [copy.hdu for copy in found],
+        [copy.dataset for copy in found],
+        [copy.name for copy in found],
+        [copy.t_min for copy in found],
+        [copy.t_max for copy in found],
+        [copy.band for copy in found],
+        [copy.em_min for copy in found],
+        [copy.em_max for copy in found],
+        [copy.s_ra for copy in found],
+        [copy.s_dec for copy in found],
+        [copy.s_fov for copy in found],
+        [copy.s_pixel_scale for copy in found],
+        regions,
+        [" x ".join(map(str, _read_shape(copy.shape)[::-1])) for copy in found],
+        [-(-copy.size // 1000) for copy in found],
+        [copy.version for copy in found],
+    ]
+
+
+def _region(outline: list[float]) -> str:
+    return f"POLYGON ICRS{' %.8f' * len(outline)}" % tuple(outline)

@@ -11,6 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+ROUNDING = 1e-15
+"""What a product of unit vectors may be wrong by."""
 BEHIND = 1e-3
 """Corners whose direction is so nearly at right angles to the middle of a map that they have no
 place on it."""
@@ -31,12 +33,25 @@ def degrees(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
     return np.where(lon >= 360, 0.0, lon), np.degrees(np.arctan2(z, np.hypot(x, y)))
 
 
+def length(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the lengths of vectors: as NumPy's, which takes three times as long."""
+    found: NDArray[np.float64] = np.sqrt(np.einsum("...k,...k->...", vectors, vectors))
+    return found
+
+
 def angle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Give the angles between unit vectors, radians; exact for small ones too."""
-    apart = np.linalg.norm(a - b, axis=-1)
-    together = np.linalg.norm(a + b, axis=-1)
+    apart = length(a - b)
+    together = length(a + b)
     found: NDArray[np.float64] = 2 * np.arctan2(apart, together)
     return found
+
+
+def cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give cross products along the last axis: as NumPy's, which takes five times as long."""
+    ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
+    bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
+    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
 
 
 def middle(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -57,9 +72,9 @@ def flat(vectors: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[n
     """
     pole = np.zeros(3)
     pole[np.argmin(np.abs(centre))] = 1
-    east = np.cross(pole, centre)
+    east = cross(pole, centre)
     east /= np.linalg.norm(east)
-    north = np.cross(centre, east)
+    north = cross(centre, east)
     ahead = vectors @ centre
     with np.errstate(divide="ignore", invalid="ignore"):
         ahead = np.where(ahead > BEHIND, ahead, np.nan)
@@ -86,14 +101,14 @@ def distances_to_sides(
     point = points[:, None, :]
     side = end - start
     # In the plane of the side: along it, and towards the point's side of it.
-    normal = np.cross(start, side)
-    length = np.linalg.norm(normal, axis=-1)
+    normal = cross(start, side)
+    long = length(normal)
     with np.errstate(divide="ignore", invalid="ignore"):
-        unit = normal / length[..., None]
+        unit = normal / long[..., None]
         off = np.abs(np.einsum("nck,nck->nc", unit, np.broadcast_to(point, unit.shape)))
-        after = np.einsum("nck,nck->nc", np.cross(unit, start), point - start) > 0
-        before = np.einsum("nck,nck->nc", np.cross(end, unit), point - end) > 0
-    beside = after & before & (length > 0)
+        after = np.einsum("nck,nck->nc", cross(unit, start), point - start) > 0
+        before = np.einsum("nck,nck->nc", cross(end, unit), point - end) > 0
+    beside = after & before & (long > 0)
     corner = np.minimum(angle(start, point), angle(end, point))
     return np.where(beside, np.arcsin(np.minimum(off, 1.0)), corner)
 
@@ -102,9 +117,9 @@ def _holds(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArra
     """Tell which polygons hold their points: on a map around the point, a ray crosses it oddly."""
     pole = np.zeros_like(points)
     pole[np.arange(len(points)), np.argmin(np.abs(points), axis=1)] = 1
-    east = np.cross(pole, points)
+    east = cross(pole, points)
     east /= np.linalg.norm(east, axis=1, keepdims=True)
-    north = np.cross(points, east)
+    north = cross(points, east)
     ahead = np.einsum("nck,nk->nc", polygons, points)
     here = (ahead > BEHIND).all(axis=1)  # else it is too far away to hold the point
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,16 +133,26 @@ def _holds(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArra
     return found
 
 
-def outline_distances(
-    outlines: Sequence[Sequence[float]], point: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Give how far a point is from each polygon of `ra, dec, ra, dec, ...` in degrees; radians."""
-    found = np.full(len(outlines), math.inf)
+def outlines_near(
+    outlines: Sequence[Sequence[float]], point: NDArray[np.float64], reach: float
+) -> NDArray[np.bool_]:
+    """Tell which polygons of `ra, dec, ra, dec, ...` in degrees lie within a circle in part.
+
+    Args:
+        outlines: the polygons.
+        point: direction of the middle of the circle.
+        reach: its radius, radians; all of a polygon's rim and inside counts.
+    """
+    found = np.zeros(len(outlines), bool)
     alike: dict[int, list[int]] = {}
     for number, outline in enumerate(outlines):
         alike.setdefault(len(outline), []).append(number)
     for numbers in alike.values():
         corners = np.array([outlines[number] for number in numbers])
         polygons = directions(corners[:, ::2], corners[:, 1::2])
-        found[numbers] = distances(polygons, point[None])
+        # Of most of many there is a corner within, which is soon seen. Where it is close, look.
+        near = (polygons @ point).max(axis=1) > math.cos(min(reach, math.pi)) + ROUNDING
+        rest = np.flatnonzero(~near)
+        near[rest] = distances(polygons[rest], point[None]) <= reach
+        found[numbers] = near
     return found
