@@ -433,6 +433,19 @@ def test_estimate_and_submission_need_no_script(client: httpx.Client, lines: str
     assert client.get(made.headers["location"]).status_code == 404
 
 
+def test_faults_are_told_line_by_line(client: httpx.Client) -> None:
+    targets = '# ra dec size\n10 -1.05 30"\n200 80 30"\n10 -1.05\n10 -1.05 0\n'
+    answer = client.post("/new", files={"targets": (None, targets), "do": (None, "estimate")})
+    shown = " ".join(read(answer.text).text.split())
+    assert re.search("3 faults Line 3 no image .* Line 4 expected 3 .* Line 5 size_deg", shown), (
+        shown
+    )
+    assert "Targets 4 1 that no image shows" in shown
+    refused = client.post("/new", files={"targets": (None, targets), "do": (None, "submit")})
+    assert refused.status_code == 422
+    assert "line 4 is no target" in refused.text
+
+
 def test_lists_in_files_are_taken(client: httpx.Client, archive: Path) -> None:
     table = "ra,dec,size_deg\n10.0,-1.05,0.01\n200,80,0.01\n"
     answer = client.post("/new", files={"file": ("list.csv", table.encode())})

@@ -145,6 +145,15 @@ def _number(name: str, text: str) -> float:
         raise TargetsError(f"{name} must be a number, not {text[:40]!r}") from None
 
 
+def _faults(estimate: Estimate, pasted: Pasted) -> list[tuple[str, str]]:
+    """Give what is wrong with single targets, in the order of the lines."""
+    if not pasted.numbered:
+        told = [(f"Line {line}", fault) for line, fault in pasted.faults]
+        return told + estimate.faults
+    lines = [(int(name), fault) for name, fault in estimate.faults]
+    return [(f"Line {line}", fault) for line, fault in sorted(pasted.faults + lines)]
+
+
 def _form(
     request: Request,
     asked: Asked,
@@ -165,6 +174,7 @@ def _form(
         error=error,
         estimate=estimate,
         pasted=pasted,
+        faults=_faults(estimate, pasted) if estimate and pasted else [],
         held=held,
         known_bands=sorted({band for each in held for band in each.summary.bands})[:40],
         stores=stores,
