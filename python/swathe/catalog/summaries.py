@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import BigInteger, func, literal, select
 
 from swathe.catalog.database import Database
 from swathe.catalog.datasets import dataset_number
@@ -127,15 +127,16 @@ class Summaries(Database):
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
-        shift = 2 * (ORDER - order)
+        # Whole division is the same in both databases; shifting is not.
+        size = literal(4 ** (ORDER - order), BigInteger)
         there = select(GranuleRow.id).join(
             ReplicaRow,
             (ReplicaRow.dataset_id == GranuleRow.dataset_id)
             & (ReplicaRow.object_path == GranuleRow.path),
         )
         there = there.where(ReplicaRow.state == "ok")
-        first = FootprintRow.first.bitwise_rshift(shift)
-        last = FootprintRow.last.bitwise_rshift(shift)
+        first = FootprintRow.first // size
+        last = FootprintRow.last // size
         with self._reading() as session:
             if dataset is not None:
                 there = there.where(GranuleRow.dataset_id == dataset_number(session, dataset))

@@ -150,8 +150,10 @@ def _faults(estimate: Estimate, pasted: Pasted) -> list[tuple[str, str]]:
     if not pasted.numbered:
         told = [(f"Line {line}", fault) for line, fault in pasted.faults]
         return told + estimate.faults
-    lines = [(int(name), fault) for name, fault in estimate.faults]
-    return [(f"Line {line}", fault) for line, fault in sorted(pasted.faults + lines)]
+    lines = [(str(line), fault) for line, fault in pasted.faults] + estimate.faults
+    # A line that several images show is 7, 7-2, 7-3 ...
+    lines.sort(key=lambda told: int(told[0].partition("-")[0]))
+    return [(f"Line {line}", fault) for line, fault in lines]
 
 
 def _form(
