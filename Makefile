@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 EXTRAS := dev,portal
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
-.PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find fuzz clean
+.PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -44,6 +44,9 @@ bench-plan: $(VENV)/built
 
 bench-find: $(VENV)/built
 	$(BIN)/python benches/find.py $(ARGS)
+
+bench-portal: $(VENV)/built
+	$(BIN)/python benches/portal.py $(ARGS)
 
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +15,10 @@ import pytest
 from astropy.io import fits
 from PIL import Image
 
+import swathe
 from frames import fits_bytes, image_of, noise
+from swathe.client import RemotePortal
 from swathe.demo import SHEET_ROWS
-from swathe.sample import KINDS
 
 TARGETS = 40
 SIDE, STEP_X, STEP_Y = 140, 144, 158
@@ -34,27 +38,48 @@ def demo(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Folder and words of a demonstration."""
     folder = tmp_path_factory.mktemp("demo") / "build"
-    ran = demo(folder, "--frames", 1, "--targets", TARGETS, "--seed", 2)
+    ran = demo(folder, "--frames", 1, "--targets", TARGETS, "--seed", 2, "--once")
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""
     return folder, ran.stdout
 
 
-def test_every_kind_has_its_rate(built: tuple[Path, str]) -> None:
-    for kind in KINDS:
-        suffix = kind.rpartition(".")[2]
-        line = re.search(rf"^{suffix} +(\d+) +([\d.]+) +(\d+)( +[\d.]+){{6}}$", built[1], re.M)
-        assert line is not None
-        assert int(line[1]) == TARGETS // 4
-        assert int(line[3]) > 0
-    assert f"{TARGETS} cutouts in" in built[1]
+def test_job_is_predicted_and_done(built: tuple[Path, str]) -> None:
+    said = built[1]
+    assert re.search(rf"^job of {TARGETS} targets: predicted [\d.]+ s \([\d.]+ to ", said, re.M)
+    assert re.search(rf"^job \S{{22}}: COMPLETED, {TARGETS} ok, in [\d.]+ s of work$", said, re.M)
+    assert len(re.findall(r"^portal: http://127\.0\.0\.1:\d+/$", said, re.M)) == 1
 
 
 def test_every_cutout_is_there(built: tuple[Path, str]) -> None:
-    for kind in ("fit", "gz", "bz2", "fz"):
-        found = list((built[0] / "cutouts" / kind).glob("*.fits"))
-        assert len(found) == TARGETS // 4
-        assert {image_of(path.read_bytes()).shape for path in found} == {(100, 100)}
+    found = list((built[0] / "cutouts").glob("*.fits"))
+    assert len(found) == TARGETS
+    pixels = set()
+    for path in found:
+        with fits.open(path) as hdus:
+            pixels.add(hdus[-1].data.shape)
+    assert pixels == {(100, 100)}
+
+
+def test_it_serves_until_interrupted(built: tuple[Path, str]) -> None:
+    command = [sys.executable, "-m", "swathe.demo", "--build", str(built[0]), "--frames", "1"]
+    command += ["--targets", str(TARGETS), "--seed", "2"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert running.stdout is not None
+        url = next(line.split()[1] for line in running.stdout if line.startswith("portal: http://"))
+        with swathe.connect(url) as portal:
+            # The job before, and this one.
+            assert [job["phase"] for job in portal.jobs()] == ["COMPLETED"] * 2
+        # As a terminal does it: to all of its processes.
+        os.killpg(running.pid, signal.SIGINT)
+        assert running.wait(timeout=30) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+    with pytest.raises(swathe.errors.SourceError):
+        RemotePortal(url, None)._post("jobs")
 
 
 def test_stars_of_the_contact_sheet_are_centred(built: tuple[Path, str]) -> None:

@@ -1,54 +1,91 @@
-"""What `make run` shows: a sample survey, two thousand cuts of all four kinds, their rates.
+"""What `make run` shows: a sample survey, a portal that serves it, a job of 500 targets.
 
-With `--files` it cuts from the middle of the user's own images instead.
+The portal goes on until Ctrl-C, or ends after the job with `--once`. With `--files` the middle is
+cut out of the user's own images instead.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
+import json
+import os
+import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import swathe
-from swathe.errors import SwatheError
+from swathe.catalog import Catalog
+from swathe.client import RemotePortal
+from swathe.environment import VARIABLE
+from swathe.errors import NoSuchDatasetError, NoSuchStoreError, SettingsError, SwatheError
 from swathe.preview import contact_sheet
 from swathe.progress import progress_bar
 from swathe.sample import make_sample
+from swathe.sizes import size_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from astropy.table import Table
 
-STAGES = ("open", "read", "decode", "assemble", "hash", "write")
 SHEET_ROWS = 48
+SURVEY = "survey"
+IMAGES = "*.fit"
+"""Of the four kinds of each frame, the one that is found by its place in the sky."""
+SETTINGS = """# Settings of the portal of `make run`.
+[server]
+port = 0
+[catalog]
+database = {database}
+[results]
+folder = {results}
+[vo]
+title = "Sample survey"
+"""
 
 
 def main() -> int:
     """Run the demonstration; gives the exit code."""
     parser = argparse.ArgumentParser(prog="make run ARGS=...", description=__doc__)
     parser.add_argument("--frames", type=int, default=60, help="frames of the sample (60)")
-    parser.add_argument("--targets", type=int, default=2000, help="targets of the sample (2000)")
+    parser.add_argument("--targets", type=int, default=500, help="targets of the sample (500)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (1)")
-    parser.add_argument("--threads", type=int, default=None, help="threads (all cores)")
     parser.add_argument("--build", type=Path, default=Path("build"), help="where it all goes")
+    parser.add_argument("--once", action="store_true", help="end after the job")
     parser.add_argument("--size", type=int, default=200, help="side of cuts from --files, pixels")
     parser.add_argument("--files", nargs="+", default=None, help="cut from these instead")
     arguments = parser.parse_args()
     try:
         if arguments.files:
             return cut_files(arguments.files, arguments.size, arguments.build / "cutouts")
-        return cut_sample(arguments)
+        return show_portal(arguments)
     except SwatheError as error:
         print(f"swathe: {error}", file=sys.stderr)
         return 1
 
 
-def cut_sample(arguments: argparse.Namespace) -> int:
-    """Cut the sample's targets kind by kind, show what it cost, and draw the contact sheet."""
-    from astropy.table import Table, vstack
+def show_portal(arguments: argparse.Namespace) -> int:
+    """Make and register the sample, serve it, run a job on it."""
+    build = arguments.build.absolute()
+    targets = make_targets(arguments, build / "sample")
+    settings = register(build / "sample", build / "portal")
+    try:
+        with portal(settings) as (url, process):
+            code = run_job(url, targets, build)
+            print(f"portal: {url}", flush=True)
+            if not arguments.once:
+                process.wait()
+    except KeyboardInterrupt:
+        return 0
+    return code
 
-    folder = arguments.build / "sample"
+
+def make_targets(arguments: argparse.Namespace, folder: Path) -> Table:
+    """Make the sample survey; gives its targets, as a portal names their files."""
+    from astropy.table import Table
+
     print(f"sample survey: {arguments.frames} frames, seed {arguments.seed}, in {folder}/")
     with progress_bar("drawing", True, arguments.frames) as show:
         path = make_sample(
@@ -59,46 +96,97 @@ def cut_sample(arguments: argparse.Namespace) -> int:
             lambda done, _frames: show(done),
         )
     targets = Table.read(path, format="ascii.csv")
-    targets["file"] = [str(folder / name) for name in targets["file"]]
-
-    print(f"\n{'kind':6} {'ok':>5} {'seconds':>8} {'cuts/s':>8}   milliseconds per cut, by stage")
-    print(f"{'':6} {'':5} {'':8} {'':8}   " + "".join(f"{stage:>9}" for stage in STAGES))
-    manifests = []
-    for kind in ("fit", "gz", "bz2", "fz"):
-        rows = targets[[name.endswith(f".{kind}") for name in targets["file"]]]
-        output = arguments.build / "cutouts" / kind
-        shutil.rmtree(output, ignore_errors=True)
-        manifest = swathe.cut_many(rows, output, threads=arguments.threads)
-        print(rates(kind, manifest))
-        manifest["path"] = [str(output / name) if name else "" for name in manifest["path"]]
-        manifest.meta.clear()
-        manifests.append(manifest)
-    everything = vstack(manifests)
-    failed = everything[everything["status"] != "ok"]
-    for row in failed[:5]:
-        print(f"  {row['id']}: {row['status']}: {row['reason']}")
-
-    good = everything[everything["status"] == "ok"]
-    sheet = arguments.build / "contact-sheet.png"
-    draw_sheet(good, sheet)
-    print(f"\n{len(good)} cutouts in {arguments.build / 'cutouts'}/, some of them in {sheet}")
-    return 1 if len(failed) else 0
+    targets["file"] = [f"{SURVEY}:{name}" for name in targets["file"]]
+    return targets
 
 
-def rates(kind: str, manifest: Table) -> str:
-    """One line: what a batch cost."""
-    meta = manifest.meta
-    cuts = max(1, meta["ok"])
-    stages = "".join(f"{1e3 * meta[f'{stage}_s'] / cuts:9.3f}" for stage in STAGES)
-    wall = meta["wall_s"]
-    return f"{kind:6} {meta['ok']:5} {wall:8.3f} {meta['ok'] / wall:8.0f}   {stages}"
+def register(sample: Path, folder: Path) -> Path:
+    """Make the sample known in a catalogue of its own; gives the settings of its portal."""
+    from swathe.datasets.listing import list_objects
+    from swathe.datasets.scan import scan
+
+    folder.mkdir(parents=True, exist_ok=True)
+    database = f"sqlite:///{folder}/catalog.sqlite"
+    os.environ[VARIABLE] = database
+    with Catalog.open(database) as catalog:
+        try:
+            store = catalog.store(SURVEY)
+        except NoSuchStoreError:
+            store = catalog.add_store(SURVEY, str(sample))
+        try:
+            catalog.dataset(SURVEY)
+        except NoSuchDatasetError:
+            catalog.add_dataset(SURVEY, SURVEY, "", IMAGES)
+        objects = list(list_objects(store, "", IMAGES))
+        with progress_bar("cataloguing", True, len(objects)) as show:
+            report = scan(catalog, SURVEY, objects, show=lambda done, _total: show(done))
+    print(f"catalogue: {report.listed} images in {folder}/catalog.sqlite")
+    settings = folder / "swathe.toml"
+    # Texts of TOML are written as those of JSON.
+    told = {"database": json.dumps(database), "results": json.dumps(str(folder / "results"))}
+    settings.write_text(SETTINGS.format(**told))
+    return settings
 
 
-def draw_sheet(manifest: Table, path: Path) -> None:
+@contextmanager
+def portal(settings: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Serve a portal in a process of its own; gives its URL.
+
+    Raises:
+        SettingsError: where it does not start.
+    """
+    command = [sys.executable, "-m", "swathe.cli", "serve", "--config", str(settings), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        if not said:
+            raise SettingsError("the portal did not start")
+        yield json.loads(said)["portal"], process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def run_job(url: str, targets: Table, build: Path) -> int:
+    """Submit a job, show how it goes, fetch what it made; gives the exit code."""
+    with swathe.connect(url) as portal:
+        estimate(portal, targets)
+        job = portal.submit(targets, name="make run")
+        told = job.wait(progress=True)
+        print(f"job {job.id}: {outcome(told)}")
+        for row in list(job.rows("error"))[:5]:
+            print(f"  {row['id']}: {row['reason']}")
+        folder = build / "cutouts"
+        manifest = job.fetch(folder, progress=True)
+    good = manifest[manifest["status"] == "ok"]
+    sheet = build / "contact-sheet.png"
+    draw_sheet(good, folder, sheet)
+    print(f"{len(good)} cutouts in {folder}/, some of them in {sheet}")
+    return 0 if len(good) == len(targets) else 1
+
+
+def estimate(portal: RemotePortal, targets: Table) -> None:
+    """Show what the portal says a job will cost."""
+    told = portal.estimate(targets)
+    low, high = told["prediction"]["interval_s"]
+    print(
+        f"job of {told['targets']} targets: predicted {told['prediction']['seconds']:.2f} s "
+        f"({low:.2f} to {high:.2f}), about {size_text(told['bytes_out'])}"
+    )
+
+
+def outcome(told: dict[str, Any]) -> str:
+    """One line: what became of a job."""
+    counts = ", ".join(f"{number} {name}" for name, number in told["counts"].items() if number)
+    return f"{told['phase']}, {counts or 'no rows'}, in {told['actual']['seconds']:.2f} s of work"
+
+
+def draw_sheet(manifest: Table, folder: Path, path: Path) -> None:
     """Draw some of the cutouts, evenly chosen, on one sheet."""
     step = max(1, len(manifest) // SHEET_ROWS)
     chosen = manifest[::step][:SHEET_ROWS]
-    cutouts = [swathe.open(row["path"]).image().section[:, :] for row in chosen]
+    cutouts = [swathe.open(folder / row["path"]).image().section[:, :] for row in chosen]
     captions = [f"{row['id']} {Path(row['source']).suffix}" for row in chosen]
     contact_sheet(cutouts, captions).save(path)
 

@@ -95,14 +95,35 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
+        found = list(self.each_granule(wanted))
+        return sorted(found, key=lambda match: (match.file, match.granule.hdu))
+
+    def each_granule(self, wanted: Wanted) -> Iterator[Match]:
+        """Give the granules that are as wanted one by one, in the order they were catalogued.
+
+        Whoever has enough stops: what comes after is not read.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
         with self._reading() as session:
             query = _query(session, wanted)
             parts: Iterable[Any] = (query,)
             if wanted.ranges is not None:
                 touching = _touching(session, wanted.ranges)
                 parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(touching))
-            matches = _matches(session, parts, wanted.limit)
-        return sorted(matches.values(), key=lambda match: (match.file, match.granule.hdu))
+            for _, match in _matches(session, parts, wanted.limit):
+                yield match
+
+    def granule(self, dataset: str, path: str, hdu: int) -> Match | None:
+        """Give the granule that an HDU of an object is, `path` in the first store of the dataset.
+
+        `None` where there is none, or no copy of it to read.
+        """
+        named = (DatasetRow.name == dataset, GranuleRow.path == path, GranuleRow.hdu == hdu)
+        with self._reading() as session:
+            found = list(_matches(session, [COPIES.where(*named)], 1))
+        return found[0][1] if found else None
 
     def granules_at(
         self, cells: Sequence[int], wanted: Wanted, check: Callable[[int], None]
@@ -129,7 +150,7 @@ class Granules(Database):
                 new = sorted({granule for _, granule in found} - known)
                 known.update(new)
                 parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(new))
-                matches |= _matches(session, parts, None)
+                matches |= dict(_matches(session, parts, None))
                 pairs += [pair for pair in found if pair[1] in matches]
                 check(len(pairs))
         return matches, pairs
@@ -137,34 +158,26 @@ class Granules(Database):
 
 def _query(session: Session, wanted: Wanted) -> Any:
     """Ask for granules that are as wanted, wherever they are, and a copy to read of each."""
-    query: Any = (
-        select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
-        .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
-        .join(
-            ReplicaRow,
-            (ReplicaRow.dataset_id == GranuleRow.dataset_id)
-            & (ReplicaRow.object_path == GranuleRow.path),
-        )
-        .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
-        .where(ReplicaRow.state == "ok")
-    )
+    query = COPIES
     if wanted.dataset is not None:
         query = query.where(GranuleRow.dataset_id == dataset_number(session, wanted.dataset))
-    # Of several copies the one in the first store is given.
-    return _with_limits(query, wanted).order_by(
-        GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id
-    )
+    return _with_limits(query, wanted)
 
 
-def _matches(session: Session, parts: Iterable[Any], limit: int | None) -> dict[int, Match]:
-    matches: dict[int, Match] = {}
+def _matches(
+    session: Session, parts: Iterable[Any], limit: int | None
+) -> Iterator[tuple[int, Match]]:
+    """Give granules with their numbers; of each its first copy, which follows it in the answer."""
+    given, last = 0, None
     for part in parts:
-        for *row, dataset, store, path in session.connection().execute(part):
-            if len(matches) == limit:
-                break
-            if row[0] not in matches:
-                matches[row[0]] = Match(dataset, f"{store}:{path}", granule_of(*row[1:]))
-    return matches
+        found = session.connection().execute(part, execution_options=STREAMED)
+        for number, *row, dataset, store, path in found:
+            if number == last:
+                continue
+            if given == limit:
+                return
+            given, last = given + 1, number
+            yield number, Match(dataset, f"{store}:{path}", granule_of(*row))
 
 
 def level_of(first: int, last: int) -> int:
@@ -320,6 +333,22 @@ GRANULE_COLUMNS = [
         "wcs",
     )
 ]
+
+
+COPIES: Any = (
+    select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
+    .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
+    .join(
+        ReplicaRow,
+        (ReplicaRow.dataset_id == GranuleRow.dataset_id)
+        & (ReplicaRow.object_path == GranuleRow.path),
+    )
+    .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
+    .where(ReplicaRow.state == "ok")
+    .order_by(GranuleRow.id, ReplicaRow.store_id != DatasetRow.store_id)
+)
+"""Granules and their copies to read, of several the one in the first store first."""
+STREAMED = {"yield_per": 500}
 
 
 def granule_of(

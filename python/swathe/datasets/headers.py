@@ -7,9 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
     from astropy.io.fits import Header
     from astropy.time import Time
     from astropy.wcs import WCS
+    from numpy.typing import NDArray
 
 DAY_S = 86_400
 SCALES = {
@@ -213,28 +217,39 @@ def _is_sdss(cards: Header) -> bool:
 
 def _spectral(wcs: WCS, shape: tuple[int, ...]) -> tuple[float, float] | None:
     """Give the ends of a spectral axis that is apart from the others."""
-    import astropy.units as u
-    from astropy.wcs import WCSSUB_SPECTRAL
-
     axis = wcs.wcs.spec
     if axis < 0 or axis >= len(shape):
         return None
+    metres = wavelengths(wcs, [-0.5, shape[::-1][axis] - 0.5])
+    if metres is None:
+        return None
+    first, last = map(float, metres)
+    sound = all(math.isfinite(value) and value > 0 for value in (first, last))
+    return (min(first, last), max(first, last)) if sound else None
+
+
+def wavelengths(wcs: WCS, positions: Sequence[float]) -> NDArray[np.float64] | None:
+    """Give the wavelengths in metres at zero-based positions along a spectral axis.
+
+    `None` where there is none that is apart from the others, or it is not known what it counts.
+    """
+    import astropy.units as u
+    from astropy.wcs import WCSSUB_SPECTRAL
+
     try:
         alone = wcs.sub([WCSSUB_SPECTRAL])
         if alone.naxis != 1:
             return None
-        ends = alone.all_pix2world([-0.5, shape[::-1][axis] - 0.5], 0)[0]
         kind = str(alone.wcs.ctype[0])[:4]
-        values = ends * u.Unit(str(alone.wcs.cunit[0]))
+        values = alone.all_pix2world(positions, 0)[0] * u.Unit(str(alone.wcs.cunit[0]))
         if kind in ("VRAD", "VOPT", "ZOPT"):
             values = _from_velocity(values, kind, alone)
         elif kind not in ("FREQ", "WAVE", "ENER", "WAVN"):
             return None
-        metres = sorted(float(value) for value in values.to_value(u.m, u.spectral()))
+        metres: NDArray[np.float64] = values.to_value(u.m, u.spectral())
     except Exception:  # units that are none, axes bound to others: nothing is known then
         return None
-    sound = all(math.isfinite(value) and value > 0 for value in metres)
-    return (metres[0], metres[1]) if sound else None
+    return metres
 
 
 def _from_velocity(values: Any, kind: str, wcs: WCS) -> Any:

@@ -1,8 +1,70 @@
-"""The interfaces of the Virtual Observatory, all below one base."""
+"""The interfaces of the Virtual Observatory, all below one base.
+
+SODA 1.0 (`sync`, `async`), DataLink 1.1 (`links`), SIA 2.0 (`query`), VOSI 1.1 (`capabilities`,
+`availability`), DALI examples. The handlers are plain routes: FastAPI would spend more time on the
+parameters of a cut than the cut takes, and does not know names in any case.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
+
+from swathe.errors import SwatheError
+from swathe.portal.access import needs
+from swathe.portal.vo import files, links, query, sync, vosi
+from swathe.portal.vo.faults import VoError
+from swathe.portal.vo.service import service_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from swathe.catalog import Scope
+    from swathe.portal.vo.service import Service
+
+    Handler = Callable[[Service, Request], Awaitable[Response]]
 
 
 def build_router() -> APIRouter:
     """Give what is served below `/vo`."""
-    return APIRouter(prefix="/vo")
+    router = APIRouter()
+    for path, handler, scope, methods in ROUTES:
+        router.add_route(f"/vo{path}", _answering(handler, scope), methods=methods)
+    return router
+
+
+def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awaitable[Response]]:
+    """Let those in who may (all, without a scope), and tell of what is wrong as text."""
+    user_of = None if scope is None else needs(scope)
+
+    async def answer(request: Request) -> Response:
+        service = service_of(request)
+        try:
+            if user_of is not None:
+                request.state.user = await user_of(request)
+            return await handler(service, request)
+        except VoError as error:
+            return error.response()
+        except SwatheError as error:
+            return (await run_in_threadpool(service.told, error)).response()
+
+    return answer
+
+
+GET, BOTH = ["GET"], ["GET", "POST"]
+ROUTES: list[tuple[str, Handler, Scope | None, list[str]]] = [
+    ("", vosi.root, None, GET),
+    ("/capabilities", vosi.capabilities, None, GET),
+    ("/availability", vosi.availability, None, GET),
+    ("/examples", vosi.examples, "read", GET),
+    ("/query", query.query, "read", BOTH),
+    ("/links", links.links, "read", BOTH),
+    ("/sync", sync.cut, "read", BOTH),
+    ("/file", files.file, "read", GET),
+    ("/preview", files.preview, "read", GET),
+]

@@ -1,0 +1,270 @@
+"""How fast a portal answers, how fast it works, and whether its memory stays as it is.
+
+    python benches/portal.py [--smoke] [--only PART] [--requests N] [--rows N] [--output FILE]
+
+Parts: `closed` (1, 10, 100 clients that ask again when answered), `open` (a fixed rate), `job` (a
+job of 100,000 rows against `swathe.cut_many`), `memory` (over N requests).
+
+What is asked for are cuts of 100 x 100 pixels at random from the plain frames of a sample survey,
+in the page cache: `/vo/sync` of ours; the same by FastAPI and astropy (`portal_plain.py`), served
+by uvicorn too, measured in turns; and `/api`, the state of a job. The load comes from another
+process (`portal_load.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+from astropy.io import fits
+from astropy.table import Table
+
+import swathe
+from report import machine
+from swathe.catalog import Catalog, Wanted
+from swathe.datasets.listing import list_objects
+from swathe.datasets.scan import scan
+from swathe.portal.vo.identifiers import did_of
+from swathe.sample import make_sample
+
+HERE = Path(__file__).parent
+PARTS = ("closed", "open", "job", "memory")
+SIDE, WIDTH, HEIGHT = 100, 2048, 1489
+AUTHORITY = "bench.swathe"
+PATHS = 2000
+"""Different requests."""
+SHARE = 0.5
+"""Of its own closed rate, each server is asked for in the open load."""
+
+
+@dataclass
+class Server:
+    """A running server, and what to ask it for."""
+
+    url: str
+    process: subprocess.Popen[str]
+    paths: list[str] = field(default_factory=list)
+
+    def load(self, clients: int, requests: int, rate: float | None = None) -> dict[str, Any]:
+        """Ask it from another process."""
+        parts = urlsplit(self.url)
+        given: dict[str, Any] = {"host": parts.hostname, "port": parts.port, "paths": self.paths}
+        given |= {"clients": clients, "requests": requests, "rate": rate}
+        command = [sys.executable, str(HERE / "portal_load.py")]
+        done = subprocess.run(
+            command, input=json.dumps(given), stdout=subprocess.PIPE, text=True, check=True
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def resident_mb(self) -> float:
+        """Memory that its process holds."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        line = next(line for line in text.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) / 1024
+
+    def get(self, path: str) -> bytes:
+        """Ask once."""
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=60) as answer:
+            content: bytes = answer.read()
+            return content
+
+
+@contextmanager
+def running(command: list[str]) -> Iterator[Server]:
+    """Run a server that says its URL first."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        url = json.loads(said)["portal"] if said.startswith("{") else said.strip()
+        yield Server(url.rstrip("/"), process)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def register(folder: Path, sample: Path) -> Path:
+    """Make the sample known to a portal; gives its settings."""
+    database = f"sqlite:///{folder}/catalog.sqlite"
+    os.environ["SWATHE_DATABASE"] = database
+    with Catalog.open(database) as catalog:
+        store = catalog.add_store("survey", str(sample))
+        catalog.add_dataset("survey", "survey", "", "*.fit")
+        scan(catalog, "survey", list_objects(store, "", "*.fit"))
+    settings = folder / "swathe.toml"
+    settings.write_text(
+        f'[catalog]\ndatabase = "{database}"\n[results]\nfolder = "{folder}/results"\n'
+        f'[limits]\nrows_per_job = 200000\n[vo]\nauthority = "{AUTHORITY}"\n'
+    )
+    return settings
+
+
+def paths(folder: Path) -> tuple[list[str], list[str]]:
+    """Give the same requests for ours and for the plain server."""
+    with Catalog.open(f"sqlite:///{folder}/catalog.sqlite") as catalog:
+        matches = catalog.find_granules(Wanted(dataset="survey"))
+    chosen = random.Random(1)
+    ours, plain = [], []
+    for _ in range(PATHS):
+        match = chosen.choice(matches)
+        x, y = chosen.randrange(WIDTH - SIDE), chosen.randrange(HEIGHT - SIDE)
+        box = f"[{x + 1}:{x + SIDE},{y + 1}:{y + SIDE}]"
+        ours.append(f"/vo/sync?ID={quote(did_of(AUTHORITY, match), safe='')}&SUB={quote(box)}")
+        # Of an even side, the centre lies between pixels.
+        middle = (SIDE - 1) / 2
+        plain.append(f"/cut?name={match.granule.path}&x={x + middle}&y={y + middle}&size={SIDE}")
+    return ours, plain
+
+
+def compare(ours: Server, plain: Server) -> None:
+    """Stop where the two do not give the same pixels."""
+    for mine, theirs in list(zip(ours.paths, plain.paths, strict=True))[:20]:
+        pixels = [
+            fits.getdata(io.BytesIO(server.get(path)))
+            for server, path in ((ours, mine), (plain, theirs))
+        ]
+        np.testing.assert_array_equal(*pixels)
+
+
+def told(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Show a measurement, and give it with its name."""
+    load = f"{found['asked_rate']:.0f}/s" if found["asked_rate"] else f"{found['clients']} clients"
+    errors = found["errors"] or "none"
+    print(
+        f"{name:14} {load:>12} {found['requests']:>8} {found['rate']:>9.0f} "
+        f"{found['p50_ms']:>8.2f} {found['p95_ms']:>8.2f} {found['p99_ms']:>8.2f}  {errors}",
+        flush=True,
+    )
+    return {"name": name, **found}
+
+
+def loads(servers: dict[str, Server], parts: set[str], smoke: bool) -> Iterator[dict[str, Any]]:
+    """Measure closed loads, and open ones at a share of what each server can do."""
+    counts = {"plain": 40, "/vo/sync": 200, "/api": 200} if smoke else {}
+    full = {"plain": 1500, "/vo/sync": 20_000, "/api": 20_000}
+    print(f"\n{'':14} {'load':>12} {'requests':>8} {'req/s':>9} "
+          f"{'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8}  errors")  # fmt: skip
+    best: dict[str, float] = {}
+    for clients in (1, 10, 100):
+        for name, server in servers.items():
+            requests = (counts or full)[name]
+            server.load(clients, requests // 10)  # warm
+            found = server.load(clients, requests)
+            best[name] = max(best.get(name, 0), found["rate"])
+            if "closed" in parts:
+                yield told(name, found)
+    if "open" in parts:
+        for name, server in servers.items():
+            rate = SHARE * best[name]
+            yield told(name, server.load(200, max(20, round(rate * (1 if smoke else 20))), rate))
+
+
+def memory(server: Server, requests: int) -> dict[str, Any]:
+    """Look at the memory of a server over many requests."""
+    server.load(10, max(100, requests // 20))
+    seen = [server.resident_mb()]
+    errors: dict[str, int] = {}
+    for _ in range(10):
+        errors |= server.load(10, requests // 10)["errors"]
+        seen.append(server.resident_mb())
+    print(f"\nmemory over {requests} requests, MB: {', '.join(f'{mb:.0f}' for mb in seen)}")
+    return {"name": "memory", "requests": requests, "mb": seen, "errors": errors}
+
+
+def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]:
+    """Run a job on the portal, and the same by `cut_many`."""
+    listed = Table.read(sample / "targets.csv", format="ascii.csv")
+    listed = listed[[name.endswith(".fit") for name in listed["file"]]]
+    names = ("file", "x", "y", "height", "width")
+    columns = {name: (listed[name].tolist() * (rows // len(listed) + 1))[:rows] for name in names}
+    columns["id"] = [str(number) for number in range(rows)]
+    direct = columns | {"file": [str(sample / name) for name in columns["file"]]}
+    begun = time.perf_counter()
+    manifest = swathe.cut_many(direct, folder / "direct", progress=False)
+    cut_many_s = time.perf_counter() - begun
+    assert manifest.meta["ok"] == rows
+    stored = columns | {"file": [f"survey:{name}" for name in columns["file"]]}
+    with swathe.connect(server.url) as portal:
+        begun = time.perf_counter()
+        made = portal.submit(stored)
+        submitted_s = time.perf_counter() - begun
+        told = made.wait()
+        job_s = time.perf_counter() - begun
+    assert told["counts"]["ok"] == rows, told
+    print(
+        f"\njob of {rows} rows: {job_s:.2f} s (of which submission {submitted_s:.2f}), "
+        f"cut_many {cut_many_s:.2f} s: {job_s / cut_many_s:.2f} times"
+    )
+    return {"name": "job", "rows": rows, "job_s": job_s, "submitted_s": submitted_s,
+            "cut_many_s": cut_many_s, "ratio": job_s / cut_many_s}  # fmt: skip
+
+
+def state_of_a_job(server: Server, sample: Path) -> str:
+    """Give the path of the state of a job that has ended."""
+    file = next(sample.glob("*.fit")).name
+    with swathe.connect(server.url) as portal:
+        box = {"x0": [0], "y0": [0], "width": [SIDE], "height": [SIDE]}
+        made = portal.submit({"file": [f"survey:{file}"], **box})
+        made.wait()
+    return f"/api/jobs/{made.id}"
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="a little of everything")
+    parser.add_argument("--only", choices=PARTS, action="append", help="this part; may be repeated")
+    parser.add_argument("--requests", type=int, default=200_000, help="of the memory part")
+    parser.add_argument("--rows", type=int, default=100_000, help="of the job")
+    parser.add_argument("--frames", type=int, default=60, help="of the sample")
+    parser.add_argument("--sample", type=Path, default=Path("build/sample"), help="where it is")
+    parser.add_argument("--output", type=Path, default=Path("build/bench-portal.json"))
+    arguments = parser.parse_args()
+    if arguments.smoke:
+        arguments.requests, arguments.rows, arguments.frames = 500, 500, 1
+    parts = set(arguments.only or PARTS)
+    sample = arguments.sample.absolute()
+    make_sample(sample, arguments.frames, 1, 2000)
+    results: list[dict[str, Any]] = []
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-")))
+        settings = register(folder, sample)
+        serve = ["-m", "swathe.cli", "serve", "--config", str(settings), "--port", "0", "--json"]
+        ours = stack.enter_context(running([sys.executable, *serve]))
+        plain = stack.enter_context(
+            running([sys.executable, str(HERE / "portal_plain.py"), str(sample)])
+        )
+        ours.paths, plain.paths = paths(folder)
+        compare(ours, plain)
+        if parts & {"closed", "open"}:
+            api = Server(ours.url, ours.process, [state_of_a_job(ours, sample)])
+            servers = {"plain": plain, "/vo/sync": ours, "/api": api}
+            results += loads(servers, parts, arguments.smoke)
+        if "job" in parts:
+            results.append(job(ours, sample, folder, arguments.rows))
+        if "memory" in parts:
+            results.append(memory(ours, arguments.requests))
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
+    print(f"\n{arguments.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+"""What clients send: names in any case, values that may be repeated, in a query or a form.
+
+Values are written as DALI 1.1 has them. Everything is bounded before it is read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import UploadFile
+
+from swathe.boxes import section
+from swathe.errors import RegionError
+from swathe.portal.vo.faults import VoError, usage
+from swathe.portal.vo.regions import Circle, Polygon, Range
+from swathe.targets import parse_hdu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from starlette.requests import Request
+
+    from swathe._swathe import HduKey
+    from swathe.boxes import Box
+    from swathe.portal.vo.regions import Region
+
+MOST_VALUES = 10_000
+LONGEST_VALUE = 100_000
+LONGEST_FORM = 4_000_000
+"""Bytes of a form without tables."""
+MOST_VERTICES = 1000
+SHOWN = 80
+"""Characters of a value that an error repeats."""
+STATES = ("I", "Q", "U", "V", "RR", "LL", "RL", "LR", "XX", "YY", "XY", "YX", "POLI", "POLA")
+"""Of polarization, by the words of ObsCore."""
+NUMBER = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
+)
+SUB = re.compile(r"\s*(?:\[([^][:]*)\])?\s*(?:(\[[^][]*:[^][]*\]))?\s*")
+
+Interval = tuple[float, float]
+
+
+class Parameters:
+    """The parameters of one request. Those without a value count as not given."""
+
+    def __init__(self, given: Iterable[tuple[str, str]]) -> None:
+        """Take names and values in their order."""
+        self.given = list(given)
+        self._values: dict[str, list[str]] = {}
+        for name, value in self.given:
+            if len(value) > LONGEST_VALUE:
+                raise usage(f"{name[:SHOWN]} is longer than {LONGEST_VALUE} characters")
+            if value and not value.isspace():
+                self._values.setdefault(name.upper(), []).append(value)
+
+    def all(self, name: str) -> Sequence[str]:
+        """Give all values of a parameter."""
+        return self._values.get(name, ())
+
+    def one(self, name: str) -> str | None:
+        """Give the value of a parameter, or none.
+
+        Raises:
+            VoError: where it has several.
+        """
+        values = self._values.get(name, ())
+        if len(values) > 1:
+            raise multi_valued(name)
+        return values[0] if values else None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+
+def multi_valued(name: str) -> VoError:
+    """Give the error for a parameter that was given more than once where one value is allowed."""
+    return VoError("MultiValuedParamNotSupported", f"{name} may be given once here", 400)
+
+
+def from_query(query: bytes) -> Parameters:
+    """Read the parameters of a query string."""
+    if not query:
+        return Parameters(())
+    try:
+        pairs = parse_qsl(query.decode("latin-1"), True, max_num_fields=MOST_VALUES)
+    except ValueError:
+        raise usage(f"more than {MOST_VALUES} parameters were given") from None
+    return Parameters(pairs)
+
+
+async def read_parameters(request: Request) -> Parameters:
+    """Read what was sent with GET, or with POST as a form; files are taken for no values."""
+    query = request.scope["query_string"]
+    if request.method != "POST":
+        return from_query(query)
+    form = await read_form(request)
+    return Parameters([*from_query(query).given, *((name, text) for name, text, _ in form if text)])
+
+
+async def read_form(
+    request: Request, longest: int = LONGEST_FORM
+) -> list[tuple[str, str, bytes | None]]:
+    """Give names and values of a form, in order; of a file its name, `""` and what it holds.
+
+    Raises:
+        VoError: where it is too large, or no form.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await _body(request, longest)
+    if kind == "multipart/form-data":
+        fields: list[tuple[str, str, bytes | None]] = []
+        try:
+            async with request.form(
+                max_files=10, max_fields=MOST_VALUES, max_part_size=longest
+            ) as form:
+                for name, value in form.multi_items():
+                    if isinstance(value, UploadFile):
+                        fields.append((name, "", await value.read()))
+                    else:
+                        fields.append((name, value, None))
+        except VoError:
+            raise
+        except Exception as error:  # starlette has a class of its own, and one of HTTP
+            raise usage(f"the form cannot be read: {getattr(error, 'detail', error)}") from None
+        return fields
+    if kind not in ("application/x-www-form-urlencoded", ""):
+        raise usage(
+            "a form is application/x-www-form-urlencoded or multipart/form-data, not "
+            f"{kind[:SHOWN]}",
+            415,
+        )
+    return [(name, value, None) for name, value in from_query(body).given]
+
+
+async def _body(request: Request, longest: int) -> bytes:
+    """Read a body of at most so many bytes."""
+    parts, length = [], 0
+    async for part in request.stream():
+        length += len(part)
+        if length > longest:
+            raise VoError("UsageError", f"a form has at most {longest} bytes here", 413)
+        parts.append(part)
+    body = b"".join(parts)
+    request._body = body  # where starlette looks for it
+    return body
+
+
+def shown(value: str) -> str:
+    """Give a value as an error may repeat it."""
+    return repr(value[:SHOWN])
+
+
+def numbers(name: str, value: str) -> list[float]:
+    """Read numbers with blanks between; `+Inf` and `-Inf` are some."""
+    words = value.split(maxsplit=2 * MOST_VERTICES)
+    if len(words) > 2 * MOST_VERTICES:
+        raise usage(f"{name} has more than {2 * MOST_VERTICES} numbers")
+    for word in words:
+        if not NUMBER.fullmatch(word):
+            raise usage(f"{name}: expected numbers with blanks between, found {shown(word)}")
+    return [float(word) for word in words]
+
+
+def _finite(name: str, value: str) -> list[float]:
+    found = numbers(name, value)
+    if not all(map(math.isfinite, found)):
+        raise usage(f"{name}: expected finite numbers, found {shown(value)}")
+    return found
+
+
+def circle(name: str, value: str) -> Circle:
+    """Read `ra dec radius`, degrees."""
+    found = _finite(name, value)
+    if len(found) != 3:
+        raise usage(f"{name}: expected ra, dec and radius in degrees, found {shown(value)}")
+    ra, dec, radius = found
+    _place(name, ra, dec)
+    if not 0 <= radius <= 180:
+        raise usage(f"{name}: expected a radius from 0 to 180 degrees, found {radius:g}")
+    return Circle(ra, dec, radius)
+
+
+def polygon(name: str, value: str) -> Polygon:
+    """Read `ra dec ra dec ra dec ...`, degrees."""
+    found = _finite(name, value)
+    if len(found) < 6 or len(found) % 2:
+        raise usage(f"{name}: expected ra, dec of 3 or more corners, found {len(found)} numbers")
+    for ra, dec in zip(found[::2], found[1::2], strict=True):
+        _place(name, ra, dec)
+    try:
+        return Polygon(found)
+    except RegionError as error:
+        raise usage(f"{name}: {error}") from None
+
+
+def sky_range(name: str, value: str) -> Range:
+    """Read `ra1 ra2 dec1 dec2`, degrees; from ra1 eastwards to ra2, ends may be infinite."""
+    found = numbers(name, value)
+    if len(found) != 4:
+        raise usage(f"{name}: expected ra1 ra2 dec1 dec2 in degrees, found {shown(value)}")
+    ra1, ra2, dec1, dec2 = found
+    if ra1 == -math.inf:
+        ra1 = 0.0
+    if ra2 == math.inf:
+        ra2 = 360.0
+    dec1, dec2 = max(dec1, -90.0), min(dec2, 90.0)
+    for ra in (ra1, ra2):
+        if not 0 <= ra <= 360:
+            raise usage(f"{name}: expected right ascensions from 0 to 360, found {shown(value)}")
+    if not -90 <= dec1 <= dec2 <= 90:
+        raise usage(f"{name}: expected -90 <= dec1 <= dec2 <= 90, found {shown(value)}")
+    return Range(ra1, ra2, dec1, dec2)
+
+
+def _place(name: str, ra: float, dec: float) -> None:
+    if not (-360 <= ra <= 720 and -90 <= dec <= 90):
+        raise usage(
+            f"{name}: expected a right ascension from 0 to 360 and a declination from -90 to 90 "
+            f"degrees, found {ra:g} {dec:g}"
+        )
+
+
+SHAPES: dict[str, Callable[[str, str], Region]] = {
+    "CIRCLE": circle,
+    "RANGE": sky_range,
+    "POLYGON": polygon,
+}
+
+
+def position(name: str, value: str) -> Region:
+    """Read `CIRCLE ...`, `RANGE ...` or `POLYGON ...`."""
+    word, _, rest = value.strip().partition(" ")
+    shape = SHAPES.get(word.upper())
+    if shape is None:
+        raise usage(f"{name}: expected CIRCLE, RANGE or POLYGON and numbers, found {shown(value)}")
+    return shape(f"{name} {word.upper()}", rest)
+
+
+def interval(name: str, value: str) -> Interval:
+    """Read two numbers, or one that is both ends; ends may be infinite."""
+    found = numbers(name, value)
+    if len(found) not in (1, 2):
+        raise usage(f"{name}: expected two numbers, from and to, found {shown(value)}")
+    low, high = found[0], found[-1]
+    if not low <= high or low == math.inf or high == -math.inf:
+        raise usage(f"{name}: expected the smaller number first, found {shown(value)}")
+    return low, high
+
+
+def wavelengths(name: str, value: str) -> Interval:
+    """Read an interval of metres."""
+    low, high = interval(name, value)
+    if high < 0:
+        raise usage(f"{name}: expected wavelengths in metres, found {shown(value)}")
+    return low, high
+
+
+def state(name: str, value: str) -> str:
+    """Read a state of polarization."""
+    word = value.strip().upper()
+    if word not in STATES:
+        raise usage(f"{name}: expected one of {', '.join(STATES)}, found {shown(value)}")
+    return word
+
+
+def sub(name: str, value: str) -> tuple[HduKey | None, Box | None]:
+    """Read `[ext][x1:x2,y1:y2]`, pixels from 1, the last ones included; either may be left out."""
+    found = SUB.fullmatch(value)
+    if found is None or found[1] is found[2] is None:
+        raise usage(f"{name}: expected [ext][x1:x2,y1:y2], found {shown(value)}")
+    try:
+        hdu = parse_hdu(found[1]) if found[1] and found[1].strip() else None
+        return hdu, section(found[2]) if found[2] else None
+    except RegionError as error:
+        raise usage(f"{name}: {error}") from None
