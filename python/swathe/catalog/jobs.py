@@ -238,6 +238,10 @@ class JobQueue(Database):
         not divided over chunks unless it has more than LARGEST_CHUNK rows.
         """
         now = datetime.now(UTC)
+        with self._reading() as session:
+            # Most of the time there is nothing, and others want to write.
+            if not _in_turn(session):
+                return None
         with self._writing() as session:
             for number in _in_turn(session):
                 job = session.get(JobTable, number, with_for_update=True, populate_existing=True)

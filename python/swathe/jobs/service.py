@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import shutil
 import threading
@@ -46,7 +45,6 @@ LATER_S = 3600
 JobList: TypeAlias = list[Job]
 RowList: TypeAlias = list[Row]
 RowsKept: TypeAlias = list[KeptRow]
-JOB_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 def _anything(file: str) -> None:
@@ -69,6 +67,7 @@ class Jobs:
     ) -> None:
         """Take the database, and the folder for results.
 
+        The database is to be that of `default_url()`, where the engine looks for stores.
         `allowed` raises `AccessError` for a `file` of a target that users may not read.
 
         Raises:
@@ -360,15 +359,12 @@ class Jobs:
             shutil.rmtree(made.inputs_of(self.folder(job.id)), ignore_errors=True)
 
     def tidy(self) -> None:
-        """Delete jobs whose time has come, and results whose job is gone."""
+        """Delete jobs whose time has come, and remove results that were put away."""
         for job_id in self.catalog.expired_jobs():
             try:
                 self.delete(job_id)
             except NoSuchJobError:
                 continue  # by its user, just now
-        for path in list(self._results.iterdir()):
-            if JOB_ID.fullmatch(path.name):
-                self.remove_if_gone(path.name)
         for path in list(self._results.glob(f"{GONE}*")):
             shutil.rmtree(path, ignore_errors=True)
 

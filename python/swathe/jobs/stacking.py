@@ -157,16 +157,20 @@ class _Images:
 
     def __init__(self, folder: Path, rows: Sequence[KeptRow], stopped: Callable[[], bool]) -> None:
         self._paths = [input_of(folder, row.number) for row in rows]
-        self._stopped = stopped
+        self._asked = stopped
         self.was_stopped = False
 
     def __len__(self) -> int:
         return len(self._paths)
 
+    def stopped(self) -> bool:
+        """Tell whether to stop, and remember it."""
+        self.was_stopped = self.was_stopped or self._asked()
+        return self.was_stopped
+
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
         for path in self._paths:
-            if self._stopped():
-                self.was_stopped = True
+            if self.stopped():
                 return
             yield np.load(path, allow_pickle=False)
 
@@ -233,7 +237,9 @@ def _by_blocks(
         if batch:
             cube[:, first : first + len(batch)] = np.array(batch).T
         step = max(1, BLOCK_BYTES // (8 * len(images)))
-        for at in range(0, 0 if images.was_stopped else pixels, step):
+        for at in range(0, pixels, step):
+            if images.stopped():
+                break
             block = np.asarray(cube[at : at + step], np.float64)
             result[at : at + step], count[at : at + step] = combine(block)
     finally:

@@ -122,7 +122,7 @@ def _number(name: str, value: Any) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if math.isinf(number):
+    if not math.isfinite(number):
         raise JobError(f"option {name}: a finite number, not {_short(value)}")
     return number
 
