@@ -537,6 +537,7 @@ def test_reading_is_not_submitting(closed: tuple[Served, str, str]) -> None:
     with httpx.Client(base_url=running.url) as visitor:
         visitor.post("/sign-in", data={"token": bob})
         assert visitor.get("/new").status_code == 200
+        assert visitor.post("/new", files={"targets": (None, "1 2 0.1")}).status_code == 200
         assert visitor.post("/new", files=form).status_code == 403
         assert visitor.post("/new", files=form, headers={"Cookie": ""}).status_code in (401, 403)
 
@@ -710,6 +711,27 @@ def test_job_is_watched_while_it_runs(visit: Callable[..., Page], client: httpx.
     page.get_by_role("dialog").get_by_role("button", name="Delete for good").click()
     page.wait_for_url("**/jobs")
     assert client.get(f"/api/jobs/{job_id}").status_code == 404
+
+
+def test_job_is_watched_without_events(
+    browser: Browser, client: httpx.Client, portal: Served
+) -> None:
+    targets = {
+        "file": ["survey:frame-000001.fit"],
+        "x0": [9],
+        "y0": [9],
+        "width": [9],
+        "height": [9],
+    }
+    asked = {"targets": targets, "options": {}, "start": False}
+    job_id = client.post("/api/jobs", json=asked).json()["id"]
+    context = browser.new_context(viewport=WIDE)
+    page = context.new_page()
+    page.route("**/events", lambda route: route.abort())
+    page.goto(f"{portal.url}/jobs/{job_id}")
+    client.post(f"/api/jobs/{job_id}/start")
+    page.locator('#state[data-phase="COMPLETED"]').wait_for(timeout=ENDED_MS)
+    context.close()
 
 
 def test_submission_by_keyboard_alone(visit: Callable[..., Page]) -> None:

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from swathe.errors import SwatheError, TargetsError
 from swathe.jobs import Options
-from swathe.portal.access import Reader, Submitter
+from swathe.portal.access import Reader, needs
 from swathe.portal.faults import headers_of, status_of
 from swathe.portal.pages.archive import holdings_of
 from swathe.portal.pages.pasted import Pasted, read_pasted
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from swathe.jobs import Estimate
 
 router = APIRouter(route_class=PageRoute)
+may_submit = needs("submit")
 MOST_FIELDS = 40
 LONGEST_NAME = 200
 FIELDS = {
@@ -64,12 +65,14 @@ def blank(request: Request, _user: Reader) -> Response:
 
 
 @router.post("/new")
-async def fill(request: Request, user: Submitter) -> Response:
+async def fill(request: Request, user: Reader) -> Response:
     """Estimate what was filled in, or submit it."""
     most = round(portal_of(request).config.limits.body_mb * 1e6)
     async with request.form(max_files=2, max_fields=MOST_FIELDS, max_part_size=most) as form:
         asked = await _asked(form, most)
         submit = form.get("do") == "submit"
+    if submit:
+        await may_submit(request)
     return await run_in_threadpool(_answer, request, asked, user.name, submit)
 
 
