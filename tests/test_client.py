@@ -250,10 +250,10 @@ def test_reading_is_tried_again(impatient: list[float]) -> None:
 def test_tries_are_bounded(impatient: list[float]) -> None:
     with answering(BUSY) as (url, asked), pytest.raises(errors.CatalogError, match="locked"):
         swathe.connect(url)
-    assert (len(asked), len(impatient)) == (5, 4)
+    assert (len(asked), len(impatient)) == (6, 5)
     with answering(None) as (url, asked), pytest.raises(errors.SourceError, match=url):
         swathe.connect(url)
-    assert len(asked) == 5
+    assert len(asked) == 6
 
 
 def test_submitting_is_not_tried_again() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import socket
 import subprocess
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ from astropy.io import fits
 from astropy.table import Table
 
 import swathe
-from portals import SECOND_S, add_survey, command_for, finished, served, submitted, wait_until
+from portals import SECOND_S, add_survey, command_for, database_in, served, submitted, wait_until
 from servers import free_port
+from swathe.catalog import Catalog
+from swathe.client import RemotePortal
 
 TARGETS = 40
 
@@ -34,31 +36,34 @@ def test_kill_in_the_middle_loses_nothing(folder: Path) -> None:
     targets: dict[str, list[Any]] = {name: listed[name].tolist() for name in listed.colnames}
     many = {name: values * 50 for name, values in targets.items()}
     many["id"] = [f"t{number}" for number in range(50 * TARGETS)]
-    with served(folder) as running:
-        with httpx.Client(base_url=f"{running.url}/api", timeout=SECOND_S) as client:
-            job = submitted(client, many)["id"]
-            wait_until(lambda: client.get(f"/jobs/{job}").json()["counts"]["ok"] > 0)
-        running.kill()
-    with (
-        served(folder) as running,
-        httpx.Client(base_url=f"{running.url}/api", timeout=SECOND_S) as client,
-    ):
-        told = finished(client, job)
-        assert told["phase"] == "COMPLETED"
-        assert told["counts"]["ok"] == 50 * TARGETS
-        rows = client.get(f"/jobs/{job}/rows", params={"limit": 10_000}).json()["rows"]
-        content = client.get(f"/jobs/{job}/archive.tar").content
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with ThreadPoolExecutor(1) as pool, RemotePortal(url, None) as watched:
+        with served(folder, port=port) as running, swathe.connect(running.url) as portal:
+            job = portal.submit(many)
+            # Somebody waits for it all the time.
+            waiting = pool.submit(watched.job(job.id).wait)
+            wait_until(lambda: job.status()["counts"]["ok"] > 0)
+            running.kill()
+        with Catalog.open(database_in(folder)) as catalog:
+            assert catalog.job(job.id).phase == "EXECUTING"
+        with served(folder, port=port) as running, swathe.connect(running.url) as portal:
+            told = waiting.result(timeout=2 * SECOND_S)
+            assert told["phase"] == "COMPLETED"
+            assert told["counts"]["ok"] == 50 * TARGETS
+            rows = list(portal.job(job.id).rows())
+            portal.job(job.id).fetch(folder / "all.tar")
     assert [row["id"] for row in rows] == many["id"]
-    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+    with tarfile.open(folder / "all.tar") as tar:
         assert sorted(tar.getnames()) == sorted([*(row["name"] for row in rows), "manifest.ecsv"])
-    made = list((folder / "results" / job).rglob("*.fits"))
+    made = list((folder / "results" / job.id).rglob("*.fits"))
     assert len(made) == 50 * TARGETS
     table = Table({name: values[:TARGETS] for name, values in many.items()})
     table["file"] = [str(folder / "survey" / name.partition(":")[2]) for name in table["file"]]
     manifest = swathe.cut_many(table, folder / "direct", progress=False)
     for row, name in zip(rows, manifest["path"].tolist(), strict=False):
         expected = fits.getdata(folder / "direct" / name)
-        found = fits.getdata(folder / "results" / job / "0000" / row["name"])
+        found = fits.getdata(folder / "results" / job.id / "0000" / row["name"])
         np.testing.assert_array_equal(found, expected)
 
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "SWATHE_TOKEN"
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
 CONNECT_S, ANSWER_S = 10.0, 120.0
-TRIES = 5
+TRIES = 6
+"""A portal that is started anew is there again before the last."""
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """Between tries, twice as long each time; where the portal says how long, at most so long."""
 PASSING = (429, 502, 503, 504)

@@ -14,7 +14,9 @@ from swathe.commands.output import print_json, print_table
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Token
 
-app = typer.Typer(help="Make and revoke the tokens that let users into a portal.")
+app = typer.Typer(
+    help="Make and revoke the tokens that let users into a portal.", no_args_is_help=True
+)
 
 Config = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Settings of the portal; else the defaults.")
