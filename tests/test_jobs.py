@@ -219,7 +219,7 @@ def test_cancel_keeps_what_is_done_and_resume_does_the_rest(
 ) -> None:
     monkeypatch.setattr("swathe.jobs.runner.FIRST_CHUNK", 7)
     monkeypatch.setattr("swathe.jobs.runner.MOST_GROWTH", 1.0)
-    monkeypatch.setattr("swathe.catalog.jobs.LARGEST_CHUNK", 7)
+    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", 7)
     job = jobs.submit(targets(images, 200), Options(), "me")
     with running(jobs):
         seen = 0
@@ -264,7 +264,7 @@ def no_size(_job: KeptJob, _of_results: bool) -> int:
 def test_users_take_turns_and_so_do_their_jobs(
     jobs: Jobs, catalog: Catalog, images: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.catalog.jobs.LARGEST_CHUNK", 10)
+    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", 10)
     long = jobs.submit(targets(images, 1000), Options(), "busy")
     other = jobs.submit(targets(images, 100), Options(), "busy")
     short = jobs.submit(targets(images, 20), Options(), "quick")
@@ -500,7 +500,7 @@ def test_expiry_is_kept_within_limits_and_deletes_all(
 def test_a_job_deleted_while_it_runs_leaves_nothing(
     jobs: Jobs, images: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.catalog.jobs.LARGEST_CHUNK", 50)
+    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", 50)
     job = jobs.submit(targets(images, 3000), Options(), "me")
     with running(jobs):
         jobs.wait(job.id, "QUEUED", PATIENCE_S)

@@ -23,7 +23,7 @@ from swathe.jobs import Jobs, Options
 
 KILLS = int(os.environ.get("SWATHE_TEST_KILLS", "3"))
 """How often each job is killed; SWATHE_TEST_KILLS=100 for a night."""
-ROWS = 3000
+ROWS = 1500
 WORKER = Path(__file__).parent / "jobkill.py"
 
 
@@ -93,7 +93,7 @@ def test_killed_jobs_are_finished_by_others(
             before = jobs.job(job.id).counts["waiting"]
             limit = time.monotonic() + PATIENCE_S
             while jobs.job(job.id).counts["waiting"] == before and time.monotonic() < limit:
-                time.sleep(0.005)
+                time.sleep(0.02)
             time.sleep(random.random() * 0.1)
         left.append(jobs.job(job.id).counts["waiting"])
         if left[-1] == 0:
@@ -117,4 +117,4 @@ def test_killed_jobs_are_finished_by_others(
     assert job.bytes == sum(row.bytes for row in rows)
     files = [path for path in jobs.folder(job.id).rglob("*") if path.is_file()]
     assert len(files) == statuses.count("ok")
-    assert {path.name for path in jobs.folder(job.id).iterdir()} == {"0000", "0001", "0002"}
+    assert {path.name for path in jobs.folder(job.id).iterdir()} == {"0000", "0001"}

@@ -164,6 +164,13 @@ def test_unknown_datasets(jobs: Jobs) -> None:
         jobs.estimate(places() | {"dataset": ["mars"] * 4}, Options(), "me")
 
 
+@pytest.mark.parametrize("given", [{"bands": "r"}, {"dataset": "sky"}, {"time": [1, 2]}])
+def test_options_that_choose_images_go_with_no_file(jobs: Jobs, given: dict[str, Any]) -> None:
+    table = {"file": ["a"], "ra": [1.0], "dec": [2.0], "size_deg": [0.1]}
+    with pytest.raises(JobError, match="without a file"):
+        jobs.submit(table, Options.checked(given), "me")
+
+
 @pytest.mark.usefixtures("survey")
 def test_estimate(jobs: Jobs) -> None:
     table = places()
@@ -353,7 +360,7 @@ def test_what_is_missing_is_left_out_and_stacked_later(
     ("options", "table"),
     [
         (Options(operation="stack"), {"file": ["a"], "x": [1], "y": [1]}),
-        (Options(format="rgb", bands=("i", "r", "g")), {"file": ["a"], "ra": [1], "dec": [1]}),
+        (Options(format="rgb", bands=("i", "r", "g")), {"ra": [1], "dec": [1]}),
     ],
 )
 def test_only_places_in_the_sky_are_put_together(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swathe.catalog.chunks import Chunks
 from swathe.catalog.datasets import Datasets
 from swathe.catalog.granules import Granules
 from swathe.catalog.jobs import JobQueue
@@ -12,8 +13,18 @@ from swathe.catalog.summaries import Summaries
 from swathe.catalog.tokens import Tokens
 
 
-class Catalog(Stores, Performance, Predictions, Datasets, Granules, Summaries, Tokens, JobQueue):
-    """Stores, what was measured, how predictions came out, datasets, users' tokens, and jobs.
+class Catalog(
+    Stores,
+    Performance,
+    Predictions,
+    Datasets,
+    Granules,
+    Summaries,
+    JobQueue,
+    Chunks,
+    Tokens,
+):
+    """Stores, what was measured, how predictions came out, datasets, jobs, users' tokens.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
     `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.

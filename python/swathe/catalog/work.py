@@ -14,6 +14,7 @@ RowStatus = Literal["waiting", "ok", "no-overlap", "missing", "error"]
 ChunkState = Literal["free", "taken"]
 
 ACTIVE: tuple[Phase, ...] = ("PENDING", "QUEUED", "EXECUTING")
+FAILED: tuple[RowStatus, ...] = ("error", "missing")
 STATUSES: tuple[RowStatus, ...] = ("waiting", "ok", "no-overlap", "missing", "error")
 
 

@@ -6,15 +6,13 @@ looked for among the datasets, and become a row for every image that shows them.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.catalog import Wanted
-from swathe.catalog.work import KeptRow
 from swathe.errors import (
     AccessError,
     JobError,
@@ -29,11 +27,9 @@ from swathe.targets import (
     SKY,
     Targets,
     as_table,
-    hdu_text,
     read_targets,
     sound,
     texts,
-    unique_names,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +41,6 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey
     from swathe.boxes import Sky
     from swathe.catalog import Catalog, Match
-    from swathe.catalog.work import RowStatus
     from swathe.datasets.bulk import Found
     from swathe.jobs.values import Options
 
@@ -58,12 +53,12 @@ MOST_PLANES = 100
 """Different `planes` in one list."""
 ALL = "stack"
 """The result of a stack without groups."""
+TRIED = 10
+"""Images that may be looked at for each row allowed: many are of other bands, or only near."""
 TURNED = 1.42
 """What goes into others is cut larger, so that it fills the result whichever way it is turned,"""
 AROUND_PIXELS = 8
 """and some pixels around it, for their interpolation."""
-LARGEST_SIDE = 8_192
-"""Pixels of what is made of several images."""
 NOTHING = "no image of the datasets shows it"
 
 
@@ -125,8 +120,11 @@ def expand(
     if is_combined(options) and not in_sky:
         raise JobError(f"a stack or rgb needs targets in the sky: {', '.join(SKY)}")
     if "file" in columns or not in_sky:
-        if options.format == "rgb":
-            raise JobError("rgb needs targets without a file: images of its bands are looked for")
+        for name in ("dataset", "time", "bands"):
+            if getattr(options, name):
+                raise JobError(
+                    f"option {name}: images are chosen by it for targets in the sky without a file"
+                )
         work = _of_files(table, columns, options, allowed)
     else:
         work = _of_places(columns, options, catalog, allowed, most_rows)
@@ -312,17 +310,17 @@ def _found(
     for row in good:
         by_dataset.setdefault(datasets[row] or options.dataset, []).append(row)
     wanted_bands = set(options.bands)
-    # Many of the images found at first may be of other bands.
-    most_pairs = 50 * most_rows
+    most_pairs = TRIED * most_rows
     of: dict[int, tuple[list[Match], str]] = {}
     for dataset, rows in by_dataset.items():
-        wanted = Wanted(dataset=dataset, time=options.time)
+        only = options.bands[0] if len(wanted_bands) == 1 else None
+        wanted = Wanted(dataset=dataset, time=options.time, band=only)
         found: Found = find_each(
             catalog,
             places[rows, 0] % 360.0,
             places[rows, 1],
             wanted,
-            lambda pairs: check_rows(pairs // 50, most_rows) if pairs > most_pairs else None,
+            lambda pairs: check_rows(most_rows + pairs, most_rows) if pairs > most_pairs else None,
         )
         for row, numbers in zip(rows, found.of, strict=True):
             matches = [found.matches[number] for number in numbers]
@@ -399,90 +397,3 @@ def _planes(
         if len(known) > MOST_PLANES:
             raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
     return found
-
-
-def kept_rows(work: Work) -> Iterator[KeptRow]:
-    """Give the rows as the catalogue keeps them, those of one object together by position.
-
-    Rows with faults come first; results that are made of others last.
-    """
-    import numpy as np
-
-    read = work.read
-    faults = {row: fault for row, fault in read.faults.items() if row not in work.unread}
-    todo = np.array([row for row in range(len(read)) if row not in faults], np.int64)
-    together = todo[np.lexsort((todo, read.hdu[todo], read.file[todo]))]
-    position = np.empty(len(read), np.int64)
-    position[[*sorted(faults), *together.tolist()]] = np.arange(len(read))
-
-    results = {name: len(read) + number for number, name in enumerate(work.results())}
-    # What goes into others gets a name that no file can have.
-    names = read.names if work.group is None else [f"{row}/" for row in range(len(read))]
-    later = {*read.unplaced, *work.unread}
-    keys = [hdu_text(hdu) for hdu in read.hdus]
-    shown = [_swathe.shown(file) for file in read.files]
-    columns = zip(
-        position.tolist(),
-        read.ids,
-        names,
-        read.file.tolist(),
-        read.hdu.tolist(),
-        read.boxes.tolist(),
-        work.planes,
-        strict=True,
-    )
-    sky = None if work.sky is None else work.sky.tolist()
-    for row, (at, row_id, name, file, hdu, box, planes) in enumerate(columns):
-        fault = faults.get(row)
-        status, reason = fault or ("waiting", "")
-        yield KeptRow(
-            row,
-            at,
-            None if work.group is None else results[work.group[row]],
-            row_id,
-            name,
-            shown[file],
-            keys[hdu],
-            None if fault is not None or row in later else tuple(box),
-            planes,
-            None if fault is not None or sky is None else tuple(sky[row]),
-            cast("RowStatus", status),
-            reason,
-        )
-    yield from _result_rows(work, results)
-
-
-def _result_rows(work: Work, results: dict[str, int]) -> Iterator[KeptRow]:
-    """Give the rows that are made of others, their size as box where that can be told."""
-    if work.group is None or work.sky is None:
-        return
-    scale = _scale_deg(work)
-    first = {}
-    for row, name in enumerate(work.group):
-        if name not in first and row not in work.read.faults:
-            first[name] = row
-    names = unique_names(list(results))
-    for (name, number), file_name in zip(results.items(), names, strict=True):
-        box, sky = None, None
-        if scale is not None and name in first:
-            ra, dec, size = work.sky[first[name]].tolist()
-            side = max(1, round(size / scale))
-            if side > LARGEST_SIDE:
-                raise JobError(
-                    f"{name}: would be {side} pixels wide; what is made of several images may be "
-                    f"{LARGEST_SIDE}"
-                )
-            box, sky = (0, 0, side, side), (ra, dec, side * scale)
-        yield KeptRow(number, number, None, name, file_name, "", None, box, None, sky)
-
-
-def _scale_deg(work: Work) -> float | None:
-    """Give the size of a pixel of results: that of the first image that can be read."""
-    later = set(work.read.unplaced)
-    for row in work.todo():
-        if row not in later:
-            scales = sky_of(
-                work.read.files[work.read.file[row]], work.read.hdus[work.read.hdu[row]]
-            ).scales
-            return math.sqrt(scales[0] * scales[1])
-    return None

@@ -20,7 +20,8 @@ from swathe.errors import (
 )
 from swathe.jobs import results as made
 from swathe.jobs.costs import as_kept, bytes_out, predicted
-from swathe.jobs.expansion import TOLD, Work, expand, kept_rows
+from swathe.jobs.expansion import TOLD, Work, expand
+from swathe.jobs.rows import kept_rows
 from swathe.jobs.values import SUFFIXES, Estimate, Job, Options, Result, Row
 from swathe.sizes import size_text
 

@@ -45,9 +45,10 @@ class Options:
         fill: physical value outside the image, with `partial`.
         planes: of cubes, first and last to keep, zero-based, last excluded.
         format: of each result; `rgb` is one picture of three bands.
-        bands: only images of these; with `rgb` exactly three, red first.
-        dataset: where images of places in the sky are looked for; by default all.
-        time: only images taken then: MJD (UTC), from and to.
+        bands: of places in the sky without a file, only images of these; with `rgb` exactly
+            three, red first.
+        dataset: where images of such places are looked for; by default everywhere.
+        time: only images of them taken then: MJD (UTC), from and to.
         stack: how pixels are put together.
     """
 

@@ -162,7 +162,10 @@ class Worker:
             for news in told(batch):
                 if self.stopped():
                     batch.cancel()
+                    continue
                 for target, status, reason, size, version, sha256 in news:
+                    if self.stopped():
+                        break  # to put each onto a grid takes its time
                     row = rows[target]
                     if status == "ok":
                         row = replace(row, status="ok", bytes=size, version=version, sha256=sha256)

@@ -1,0 +1,251 @@
+"""Who works on what: rows are given to runners in chunks, by position.
+
+A chunk is a row of its own while a runner has it, and is gone when it is done, in the transaction
+that marks its rows: so whoever dies, what a runner had is either done, or still there to be given
+to another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from swathe.catalog.database import Database
+from swathe.catalog.jobrows import (
+    LONGEST_REASON,
+    ROW_COLUMNS,
+    add_notes,
+    kept_job,
+    kept_row,
+    mark_rows,
+)
+from swathe.catalog.tables import JobChunkTable, JobRowTable, JobTable
+from swathe.catalog.values import plain_text
+from swathe.catalog.work import ACTIVE, FAILED, Chunk, ChunkState, Done, KeptJob, KeptRow
+
+LARGEST_CHUNK = 5_000
+
+
+class Chunks(Database):
+    """What runners have taken."""
+
+    def take_chunk(
+        self, runner: str, lease_s: float, size: Callable[[KeptJob, bool], int]
+    ) -> Chunk | None:
+        """Give a runner something to do, if there is.
+
+        It is of the user who was served longest ago, and of the job of theirs that was. `size`
+        tells how many rows a chunk of a job has about, and of its results if so. An object is
+        not divided over chunks unless it has more than LARGEST_CHUNK rows.
+        """
+        now = datetime.now(UTC)
+        with self._reading() as session:
+            # Most of the time there is nothing, and others want to write.
+            if not _in_turn(session):
+                return None
+        with self._writing() as session:
+            for number in _in_turn(session):
+                job = session.get(JobTable, number, with_for_update=True, populate_existing=True)
+                if job is None or job.phase not in ("QUEUED", "EXECUTING"):
+                    continue
+                taken = _free_chunk(session, job) or _next_chunk(session, job, size)
+                if taken is None:
+                    continue
+                taken.state, taken.runner = "taken", runner
+                taken.lease_until = now + timedelta(seconds=lease_s)
+                if job.phase == "QUEUED":
+                    job.phase, job.changes = "EXECUTING", job.changes + 1
+                    job.started_at = job.started_at or now
+                job.served_at = now
+                session.flush()
+                return Chunk(kept_job(job), taken.first, taken.last, runner)
+        return None
+
+    def finish_chunk(self, chunk: Chunk, done: Done) -> KeptJob | None:
+        """Mark rows as done, and give back those that are not.
+
+        Gives the job as it is then, or nothing where the chunk is no longer this runner's: then
+        nothing is marked.
+        """
+        with self._writing() as session:
+            job = session.get(JobTable, chunk.job.number, with_for_update=True)
+            taken = session.get(JobChunkTable, (chunk.job.number, chunk.first))
+            if job is None or taken is None or taken.runner != chunk.runner:
+                return None
+            _mark(session, job, done.rows)
+            job.busy_s += done.seconds
+            job.bytes_moved += done.bytes_moved
+            job.requests += done.requests
+            add_notes(job, done.notes)
+            if done.complete:
+                session.delete(taken)
+            else:
+                _release(taken)
+            session.flush()
+            if done.failure is not None and job.phase in ACTIVE:
+                job.phase, job.ended_at = "ERROR", datetime.now(UTC)
+                job.failure = plain_text(done.failure, LONGEST_REASON)
+            end_if_done(session, job)
+            job.changes += 1
+            session.flush()
+            return kept_job(job)
+
+    def renew_leases(self, runner: str, lease_s: float) -> None:
+        """Say that a runner is alive."""
+        until = datetime.now(UTC) + timedelta(seconds=lease_s)
+        with self._writing() as session:
+            session.execute(
+                update(JobChunkTable)
+                .where(JobChunkTable.runner == runner, JobChunkTable.state == "taken")
+                .values(lease_until=until)
+            )
+
+    def free_chunks(self, is_dead: Callable[[str], bool]) -> int:
+        """Take chunks from runners that are dead, or have not said for too long that they live."""
+        now = datetime.now(UTC)
+        taken = select(JobChunkTable).where(JobChunkTable.state == "taken")
+        with self._reading() as session:
+            if not session.scalars(taken.limit(1)).all():
+                return 0
+        with self._writing() as session:
+            freed = 0
+            for chunk in session.scalars(taken.with_for_update()):
+                late = chunk.lease_until is None or chunk.lease_until < now
+                if late or is_dead(chunk.runner or ""):
+                    _release(chunk)
+                    freed += 1
+            return freed
+
+    def chunk_rows(self, chunk: Chunk) -> list[KeptRow]:
+        """Give the rows of a chunk that are still to do."""
+        query = select(*ROW_COLUMNS).where(
+            JobRowTable.job == chunk.job.number,
+            JobRowTable.position.between(chunk.first, chunk.last),
+            JobRowTable.status == "waiting",
+        )
+        with self._reading() as session:
+            found = session.connection().execute(query.order_by(JobRowTable.position))
+            return [kept_row(*row) for row in found]
+
+
+def _in_turn(session: Session) -> list[int]:
+    """Give the jobs that may have something to do, in the order they are to be served."""
+    active = session.execute(
+        select(JobTable.number, JobTable.owner, JobTable.served_at).where(
+            JobTable.phase.in_(("QUEUED", "EXECUTING"))
+        )
+    ).all()
+    if not active:
+        return []
+    served = session.execute(
+        select(JobTable.owner, func.max(JobTable.served_at))
+        .where(JobTable.owner.in_({owner for _, owner, _ in active}))
+        .group_by(JobTable.owner)
+    ).all()
+    never = datetime.min.replace(tzinfo=UTC)
+    users = {owner: at or never for owner, at in served}
+    return [
+        number
+        for _, _, number in sorted(
+            (users[owner], served_at or never, number) for number, owner, served_at in active
+        )
+    ]
+
+
+def _chunks(job: JobTable, *states: ChunkState) -> Any:
+    return (
+        select(JobChunkTable)
+        .where(JobChunkTable.job == job.number, JobChunkTable.state.in_(states))
+        .order_by(JobChunkTable.first)
+    )
+
+
+def _free_chunk(session: Session, job: JobTable) -> JobChunkTable | None:
+    """Give one that was given back; of results only when all that goes into them is done."""
+    chunk = session.scalars(_chunks(job, "free").limit(1)).one_or_none()
+    if chunk is not None and chunk.first >= job.inputs and not _inputs_done(session, job):
+        return None
+    return chunk
+
+
+def _next_chunk(
+    session: Session, job: JobTable, size: Callable[[KeptJob, bool], int]
+) -> JobChunkTable | None:
+    """Give the next rows that were never given out."""
+    first = job.cursor
+    if first >= job.rows:
+        return None
+    of_results = first >= job.inputs
+    if of_results and not _inputs_done(session, job):
+        return None
+    end = job.rows if of_results else job.inputs
+    wanted = min(max(1, size(kept_job(job), of_results)), LARGEST_CHUNK)
+    last = min(first + wanted, end) - 1
+    if not of_results:
+        last = _end_of_object(session, job, last, min(first + LARGEST_CHUNK, end) - 1)
+    chunk = JobChunkTable(job=job.number, first=first, last=last)
+    session.add(chunk)
+    job.cursor = last + 1
+    return chunk
+
+
+def _end_of_object(session: Session, job: JobTable, at: int, most: int) -> int:
+    source = (
+        select(JobRowTable.source)
+        .where(JobRowTable.job == job.number, JobRowTable.position == at)
+        .scalar_subquery()
+    )
+    end = session.scalar(
+        select(func.max(JobRowTable.position)).where(
+            JobRowTable.job == job.number,
+            JobRowTable.position.between(at, most),
+            JobRowTable.source == source,
+        )
+    )
+    return at if end is None else int(end)
+
+
+def _inputs_done(session: Session, job: JobTable) -> bool:
+    before = _chunks(job, "free", "taken").where(JobChunkTable.first < job.inputs)
+    return session.scalars(before.limit(1)).one_or_none() is None
+
+
+def _release(chunk: JobChunkTable) -> None:
+    chunk.state, chunk.runner, chunk.lease_until = "free", None, None
+
+
+def _mark(session: Session, job: JobTable, rows: Sequence[KeptRow]) -> None:
+    if not rows:
+        return
+    mark_rows(session, job.number, rows)
+    counts = Counter(row.status for row in rows)
+    job.waiting -= len(rows)
+    job.ok += counts["ok"]
+    job.no_overlap += counts["no-overlap"]
+    job.missing += counts["missing"]
+    job.error += counts["error"]
+    # What goes into other results is not kept.
+    job.bytes += sum(row.bytes for row in rows if row.result is None)
+
+
+def end_if_done(session: Session, job: JobTable) -> None:
+    """End a job of which nothing is left to do."""
+    session.flush()
+    if job.phase not in ("QUEUED", "EXECUTING") or job.cursor < job.rows:
+        return
+    if session.scalars(_chunks(job, "free", "taken").limit(1)).one_or_none() is not None:
+        return
+    job.phase, job.ended_at = "COMPLETED", datetime.now(UTC)
+    if job.ok == 0 and job.error + job.missing > 0:
+        first = session.scalar(
+            select(JobRowTable.reason)
+            .where(JobRowTable.job == job.number, JobRowTable.status.in_(FAILED))
+            .order_by(JobRowTable.number)
+            .limit(1)
+        )
+        job.phase, job.failure = "ERROR", f"no row could be done; the first: {first}"
