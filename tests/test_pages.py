@@ -6,6 +6,7 @@ Screenshots are kept in build/screenshots.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import re
 import shutil
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+import numpy as np
 import pytest
 from astropy.table import Table
+from PIL import Image
 
 from frames import contents, noise, sky_header
 from portals import Served, database_in, served
@@ -773,15 +776,21 @@ def test_dropped_file_is_estimated(visit: Callable[..., Page], tmp_path: Path) -
 
 
 def test_plots_are_drawn_in_both_schemes(visit: Callable[..., Page]) -> None:
+    def drawn(page: Page, scheme: str, name: str) -> None:
+        page.locator(f"[data-drawn={scheme}]").wait_for()
+        page.wait_for_timeout(300)  # Bokeh paints in the next frames.
+        keep(page, name)
+        for number in range(page.locator(".plot").count()):
+            picture = page.locator(".plot").nth(number).screenshot()
+            grey = np.asarray(Image.open(io.BytesIO(picture)).convert("L"))
+            assert grey.std() > 5, (name, number)  # More than a background.
+            assert (np.median(grey) < 80) == (scheme == "dark"), (name, number)
+
     page = visit("/stores/survey")
-    page.wait_for_function("() => document.querySelectorAll('.plot > *').length === 2")
-    keep(page, "store")
+    drawn(page, "light", "store")
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function("() => document.querySelectorAll('.plot > *').length === 2")
-    keep(page, "store-dark")
-    page = visit("/predictions", color_scheme="dark")
-    page.wait_for_function("() => document.querySelectorAll('.plot > *').length === 1")
-    keep(page, "predictions-dark")
+    drawn(page, "dark", "store-dark")
+    drawn(visit("/predictions", color_scheme="dark"), "dark", "predictions-dark")
 
 
 CONTRASTS = """() => {
