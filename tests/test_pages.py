@@ -6,6 +6,7 @@ Screenshots are kept in build/screenshots.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import re
 import shutil
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+import numpy as np
 import pytest
 from astropy.table import Table
+from PIL import Image
 
 from frames import contents, noise, sky_header
 from portals import Served, database_in, served
@@ -433,6 +436,19 @@ def test_estimate_and_submission_need_no_script(client: httpx.Client, lines: str
     assert client.get(made.headers["location"]).status_code == 404
 
 
+def test_faults_are_told_line_by_line(client: httpx.Client) -> None:
+    targets = '# ra dec size\n10 -1.05 30"\n200 80 30"\n10 -1.05\n10 -1.05 0\n'
+    answer = client.post("/new", files={"targets": (None, targets), "do": (None, "estimate")})
+    shown = " ".join(read(answer.text).text.split())
+    assert re.search("3 faults Line 3 no image .* Line 4 expected 3 .* Line 5 size_deg", shown), (
+        shown
+    )
+    assert "Targets 4 1 that no image shows" in shown
+    refused = client.post("/new", files={"targets": (None, targets), "do": (None, "submit")})
+    assert refused.status_code == 422
+    assert "line 4 is no target" in refused.text
+
+
 def test_lists_in_files_are_taken(client: httpx.Client, archive: Path) -> None:
     table = "ra,dec,size_deg\n10.0,-1.05,0.01\n200,80,0.01\n"
     answer = client.post("/new", files={"file": ("list.csv", table.encode())})
@@ -524,6 +540,7 @@ def test_reading_is_not_submitting(closed: tuple[Served, str, str]) -> None:
     with httpx.Client(base_url=running.url) as visitor:
         visitor.post("/sign-in", data={"token": bob})
         assert visitor.get("/new").status_code == 200
+        assert visitor.post("/new", files={"targets": (None, "1 2 0.1")}).status_code == 200
         assert visitor.post("/new", files=form).status_code == 403
         assert visitor.post("/new", files=form, headers={"Cookie": ""}).status_code in (401, 403)
 
@@ -699,6 +716,27 @@ def test_job_is_watched_while_it_runs(visit: Callable[..., Page], client: httpx.
     assert client.get(f"/api/jobs/{job_id}").status_code == 404
 
 
+def test_job_is_watched_without_events(
+    browser: Browser, client: httpx.Client, portal: Served
+) -> None:
+    targets = {
+        "file": ["survey:frame-000001.fit"],
+        "x0": [9],
+        "y0": [9],
+        "width": [9],
+        "height": [9],
+    }
+    asked = {"targets": targets, "options": {}, "start": False}
+    job_id = client.post("/api/jobs", json=asked).json()["id"]
+    context = browser.new_context(viewport=WIDE)
+    page = context.new_page()
+    page.route("**/events", lambda route: route.abort())
+    page.goto(f"{portal.url}/jobs/{job_id}")
+    client.post(f"/api/jobs/{job_id}/start")
+    page.locator('#state[data-phase="COMPLETED"]').wait_for(timeout=ENDED_MS)
+    context.close()
+
+
 def test_submission_by_keyboard_alone(visit: Callable[..., Page]) -> None:
     page = visit("/new")
 
@@ -738,15 +776,21 @@ def test_dropped_file_is_estimated(visit: Callable[..., Page], tmp_path: Path) -
 
 
 def test_plots_are_drawn_in_both_schemes(visit: Callable[..., Page]) -> None:
+    def drawn(page: Page, scheme: str, name: str) -> None:
+        page.locator(f"[data-drawn={scheme}]").wait_for()
+        page.wait_for_timeout(300)  # Bokeh paints in the next frames.
+        keep(page, name)
+        for number in range(page.locator(".plot").count()):
+            picture = page.locator(".plot").nth(number).screenshot()
+            grey = np.asarray(Image.open(io.BytesIO(picture)).convert("L"))
+            assert grey.std() > 5, (name, number)  # More than a background.
+            assert (np.median(grey) < 80) == (scheme == "dark"), (name, number)
+
     page = visit("/stores/survey")
-    page.wait_for_function("() => document.querySelectorAll('.plot > *').length === 2")
-    keep(page, "store")
+    drawn(page, "light", "store")
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function("() => document.querySelectorAll('.plot > *').length === 2")
-    keep(page, "store-dark")
-    page = visit("/predictions", color_scheme="dark")
-    page.wait_for_function("() => document.querySelectorAll('.plot > *').length === 1")
-    keep(page, "predictions-dark")
+    drawn(page, "dark", "store-dark")
+    drawn(visit("/predictions", color_scheme="dark"), "dark", "predictions-dark")
 
 
 CONTRASTS = """() => {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import BigInteger, func, literal, select
 
 from swathe.catalog.database import Database
 from swathe.catalog.datasets import dataset_number
@@ -14,11 +14,21 @@ from swathe.catalog.holdings import ORDER, Granule, State
 from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
 
 NO_SPAN = (None, None, 0)
+THERE = (
+    select(ReplicaRow.id)
+    .where(
+        ReplicaRow.dataset_id == GranuleRow.dataset_id,
+        ReplicaRow.object_path == GranuleRow.path,
+        ReplicaRow.state == "ok",
+    )
+    .exists()
+)
+"""An image has a copy that can be read."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What the images of a dataset have in common.
+    """What the images of a dataset that can be read have in common.
 
     Attributes:
         bytes: of its objects, each counted once however many copies there are.
@@ -72,8 +82,9 @@ class Summaries(Database):
             run: Any = session.execute
             names = dict(run(select(DatasetRow.id, DatasetRow.name)).all())
             size_of = dict(run(sizes.group_by(objects.c.dataset_id)).all())
-            span_of = {of: rest for of, *rest in run(spans.group_by(images))}
-            found = run(bands.where(GranuleRow.band.is_not(None)).group_by(images, GranuleRow.band))
+            span_of = {of: rest for of, *rest in run(spans.where(THERE).group_by(images))}
+            told = bands.where(GranuleRow.band.is_not(None), THERE)
+            found = run(told.group_by(images, GranuleRow.band))
             bands_of: dict[int, dict[str, int]] = {}
             for of, band, count in sorted(found, key=lambda row: (-row[2], row[1])):
                 bands_of.setdefault(of, {})[band] = count
@@ -89,14 +100,14 @@ class Summaries(Database):
         }
 
     def granules(self, dataset: str, start: int, limit: int) -> list[Granule]:
-        """Give images of a dataset in order of their paths, without the ranges of footprints.
+        """Give images that can be read, in order of their paths, without the ranges of footprints.
 
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
         with self._reading() as session:
             number = dataset_number(session, dataset)
-            query = select(*GRANULE_COLUMNS).where(GranuleRow.dataset_id == number)
+            query = select(*GRANULE_COLUMNS).where(GranuleRow.dataset_id == number, THERE)
             query = query.order_by(GranuleRow.path, GranuleRow.hdu).offset(start).limit(limit)
             return [granule_of(*row[1:]) for row in session.connection().execute(query)]
 
@@ -127,15 +138,11 @@ class Summaries(Database):
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
-        shift = 2 * (ORDER - order)
-        there = select(GranuleRow.id).join(
-            ReplicaRow,
-            (ReplicaRow.dataset_id == GranuleRow.dataset_id)
-            & (ReplicaRow.object_path == GranuleRow.path),
-        )
-        there = there.where(ReplicaRow.state == "ok")
-        first = FootprintRow.first.bitwise_rshift(shift)
-        last = FootprintRow.last.bitwise_rshift(shift)
+        # Whole division is the same in both databases; shifting is not.
+        size = literal(4 ** (ORDER - order), BigInteger)
+        there = select(GranuleRow.id).where(THERE)
+        first = FootprintRow.first // size
+        last = FootprintRow.last // size
         with self._reading() as session:
             if dataset is not None:
                 there = there.where(GranuleRow.dataset_id == dataset_number(session, dataset))

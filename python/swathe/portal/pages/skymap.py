@@ -166,9 +166,9 @@ def _cells(cells: NDArray[np.int64], number: NDArray[np.int64], order: int, most
     turn = np.where(centre > 0, -360, 360)
     other_x, _ = mollweide(lon + turn[:, None], sides[1].deg)
     twice = np.abs(lon).max(axis=1) > 180
-    level = np.ones(len(cells), int)
+    level = np.full(len(cells), STEPS // 2 + 1)
     if most > 1:
-        level += (np.log(number) / math.log(most) * (STEPS - 1e-6)).astype(int)
+        level = 1 + (np.log(number) / math.log(most) * (STEPS - 1e-6)).astype(int)
     drawn = []
     for at in range(len(cells)):
         path = _path(x[at], y[at]) + (_path(other_x[at], y[at]) if twice[at] else "")

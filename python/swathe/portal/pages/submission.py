@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from swathe.errors import SwatheError, TargetsError
 from swathe.jobs import Options
-from swathe.portal.access import Reader, Submitter
+from swathe.portal.access import Reader, needs
 from swathe.portal.faults import headers_of, status_of
 from swathe.portal.pages.archive import holdings_of
 from swathe.portal.pages.pasted import Pasted, read_pasted
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from swathe.jobs import Estimate
 
 router = APIRouter(route_class=PageRoute)
+may_submit = needs("submit")
 MOST_FIELDS = 40
 LONGEST_NAME = 200
 FIELDS = {
@@ -64,12 +65,14 @@ def blank(request: Request, _user: Reader) -> Response:
 
 
 @router.post("/new")
-async def fill(request: Request, user: Submitter) -> Response:
+async def fill(request: Request, user: Reader) -> Response:
     """Estimate what was filled in, or submit it."""
     most = round(portal_of(request).config.limits.body_mb * 1e6)
     async with request.form(max_files=2, max_fields=MOST_FIELDS, max_part_size=most) as form:
         asked = await _asked(form, most)
         submit = form.get("do") == "submit"
+    if submit:
+        await may_submit(request)
     return await run_in_threadpool(_answer, request, asked, user.name, submit)
 
 
@@ -145,6 +148,17 @@ def _number(name: str, text: str) -> float:
         raise TargetsError(f"{name} must be a number, not {text[:40]!r}") from None
 
 
+def _faults(estimate: Estimate, pasted: Pasted) -> list[tuple[str, str]]:
+    """Give what is wrong with single targets, in the order of the lines."""
+    if not pasted.numbered:
+        told = [(f"Line {line}", fault) for line, fault in pasted.faults]
+        return told + estimate.faults
+    lines = [(str(line), fault) for line, fault in pasted.faults] + estimate.faults
+    # A line that several images show is 7, 7-2, 7-3 ...
+    lines.sort(key=lambda told: int(told[0].partition("-")[0]))
+    return [(f"Line {line}", fault) for line, fault in lines]
+
+
 def _form(
     request: Request,
     asked: Asked,
@@ -165,6 +179,7 @@ def _form(
         error=error,
         estimate=estimate,
         pasted=pasted,
+        faults=_faults(estimate, pasted) if estimate and pasted else [],
         held=held,
         known_bands=sorted({band for each in held for band in each.summary.bands})[:40],
         stores=stores,

@@ -15,20 +15,26 @@ function load(url) {
 }
 
 async function draw() {
+  const scheme = dark.matches ? "dark" : "light";
   for (const views of drawn) views.clear?.();
   drawn = [];
   for (const place of document.querySelectorAll("[data-plots]")) {
-    const url = `${place.dataset.plots}?scheme=${dark.matches ? "dark" : "light"}`;
-    const answer = await fetch(url);
+    delete place.dataset.drawn;
+    const answer = await fetch(`${place.dataset.plots}?scheme=${scheme}`);
     if (!answer.ok) continue;
     for (const item of (await answer.json()).items) {
       const target = document.getElementById(item.target_id);
       target.replaceChildren();
       drawn.push(await globalThis.Bokeh.embed.embed_item(item));
     }
+    place.dataset.drawn = scheme;
   }
 }
 
 await load(script.dataset.bokeh);
 await draw();
-dark.addEventListener("change", draw);
+// One after the other, however often the scheme changes.
+let turn = Promise.resolve();
+dark.addEventListener("change", () => {
+  turn = turn.then(draw);
+});
