@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 
 from swathe import _swathe
 from swathe.environment import default_url, this_host
+from swathe.errors import CatalogError
 
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
 LOCAL_ROOT = "file:///"
@@ -33,6 +34,7 @@ class _Known:
 
     state: object
     stores: _swathe.Stores
+    names: list[tuple[str, str]]
     spreads: dict[str, float]
     compute: str | None
 
@@ -65,6 +67,17 @@ def known_stores() -> _swathe.Stores | None:
     """Give all storages of the catalogue; `None` where there is no catalogue."""
     known = _known()
     return known.stores if known else None
+
+
+def by_names(text: str) -> str:
+    """Give a text with files of stores called `NAME:path`, not by where they lie."""
+    try:
+        known = _known()
+    except CatalogError:
+        known = _loaded  # that it is away may be what the text tells
+    for root, name in known.names if known else ():
+        text = text.replace(root, f"{name}:")
+    return text
 
 
 def spread_of(root: str) -> float:
@@ -107,10 +120,13 @@ def _load(url: str) -> _Known:
     described += [
         {"name": "", "root": _plain(root), "options": {}, "costs": of} for root, of in costs.items()
     ]
+    # The innermost first.
+    roots = [(_plain(store.url).removeprefix("file://"), store.name) for store in stores]
+    names = [(f"{root}/", name) for root, name in sorted(roots, key=lambda each: -len(each[0]))]
     spreads = {_plain(root): float(kept.spread.get("model", 0)) for root, kept in profiles.items()}
     # Loading may have touched the files, so their state is taken after it.
     told = None if compute is None else json.dumps(compute)
-    return _Known(_state(url), _swathe.Stores(json.dumps(described)), spreads, told)
+    return _Known(_state(url), _swathe.Stores(json.dumps(described)), names, spreads, told)
 
 
 def _plain(root: str) -> str:

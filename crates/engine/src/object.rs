@@ -47,6 +47,8 @@ impl std::fmt::Display for Selector {
 /// An open object.
 pub struct Object {
     source: Arc<dyn Source>,
+    /// `NAME:path`, if it was opened so.
+    called: Option<String>,
     kind: Option<StreamKind>,
     pub(crate) content: Content,
     walk: Mutex<Walk>,
@@ -82,13 +84,14 @@ impl Object {
         fresh: bool,
         cancel: Cancel,
     ) -> Result<Object, EngineError> {
+        let called = stores.is_named(url).then(|| url.to_string());
         let server = if fresh { None } else { stores.server_of(url) };
         if let Some((shown, _)) = server
             && let Some((version, kept)) = kept::load_last(&shown)
             && let Some(source) = stores.assume(url, version)?
         {
             let kind = kept.seek.as_ref().map(|table| table.kind);
-            return Ok(Object::new(source, kind, Some(kept), true, cancel));
+            return Ok(Object::new(source, called, kind, Some(kept), true, cancel));
         }
         let source = stores.open(url)?;
         let mut first = [0; 4];
@@ -98,11 +101,12 @@ impl Object {
         // The headers of a plain local file are as near as the index is.
         let worth_it = kind.is_some() || !source.is_local();
         let kept = if worth_it { kept::load(&*source) } else { None };
-        Ok(Object::new(source, kind, kept, false, cancel))
+        Ok(Object::new(source, called, kind, kept, false, cancel))
     }
 
     fn new(
         source: Arc<dyn Source>,
+        called: Option<String>,
         kind: Option<StreamKind>,
         kept: Option<Kept>,
         assumed: bool,
@@ -124,6 +128,7 @@ impl Object {
         };
         Object {
             source,
+            called,
             kind,
             content,
             walk: Mutex::new(walk),
@@ -167,6 +172,11 @@ impl Object {
     /// The object's URL or path, without credentials.
     pub fn url(&self) -> &str {
         self.source.url()
+    }
+
+    /// `NAME:path`, if it was opened so, else its URL or path: what a cutout says of its source.
+    pub(crate) fn called(&self) -> &str {
+        self.called.as_deref().unwrap_or(self.url())
     }
 
     /// Bytes of the object as stored.

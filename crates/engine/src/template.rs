@@ -19,6 +19,8 @@ const COMPANION_LIMIT: u64 = 256 << 20;
 pub struct Template {
     /// The object.
     pub url: String,
+    /// How the user calls it.
+    called: String,
     /// Its version.
     pub version: String,
     /// HDU, from 0.
@@ -67,6 +69,7 @@ impl Template {
         };
         Ok(Template {
             url: object.url().to_string(),
+            called: object.called().to_string(),
             version: object.version(),
             hdu: hdu.index,
             image,
@@ -113,7 +116,7 @@ impl Template {
         out.extend_from_slice(&self.before);
         let start = out.len();
         let provenance = swathe_fits::Provenance {
-            source: &self.url,
+            source: &self.called,
             source_version: &self.version,
             fill: placed.fill_text(),
         };

@@ -87,6 +87,11 @@ impl Stores {
         (!is_file).then(|| (crate::shown(&url), store.costs.clone()))
     }
 
+    /// Whether an object is called `NAME:path`, by a named store.
+    pub fn is_named(&self, object: &str) -> bool {
+        self.locate(object).1 != object
+    }
+
     /// Whether an object is on a server of this machine, which then shares its cores with us.
     pub fn is_served_here(&self, object: &str) -> bool {
         let (store, url) = self.locate(object);

@@ -17,6 +17,7 @@ from swathe.datasets.images import ObjectHeaders, granules_of, read_headers
 from swathe.datasets.listing import Listed, Unlisted
 from swathe.environment import cores
 from swathe.errors import FormatError, NotFoundError, SwatheError
+from swathe.known import by_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -227,11 +228,11 @@ def _catalogued(
     if error is not None:
         report.faults.append(Fault(path, str(error)))
         if isinstance(error, FormatError):
-            return replace(replica, state="damaged", reason=str(error)), []
+            return replace(replica, state="damaged", reason=by_names(str(error))), []
         # What was moved away meanwhile, or cannot be reached, may be there the next time.
         state: State = "vanished" if before and isinstance(error, NotFoundError) else "failed"
         version = before.version if before else None
-        return replace(replica, state=state, version=version, reason=str(error)), None
+        return replace(replica, state=state, version=version, reason=by_names(str(error))), None
     report.read += 1
     report.images += len(images)
     for image in images:

@@ -22,6 +22,7 @@ from swathe.errors import (
     TargetsError,
 )
 from swathe.jobs.values import read_planes
+from swathe.known import by_names
 from swathe.predict import sky_of
 from swathe.targets import (
     SKY,
@@ -188,6 +189,8 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]
             raise
 
     read = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
+    for row, (status, reason) in read.faults.items():
+        read.faults[row] = status, by_names(reason)
     refused: dict[int, str] = {}
     for number, file in enumerate(read.files):
         try:

@@ -22,6 +22,7 @@ from swathe.jobs.expansion import grown, is_combined
 from swathe.jobs.results import input_of, place_of
 from swathe.jobs.stacking import Grid, aligned, made
 from swathe.jobs.values import SUFFIXES
+from swathe.known import by_names
 from swathe.many import told
 from swathe.predict import job_of, sky_of
 from swathe.targets import SKY, Targets, numbered, parse_hdu, read_targets
@@ -278,7 +279,8 @@ def whole(path: Path) -> Cutout:
 
 
 def _ended(row: KeptRow, status: str, reason: str) -> KeptRow:
-    return replace(row, status=cast("RowStatus", status), reason=reason, bytes=0, sha256="")
+    told = by_names(reason)
+    return replace(row, status=cast("RowStatus", status), reason=told, bytes=0, sha256="")
 
 
 def _targets(rows: Sequence[KeptRow]) -> Targets:

@@ -18,7 +18,7 @@ from swathe.errors import SwatheError
 from swathe.jobs import Jobs, Limits, Runner
 from swathe.portal import pages, vo
 from swathe.portal.api import make_api, not_served
-from swathe.portal.faults import headers_of, status_of
+from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.guard import EXPOSED, Guard
 from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
@@ -85,7 +85,7 @@ def make_app(portal: Portal) -> FastAPI:
 
     @app.exception_handler(SwatheError)
     async def tell(_request: Request, error: SwatheError) -> PlainTextResponse:
-        return PlainTextResponse(f"Error: {error}\n", status_of(error), headers_of(error))
+        return PlainTextResponse(f"Error: {text_of(error)}\n", status_of(error), headers_of(error))
 
     @app.exception_handler(HTTPException)
     async def tell_of_none(request: Request, error: HTTPException) -> Response:

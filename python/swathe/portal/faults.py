@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swathe import errors
+from swathe.known import by_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,11 @@ def status_of(error: errors.SwatheError) -> int:
     if isinstance(error, errors.LimitError) and error.retry_after_s is None:
         return 413  # It will never be allowed.
     return next(status for kind, status in STATUS if isinstance(error, kind))
+
+
+def text_of(error: errors.SwatheError) -> str:
+    """Give what is told of an error: files by their stores, not where they lie."""
+    return by_names(str(error))
 
 
 def headers_of(error: errors.SwatheError) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from swathe import _swathe
 from swathe.errors import JobError, SwatheError
 from swathe.portal.api import holdings, jobs, results
 from swathe.portal.api.models import Fault
-from swathe.portal.faults import headers_of, status_of
+from swathe.portal.faults import headers_of, status_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ async def _told(request: Request, error: Exception) -> JSONResponse:
     # It is not the request that makes no sense, but the job is in no state for it.
     conflict = isinstance(error, JobError) and "job_id" in request.path_params
     status = 409 if conflict else status_of(error)
-    return _answer(status, str(error), type(error).__name__, headers_of(error))
+    return _answer(status, text_of(error), type(error).__name__, headers_of(error))
 
 
 async def _not_valid(_request: Request, error: Exception) -> JSONResponse:

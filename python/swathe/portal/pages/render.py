@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from swathe import _swathe
 from swathe.errors import SwatheError, TokenError
 from swathe.portal.access import COOKIE, token_of
-from swathe.portal.faults import headers_of, status_of
+from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.pages import assets
 from swathe.portal.pages.words import FILTERS
 from swathe.portal.state import portal_of
@@ -109,7 +109,7 @@ class PageRoute(APIRoute):
             except TokenError as error:
                 return _sign_in_first(request, error)
             except SwatheError as error:
-                made = error_page(request, status_of(error), str(error))
+                made = error_page(request, status_of(error), text_of(error))
                 made.headers.update(headers_of(error))
                 return made
             except HTTPException as error:

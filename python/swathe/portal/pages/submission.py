@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from swathe.errors import SwatheError, TargetsError
 from swathe.jobs import Options
 from swathe.portal.access import Reader, needs
-from swathe.portal.faults import headers_of, status_of
+from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.pages.archive import holdings_of
 from swathe.portal.pages.pasted import Pasted, read_pasted
 from swathe.portal.pages.render import HEADERS, PageRoute, page
@@ -101,8 +101,8 @@ def _answer(request: Request, asked: Asked, owner: str, submit: bool) -> Respons
         estimate = jobs.estimate(table, options, owner)
     except SwatheError as error:
         if not submit:  # Told, as was asked for.
-            return _form(request, asked, error=str(error))
-        made = _form(request, asked, code=status_of(error), error=str(error))
+            return _form(request, asked, error=text_of(error))
+        made = _form(request, asked, code=status_of(error), error=text_of(error))
         made.headers.update(headers_of(error))
         return made
     return _form(request, asked, estimate=estimate, pasted=pasted)

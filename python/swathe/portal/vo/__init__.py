@@ -15,7 +15,7 @@ from fastapi.concurrency import run_in_threadpool
 from swathe.errors import SwatheError
 from swathe.portal.access import needs
 from swathe.portal.vo import files, links, query, sync, uws, vosi
-from swathe.portal.vo.faults import VoError
+from swathe.portal.vo.faults import VoError, told
 from swathe.portal.vo.service import service_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awa
         except VoError as error:
             return error.response()
         except SwatheError as error:
-            return (await run_in_threadpool(service.told, error)).response()
+            return (await run_in_threadpool(told, error)).response()
 
     return answer
 

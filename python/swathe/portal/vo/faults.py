@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse
 
 from swathe import errors
 from swathe.errors import SwatheError
+from swathe.portal.faults import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,9 +87,9 @@ def told(error: SwatheError) -> VoError:
     if isinstance(error, errors.LimitError):
         wait = error.retry_after_s
         if wait is None:
-            return usage(str(error), 413)
-        return VoError("ServiceUnavailable", str(error), 429, {"Retry-After": str(wait)})
+            return usage(text_of(error), 413)
+        return VoError("ServiceUnavailable", text_of(error), 429, {"Retry-After": str(wait)})
     for kind, label, status in TOLD:
         if isinstance(error, kind):
-            return VoError(label, str(error), status, HEADERS.get(status, {}))
-    return VoError("Error", str(error), 500)
+            return VoError(label, text_of(error), status, HEADERS.get(status, {}))
+    return VoError("Error", text_of(error), 500)

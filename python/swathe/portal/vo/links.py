@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from swathe.errors import SwatheError
 from swathe.portal.vo.descriptors import DATALINK, DATALINK_TYPE, soda
-from swathe.portal.vo.faults import VoError, usage
+from swathe.portal.vo.faults import VoError, told, usage
 from swathe.portal.vo.files import PREVIEW_TYPE, is_served, media_type_of
 from swathe.portal.vo.parameters import read_parameters
 from swathe.portal.vo.votable import Field, document, info, results, table
@@ -62,19 +62,17 @@ def _document(service: Service, request: Request, ids: Sequence[str]) -> bytes:
             rows.append(_row(did, error=f"NotFoundFault: {error}", semantics="#this"))
             continue
         except SwatheError as error:
-            rows.append(
-                _row(did, error=f"TransientFault: {service.told(error)}", semantics="#this")
-            )
+            rows.append(_row(did, error=f"TransientFault: {told(error)}", semantics="#this"))
             continue
         rows += _rows(service, request, did, match, f"soda-{len(services)}")
         states = _states(service, did, match)
         url = service.url(request, "sync")
         services.append(soda(f"soda-{len(services)}", url, "ID", match, states))
     status = "OVERFLOW" if len(ids) > MOST_IDS else "OK"
-    told = [info("QUERY_STATUS", status), info("standardID", DATALINK)]
+    facts = [info("QUERY_STATUS", status), info("standardID", DATALINK)]
     if not ids:
         services.append(soda("soda-0", service.url(request, "sync"), "ID"))
-    return document(results(*told, table(FIELDS, rows)), *services)
+    return document(results(*facts, table(FIELDS, rows)), *services)
 
 
 def _rows(

@@ -18,7 +18,7 @@ from swathe.catalog import Wanted
 from swathe.datasets.cells import ranges_around
 from swathe.errors import NoSuchDatasetError, SwatheError
 from swathe.portal.vo import descriptors, parameters
-from swathe.portal.vo.faults import VoError, busy, usage
+from swathe.portal.vo.faults import VoError, busy, told, usage
 from swathe.portal.vo.identifiers import did_of
 from swathe.portal.vo.overlap import NEAR, shows
 from swathe.portal.vo.votable import MEDIA_TYPE, Field, document, info, results, table
@@ -179,9 +179,9 @@ async def query(service: Service, request: Request) -> Response:
         given = await parameters.read_parameters(request)
         content = await service.workers.run(lambda: _document(service, request, given))
     except SwatheError as error:
-        told = error if isinstance(error, VoError) else service.told(error)
-        refusal = document(results(info("QUERY_STATUS", "ERROR", told.line)))
-        return Response(refusal, told.status, dict(told.headers), MEDIA_TYPE)
+        wrong = told(error)
+        refusal = document(results(info("QUERY_STATUS", "ERROR", wrong.line)))
+        return Response(refusal, wrong.status, dict(wrong.headers), MEDIA_TYPE)
     return Response(content, 200, media_type=MEDIA_TYPE)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from vo_models.uws import ResultReference
 
-from swathe.errors import JobError, NoSuchResultError
+from swathe.errors import NoSuchResultError
 from swathe.jobs import Options, Phase
 from swathe.portal.api.jobs import own_job
 from swathe.portal.streams import MadeAnswer
@@ -222,7 +222,7 @@ async def result(service: Service, request: Request) -> Response:
         if row.status == "waiting":
             raise NoSuchResultError(f"job {found.id}: {name[:80]!r} is not done")
         if row.status != "ok":
-            return PlainTextResponse(_why(service, row))
+            return PlainTextResponse(_why(row))
         made = portal.jobs.result(found.id, row.name)
         return FileResponse(
             made.path,
@@ -279,10 +279,9 @@ def _number(name: str) -> int:
     return int(digits) - 1
 
 
-def _why(service: Service, row: Row) -> str:
+def _why(row: Row) -> str:
     """Tell why a row has no result."""
-    told = service.told(JobError(row.reason or WORDS[row.status]))
-    return f"{LABELS[row.status]}: {told}\n"
+    return f"{LABELS[row.status]}: {row.reason or WORDS[row.status]}\n"
 
 
 def _own(request: Request) -> Job:
