@@ -8,8 +8,7 @@ from sqlalchemy import text
 
 from swathe.catalog.database import Database
 from swathe.catalog.datasets import dataset_number
-from swathe.catalog.granules import Wanted
-from swathe.catalog.holdings import ALL_CELLS, LEVELS
+from swathe.catalog.granules import Wanted, touching
 
 
 class GranuleCopy(NamedTuple):
@@ -41,18 +40,6 @@ class GranuleCopy(NamedTuple):
     version: str
 
 
-TOUCHING = """
-    WITH asked (first, last) AS (VALUES {asked}), levels (level, reach) AS (VALUES {levels}),
-    touching (id) AS (
-        SELECT DISTINCT footprints.granule_id
-        FROM asked CROSS JOIN levels CROSS JOIN footprints
-        WHERE footprints.level = levels.level
-        AND footprints.first BETWEEN asked.first - levels.reach AND asked.last
-        AND footprints.last >= asked.first
-    )
-"""
-FROM_TOUCHING = "touching CROSS JOIN granules"
-"""SQLite takes the tables of a CROSS JOIN in their order; PostgreSQL finds its own."""
 COPIES = """
     SELECT granules.id, stores.name, stores.id = datasets.store_id,
     stores.name || ':' || replicas.path, granules.hdu, datasets.name, granules.name,
@@ -60,13 +47,13 @@ COPIES = """
     granules.s_ra, granules.s_dec, granules.s_fov, granules.s_pixel_scale,
     CAST(granules.outline AS TEXT), granules.wcs, CAST(granules.shape AS TEXT), granules.size,
     granules.version
-    FROM {granules} CROSS JOIN datasets CROSS JOIN replicas CROSS JOIN stores
+    FROM granules CROSS JOIN datasets CROSS JOIN replicas CROSS JOIN stores
     WHERE datasets.id = granules.dataset_id AND replicas.dataset_id = granules.dataset_id
     AND replicas.object_path = granules.path AND replicas.state = 'ok'
     AND stores.id = replicas.store_id{more}
 """
-"""As text: SQLAlchemy makes a statement with VALUES anew for each search, and reads JSON one by
-one, which both take longer than the search."""
+"""As text: SQLAlchemy would read the JSON row by row, which takes longer than the search. SQLite
+takes the tables of a CROSS JOIN in their order; PostgreSQL finds its own."""
 
 
 class Copies(Database):
@@ -81,13 +68,14 @@ class Copies(Database):
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
-        if wanted.ranges is not None and not wanted.ranges:
-            return []
         given: dict[str, Any] = {}
         with self._reading() as session:
             more = ""
             if wanted.ranges is not None:
-                more += " AND granules.id = touching.id"
+                ids = touching(session, wanted.ranges)
+                if not ids:
+                    return []
+                more += f" AND granules.id IN ({', '.join(map(str, ids))})"
             if wanted.dataset is not None:
                 given["dataset"] = dataset_number(session, wanted.dataset)
                 more += " AND granules.dataset_id = :dataset"
@@ -100,14 +88,5 @@ class Copies(Database):
             elif wanted.band is not None:
                 given["shortest"], given["longest"] = wanted.band
                 more += " AND granules.em_min <= :longest AND granules.em_max >= :shortest"
-            statement = _statement(wanted, more)
-            return [GranuleCopy._make(row) for row in session.execute(text(statement), given).all()]
-
-
-def _statement(wanted: Wanted, more: str) -> str:
-    if wanted.ranges is None:
-        return COPIES.format(granules="granules", more=more)
-    asked = ", ".join(f"({int(first)}, {int(last)})" for first, last in wanted.ranges)
-    levels = ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
-    touching = TOUCHING.format(asked=asked, levels=levels)
-    return touching + COPIES.format(granules=FROM_TOUCHING, more=more)
+            found = session.execute(text(COPIES.format(more=more)), given).all()
+        return [GranuleCopy._make(row) for row in found]
