@@ -38,6 +38,8 @@ def count(value: int) -> int:
 
 def plain_text(text: str, longest: int) -> str:
     """Give a text that every database takes: without nulls and halves of characters."""
+    if text.isascii() and "\0" not in text:
+        return text[:longest]
     return text.replace("\0", "").encode("utf-8", "backslashreplace").decode()[:longest]
 
 
