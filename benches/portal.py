@@ -19,6 +19,8 @@ import io
 import json
 import os
 import random
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -49,6 +51,9 @@ SIDE, WIDTH, HEIGHT = 100, 2048, 1489
 AUTHORITY = "bench.swathe"
 PATHS = 2000
 """Different requests."""
+JOB_ROUNDS = 3
+MEMORY_DISK = Path("/dev/shm")
+"""Where results go, if it is there: else it is the disk that is measured."""
 SHARE = 0.5
 """Of its own closed rate, each server is asked for in the open load."""
 
@@ -196,24 +201,30 @@ def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]
     columns = {name: (listed[name].tolist() * (rows // len(listed) + 1))[:rows] for name in names}
     columns["id"] = [str(number) for number in range(rows)]
     direct = columns | {"file": [str(sample / name) for name in columns["file"]]}
-    begun = time.perf_counter()
-    manifest = swathe.cut_many(direct, folder / "direct", progress=False)
-    cut_many_s = time.perf_counter() - begun
-    assert manifest.meta["ok"] == rows
     stored = columns | {"file": [f"survey:{name}" for name in columns["file"]]}
+    rounds: dict[str, list[float]] = {"job_s": [], "submitted_s": [], "cut_many_s": []}
     with swathe.connect(server.url) as portal:
-        begun = time.perf_counter()
-        made = portal.submit(stored)
-        submitted_s = time.perf_counter() - begun
-        told = made.wait()
-        job_s = time.perf_counter() - begun
-    assert told["counts"]["ok"] == rows, told
+        for _ in range(JOB_ROUNDS):
+            begun = time.perf_counter()
+            manifest = swathe.cut_many(direct, folder / "direct", progress=False)
+            rounds["cut_many_s"].append(time.perf_counter() - begun)
+            assert manifest.meta["ok"] == rows
+            shutil.rmtree(folder / "direct")
+            begun = time.perf_counter()
+            made = portal.submit(stored)
+            rounds["submitted_s"].append(time.perf_counter() - begun)
+            told = made.wait()
+            rounds["job_s"].append(time.perf_counter() - begun)
+            assert told["counts"]["ok"] == rows, told
+            made.delete()
+            time.sleep(10)  # its results are removed in the background
+    found = {name: statistics.median(seconds) for name, seconds in rounds.items()}
+    ratio = found["job_s"] / found["cut_many_s"]
     print(
-        f"\njob of {rows} rows: {job_s:.2f} s (of which submission {submitted_s:.2f}), "
-        f"cut_many {cut_many_s:.2f} s: {job_s / cut_many_s:.2f} times"
+        f"\njob of {rows} rows: {found['job_s']:.2f} s (of which submission "
+        f"{found['submitted_s']:.2f}), cut_many {found['cut_many_s']:.2f} s: {ratio:.2f} times"
     )
-    return {"name": "job", "rows": rows, "job_s": job_s, "submitted_s": submitted_s,
-            "cut_many_s": cut_many_s, "ratio": job_s / cut_many_s}  # fmt: skip
+    return {"name": "job", "rows": rows, "ratio": ratio, **found, "rounds": rounds}
 
 
 def state_of_a_job(server: Server, sample: Path) -> str:
@@ -244,7 +255,10 @@ def main() -> None:
     make_sample(sample, arguments.frames, 1, 2000)
     results: list[dict[str, Any]] = []
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-")))
+        place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=place))
+        )
         settings = register(folder, sample)
         serve = ["-m", "swathe.cli", "serve", "--config", str(settings), "--port", "0", "--json"]
         ours = stack.enter_context(running([sys.executable, *serve]))

@@ -39,5 +39,7 @@ def make(folder: Path) -> FastAPI:
 if __name__ == "__main__":
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
-    config = uvicorn.Config(make(Path(sys.argv[1])), log_level="warning", access_log=False)
+    config = uvicorn.Config(
+        make(Path(sys.argv[1])), log_level="warning", access_log=False, timeout_keep_alive=120
+    )
     uvicorn.Server(config).run(sockets=[listener])

@@ -145,6 +145,9 @@ def test_job_is_cancelled_and_resumed(portal: RemotePortal, folder: Path) -> Non
     assert job.resume()["phase"] != "ABORTED"
     assert job.wait(timeout_s=0)["rows"] == 100 * TARGETS
     assert job.wait()["counts"]["ok"] == 100 * TARGETS
+    job.delete()
+    with pytest.raises(errors.NoSuchJobError):
+        job.status()
 
 
 # ---- The command

@@ -143,15 +143,18 @@ class RemotePortal:
             return _json(answer)
 
     def _post(self, path: str, **content: Any) -> dict[str, Any]:
+        return _json(self._once("POST", path, **content))
+
+    def _once(self, method: str, path: str, **content: Any) -> httpx.Response:
         """Ask once: who asks twice may get two."""
         import httpx
 
         try:
-            answer = self._http.post(f"{self.url}/api/{path}", **content)
+            answer = self._http.request(method, f"{self.url}/api/{path}", **content)
         except httpx.HTTPError as error:
             raise self._failed(error) from error
         _raise_for(answer)
-        return _json(answer)
+        return answer
 
     def _send(
         self, path: str, targets: Any, options: Mapping[str, Any], given: Mapping[str, Any]
@@ -282,6 +285,10 @@ class RemoteJob:
     def resume(self) -> dict[str, Any]:
         """Have failed rows, and those not done, worked on again."""
         return self.portal._post(f"{self._path}/resume")
+
+    def delete(self) -> None:
+        """Stop it and remove all of it, with its results."""
+        self.portal._once("DELETE", self._path)
 
     def fetch(self, output: str | os.PathLike[str], *, progress: bool = False) -> Table:
         """Fetch its results when it has ended.
