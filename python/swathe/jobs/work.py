@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -115,7 +115,7 @@ class Worker:
         found = [row for row in rows if row.box is not None]
         later = [row for row in rows if row.box is None and row.sky is not None]
         self.done += [
-            replace(row, status="error", reason="it has neither a box nor a place in the sky")
+            row._replace(status="error", reason="it has neither a box nor a place in the sky")
             for row in rows
             if row.box is None and row.sky is None
         ]
@@ -144,7 +144,7 @@ class Worker:
                 self.done.append(_ended(row, *fault))
             else:
                 x0, y0, width, height = boxes[number].tolist()
-                found.append(replace(row, box=(x0, y0, width, height)))
+                found.append(row._replace(box=(x0, y0, width, height)))
         return found
 
     def _cut_planes(self, rows: Sequence[KeptRow], planes: tuple[int, int] | None) -> None:
@@ -169,10 +169,10 @@ class Worker:
                         break  # to put each onto a grid takes its time
                     row = rows[target]
                     if status == "ok":
-                        row = replace(row, status="ok", bytes=size, version=version, sha256=sha256)
+                        row = row._replace(status="ok", bytes=size, version=version, sha256=sha256)
                         self.done.append(self._kept(row))
                     else:
-                        self.done.append(replace(_ended(row, status, reason), version=version))
+                        self.done.append(_ended(row, status, reason)._replace(version=version))
         except BaseException:
             batch.cancel()
             raise
@@ -218,7 +218,7 @@ class Worker:
         new = self.aside / f"{row.number}.npy"
         np.save(new, pixels, allow_pickle=False)
         self._put(str(new), str(input_of(self.folder, row.number)))
-        return replace(row, bytes=0, sha256="")
+        return row._replace(bytes=0, sha256="")
 
     def _grid(self, result: int) -> Grid | None:
         if result not in self.grids:
@@ -254,7 +254,7 @@ class Worker:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         size = new.stat().st_size
         self._put(str(new), f"{self._top}/{place_of(row, self.options)}")
-        return replace(row, status="ok", bytes=size, sha256=sha256)
+        return row._replace(status="ok", bytes=size, sha256=sha256)
 
     def _put(self, new: str, place: str) -> None:
         try:
@@ -280,7 +280,7 @@ def whole(path: Path) -> Cutout:
 
 def _ended(row: KeptRow, status: str, reason: str) -> KeptRow:
     told = by_names(reason)
-    return replace(row, status=cast("RowStatus", status), reason=told, bytes=0, sha256="")
+    return row._replace(status=cast("RowStatus", status), reason=told, bytes=0, sha256="")
 
 
 def _targets(rows: Sequence[KeptRow]) -> Targets:
