@@ -106,6 +106,9 @@ def test_answers_are_as_described(schema: Any, done: str, operation: str) -> Non
         if "{job_id}" in path and method != "DELETE":
             # Else nearly all would be asked of jobs that are none.
             case.path_parameters["job_id"] = done
+        if method == "PATCH" and isinstance(case.body, dict):
+            # A time that has passed removes the job from under those that come after.
+            case.body.pop("expires_at", None)
         if "wait" in (case.query or {}):
             case.query["wait"] = 0
         case.call_and_validate(checks=CHECKS, timeout=SECOND_S)
