@@ -52,6 +52,16 @@ impl Stores {
         None
     }
 
+    /// No storage has a name.
+    pub fn is_named(&self, _object: &str) -> bool {
+        false
+    }
+
+    /// There are no servers.
+    pub fn is_served_here(&self, _object: &str) -> bool {
+        false
+    }
+
     /// There are no servers.
     pub fn connections(&self, _object: &str) -> u32 {
         0
