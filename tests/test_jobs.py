@@ -19,7 +19,7 @@ from astropy.table import Table
 
 import swathe
 from conftest import fits_bytes
-from jobbing import PATIENCE_S, ended, running
+from jobbing import PATIENCE_S, contents_of, ended, running
 from swathe.catalog import Catalog, this_host
 from swathe.catalog.work import Done, KeptJob
 from swathe.errors import (
@@ -90,10 +90,10 @@ def test_results_are_those_of_cut_many(
         )
         if row.status == "ok":
             found = jobs.result(job.id, row.name)
-            assert found.path.read_bytes() == (tmp_path / "many" / kept["path"]).read_bytes()
+            assert contents_of(found) == (tmp_path / "many" / kept["path"]).read_bytes()
             assert found.size == row.bytes
             assert found.media_type == "application/fits"
-            assert found.path.parent.name == "0000"
+            assert Path(found.file).parent.name == "0000"
         else:
             assert row.name == ""
     assert job.bytes == sum(row.bytes for row in rows)
@@ -137,7 +137,7 @@ def test_planes_may_differ_by_row(jobs: Jobs, runner: Runner, images: list[str])
     }
     job = ended(jobs, jobs.submit(table, Options(planes=(0, 4)), "me"))
     shapes = [
-        fits.getdata(jobs.result(job.id, row.name).path).shape
+        fits.getdata(jobs.result(job.id, row.name).file).shape
         for row in jobs.rows(job.id, status="ok")
     ]
     assert shapes == [(2, 4, 3), (4, 4, 3), (1, 4, 3)]
@@ -157,7 +157,7 @@ def test_results_in_other_formats(
         cutout = swathe.cut(table["file"][row.number], box=box)
         cutout.write(tmp_path / f"expected.{kind}")
         found = jobs.result(job.id, row.name)
-        assert found.path.read_bytes() == (tmp_path / f"expected.{kind}").read_bytes()
+        assert contents_of(found) == (tmp_path / f"expected.{kind}").read_bytes()
         assert found.name.endswith(f".{kind}")
     assert job.counts["ok"] > 3
 
@@ -532,7 +532,7 @@ def done(jobs: Jobs, images: list[str]) -> Job:
 def contents(jobs: Jobs, job: Job) -> dict[str, bytes]:
     """Name and bytes of each result, in the user's order."""
     names = [row.name for row in jobs.rows(job.id, status="ok")]
-    return {name: jobs.result(job.id, name).path.read_bytes() for name in names}
+    return {name: contents_of(jobs.result(job.id, name)) for name in names}
 
 
 def test_zip(jobs: Jobs, done: Job) -> None:
@@ -614,7 +614,7 @@ def test_no_other_results_are_given(jobs: Jobs, done: Job) -> None:
     for other in wrong:
         with pytest.raises(NoSuchResultError):
             jobs.result(done.id, other)
-    found.path.unlink()
+    Path(found.file).unlink()
     with pytest.raises(NoSuchResultError, match="is gone"):
         jobs.result(done.id, name)
 
@@ -628,4 +628,4 @@ def test_names_are_safe_and_unique(jobs: Jobs, runner: Runner, images: list[str]
     assert job.counts["ok"] == len(ids)
     assert len({name.lower() for name in names}) == len(ids)
     for name, other in itertools.pairwise(names):
-        assert jobs.result(job.id, name).path != jobs.result(job.id, other).path
+        assert jobs.result(job.id, name).file != jobs.result(job.id, other).file

@@ -9,11 +9,14 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from swathe import _swathe
 from swathe.environment import default_url, this_host
+
+if TYPE_CHECKING:
+    from swathe.catalog import Store
 
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
 LOCAL_ROOT = "file:///"
@@ -65,6 +68,15 @@ def known_stores() -> _swathe.Stores | None:
     """Give all storages of the catalogue; `None` where there is no catalogue."""
     known = _known()
     return known.stores if known else None
+
+
+def native(stores: Iterable[Store]) -> _swathe.Stores:
+    """Give these stores and no others as the engine takes them, with costs taken for granted."""
+    described = [
+        {"name": store.name, "root": _plain(store.url), "options": store.options}
+        for store in stores
+    ]
+    return _swathe.Stores(json.dumps(described))
 
 
 def spread_of(root: str) -> float:

@@ -50,9 +50,17 @@ class Database:
 
 @dataclass(frozen=True)
 class Results:
-    """Where the results of jobs lie, and for how many days if nobody says otherwise."""
+    """Where the results of jobs lie, and for how many days if nobody says otherwise.
+
+    Attributes:
+        folder: a local one, unless there is a store.
+        store: `NAME:prefix` of one that is declared, which may be a bucket.
+        scratch: the local folder where results for a bucket are made; else one for temporary files.
+    """
 
     folder: Path = field(default_factory=default_results)
+    store: str = ""
+    scratch: Path | None = None
     keep_days: float = 7.0
 
 
@@ -161,6 +169,8 @@ def config_of(given: Mapping[str, Any]) -> Config:
         if not isinstance(values, Mapping):
             raise SettingsError(f"{name}: expected a section [{name}], found {_found(values)}")
         sections[name] = _section(name, kinds[name], values)
+    if {"folder", "store"} <= given.get("results", {}).keys():
+        raise _wrong("results.store", "it or results.folder, not both", given["results"]["store"])
     return _checked(Config(**sections))
 
 
@@ -186,7 +196,7 @@ def _value(name: str, kind: Any, value: Any) -> Any:
         if isinstance(value, list) and all(isinstance(text, str) for text in value):
             return tuple(value)
         raise _wrong(name, "a list of texts", value)
-    if kind is Path:
+    if kind in (Path, Path | None):
         if isinstance(value, str) and value.startswith(("/", "~/")):
             return Path(value).expanduser()
         raise _wrong(name, "an absolute path", value)
@@ -213,6 +223,8 @@ def _checked(config: Config) -> Config:
             least = 0 if key.name == "threads" else 1e-9 if isinstance(value, float) else 1
             if isinstance(value, int | float) and not least <= value <= 1e12:
                 raise _wrong(f"{section}.{key.name}", "a positive number", value)
+    if config.results.scratch is not None and not config.results.store:
+        raise _wrong("results.scratch", "results.store, too", str(config.results.scratch))
     if config.results.keep_days > config.limits.longest_days:
         longest = f"at most limits.longest_days, {config.limits.longest_days:g}"
         raise _wrong("results.keep_days", longest, config.results.keep_days)
