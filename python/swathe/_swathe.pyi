@@ -29,7 +29,7 @@ class Stores:
         """Open an object to read its bytes."""
 
     def list(self, place: str) -> Listing:
-        """The objects of a bucket at or below `NAME:prefix`; asked for page by page."""
+        """The objects of a bucket at or below `NAME:prefix`, or below `NAME:prefix/`, by pages."""
 
     def remove(self, path: str) -> None:
         """Remove an object, if there is one: a file, or an object of a bucket."""

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from secrets import token_bytes, token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
     from swathe.jobs.places import Files, Place
 
 BUCKETS = ("s3", "gs", "az")
-THREADS = 8
-"""Each puts or removes one object at a time; to put one it holds at most 40 MiB of it."""
+THREADS = 32
+"""Each puts or removes one object at a time: most of the time it waits for the server."""
+LEAST_THREADS = 4
+PUT_MEMORY = 128 << 20
+"""What those that put objects may hold together, unless LEAST_THREADS hold more."""
 POLL_S = 0.1
 PATIENCE_S = 60.0
 """A bucket that cannot be reached is tried for so long, after what the engine tries."""
@@ -120,10 +124,10 @@ class Bucket:
         Raises:
             OutputError: where one of these cannot be done.
         """
-        name = f".probe-{token_hex(8)}"
+        folder = f".probe-{token_hex(8)}"
         content = token_bytes(64)
-        local = self._scratch / name
-        where = self._file(name)
+        local = self._scratch / folder
+        where = self._file(folder, "probe")
         try:
             local.write_bytes(content)
             for copied in self._copy([(str(local), where)], _never):
@@ -131,7 +135,7 @@ class Bucket:
                     raise OutputError(f"{self}: nothing can be put there: {copied.reason}")
             if self._engine.open(where).read(0, len(content)) != content:
                 raise OutputError(f"{self}: what is put there is not what is read")
-            if not self._listed(name):
+            if len(self._listed(folder)) != 1:
                 raise OutputError(f"{self}: what is put there is not listed")
             self._engine.remove(where)
         except OSError as error:
@@ -176,9 +180,10 @@ class Bucket:
     ) -> Iterator[_swathe.Copied]:
         """Copy local files; tells of each what became of it, until stopped."""
         versions = [self._engine.open(made).version for made, _ in orders]
+        largest = max(os.path.getsize(made) for made, _ in orders)
         copies = _swathe.Copies(
             [(made, version, to) for (made, to), version in zip(orders, versions, strict=True)],
-            THREADS,
+            max(LEAST_THREADS, min(THREADS, PUT_MEMORY // max(1, largest))),
             self._engine,
         )
         try:
@@ -251,8 +256,8 @@ class Bucket:
         return True
 
     def _listed(self, folder: str) -> list[str]:
-        """Give the paths in the store of all at or below a folder."""
-        listing = self._engine.list(self._file(folder))
+        """Give the paths in the store of all that is in a folder."""
+        listing = self._engine.list(self._file(f"{folder}/"))
         found = []
         while (page := listing.next_page()) is not None:
             found += [path for path, *_ in page]
@@ -281,6 +286,9 @@ class _Object(io.RawIOBase):
 
     def tell(self) -> int:
         return self._at
+
+    def readall(self) -> bytes:
+        return b"".join(iter(partial(self.read, MOST_AT_ONCE), b""))
 
     def readinto(self, buffer: Any) -> int:
         wanted = min(len(buffer), MOST_AT_ONCE, max(0, self._source.size - self._at))
