@@ -58,13 +58,13 @@ def place_of(config: Config, catalog: Catalog) -> Place:
         SettingsError: where nothing can be kept there.
     """
     results = config.results
+    name = "folder" if results.store is None else "store"
     try:
-        if results.store:
-            return place_named(catalog, results.store, results.scratch)
-        return Folder(results.folder)
+        if results.store is None:
+            return Folder(results.folder)
+        return place_named(catalog, results.store, results.scratch)
     except (NoSuchStoreError, OutputError) as error:
-        name = "results.store" if results.store else "results.folder"
-        raise SettingsError(f"{name}: {error}") from error
+        raise SettingsError(f"results.{name}: {error}") from error
 
 
 def limits_of(config: Config) -> Limits:
