@@ -135,7 +135,7 @@ class Bucket:
                     raise OutputError(f"{self}: nothing can be put there: {copied.reason}")
             if self._engine.open(where).read(0, len(content)) != content:
                 raise OutputError(f"{self}: what is put there is not what is read")
-            if len(self._listed(folder)) != 1:
+            if not self._listed(folder):
                 raise OutputError(f"{self}: what is put there is not listed")
             self._engine.remove(where)
         except OSError as error:
