@@ -28,6 +28,7 @@ from swathe.errors import (
     LimitError,
     NoSuchJobError,
     NoSuchResultError,
+    OutputError,
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options, Runner
@@ -508,6 +509,31 @@ def test_a_job_deleted_while_it_runs_leaves_nothing(
     assert jobs.list() == []
     jobs.tidy()
     assert list(jobs.folder(job.id).parent.iterdir()) == []
+
+
+def test_a_job_that_cannot_be_removed_holds_up_no_other(
+    jobs: Jobs, catalog: Catalog, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [jobs.submit(targets(images, 3), Options(), "me") for _ in range(3)]
+    removed = []
+
+    def remove(job: str, _stopped: Callable[[], bool]) -> bool:
+        if job == made[1].id:
+            raise OutputError(f"{job}: it is held")
+        removed.append(job)
+        return True
+
+    monkeypatch.setattr(jobs.place, "remove", remove)
+    for job in made:
+        jobs.delete(job.id)
+    for _ in range(2):
+        with pytest.raises(OutputError, match="it is held"):
+            jobs.tidy()
+    assert removed == [made[0].id, made[2].id]
+    monkeypatch.setattr("swathe.jobs.service.GRACE_S", -1.0)
+    with pytest.raises(OutputError, match="it is held"):
+        jobs.tidy()
+    assert [job for job, _ in catalog.deleted_jobs()] == [made[1].id]
 
 
 def test_changes_are_told(jobs: Jobs, images: list[str]) -> None:

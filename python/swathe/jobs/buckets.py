@@ -151,29 +151,22 @@ class Bucket:
 
     def put(self, job: str, files: Files, stopped: Callable[[], bool]) -> Iterator[int]:
         """Copy files, and remove them; a bucket that cannot be reached is tried for a while."""
-        left = list(range(len(files)))
+        left = dict(enumerate(files))
         until = time.monotonic() + PATIENCE_S
-        while left:
-            failed: list[tuple[int, _swathe.Copied]] = []
-            orders = [(files[number][0], self._file(job, files[number][1])) for number in left]
+        while left and not stopped():
+            numbers = list(left)
+            orders = [(made, self._file(job, name)) for made, name in left.values()]
             for copied in self._copy(orders, stopped):
+                number = numbers[copied.number]
                 if copied.kind is None:
                     until = time.monotonic() + PATIENCE_S
-                    os.unlink(files[left[copied.number]][0])
-                    yield left[copied.number]
-                else:
-                    failed.append((left[copied.number], copied))
-            if not failed or stopped():
-                return
-            if any(copied.kind != "SourceError" for _, copied in failed) or (
-                time.monotonic() > until
-            ):
-                raise OutputError(
-                    f"{self}: {len(failed)} results cannot be put there; "
-                    f"{files[failed[0][0]][1]}: {failed[0][1].reason}"
-                )
-            left = [number for number, _ in failed]
-            time.sleep(PAUSE_S)
+                    os.unlink(left.pop(number)[0])
+                    yield number
+                elif copied.kind != "SourceError" or time.monotonic() > until:
+                    name = left[number][1]
+                    raise OutputError(f"{self}: {name} cannot be put there: {copied.reason}")
+            if left:
+                time.sleep(PAUSE_S)
 
     def _copy(
         self, orders: Sequence[tuple[str, str]], stopped: Callable[[], bool]

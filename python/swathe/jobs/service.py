@@ -16,6 +16,7 @@ from swathe.errors import (
     LimitError,
     NoSuchJobError,
     NoSuchResultError,
+    SwatheError,
 )
 from swathe.jobs import results as made
 from swathe.jobs.costs import as_kept, bytes_out, predicted
@@ -360,6 +361,8 @@ class Jobs:
     def tidy(self, stopped: Callable[[], bool] = _never) -> None:
         """Delete jobs whose time has come, and remove results of all that were deleted.
 
+        What cannot be removed stops nothing else, and is tried again the next time.
+
         Raises:
             OutputError, SourceError, AccessError: where some cannot be removed.
         """
@@ -368,16 +371,23 @@ class Jobs:
                 self.delete(job_id)
             except NoSuchJobError:
                 continue  # by its user, just now
+        fault: SwatheError | None = None
         for job_id, deleted_at in self.catalog.deleted_jobs():
             is_over = datetime.now(UTC) - deleted_at > timedelta(seconds=GRACE_S)
             if job_id in self._removed and not is_over:
                 continue
-            if stopped() or not self.place.remove(job_id, stopped):
-                return
+            try:
+                if stopped() or not self.place.remove(job_id, stopped):
+                    return
+            except SwatheError as error:
+                fault = fault or error
+                continue
             self._removed.add(job_id)
             if is_over:
                 self.catalog.forget_deleted(job_id)
                 self._removed.discard(job_id)
+        if fault is not None:
+            raise fault
 
     # ---- Within
 
