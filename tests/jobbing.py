@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swathe.jobs import Job, Jobs, Runner
+from swathe.jobs import Job, Jobs, Result, Runner
 
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
 PATIENCE_S = 60
@@ -29,3 +29,9 @@ def ended(jobs: Jobs, job: Job) -> Job:
             return job
         job = jobs.wait(job.id, job.phase, 5.0)
     raise AssertionError(f"the job does not end: {job}")
+
+
+def contents_of(result: Result) -> bytes:
+    """The bytes of a result."""
+    with result.open() as file:
+        return file.read()

@@ -5,13 +5,13 @@ import time
 from pathlib import Path
 
 from swathe.catalog import Catalog
-from swathe.jobs import Jobs, Limits, Runner
+from swathe.jobs import Jobs, Limits, Runner, place_named
 
 
 def main() -> None:
-    url, results = sys.argv[1:]
+    url, store, scratch = sys.argv[1:]
     catalog = Catalog.open(url)
-    jobs = Jobs(catalog, Path(results), limits=Limits())
+    jobs = Jobs(catalog, place_named(catalog, store, Path(scratch)), limits=Limits())
     Runner(jobs, threads=2).start()
     sys.stdout.write("started\n")
     sys.stdout.flush()

@@ -44,7 +44,7 @@ SETTINGS = """
 [catalog]
 database = "{database}"
 [results]
-folder = "{folder}/results"
+{results}
 """
 
 
@@ -53,20 +53,25 @@ def database_in(folder: Path) -> str:
     return f"sqlite:///{folder}/portal.sqlite"
 
 
-def command_for(folder: Path, settings: str = "", port: int = 0) -> list[str]:
+def command_for(
+    folder: Path, settings: str = "", port: int = 0, results: str | None = None
+) -> list[str]:
     """Write the settings of a portal in a folder; gives what starts it."""
     path = folder / "swathe.toml"
-    path.write_text(SETTINGS.format(folder=folder, database=database_in(folder)) + settings)
+    results = f'folder = "{folder}/results"' if results is None else results
+    path.write_text(SETTINGS.format(results=results, database=database_in(folder)) + settings)
     serve = ["serve", "--config", str(path), "--port", str(port), "--json"]
     return [sys.executable, "-m", "swathe.cli", *serve]
 
 
 @contextmanager
-def served(folder: Path, settings: str = "", port: int = 0) -> Iterator[Served]:
-    """Serve a portal whose catalogue and results are in a folder."""
+def served(
+    folder: Path, settings: str = "", port: int = 0, results: str | None = None
+) -> Iterator[Served]:
+    """Serve a portal whose catalogue is in a folder, and so are its results if not elsewhere."""
     log = (folder / "portal.log").open("a")
     process = subprocess.Popen(
-        command_for(folder, settings, port),
+        command_for(folder, settings, port, results),
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,

@@ -295,8 +295,8 @@ class S3:
 
 
 @contextmanager
-def s3s_fs(folder: Path) -> Iterator[S3]:
-    """Run s3s-fs 0.14.1 over a folder.
+def s3s_fs(folder: Path, port: int | None = None) -> Iterator[S3]:
+    """Run s3s-fs 0.14.1 over a folder, at any port.
 
     Its answers have ETag (MD5) and Last-Modified, no Accept-Ranges; If-Match and other conditions
     are ignored; several ranges at once are refused (400); a range past the end is a 416 without
@@ -308,7 +308,7 @@ def s3s_fs(folder: Path) -> Iterator[S3]:
     found = os.environ.get("S3S_FS") or shutil.which("s3s-fs") or ROOT / ".tools/bin/s3s-fs"
     if not Path(found).exists():
         pytest.skip("s3s-fs is not installed: see .ci/run")
-    port = free_port()
+    port = port or free_port()
     command = [str(found), "--host", "127.0.0.1", "--port", str(port), str(folder)]
     command += ["--access-key", S3_KEY_ID, "--secret-key", S3_SECRET]
     with contextlib.ExitStack() as stack:

@@ -19,7 +19,7 @@ from astropy.table import Table
 
 import swathe
 from conftest import fits_bytes
-from jobbing import PATIENCE_S, ended, running
+from jobbing import PATIENCE_S, contents_of, ended, running
 from swathe.catalog import Catalog, this_host
 from swathe.catalog.work import Done, KeptJob
 from swathe.errors import (
@@ -28,6 +28,7 @@ from swathe.errors import (
     LimitError,
     NoSuchJobError,
     NoSuchResultError,
+    OutputError,
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options, Runner
@@ -90,10 +91,10 @@ def test_results_are_those_of_cut_many(
         )
         if row.status == "ok":
             found = jobs.result(job.id, row.name)
-            assert found.path.read_bytes() == (tmp_path / "many" / kept["path"]).read_bytes()
+            assert contents_of(found) == (tmp_path / "many" / kept["path"]).read_bytes()
             assert found.size == row.bytes
             assert found.media_type == "application/fits"
-            assert found.path.parent.name == "0000"
+            assert Path(found.file).parent.name == "0000"
         else:
             assert row.name == ""
     assert job.bytes == sum(row.bytes for row in rows)
@@ -137,7 +138,7 @@ def test_planes_may_differ_by_row(jobs: Jobs, runner: Runner, images: list[str])
     }
     job = ended(jobs, jobs.submit(table, Options(planes=(0, 4)), "me"))
     shapes = [
-        fits.getdata(jobs.result(job.id, row.name).path).shape
+        fits.getdata(jobs.result(job.id, row.name).file).shape
         for row in jobs.rows(job.id, status="ok")
     ]
     assert shapes == [(2, 4, 3), (4, 4, 3), (1, 4, 3)]
@@ -157,7 +158,7 @@ def test_results_in_other_formats(
         cutout = swathe.cut(table["file"][row.number], box=box)
         cutout.write(tmp_path / f"expected.{kind}")
         found = jobs.result(job.id, row.name)
-        assert found.path.read_bytes() == (tmp_path / f"expected.{kind}").read_bytes()
+        assert contents_of(found) == (tmp_path / f"expected.{kind}").read_bytes()
         assert found.name.endswith(f".{kind}")
     assert job.counts["ok"] > 3
 
@@ -510,6 +511,31 @@ def test_a_job_deleted_while_it_runs_leaves_nothing(
     assert list(jobs.folder(job.id).parent.iterdir()) == []
 
 
+def test_a_job_that_cannot_be_removed_holds_up_no_other(
+    jobs: Jobs, catalog: Catalog, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [jobs.submit(targets(images, 3), Options(), "me") for _ in range(3)]
+    removed = []
+
+    def remove(job: str, _stopped: Callable[[], bool]) -> bool:
+        if job == made[1].id:
+            raise OutputError(f"{job}: it is held")
+        removed.append(job)
+        return True
+
+    monkeypatch.setattr(jobs.place, "remove", remove)
+    for job in made:
+        jobs.delete(job.id)
+    for _ in range(2):
+        with pytest.raises(OutputError, match="it is held"):
+            jobs.tidy()
+    assert removed == [made[0].id, made[2].id]
+    monkeypatch.setattr("swathe.jobs.service.GRACE_S", -1.0)
+    with pytest.raises(OutputError, match="it is held"):
+        jobs.tidy()
+    assert [job for job, _ in catalog.deleted_jobs()] == [made[1].id]
+
+
 def test_changes_are_told(jobs: Jobs, images: list[str]) -> None:
     job = jobs.submit(targets(images, 3), Options(), "me", start=False)
     seen = jobs.changed(job.id, 0, PATIENCE_S)
@@ -532,7 +558,7 @@ def done(jobs: Jobs, images: list[str]) -> Job:
 def contents(jobs: Jobs, job: Job) -> dict[str, bytes]:
     """Name and bytes of each result, in the user's order."""
     names = [row.name for row in jobs.rows(job.id, status="ok")]
-    return {name: jobs.result(job.id, name).path.read_bytes() for name in names}
+    return {name: contents_of(jobs.result(job.id, name)) for name in names}
 
 
 def test_zip(jobs: Jobs, done: Job) -> None:
@@ -614,7 +640,7 @@ def test_no_other_results_are_given(jobs: Jobs, done: Job) -> None:
     for other in wrong:
         with pytest.raises(NoSuchResultError):
             jobs.result(done.id, other)
-    found.path.unlink()
+    Path(found.file).unlink()
     with pytest.raises(NoSuchResultError, match="is gone"):
         jobs.result(done.id, name)
 
@@ -628,4 +654,4 @@ def test_names_are_safe_and_unique(jobs: Jobs, runner: Runner, images: list[str]
     assert job.counts["ok"] == len(ids)
     assert len({name.lower() for name in names}) == len(ids)
     for name, other in itertools.pairwise(names):
-        assert jobs.result(job.id, name).path != jobs.result(job.id, other).path
+        assert jobs.result(job.id, name).file != jobs.result(job.id, other).file

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,12 @@ import pytest
 import sqlalchemy
 
 import swathe
+from clouds import forget_credentials
 from conftest import fits_bytes
 from jobbing import PATIENCE_S, ended, running
-from swathe.jobs import Jobs, Options
+from servers import s3s_fs
+from swathe.catalog import Catalog
+from swathe.jobs import Jobs, Limits, Options, place_named
 
 KILLS = int(os.environ.get("SWATHE_TEST_KILLS", "3"))
 """How often each job is killed; SWATHE_TEST_KILLS=100 for a night."""
@@ -48,11 +51,11 @@ def table(tmp_path: Path) -> dict[str, list[Any]]:
 
 
 @contextmanager
-def worker(url: str, results: Path) -> Iterator[subprocess.Popen[str]]:
+def worker(url: str, scratch: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that works on jobs; killed in the end, whatever it is doing."""
     paths = [str(Path(swathe.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     process = subprocess.Popen(
-        [sys.executable, WORKER, url, results],
+        [sys.executable, WORKER, url, "results:jobs", scratch],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
@@ -80,6 +83,28 @@ def slow_down(url: str, job_id: str) -> None:
     engine.dispose()
 
 
+@pytest.fixture(params=["folder", "bucket"])
+def jobs(
+    request: pytest.FixtureRequest,
+    catalog: Catalog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Jobs]:
+    """Jobs whose results are in `tmp_path / "bucket/jobs"`, which a server may stand before."""
+    (tmp_path / "bucket").mkdir()
+    with ExitStack() as stack:
+        if request.param == "bucket":
+            forget_credentials(monkeypatch)
+            server = stack.enter_context(s3s_fs(tmp_path))
+            for name, value in server.environment.items():
+                monkeypatch.setenv(name, value)
+            catalog.add_store("results", "s3://bucket")
+        else:
+            catalog.add_store("results", str(tmp_path / "bucket"))
+        place = place_named(catalog, "results:jobs", tmp_path / "scratch")
+        yield stack.enter_context(Jobs(catalog, place, limits=Limits()))
+
+
 def test_killed_jobs_are_finished_by_others(
     jobs: Jobs, url: str, table: dict[str, list[Any]], tmp_path: Path
 ) -> None:
@@ -89,7 +114,7 @@ def test_killed_jobs_are_finished_by_others(
     random.seed(5)
     left = []
     for _ in range(KILLS):
-        with worker(url, tmp_path / "results"):
+        with worker(url, tmp_path / "scratch"):
             before = jobs.job(job.id).counts["waiting"]
             limit = time.monotonic() + PATIENCE_S
             while jobs.job(job.id).counts["waiting"] == before and time.monotonic() < limit:
@@ -109,12 +134,12 @@ def test_killed_jobs_are_finished_by_others(
     assert job.counts == {"waiting": 0} | {
         status: statuses.count(status) for status in ("ok", "no-overlap", "missing", "error")
     }
+    made = tmp_path / "bucket/jobs" / job.id
     for row, kept in zip(rows, expected, strict=True):
         assert (row.id, row.status, row.sha256) == (kept["id"], kept["status"], kept["sha256"])
         if row.status == "ok":
-            found = jobs.result(job.id, row.name).path.read_bytes()
+            found = (made / f"{row.number // 1000:04}" / row.name).read_bytes()
             assert found == (tmp_path / "many" / kept["path"]).read_bytes()
     assert job.bytes == sum(row.bytes for row in rows)
-    files = [path for path in jobs.folder(job.id).rglob("*") if path.is_file()]
-    assert len(files) == statuses.count("ok")
-    assert {path.name for path in jobs.folder(job.id).iterdir()} == {"0000", "0001"}
+    assert len([path for path in made.rglob("*") if path.is_file()]) == statuses.count("ok")
+    assert {path.name for path in made.iterdir()} == {"0000", "0001"}

@@ -257,7 +257,7 @@ def stacked(found: Jobs, options: Options, table: dict[str, Any]) -> fits.HDULis
     (row,) = [row for row in found.rows(job.id) if row.name]
     assert (row.number, row.name) == (job.rows - 1, "stack.fits")
     assert not (found.folder(job.id) / ".inputs").exists()
-    return fits.open(found.result(job.id, row.name).path, checksum=True)
+    return fits.open(found.result(job.id, row.name).file, checksum=True)
 
 
 @pytest.mark.usefixtures("survey")
@@ -323,8 +323,8 @@ def test_groups_have_a_result_each(jobs: Jobs, runner: Runner) -> None:
     named = {row.id: row for row in rows[-3:]}
     assert [row.name for row in rows if row.name] == ["x.fits", "y.fits"]
     assert named["void"].status == "no-overlap"
-    assert fits.getheader(jobs.result(job.id, "x.fits").path)["NCOMBINE"] == 10
-    assert fits.getheader(jobs.result(job.id, "y.fits").path)["NCOMBINE"] == 5
+    assert fits.getheader(jobs.result(job.id, "x.fits").file)["NCOMBINE"] == 10
+    assert fits.getheader(jobs.result(job.id, "y.fits").file)["NCOMBINE"] == 5
     with fits.open(io.BytesIO(b"".join(jobs.archive(job.id, "fits")))) as hdus:
         hdus.verify("exception")
         assert [hdu.name for hdu in hdus] == ["PRIMARY", "x", "COUNT", "y", "COUNT"]
@@ -347,12 +347,12 @@ def test_what_is_missing_is_left_out_and_stacked_later(
     survey[1].unlink()
     job = ended(jobs, jobs.submit(table, Options(operation="stack"), "me"))
     assert [row.status for row in jobs.rows(job.id)] == ["ok", "missing", "ok", "ok"]
-    assert fits.getheader(jobs.result(job.id, "stack.fits").path)["NCOMBINE"] == 2
+    assert fits.getheader(jobs.result(job.id, "stack.fits").file)["NCOMBINE"] == 2
     survey[1].write_bytes(kept)
     job = ended(jobs, jobs.resume(job.id))
     assert [row.status for row in jobs.rows(job.id)] == ["ok"] * 4
     found = jobs.result(job.id, "stack.fits")
-    assert fits.getheader(found.path)["NCOMBINE"] == 3
+    assert fits.getheader(found.file)["NCOMBINE"] == 3
     assert job.bytes == found.size
 
 
@@ -470,7 +470,7 @@ def test_three_bands_become_a_picture(jobs: Jobs, runner: Runner) -> None:
     assert "no image of band" in rows[3].reason
     found = jobs.result(job.id, "a.png")
     assert found.media_type == "image/png"
-    picture = np.asarray(Image.open(found.path))
+    picture = np.asarray(Image.open(found.file))
     assert picture.shape == (30, 30, 3)
     # The star in the middle is white, the sky dark.
     assert picture[14:16, 14:16].min() > 150

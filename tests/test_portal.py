@@ -319,63 +319,6 @@ def test_manifest_is_a_table(client: httpx.Client, done: dict[str, Any]) -> None
 # ---- Files
 
 
-@pytest.fixture(scope="module")
-def file(client: httpx.Client, done: dict[str, Any]) -> tuple[str, bytes, str]:
-    """Path, content and ETag of a result."""
-    row = client.get(f"/jobs/{done['id']}/rows").json()["rows"][0]
-    path = f"/jobs/{done['id']}/files/{row['name']}"
-    answer = client.get(path)
-    assert answer.headers["content-type"] == "application/fits"
-    return path, answer.content, answer.headers["etag"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        ("bytes=0-9", slice(0, 10)),
-        ("bytes=2880-", slice(2880, None)),
-        ("bytes=-100", slice(-100, None)),
-        ("bytes=0-99999999", slice(None)),
-    ],
-)
-def test_ranges_of_files(
-    client: httpx.Client, file: tuple[str, bytes, str], asked: str, expected: slice
-) -> None:
-    path, content, etag = file
-    answer = client.get(path, headers={"Range": asked})
-    assert answer.status_code == 206
-    assert answer.content == content[expected]
-    start = range(len(content))[expected].start
-    end = start + len(answer.content) - 1
-    assert answer.headers["content-range"] == f"bytes {start}-{end}/{len(content)}"
-    assert answer.headers["etag"] == etag
-    head = client.head(path, headers={"Range": asked})
-    assert (head.status_code, head.content) == (206, b"")
-
-
-def test_conditions_of_files(client: httpx.Client, file: tuple[str, bytes, str]) -> None:
-    path, content, etag = file
-    assert etag.startswith('"')
-
-    def ask(**headers: str) -> httpx.Response:
-        return client.get(path, headers={k.replace("_", "-"): v for k, v in headers.items()})
-
-    for tag in (etag, f"W/{etag}", f'"other", {etag}', "*"):
-        answer = ask(If_None_Match=tag)
-        assert (answer.status_code, answer.content) == (304, b"")
-        assert answer.headers["etag"] == etag
-    assert ask(If_None_Match='"other"').content == content
-    assert ask(Range="bytes=0-9", If_Range=etag).status_code == 206
-    assert ask(Range="bytes=0-9", If_Range='"other"').content == content
-    past = ask(Range=f"bytes={len(content)}-")
-    assert past.status_code == 416
-    assert past.headers["content-range"] == f"bytes */{len(content)}"
-    head = client.head(path)
-    assert (head.status_code, head.content) == (200, b"")
-    assert int(head.headers["content-length"]) == len(content)
-    assert head.headers["accept-ranges"] == "bytes"
-
-
 @pytest.mark.parametrize(
     "name", ["none.fits", "..%2f..%2fportal.sqlite", "%2fetc%2fpasswd", "0000", "a%00b"]
 )

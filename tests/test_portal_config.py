@@ -68,6 +68,20 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         ({"server": {"url": "archive.example"}}, "server.url: expected http(s)://host[:port]"),
         ({"server": {"url": "http://a/b"}}, "server.url: expected http(s)://host[:port]"),
         ({"results": {"folder": "results"}}, "results.folder: expected an absolute path"),
+        (
+            {"results": {"folder": "/data", "store": "lake:jobs"}},
+            "results.store: expected it or results.folder, not both, found 'lake:jobs'",
+        ),
+        ({"results": {"store": 5}}, "results.store: expected a text, found 5"),
+        ({"results": {"store": ""}}, "results.store: expected NAME:prefix, found ''"),
+        (
+            {"results": {"scratch": "/data"}},
+            "results.scratch: expected to come with results.store, found '/data'",
+        ),
+        (
+            {"results": {"store": "lake:", "scratch": "data"}},
+            "results.scratch: expected an absolute path, found 'data'",
+        ),
         ({"results": {"keep_days": 31}}, "results.keep_days: expected at most limits.longest_days"),
         ({"results": {"keep_days": float("nan")}}, "results.keep_days: expected a positive number"),
         ({"access": {"tokens": "some"}}, "access.tokens: expected one of 'none', 'required'"),
@@ -109,6 +123,12 @@ def test_what_is_no_toml_is_told_with_its_name(tmp_path: Path, content: bytes) -
     path.write_bytes(content)
     with pytest.raises(SettingsError, match=r"swathe\.toml: is no TOML: "):
         read_config(path)
+
+
+def test_results_in_a_store() -> None:
+    config = config_of({"results": {"store": "lake:jobs", "scratch": "/data/scratch"}})
+    assert (config.results.store, config.results.scratch) == ("lake:jobs", Path("/data/scratch"))
+    assert config_of({"results": {"store": "lake:"}}).results.scratch is None
 
 
 def test_missing_file_is_told(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ import servers
 import swathe
 from frames import KINDS, contents, image_of, noise
 from servers import TOKEN
+from swathe import _swathe
 from swathe.errors import FormatError, NotFoundError, SourceError
 
 KINDS_OF_STORE = (
@@ -177,6 +178,23 @@ def test_cut_equals_astropy(kind: str, store: Store, files: dict[str, bytes]) ->
     for box in BOXES:
         cut = swathe.cut(store.url(f"cut.{kind}"), box=box)
         np.testing.assert_array_equal(cut.data, part(expected, box))
+
+
+def test_bytes_of_any_object_are_read_by_ranges(store: Store) -> None:
+    content = noise(9, (200, 700)).tobytes()
+    store.put("any.bin", content)
+    source = _swathe.Stores("[]").open(store.url("any.bin"))
+    size = len(content)
+    assert source.size == size and source.version.startswith(f"{size} ")
+    for start, stop in ((0, 10), (7, 7), (size - 3, size), (100_000, 250_000), (0, size)):
+        assert source.read(start, stop) == content[start:stop]
+    for start, stop in ((size - 1, size + 1), (20, 10)):
+        with pytest.raises(SourceError, match="any"):
+            source.read(start, stop)
+    with pytest.raises(ValueError, match="at most 64 MiB"):
+        source.read(0, 1 << 40)
+    with pytest.raises(OverflowError):
+        source.read(-1, 5)
 
 
 def test_missing_object_is_named(store: Store) -> None:

@@ -25,11 +25,26 @@ class Stores:
     def bearer(self, path: str) -> str | None:
         """The bearer token that the server of an object is sent."""
 
+    def open(self, path: str) -> Source:
+        """Open an object to read its bytes."""
+
     def list(self, place: str) -> Listing:
-        """The objects of a bucket at or below `NAME:prefix`; asked for page by page."""
+        """The objects of a bucket at or below `NAME:prefix`, or below `NAME:prefix/`, by pages."""
 
     def remove(self, path: str) -> None:
         """Remove an object, if there is one: a file, or an object of a bucket."""
+
+class Source:
+    """An open object, whatever it holds; all that is read is of one version, or an error."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def version(self) -> str: ...
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes `[start, stop)`, at most 64 MiB."""
 
 class Listing:
     """The objects of a bucket, page by page."""

@@ -9,12 +9,15 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from swathe import _swathe
 from swathe.environment import default_url, this_host
 from swathe.errors import CatalogError
+
+if TYPE_CHECKING:
+    from swathe.catalog import Store
 
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
 LOCAL_ROOT = "file:///"
@@ -78,6 +81,15 @@ def by_names(text: str) -> str:
     for root, name in known.names if known else ():
         text = text.replace(root, f"{name}:")
     return text
+
+
+def native(stores: Iterable[Store]) -> _swathe.Stores:
+    """Give these stores and no others as the engine takes them, with costs taken for granted."""
+    described = [
+        {"name": store.name, "root": _plain(store.url), "options": store.options}
+        for store in stores
+    ]
+    return _swathe.Stores(json.dumps(described))
 
 
 def spread_of(root: str) -> float:

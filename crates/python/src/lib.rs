@@ -23,7 +23,9 @@ mod _swathe {
     #[pymodule_export]
     use crate::shelves::{Kept, clear_kept, kept};
     #[pymodule_export]
-    use crate::stores::{Stores, Timing, assumed_costs, measure, measure_open, take_timings};
+    use crate::stores::{
+        Source, Stores, Timing, assumed_costs, measure, measure_open, take_timings,
+    };
 
     use pyo3::prelude::*;
 

@@ -5,11 +5,16 @@ use crate::enter::enter;
 use crate::errors::to_python;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use swathe_engine::Cancel;
 use swathe_plan::Costs;
 use swathe_store::Blocks;
+
+/// Bytes that are read at once: they are all in memory.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// The storages that are known, from a JSON list. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
@@ -57,6 +62,12 @@ impl Stores {
         self.inner.bearer(path).map_err(|error| to_python(py, &error.into()))
     }
 
+    /// Open an object to read its bytes, not through the user's blocks.
+    fn open(&self, py: Python<'_>, path: String) -> PyResult<Source> {
+        let stores = self.inner.clone();
+        Ok(Source { inner: enter(py, &Cancel::default(), move || Ok(stores.open(&path)?))? })
+    }
+
     /// The objects of a bucket below `NAME:prefix`.
     fn list(&self, py: Python<'_>, place: &str) -> PyResult<Listing> {
         let listing = self.inner.list(place).map_err(|error| to_python(py, &error.into()))?;
@@ -67,6 +78,37 @@ impl Stores {
     fn remove(&self, py: Python<'_>, path: String) -> PyResult<()> {
         let stores = self.inner.clone();
         enter(py, &Cancel::default(), move || Ok(stores.remove(&path)?))
+    }
+}
+
+/// An open object, whatever it holds. See `_swathe.pyi`.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Source {
+    inner: Arc<dyn swathe_store::Source>,
+}
+
+#[pymethods]
+impl Source {
+    #[getter]
+    fn size(&self) -> u64 {
+        self.inner.len()
+    }
+
+    #[getter]
+    fn version(&self) -> String {
+        self.inner.version().to_string()
+    }
+
+    fn read<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
+        if stop.saturating_sub(start) > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
+            return Err(PyValueError::new_err(format!("at most {most} MiB are read at once")));
+        }
+        let source = self.inner.clone();
+        let bytes = enter(py, &Cancel::default(), move || {
+            Ok(source.fetch(vec![start..stop], 1).next().transpose()?)
+        })?;
+        Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Listing {
     /// Of the store: the keys of its objects begin with it.
     root: String,
     prefix: Path,
+    /// Whether the prefix may be an object itself.
+    may_be_object: bool,
     next: Next,
 }
 
@@ -39,23 +41,26 @@ enum Next {
 }
 
 impl Stores {
-    /// List the objects of a bucket at or below `NAME:prefix`. Nothing is asked yet.
+    /// List the objects of a bucket at or below `NAME:prefix`, with a slash at its end only those
+    /// below. Nothing is asked yet.
     ///
     /// # Errors
     /// [`StoreError::Unsupported`] where the store is none of buckets, or the prefix no part of a
     /// key.
     pub fn list(&self, place: &str) -> Result<Listing, StoreError> {
         let (store, url) = self.locate(place);
+        let is_folder = url.ends_with('/');
         let url = url.trim_end_matches('/').to_string();
         let unsupported = |why: String| StoreError::Unsupported { url: url.clone(), why };
         let Address::Bucket { cloud, name, settings } = store.address(&url)? else {
             return Err(unsupported("only buckets can be listed so".into()));
         };
         let (bucket, prefix) = Bucket::new(cloud, &name, &settings).map_err(unsupported)?;
+        let may_be_object = !is_folder && !prefix.is_root();
         // Behind the scheme there is the bucket, and then the prefix of the store.
         let root = store.root.splitn(4, '/').nth(3).unwrap_or_default();
         let root = if root.is_empty() { String::new() } else { format!("{root}/") };
-        Ok(Listing { bucket, url, root, prefix, next: Next::First })
+        Ok(Listing { bucket, url, root, prefix, may_be_object, next: Next::First })
     }
 }
 
@@ -83,8 +88,8 @@ impl Listing {
         let found = self.bucket.pages.list_paginated(below.as_deref(), options).await;
         let found = found.map_err(|error| self.bucket.error(&self.url, error))?;
         let mut objects = found.result.objects;
-        if token.is_none() && objects.is_empty() && found.page_token.is_none() && below.is_some() {
-            // The prefix may be an object itself.
+        let is_empty = token.is_none() && objects.is_empty() && found.page_token.is_none();
+        if is_empty && self.may_be_object {
             match self.bucket.objects.head(&self.prefix).await {
                 Ok(object) => objects.push(object),
                 Err(object_store::Error::NotFound { .. }) => {}

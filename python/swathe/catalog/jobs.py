@@ -24,7 +24,7 @@ from swathe.catalog.jobrows import (
     unknown_job,
 )
 from swathe.catalog.retrying import retry
-from swathe.catalog.tables import JobChunkTable, JobRowTable, JobTable
+from swathe.catalog.tables import DeletedJobTable, JobChunkTable, JobRowTable, JobTable
 from swathe.catalog.values import plain_text
 from swathe.catalog.work import ACTIVE, Held, KeptJob, KeptRow, Phase, RowStatus
 from swathe.errors import JobError
@@ -154,7 +154,7 @@ class JobQueue(Database):
         return self._change(job_id, change)
 
     def delete_job(self, job_id: str) -> None:
-        """Forget a job and its rows.
+        """Forget a job and its rows; that it was deleted is known until that is forgotten, too.
 
         Raises:
             NoSuchJobError: where there is none.
@@ -164,6 +164,19 @@ class JobQueue(Database):
             for table in (JobRowTable, JobChunkTable):
                 session.execute(delete(table).where(table.job == number))
             session.execute(delete(JobTable).where(JobTable.number == number))
+            session.add(DeletedJobTable(id=job_id, deleted_at=datetime.now(UTC)))
+
+    def deleted_jobs(self) -> list[tuple[str, datetime]]:
+        """Give the ids of jobs that were deleted, and when; the first that was comes first."""
+        query = select(DeletedJobTable.id, DeletedJobTable.deleted_at)
+        with self._reading() as session:
+            found = session.execute(query.order_by(DeletedJobTable.deleted_at)).all()
+        return [(job_id, deleted_at) for job_id, deleted_at in found]
+
+    def forget_deleted(self, job_id: str) -> None:
+        """Forget that a job was deleted: nothing is left of it."""
+        with self._writing() as session:
+            session.execute(delete(DeletedJobTable).where(DeletedJobTable.id == job_id))
 
     def _change(self, job_id: str, change: Callable[[Session, JobTable], None]) -> KeptJob:
         with self._writing() as session:

@@ -28,7 +28,7 @@ from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
 from swathe.catalog.work import ChunkState, Phase, RowStatus
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -359,6 +359,14 @@ class JobChunkTable(Base):
     state: Mapped[ChunkState] = mapped_column(String(10))
     runner: Mapped[str | None] = mapped_column(Text)
     lease_until: Mapped[datetime | None]
+
+
+class DeletedJobTable(Base):
+    """A job that was deleted, of whose results something may be left."""
+
+    __tablename__ = "deleted_jobs"
+    id: Mapped[str] = mapped_column(String(22), primary_key=True)
+    deleted_at: Mapped[datetime]
 
 
 class TokenRow(Base):

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from swathe import _swathe
 from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
+from swathe.known import native
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,7 +210,7 @@ def _local_error(path: str, error: OSError) -> Exception:
 
 def _served(store: Store, prefix: str) -> Iterator[Listed | Unlisted]:
     root = re.sub(r"^dav", "http", store.url)
-    token = _native(store).bearer(f"{store.name}:")
+    token = native([store]).bearer(f"{store.name}:")
     waiting = [prefix]
     seen = set(waiting)
     while waiting:
@@ -235,7 +235,7 @@ def _served(store: Store, prefix: str) -> Iterator[Listed | Unlisted]:
 
 
 def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
-    listing = _native(store).list(f"{store.name}:{prefix}")
+    listing = native([store]).list(f"{store.name}:{prefix}")
     is_bucket = not prefix and store.url.count("/") == 2
     lacks = not (may_lack or is_bucket)
     before: Listed | None = None
@@ -252,12 +252,6 @@ def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | U
         yield before
     if lacks:
         raise NotFoundError(f"{store.url}/{prefix}: no such folder")
-
-
-def _native(store: Store) -> _swathe.Stores:
-    """Give the store, which is on a server, as the engine takes it."""
-    described = {"name": store.name, "root": store.url, "options": store.options}
-    return _swathe.Stores(json.dumps([described]))
 
 
 def _page(url: str, token: str | None) -> tuple[str, bytes]:

@@ -19,7 +19,7 @@ from swathe.catalog import Replica, this_host
 from swathe.datasets.listing import HIDDEN, Listed, list_objects
 from swathe.datasets.scan import Fault
 from swathe.errors import DatasetError, SwatheError
-from swathe.known import LOCAL_ROOT
+from swathe.known import LOCAL_ROOT, native
 from swathe.measuring.costs import Costs
 
 if TYPE_CHECKING:
@@ -186,9 +186,9 @@ def mirror(
         wanted.dataset, there=wanted.there, skipped=wanted.skipped, faults=list(wanted.faults)
     )
     stores = [catalog.store(name) for name in (wanted.source, wanted.store)]
-    native = _native(stores)
+    engine = native(stores)
     if delete:
-        _delete(catalog, wanted, native, report)
+        _delete(catalog, wanted, engine, report)
     if not wanted.copies:
         report.seconds = time.monotonic() - started
         return report
@@ -196,7 +196,7 @@ def mirror(
         (f"{wanted.source}:{path}", version, f"{wanted.store}:{to}")
         for (path, to), version in zip(wanted.copies, wanted.versions, strict=True)
     ]
-    copies = _swathe.Copies(orders, threads, native)
+    copies = _swathe.Copies(orders, threads, engine)
     finished = 0
     try:
         while (done := copies.poll(POLL_S)) is not None:
@@ -263,18 +263,6 @@ def _is_there(copy: Replica, now: Listed | None) -> bool:
     return now.mark == copy.modified or (in_bucket and now.etag is None)
 
 
-def _native(stores: Iterable[Store]) -> _swathe.Stores:
-    described = [
-        {
-            "name": store.name,
-            "root": unquote(store.url) if store.url.startswith("file://") else store.url,
-            "options": store.options,
-        }
-        for store in stores
-    ]
-    return _swathe.Stores(json.dumps(described))
-
-
 def _noted(wanted: Plan, copied: _swathe.Copied, report: Report) -> Replica:
     """Give what to keep of an object that was copied, or could not be."""
     path, to = wanted.copies[copied.number]
@@ -296,11 +284,11 @@ def _mark(tag: str) -> str:
     return tag.strip('"')
 
 
-def _delete(catalog: Catalog, wanted: Plan, native: _swathe.Stores, report: Report) -> None:
+def _delete(catalog: Catalog, wanted: Plan, engine: _swathe.Stores, report: Report) -> None:
     deleted = []
     for copy in wanted.vanished:
         try:
-            native.remove(f"{wanted.store}:{copy.path}")
+            engine.remove(f"{wanted.store}:{copy.path}")
         except SwatheError as error:
             reason = f"{wanted.store}:{copy.path}: it cannot be deleted: {error}"
             report.faults.append(Fault(copy.object_path, reason))

@@ -11,6 +11,8 @@ Everything is in the database: whichever process is killed, the next goes on. Kn
 
 from swathe.catalog.work import Phase, RowStatus
 from swathe.errors import JobError, LimitError, NoSuchJobError, NoSuchResultError
+from swathe.jobs.buckets import Bucket, place_named
+from swathe.jobs.places import Folder, Place
 from swathe.jobs.runner import Runner
 from swathe.jobs.service import Jobs
 from swathe.jobs.values import (
@@ -28,7 +30,9 @@ from swathe.jobs.values import (
 
 __all__ = [
     "ArchiveKind",
+    "Bucket",
     "Estimate",
+    "Folder",
     "Format",
     "Job",
     "JobError",
@@ -40,9 +44,11 @@ __all__ = [
     "Operation",
     "Options",
     "Phase",
+    "Place",
     "Result",
     "Row",
     "RowStatus",
     "Runner",
     "Stack",
+    "place_named",
 ]

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from swathe import _swathe
-from swathe.errors import FormatError, NoSuchResultError
+from swathe.errors import FormatError
+from swathe.jobs.places import INPUTS
 from swathe.jobs.values import MEDIA_TYPES, SUFFIXES, Result
 from swathe.manifest import Manifest
 from swathe.many import MANIFEST
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swathe.catalog.work import KeptJob, KeptRow
+    from swathe.jobs.places import Place
     from swathe.jobs.values import ArchiveKind, Options
 
 IN_FOLDER = 1000
@@ -50,38 +52,32 @@ def file_name(row: KeptRow, options: Options) -> str:
 
 
 def place_of(row: KeptRow, options: Options) -> str:
-    """Give where in the folder of the job the result of a row lies, or will."""
+    """Give where among the results of the job that of a row lies, or will."""
     return f"{row.number // IN_FOLDER:04}/{row.name}{SUFFIXES[options.format]}"
-
-
-def file_of(folder: Path, row: KeptRow, options: Options) -> Path:
-    """Give the path of a row's result."""
-    return folder / place_of(row, options)
-
-
-def inputs_of(folder: Path) -> Path:
-    """Give where lies what goes into results, until they are made."""
-    return folder / ".inputs"
 
 
 def input_of(folder: Path, number: int) -> Path:
     """Give where the pixels of a row that goes into a result lie, until that is made."""
-    return inputs_of(folder) / f"{number // IN_FOLDER:04}" / f"{number}.npy"
+    return folder / INPUTS / f"{number // IN_FOLDER:04}" / f"{number}.npy"
 
 
-def result_of(folder: Path, row: KeptRow, options: Options) -> Result:
+def result_of(place: Place, job: str, row: KeptRow, options: Options) -> Result:
     """Give the file of a row that is done.
 
     Raises:
         NoSuchResultError: where it is not there any more.
     """
-    path = file_of(folder, row, options)
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise NoSuchResultError(f"{path.name}: the result is gone: {error}") from error
+    found = place.find(job, place_of(row, options))
     suffix = SUFFIXES[options.format]
-    return Result(path, path.name, size, f'"{row.sha256[:32]}"', MEDIA_TYPES[suffix], row.sha256)
+    return Result(
+        file=found.file,
+        name=f"{row.name}{suffix}",
+        size=found.size,
+        etag=f'"{row.sha256[:32]}"',
+        media_type=MEDIA_TYPES[suffix],
+        sha256=row.sha256,
+        open=found.open,
+    )
 
 
 def manifest(job: KeptJob, pages: Iterable[Sequence[KeptRow]]) -> Iterator[bytes]:
@@ -118,26 +114,40 @@ def manifest(job: KeptJob, pages: Iterable[Sequence[KeptRow]]) -> Iterator[bytes
 
 def archive(
     kind: ArchiveKind,
-    rows: Iterable[KeptRow],
-    folder: Path,
+    pages: Iterable[Sequence[KeptRow]],
+    place: Place,
+    job: str,
     options: Options,
     manifest: Callable[[], Iterator[bytes]],
 ) -> Iterator[bytes]:
     """Give the results of rows as one archive, with the manifest behind them in zip and tar."""
-    files = ((row, file_of(folder, row, options)) for row in rows if file_name(row, options))
+    files = _files(pages, place, job, options)
     if kind == "fits":
         return _fits(files, options)
-    return _zip(files, manifest) if kind == "zip" else _tar(files, manifest)
+    if kind == "zip":
+        return _zip(files, options, manifest)
+    return _tar(files, options, manifest)
 
 
-def _parts(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while part := file.read(PART):
-            yield part
+def _files(
+    pages: Iterable[Sequence[KeptRow]], place: Place, job: str, options: Options
+) -> Iterator[tuple[KeptRow, BinaryIO]]:
+    """Give the result of each row that has one, to be read before the next is asked for."""
+    for page in pages:
+        rows = [row for row in page if file_name(row, options)]
+        files = place.opened(job, [place_of(row, options) for row in rows])
+        yield from zip(rows, files, strict=True)
+
+
+def _parts(file: BinaryIO) -> Iterator[bytes]:
+    while part := file.read(PART):
+        yield part
 
 
 def _zip(
-    files: Iterable[tuple[KeptRow, Path]], last: Callable[[], Iterator[bytes]]
+    files: Iterable[tuple[KeptRow, BinaryIO]],
+    options: Options,
+    last: Callable[[], Iterator[bytes]],
 ) -> Iterator[bytes]:
     from stream_zip import NO_COMPRESSION_64, stream_zip
 
@@ -145,12 +155,13 @@ def _zip(
     permissions = stat.S_IFREG | MODE
 
     def members() -> Iterator[tuple[Any, ...]]:
-        for row, path in files:
+        for row, file in files:
             checksum = 0
-            for part in _parts(path):
+            for part in _parts(file):
                 checksum = zlib.crc32(part, checksum)
+            file.seek(0)
             form = NO_COMPRESSION_64(row.bytes, checksum)
-            yield path.name, now, permissions, form, _parts(path)
+            yield file_name(row, options), now, permissions, form, _parts(file)
         told = b"".join(last())
         yield MANIFEST, now, permissions, NO_COMPRESSION_64(len(told), zlib.crc32(told)), (told,)
 
@@ -158,7 +169,9 @@ def _zip(
 
 
 def _tar(
-    files: Iterable[tuple[KeptRow, Path]], last: Callable[[], Iterator[bytes]]
+    files: Iterable[tuple[KeptRow, BinaryIO]],
+    options: Options,
+    last: Callable[[], Iterator[bytes]],
 ) -> Iterator[bytes]:
     now = int(datetime.now(UTC).timestamp())
 
@@ -167,27 +180,25 @@ def _tar(
         info.size, info.mode, info.mtime = size, MODE, now
         return info.tobuf(tarfile.PAX_FORMAT)
 
-    for row, path in files:
-        yield head(path.name, row.bytes)
-        yield from _parts(path)
+    for row, file in files:
+        yield head(file_name(row, options), row.bytes)
+        yield from _parts(file)
         yield bytes(-row.bytes % TAR_BLOCK)
     told = b"".join(last())
     yield head(MANIFEST, len(told)) + told + bytes(-len(told) % TAR_BLOCK)
     yield bytes(2 * TAR_BLOCK)
 
 
-def _fits(files: Iterable[tuple[KeptRow, Path]], options: Options) -> Iterator[bytes]:
+def _fits(files: Iterable[tuple[KeptRow, BinaryIO]], options: Options) -> Iterator[bytes]:
     """Give one FITS file, each result an extension with its name as EXTNAME."""
     from astropy.io import fits
 
     header = fits.PrimaryHDU().header
     header["EXTEND"] = True
     yield header.tostring().encode("ascii")
-    for row, path in files:
-        with path.open("rb") as file:
-            yield _extension_header(file, row, options)
-            while part := file.read(PART):
-                yield part
+    for row, file in files:
+        yield _extension_header(file, row, options)
+        yield from _parts(file)
 
 
 def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
@@ -198,10 +209,10 @@ def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
     Raises:
         FormatError: where the image needs tables behind it, which would be taken for another's.
     """
-    cards = _cards(file)
+    cards = _cards(file, row.name)
     if not int(_value(cards, b"NAXIS")):
         # Of a compressed image: the pixels are in an extension already.
-        cards = _cards(file)
+        cards = _cards(file, row.name)
     axes = int(_value(cards, b"NAXIS"))
     lengths = [int(_value(cards, b"NAXIS%d" % (axis + 1))) for axis in range(axes)]
     data = abs(int(_value(cards, b"BITPIX"))) // 8 * math.prod(lengths) if axes else 0
@@ -225,7 +236,7 @@ def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
     return text + b" " * (-len(text) % BLOCK)
 
 
-def _cards(file: BinaryIO) -> list[bytes]:
+def _cards(file: BinaryIO, name: str) -> list[bytes]:
     """Read the cards of the next header, up to END.
 
     Raises:
@@ -235,7 +246,7 @@ def _cards(file: BinaryIO) -> list[bytes]:
     while not any(card.rstrip() == b"END" for card in cards[-BLOCK // CARD :]):
         block = file.read(BLOCK)
         if len(block) < BLOCK:
-            raise FormatError(f"{file.name}: its header has no END")
+            raise FormatError(f"{name}: its header has no END")
         cards += [block[at : at + CARD] for at in range(0, BLOCK, CARD)]
     del cards[next(at for at, card in enumerate(cards) if card.rstrip() == b"END") :]
     return cards

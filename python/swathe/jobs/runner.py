@@ -6,6 +6,7 @@ import os
 import secrets
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,10 +55,10 @@ class Runner:
         """Start the threads. What dead runners had taken is worked on again."""
         if self._threads:
             raise JobError("the runner was started before; make a new one")
-        self._jobs.tidy()
         self._jobs.catalog.free_chunks(_is_dead)
         lanes = [(self._work, f"swathe-jobs-{number}") for number in range(LANES)]
-        for call, name in [*lanes, (self._keep, "swathe-jobs-keeper")]:
+        others = [(self._keep, "swathe-jobs-keeper"), (self._tidy, "swathe-jobs-tidy")]
+        for call, name in [*lanes, *others]:
             thread = threading.Thread(target=call, name=name, daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -92,14 +93,18 @@ class Runner:
 
     def _run(self, chunk: Chunk) -> None:
         """Do a chunk, and keep what became of it."""
-        folder = self._jobs.folder(chunk.job.id)
         self._clock.enter(chunk.job.number)
         begun = time.perf_counter()
         try:
             options = Options.checked(chunk.job.options)
             stopped = _Stopped(self._jobs, chunk.job.id, self._stopping)
             worker = Worker(
-                self._jobs.catalog, chunk, options, folder, self._engine_threads, stopped
+                self._jobs.catalog,
+                chunk,
+                options,
+                self._jobs.place,
+                self._engine_threads,
+                stopped,
             )
             done = worker.run()
         except CatalogError:
@@ -162,15 +167,23 @@ class Runner:
             self._jobs.note(job.id, f"the prediction was not kept: {error}")
 
     def _keep(self) -> None:
-        """Say that this runner lives, free what dead ones had, remove jobs whose time has come."""
+        """Say that this runner lives, and free what dead ones had."""
         while not self._stopping.wait(RENEW_S):
             try:
                 self._jobs.catalog.renew_leases(self._name, LEASE_S)
                 if self._jobs.catalog.free_chunks(_is_dead):
                     self._jobs.wake()
-                self._jobs.tidy()
-            except SwatheError:
-                continue  # the database is away, or a folder cannot be removed: the next time
+            except CatalogError:
+                continue  # it is away: the next time
+
+    def _tidy(self) -> None:
+        """Remove jobs whose time has come, and results of those that were deleted."""
+        while True:
+            # The database may be away, or something cannot be removed: the next time.
+            with suppress(SwatheError):
+                self._jobs.tidy(self._stopping.is_set)
+            if self._stopping.wait(RENEW_S):
+                return
 
 
 class _Stopped:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe.catalog.work import ACTIVE, STATUSES, Held, KeptJob, KeptRow
@@ -16,31 +16,33 @@ from swathe.errors import (
     LimitError,
     NoSuchJobError,
     NoSuchResultError,
-    OutputError,
+    SwatheError,
 )
 from swathe.jobs import results as made
 from swathe.jobs.costs import as_kept, bytes_out, predicted
 from swathe.jobs.expansion import TOLD, Work, expand
+from swathe.jobs.places import Folder
 from swathe.jobs.rows import kept_rows
 from swathe.jobs.values import SUFFIXES, Estimate, Job, Options, Result, Row
 from swathe.sizes import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
     from typing import Self
 
     from swathe.catalog import Catalog
     from swathe.catalog.work import Phase, RowStatus
+    from swathe.jobs.places import Place
     from swathe.jobs.values import ArchiveKind, Limits
 
-GONE = ".gone-"
 LOOK_S = 0.5
 """What other processes do to a job is seen after this time."""
 FOLLOW_S = 10.0
 SOON_S = 60
 """When to try again where a limit will not hold for long."""
 LATER_S = 3600
+GRACE_S = 600.0
+"""For so long after a job was deleted somebody may still put results of it in their place."""
 
 # Within the class `list` is a method.
 JobList: TypeAlias = list[Job]
@@ -52,6 +54,11 @@ def _anything(file: str) -> None:
     """Allow every file."""
 
 
+def _never() -> bool:
+    """Do not stop."""
+    return False
+
+
 class Jobs:
     """The jobs of a database; may be shared by threads, and is one per process.
 
@@ -61,30 +68,27 @@ class Jobs:
     def __init__(
         self,
         catalog: Catalog,
-        results: Path,
+        results: Path | Place,
         *,
         limits: Limits,
         allowed: Callable[[str], None] = _anything,
     ) -> None:
-        """Take the database, and the folder for results.
+        """Take the database, and the folder or other place for results.
 
         The database is to be that of `default_url()`, where the engine looks for stores.
         `allowed` raises `AccessError` for a `file` of a target that users may not read.
 
         Raises:
-            OutputError: where the folder cannot be made.
+            OutputError: where nothing can be written to the folder.
         """
         self.catalog = catalog
         self.limits = limits
-        self._results = results.absolute()
+        self.place = Folder(results) if isinstance(results, Path) else results
         self._allowed = allowed
         self._news = threading.Condition()
         self._told = 0
         self._closed = False
-        try:
-            self._results.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{results}: cannot make the folder for results: {error}") from error
+        self._removed: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -265,6 +269,7 @@ class Jobs:
 
         Raises:
             NoSuchResultError: where there is none, or not yet.
+            SourceError, AccessError: where it cannot be looked for.
         """
         job = self.catalog.job(job_id)
         options = Options.checked(job.options)
@@ -272,7 +277,7 @@ class Jobs:
         row = self.catalog.row_named(job.number, stem)
         if row is None or made.file_name(row, options) != name:
             raise NoSuchResultError(f"job {job_id}: it has no result {name[:100]!r}")
-        return made.result_of(self.folder(job_id), row, options)
+        return made.result_of(self.place, job_id, row, options)
 
     def archive(self, job_id: str, kind: ArchiveKind) -> Iterator[bytes]:
         """Give all results as one archive, in the user's order, made as it is read.
@@ -289,8 +294,8 @@ class Jobs:
             raise JobError(f"job {job_id}: it was not started")
         if kind == "fits" and options.format != "fits":
             raise JobError(f"job {job_id}: its results are {options.format}, not fits")
-        rows = self._done_rows(job_id)
-        return made.archive(kind, rows, self.folder(job_id), options, lambda: self.manifest(job_id))
+        pages = self._done_rows(job_id)
+        return made.archive(kind, pages, self.place, job_id, options, lambda: self.manifest(job_id))
 
     def manifest(self, job_id: str) -> Iterator[bytes]:
         """Give what became of every row as ECSV, with the columns of cut_many's manifest."""
@@ -312,8 +317,8 @@ class Jobs:
     # ---- For the runner
 
     def folder(self, job_id: str) -> Path:
-        """Give the folder of a job's results."""
-        return self._results / job_id
+        """Give the local folder where results of a job are made."""
+        return self.place.scratch(job_id)
 
     def is_executing(self, job_id: str) -> bool:
         """Tell whether a job is still to be worked on."""
@@ -346,28 +351,43 @@ class Jobs:
         try:
             self.catalog.job_state(job_id)
         except NoSuchJobError:
-            away = self._results / f"{GONE}{secrets.token_hex(8)}"
-            try:
-                self.folder(job_id).rename(away)
-            except FileNotFoundError:
-                return
-            except OSError as error:
-                raise OutputError(f"{self.folder(job_id)}: cannot remove it: {error}") from error
+            self.place.put_away(job_id)
 
     def remove_inputs(self, job: KeptJob) -> None:
         """Remove what went into results, unless some of it may be tried again."""
-        if job.counts["error"] == job.counts["missing"] == 0:
-            shutil.rmtree(made.inputs_of(self.folder(job.id)), ignore_errors=True)
+        if job.counts["error"] == job.counts["missing"] == job.counts["waiting"] == 0:
+            self.place.leave(job.id)
 
-    def tidy(self) -> None:
-        """Delete jobs whose time has come, and remove results that were put away."""
+    def tidy(self, stopped: Callable[[], bool] = _never) -> None:
+        """Delete jobs whose time has come, and remove results of all that were deleted.
+
+        What cannot be removed stops nothing else, and is tried again the next time.
+
+        Raises:
+            OutputError, SourceError, AccessError: where some cannot be removed.
+        """
         for job_id in self.catalog.expired_jobs():
             try:
                 self.delete(job_id)
             except NoSuchJobError:
                 continue  # by its user, just now
-        for path in list(self._results.glob(f"{GONE}*")):
-            shutil.rmtree(path, ignore_errors=True)
+        fault: SwatheError | None = None
+        for job_id, deleted_at in self.catalog.deleted_jobs():
+            is_over = datetime.now(UTC) - deleted_at > timedelta(seconds=GRACE_S)
+            if job_id in self._removed and not is_over:
+                continue
+            try:
+                if stopped() or not self.place.remove(job_id, stopped):
+                    return
+            except SwatheError as error:
+                fault = fault or error
+                continue
+            self._removed.add(job_id)
+            if is_over:
+                self.catalog.forget_deleted(job_id)
+                self._removed.discard(job_id)
+        if fault is not None:
+            raise fault
 
     # ---- Within
 
@@ -434,8 +454,8 @@ class Jobs:
             yield rows
             start = rows[-1].number + 1
 
-    def _done_rows(self, job_id: str) -> Iterator[KeptRow]:
-        """Give the rows in the user's order, each as soon as it is done; all, once the job ended.
+    def _done_rows(self, job_id: str) -> Iterator[RowsKept]:
+        """Give the rows in the user's order, as soon as they are done; all, once the job ended.
 
         Raises:
             NoSuchJobError: where the job is deleted meanwhile.
@@ -444,14 +464,14 @@ class Jobs:
         while True:
             job = self.catalog.job(job_id)
             for rows in self._pages(job.number, next_row):
-                for row in rows:
-                    if row.status == "waiting" and job.phase in ACTIVE:
-                        break
-                    yield row
-                    next_row = row.number + 1
-                else:
-                    continue
-                break
+                done = len(rows)
+                if job.phase in ACTIVE:
+                    left = (at for at, row in enumerate(rows) if row.status == "waiting")
+                    done = next(left, done)
+                yield rows[:done]
+                next_row += done
+                if done < len(rows):
+                    break
             if next_row >= job.rows:
                 return
             self.changed(job_id, job.changes, FOLLOW_S)

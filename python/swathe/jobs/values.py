@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
 
 from swathe.catalog.work import Phase, RowStatus
 from swathe.errors import DatasetError, JobError
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from pathlib import Path
 
     from swathe._swathe import Mode
     from swathe.predict import Prediction
@@ -305,11 +304,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class Result:
-    """A file that a job made."""
+    """A file that a job made.
 
-    path: Path
+    Attributes:
+        file: as the engine opens it: a path, or `STORE:path`.
+        open: gives a file to read it from.
+    """
+
+    file: str
     name: str
     size: int
     etag: str
     media_type: str
     sha256: str
+    open: Callable[[], BinaryIO]

@@ -1,13 +1,12 @@
-"""Doing the rows of a chunk: results are made beside their place and put there whole."""
+"""Doing the rows of a chunk: results are made in a local folder, and put in their place whole."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -19,6 +18,7 @@ from swathe.catalog.work import Done, KeptRow
 from swathe.cutout import Cutout
 from swathe.errors import OutputError, SwatheError
 from swathe.jobs.expansion import grown, is_combined
+from swathe.jobs.places import Place, move
 from swathe.jobs.results import input_of, place_of
 from swathe.jobs.stacking import Grid, aligned, made
 from swathe.jobs.values import SUFFIXES
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from swathe.catalog.work import Chunk, RowStatus
     from swathe.jobs.values import Options
 
+PUT_BYTES = 256 << 20
+"""Results are put in their place when so many are made, or all of a chunk."""
+
 
 @dataclass
 class Worker:
@@ -42,7 +45,7 @@ class Worker:
         catalog: where the job is.
         chunk: what to do.
         options: of the job.
-        folder: of the job's results.
+        place: of the job's results.
         threads: of the engine.
         stopped: whether to stop, asked several times a second.
     """
@@ -50,7 +53,7 @@ class Worker:
     catalog: Catalog
     chunk: Chunk
     options: Options
-    folder: Path
+    place: Place
     threads: int
     stopped: Callable[[], bool]
     done: list[KeptRow] = field(default_factory=list, init=False)
@@ -58,25 +61,29 @@ class Worker:
     bytes_moved: int = field(default=0, init=False)
     requests: int = field(default=0, init=False)
     grids: dict[int, Grid | None] = field(default_factory=dict, init=False)
+    made: list[tuple[KeptRow, str]] = field(default_factory=list, init=False)
+    made_bytes: int = field(default=0, init=False)
+    failure: str | None = field(default=None, init=False)
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where what is made of the job lies until it is in its place."""
+        return self.place.scratch(self.chunk.job.id)
 
     @cached_property
     def aside(self) -> Path:
-        """Where results are made before they are put in their place."""
+        """Where results of this chunk are made."""
         return self.folder / f".chunk-{self.chunk.first}"
 
     @cached_property
     def _aside(self) -> str:
         return str(self.aside)
 
-    @cached_property
-    def _top(self) -> str:
-        return str(self.folder)
-
     def run(self) -> Done:
         """Do the rows, as far as they are not stopped.
 
         Raises:
-            OutputError: where results cannot be written at all.
+            OutputError: where results cannot be made at all.
         """
         rows = self.catalog.chunk_rows(self.chunk)
         begun = time.perf_counter()
@@ -87,6 +94,7 @@ class Worker:
                 self._make(rows)
             else:
                 self._cut(rows)
+            self._put()
         except OSError as error:
             raise OutputError(f"{self.folder}: {error}") from error
         finally:
@@ -98,7 +106,12 @@ class Worker:
             self.requests,
             self.notes,
             complete=len(self.done) == len(rows),
+            failure=self.failure,
         )
+
+    def _ends(self) -> bool:
+        """Tell whether to do no more."""
+        return self.failure is not None or self.stopped()
 
     def _cut(self, rows: Sequence[KeptRow]) -> None:
         placed = self._placed(rows)
@@ -106,7 +119,7 @@ class Worker:
         for row in placed:
             parts.setdefault(row.planes, []).append(row)
         for planes, part in parts.items():
-            if self.stopped():
+            if self._ends():
                 return
             self._cut_planes(part, planes)
 
@@ -124,7 +137,7 @@ class Worker:
         for row in later:
             images.setdefault((row.source, row.hdu), []).append(row)
         for of_image in images.values():
-            if self.stopped():
+            if self._ends():
                 break
             found += self._placed_on_image(of_image)
         return found
@@ -161,16 +174,17 @@ class Worker:
         batch = job.start()
         try:
             for news in told(batch):
-                if self.stopped():
+                if self._ends():
                     batch.cancel()
                     continue
                 for target, status, reason, size, version, sha256 in news:
-                    if self.stopped():
+                    if self._ends():
                         break  # to put each onto a grid takes its time
                     row = rows[target]
                     if status == "ok":
-                        row = row._replace(status="ok", bytes=size, version=version, sha256=sha256)
-                        self.done.append(self._kept(row))
+                        self._take(
+                            row._replace(status="ok", bytes=size, version=version, sha256=sha256)
+                        )
                     else:
                         self.done.append(_ended(row, status, reason)._replace(version=version))
         except BaseException:
@@ -182,24 +196,25 @@ class Worker:
         self.requests += cost["requests"]
         self.notes += cost["notes"]
 
-    def _kept(self, row: KeptRow) -> KeptRow:
-        """Put a result in its place, in the format asked for."""
+    def _take(self, row: KeptRow) -> None:
+        """Take what was cut for a row, in the format asked for."""
         if row.result is None and self.options.format == "fits":
             # As text: paths would take as long as the rest.
-            place = f"{self._top}/{place_of(row, self.options)}"
-            self._put(f"{self._aside}/{row.number}.fits", place)
-            return row
+            self._keep(row, f"{self._aside}/{row.number}.fits")
+            return
         cut = self.aside / f"{row.number}.fits"
         if row.result is not None:
-            return self._aligned(row, cut)
+            self.done.append(self._aligned(row, cut))
+            return
+        converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
         try:
-            converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
             whole(cut).write(converted)
         except SwatheError as error:
-            return _ended(row, "error", str(error))
+            self.done.append(_ended(row, "error", str(error)))
+            return
         finally:
             cut.unlink()
-        return self._put_new(row, converted)
+        self._keep_new(row, converted)
 
     def _aligned(self, row: KeptRow, cut: Path) -> KeptRow:
         """Put the pixels of a row onto the grid of the result it goes into."""
@@ -217,7 +232,7 @@ class Worker:
             return _ended(row, "no-overlap", "none of its pixels is within the result")
         new = self.aside / f"{row.number}.npy"
         np.save(new, pixels, allow_pickle=False)
-        self._put(str(new), str(input_of(self.folder, row.number)))
+        move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
         return row._replace(bytes=0, sha256="")
 
     def _grid(self, result: int) -> Grid | None:
@@ -229,7 +244,7 @@ class Worker:
     def _make(self, rows: Sequence[KeptRow]) -> None:
         """Make results of the rows that go into them."""
         for row in rows:
-            if self.stopped():
+            if self._ends():
                 return
             inputs = self.catalog.rows_of_result(self.chunk.job.number, row.number)
             used = [each for each in inputs if each.status == "ok"]
@@ -240,32 +255,56 @@ class Worker:
                 because = f"; {failed[0].id}: {failed[0].reason}" if failed else ""
                 self.done.append(_ended(row, status, f"there is no image of it{because}"))
                 continue
+            if (lost := self._restored(used)) is not None:
+                self.done.append(_ended(row, "error", lost))
+                continue
             new = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
             try:
-                if not made(new, self.folder, grid, used, self.options, self.stopped):
+                if self._ends() or not made(new, self.folder, grid, used, self.options, self._ends):
                     return
             except SwatheError as error:
                 self.done.append(_ended(row, "error", str(error)))
                 continue
-            self.done.append(self._put_new(row, new))
+            self._keep_new(row, new)
 
-    def _put_new(self, row: KeptRow, new: Path) -> KeptRow:
+    def _restored(self, rows: Sequence[KeptRow]) -> str | None:
+        """Cut again what is no longer there of rows; tells why, where that cannot be.
+
+        The local folder may have been emptied, or be that of another machine.
+        """
+        lost = [row for row in rows if not input_of(self.folder, row.number).exists()]
+        if not lost:
+            return None
+        again = replace(self)
+        again._cut(lost)
+        self.bytes_moved += again.bytes_moved
+        self.requests += again.requests
+        failed = next((row for row in again.done if row.status != "ok"), None)
+        if failed is None:
+            return None
+        return f"{failed.id}: its pixels are gone, and cannot be cut again: {failed.reason}"
+
+    def _keep_new(self, row: KeptRow, new: Path) -> None:
         with new.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        size = new.stat().st_size
-        self._put(str(new), f"{self._top}/{place_of(row, self.options)}")
-        return row._replace(status="ok", bytes=size, sha256=sha256)
+        self._keep(row._replace(status="ok", bytes=new.stat().st_size, sha256=sha256), str(new))
 
-    def _put(self, new: str, place: str) -> None:
+    def _keep(self, row: KeptRow, new: str) -> None:
+        """Have a result put in its place, soon."""
+        self.made.append((row, new))
+        self.made_bytes += row.bytes
+        if self.made_bytes >= PUT_BYTES:
+            self._put()
+
+    def _put(self) -> None:
+        """Put what was made in its place: a row is done when its result is there."""
+        made, self.made, self.made_bytes = self.made, [], 0
+        files = [(new, place_of(row, self.options)) for row, new in made]
         try:
-            os.replace(new, place)
-        except FileNotFoundError:
-            # Not with the folder of the job: one that is deleted must not come back.
-            folder = Path(place).parent
-            for missing in (folder.parent, folder):
-                if missing != self.folder:
-                    missing.mkdir(exist_ok=True)
-            os.replace(new, place)
+            for number in self.place.put(self.chunk.job.id, files, self.stopped):
+                self.done.append(made[number][0])
+        except OutputError as error:
+            self.failure = str(error)
 
 
 def whole(path: Path) -> Cutout:

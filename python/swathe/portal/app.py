@@ -14,8 +14,8 @@ from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from swathe.catalog import Catalog
-from swathe.errors import SwatheError
-from swathe.jobs import Jobs, Limits, Runner
+from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
+from swathe.jobs import Folder, Jobs, Limits, Place, Runner, place_named
 from swathe.portal import pages, vo
 from swathe.portal.api import make_api, not_served
 from swathe.portal.faults import headers_of, status_of, text_of
@@ -39,14 +39,32 @@ def open_portal(config: Config) -> Iterator[Portal]:
 
     Raises:
         CatalogError: where the catalogue cannot be used.
+        SettingsError: where results cannot be kept as the settings say.
     """
     with Catalog.open(config.catalog.database) as catalog:
         sources = Sources(catalog, config.access.hosts)
         access = Access(config.access.tokens == "required", catalog.token)
         limits = limits_of(config)
-        with Jobs(catalog, config.results.folder, limits=limits, allowed=sources.allowed) as jobs:
+        place = place_of(config, catalog)
+        with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
             streams = Streams(config.limits.streams)
             yield Portal(config, catalog, jobs, access, sources, streams)
+
+
+def place_of(config: Config, catalog: Catalog) -> Place:
+    """Give where results are kept, after a try.
+
+    Raises:
+        SettingsError: where nothing can be kept there.
+    """
+    results = config.results
+    name = "folder" if results.store is None else "store"
+    try:
+        if results.store is None:
+            return Folder(results.folder)
+        return place_named(catalog, results.store, results.scratch)
+    except (NoSuchStoreError, OutputError) as error:
+        raise SettingsError(f"results.{name}: {error}") from error
 
 
 def limits_of(config: Config) -> Limits:

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
@@ -50,9 +51,17 @@ class Database:
 
 @dataclass(frozen=True)
 class Results:
-    """Where the results of jobs lie, and for how many days if nobody says otherwise."""
+    """Where the results of jobs lie, and for how many days if nobody says otherwise.
+
+    Attributes:
+        folder: a local one, unless there is a store.
+        store: `NAME:prefix` of one that is declared, which may be a bucket.
+        scratch: the local folder where results for a bucket are made; else one for temporary files.
+    """
 
     folder: Path = field(default_factory=default_results)
+    store: str | None = None
+    scratch: Path | None = None
     keep_days: float = 7.0
 
 
@@ -161,6 +170,9 @@ def config_of(given: Mapping[str, Any]) -> Config:
         if not isinstance(values, Mapping):
             raise SettingsError(f"{name}: expected a section [{name}], found {_found(values)}")
         sections[name] = _section(name, kinds[name], values)
+    results = sections.get("results", Results())
+    if results.store is not None and "folder" in given["results"]:
+        raise _wrong("results.store", "it or results.folder, not both", results.store)
     return _checked(Config(**sections))
 
 
@@ -186,6 +198,9 @@ def _value(name: str, kind: Any, value: Any) -> Any:
         if isinstance(value, list) and all(isinstance(text, str) for text in value):
             return tuple(value)
         raise _wrong(name, "a list of texts", value)
+    if get_origin(kind) is UnionType:
+        # What need not be there; nothing in a file says that it is not.
+        kind = get_args(kind)[0]
     if kind is Path:
         if isinstance(value, str) and value.startswith(("/", "~/")):
             return Path(value).expanduser()
@@ -213,6 +228,11 @@ def _checked(config: Config) -> Config:
             least = 0 if key.name == "threads" else 1e-9 if isinstance(value, float) else 1
             if isinstance(value, int | float) and not least <= value <= 1e12:
                 raise _wrong(f"{section}.{key.name}", "a positive number", value)
+    store, scratch = config.results.store, config.results.scratch
+    if store == "":
+        raise _wrong("results.store", "NAME:prefix", store)
+    if scratch is not None and store is None:
+        raise _wrong("results.scratch", "to come with results.store", str(scratch))
     if config.results.keep_days > config.limits.longest_days:
         longest = f"at most limits.longest_days, {config.limits.longest_days:g}"
         raise _wrong("results.keep_days", longest, config.results.keep_days)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING, Any
 
 from swathe.errors import FormatError, RegionError
@@ -31,8 +32,8 @@ def preview(
 
     if low is not None and high is not None and low >= high:
         raise RegionError(f"low must be below high, not {low} and {high}")
-    if result.path.suffix == ".png":
-        with Image.open(result.path) as drawn:
+    if result.name.endswith(".png"):
+        with result.open() as stored, Image.open(stored) as drawn:
             image: Image.Image = drawn.copy()
     else:
         image = Image.fromarray(grey(_plane(result), stretch, low, high))
@@ -46,21 +47,31 @@ def preview(
 
 def _plane(result: Result) -> NDArray[Any]:
     """Give the first plane of a result."""
-    import numpy as np
-
     import swathe
 
-    if result.path.suffix == ".npy":
-        try:
-            data = np.load(result.path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise FormatError(f"{result.name}: cannot be read: {error}") from error
-        _check(result, data.shape)
-        return np.array(data.reshape(-1, *data.shape[-2:])[0])
-    image = swathe.open(result.path).image()
+    if result.name.endswith(".npy"):
+        return _plane_of_array(result)
+    image = swathe.open(result.file).image()
     _check(result, image.shape)
     plane: NDArray[Any] = image.section[(0,) * (len(image.shape) - 2)]
     return plane
+
+
+def _plane_of_array(result: Result) -> NDArray[Any]:
+    import numpy as np
+
+    with result.open() as file:
+        try:
+            np.lib.format.read_magic(file)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            _check(result, shape)
+            plane = shape[-2:]
+            stored = file.read(math.prod(plane) * dtype.itemsize)
+            return np.frombuffer(stored, dtype).reshape(plane)
+        except ValueError as error:
+            if isinstance(error, RegionError):
+                raise
+            raise FormatError(f"{result.name}: cannot be read: {error}") from error
 
 
 def _check(result: Result, shape: tuple[int, ...]) -> None:

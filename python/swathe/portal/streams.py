@@ -87,10 +87,11 @@ class MadeAnswer(StreamingResponse):
         parts: Iterator[bytes],
         media_type: str,
         headers: Mapping[str, str] | None = None,
+        status: int = 200,
     ) -> None:
         self._streams = streams
         self._turn = _Turn(parts)
-        super().__init__(self._parts(), headers=headers, media_type=media_type)
+        super().__init__(self._parts(), status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import FileResponse
 
 from swathe.errors import NoSuchJobError
 from swathe.jobs import ArchiveKind, Job
 from swathe.portal.api import models
 from swathe.portal.api.jobs import ReadJob
 from swathe.portal.pictures import preview
+from swathe.portal.ranges import answer_with, unchanged
 from swathe.portal.state import Portal, portal_of
 from swathe.portal.streams import LongAnswer, MadeAnswer
 from swathe.preview import Stretch
@@ -127,15 +126,12 @@ def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
         **UNCHANGED,
     },
 )
-def file(request: Request, found: ReadJob, name: str) -> Response:
+async def file(request: Request, found: ReadJob, name: str) -> Response:
     """Give a result, or ranges of it."""
-    result = portal_of(request).jobs.result(found.id, name)
-    headers = {"ETag": result.etag, "Cache-Control": KEPT}
-    if unchanged(request, result.etag):
-        return Response(status_code=304, headers=headers)
-    return FileResponse(
-        result.path, headers=headers, media_type=result.media_type, filename=result.name
-    )
+    portal = portal_of(request)
+    # A bucket may be slow to say whether it is there.
+    result = await portal.streams.wait_for(partial(portal.jobs.result, found.id, name))
+    return answer_with(request, portal.streams, result, {"Cache-Control": KEPT})
 
 
 @router.get(
@@ -162,15 +158,6 @@ def picture(
     if unchanged(request, etag):
         return Response(status_code=304, headers=headers)
     return Response(preview(result, stretch, low, high, size), 200, headers, "image/png")
-
-
-def unchanged(request: Request, etag: str) -> bool:
-    """Tell whether the client has this already (RFC 9110, 13.1.2)."""
-    given = request.headers.get("if-none-match")
-    if given is None:
-        return False
-    tags = re.findall(r'(?:W/)?("[^"]*")', given)
-    return given.strip() == "*" or etag.removeprefix("W/") in tags
 
 
 def _attachment(name: str) -> dict[str, str]:

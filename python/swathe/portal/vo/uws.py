@@ -8,12 +8,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from vo_models.uws import ResultReference
 
 from swathe.errors import NoSuchResultError
 from swathe.jobs import Options, Phase
 from swathe.portal.api.jobs import own_job
+from swathe.portal.ranges import answer_with
 from swathe.portal.streams import MadeAnswer
 from swathe.portal.vo import documents
 from swathe.portal.vo.combinations import rows_of, table_of
@@ -224,12 +225,7 @@ async def result(service: Service, request: Request) -> Response:
         if row.status != "ok":
             return PlainTextResponse(_why(row))
         made = portal.jobs.result(found.id, row.name)
-        return FileResponse(
-            made.path,
-            headers={"ETag": made.etag},
-            media_type=made.media_type,
-            filename=made.name,
-        )
+        return answer_with(request, portal.streams, made, {})
 
     return await service.workers.run(single)
 
