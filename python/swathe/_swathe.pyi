@@ -153,6 +153,9 @@ def kept(name: Literal["blocks", "index"]) -> Kept:
 def clear_kept(name: Literal["blocks", "index"]) -> None:
     """Remove all that is kept."""
 
+def rename_each(moves: list[tuple[str, str]]) -> int:
+    """Rename files, in order, up to the first that cannot be; tells how many were."""
+
 def shown(url: str) -> str:
     """Give a path or URL as anyone may see it: without password, and "..." for what is secret."""
 

@@ -17,7 +17,7 @@ mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Job, Rows};
     #[pymodule_export]
-    use crate::copies::{Copied, Copies, Listing};
+    use crate::copies::{Copied, Copies, Listing, rename_each};
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
     #[pymodule_export]

@@ -29,3 +29,4 @@ pub use shelf::{Shelf, Usage, limit_of};
 pub use source::{Fetched, Source, TRUSTED, Traffic, Version};
 pub use stores::{Store, Stores};
 pub use timing::{Measured, Timing, take_timings};
+pub use write::rename_each;
