@@ -13,6 +13,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
+from swathe import _swathe
 from swathe.catalog import Catalog
 from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
 from swathe.jobs import Folder, Jobs, Limits, Place, Runner, place_named
@@ -46,9 +47,13 @@ def open_portal(config: Config) -> Iterator[Portal]:
         access = Access(config.access.tokens == "required", catalog.token)
         limits = limits_of(config)
         place = place_of(config, catalog)
-        with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
-            streams = Streams(config.limits.streams)
-            yield Portal(config, catalog, jobs, access, sources, streams)
+        _swathe.confine(list(config.access.hosts))
+        try:
+            with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
+                streams = Streams(config.limits.streams)
+                yield Portal(config, catalog, jobs, access, sources, streams)
+        finally:
+            _swathe.confine([])
 
 
 def place_of(config: Config, catalog: Catalog) -> Place:
