@@ -57,6 +57,7 @@ LAYERS = (
     {"jobs.service"},
     {"jobs.runner"},
     {"jobs"},
+    {"workers", "workers.placement"},
     {"measuring.probe"},
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},
