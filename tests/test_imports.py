@@ -91,7 +91,7 @@ LAYERS = (
     {"portal.serve"},
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
-    {"commands.dataset", "commands.find", "commands.serve", "commands.token"},
+    {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
     {"commands.portal"},
     {"cli", "demo"},
 )

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 
 LOOKED = 32
 """Holders that a decision looks at, over all objects of the batch."""
-FREE = 8
+FREE = 4
 """Others that it looks at, of those that are free now, and of those that will be first."""
 BEHIND = 2.0
 """Batches that wait behind one, for each that is placed per thread: as many again will come."""
@@ -68,7 +68,8 @@ class Placed:
     """Where a batch goes.
 
     Attributes:
-        fetch: objects that the worker lacks; the peer to ask for each, `None` for the store.
+        fetch: objects that the worker lacks; the peer to ask for each, `None` for the store. The
+            peer may be one that is still fetching it: then it answers when it has it.
         fetch_s: predicted seconds of fetching them.
         start_s: predicted seconds until it can begin to compute: of waiting and fetching.
         parked: whether the worker has enough; it gets the batch when `end` says so.
@@ -229,7 +230,7 @@ class Placement:
             raise ValueError(f"{batch!r}: it is placed already")
         if not self._free and len(self._flights) >= PLACED * self._threads * self._ahead:
             return None
-        needs = [self._need(source, size) for source, size in work.objects.items()]
+        needs = [self._need(source, size, now) for source, size in work.objects.items()]
         behind = 0.0 if self._free else BEHIND * len(self._flights) / self._threads
         best, least = None, (inf, inf)
         for member in self._candidates(needs, work.seconds, now):
@@ -283,15 +284,21 @@ class Placement:
         """Give how many batches a worker has, without those that are parked."""
         return len(self._members[worker].flights)
 
-    def _need(self, source: str, size: int) -> _Need:
+    def _need(self, source: str, size: int, now: float) -> _Need:
         holders = self._holders.get(source, {})
         seconds = self._costs.store_s(source, size)
+        coming = self._coming.get(source, {})
+        wait_s = 0.0
         peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
-        if peer is not None and (peer_s := self._costs.peer_s(size)) < seconds:
+        if peer is None and coming:
+            # Cheaper for the store than to ask it twice, and often as soon.
+            peer, (ready, until) = next(iter(coming.items()))
+            wait_s = max(0.0, ready - now) if until >= now else inf
+        if peer is not None and (peer_s := wait_s + self._costs.peer_s(size)) < seconds:
             seconds = peer_s
         else:
             peer = None
-        return _Need(source, size, holders, self._coming.get(source, {}), peer, seconds)
+        return _Need(source, size, holders, coming, peer, seconds)
 
     def _candidates(self, needs: list[_Need], seconds: float, now: float) -> Iterable[_Member]:
         """Give those to look at that may have another batch, each once."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ from swathe.workers.worth import Kept
 
 TICK_S = 1.0
 """How often growth looks."""
+STUCK = 100_000
+"""After so many events in which no batch was done, and some for each worker, none ever will be."""
 BINS = 50
 """Of throughput over time."""
 
@@ -156,8 +159,8 @@ class _Task:
     batch: Batch
     asked_at: float
     client: bool
-    worker: _Worker | None = None
     peer: str | None = None
+    from_store: int = 0
     begun_at: float = 0.0
     fetched_at: float = 0.0
 
@@ -174,10 +177,23 @@ class _Worker:
     ends: float
     blocks: dict[str, tuple[int, float]] = field(default_factory=dict)
     queue: deque[_Task] = field(default_factory=deque)
-    running: set[_Task] = field(default_factory=set)
+    running: dict[_Task, None] = field(default_factory=dict)
     flights: dict[_Task, None] = field(default_factory=dict)
     idle_since: float = 0.0
     gone: bool = False
+
+
+TIERS = {
+    "local": Store(1e-4, 5e8, inf, remote=False),
+    "lan": Store(1e-3, 1e8, 1.25e9, 2e4),
+    "wan": Store(0.056, 2e7, 1.25e8, 5e3),
+}
+"""Taken for granted, where no store was measured: each worker has a copy of all on its own disk; a
+server on 10 Gb/s; one 56 ms away on 1 Gb/s."""
+
+
+class StuckError(ValueError):
+    """No batch is ever done: workers end before one could be."""
 
 
 class Simulation:
@@ -196,7 +212,7 @@ class Simulation:
         self._rng = random.Random(seed)
         self._now = 0.0
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._count = 0
+        self._count = self._done_at = 0
         self._placement = Placement(self, ahead=pool.ahead)
         self._line = _Line(store.total_bytes_per_s)
         self._calls = _Line(store.requests_per_s)
@@ -208,28 +224,41 @@ class Simulation:
         self._undrawn = self._left = self._round = 0
         self._dispatching = False
         self._free_at = 0.0
+        # Bytes that batches given out will ask the store for.
+        self._to_come = 0
         self._round_at, self._round_bytes, self._round_cuts = 0.0, 0, 0
         self._told = _Told()
 
     def store_s(self, source: str, size: int) -> float:  # noqa: ARG002 - all are in one
-        """Predict a fetch from the store, with what is on its line now."""
-        waiting_s = max(0.0, self._line.free_at - self._now)
+        """Predict a fetch from the store, after all that is on its line or soon will be."""
         store = self._store
-        return store.latency_s + max(size / store.stream_bytes_per_s, waiting_s)
+        line_s = max(0.0, self._line.free_at - self._now)
+        line_s += (self._to_come + size) / store.total_bytes_per_s
+        return store.latency_s + max(size / store.stream_bytes_per_s, line_s)
 
     def peer_s(self, size: int) -> float:
         """Predict a fetch from a peer."""
         return self._pool.peer_latency_s + size / self._pool.link_bytes_per_s
 
     def run(self) -> Result:
-        """Run until all is done."""
+        """Run until all is done.
+
+        Raises:
+            StuckError: where that will never be.
+        """
         grow = self._growth
         for _ in range(self._pool.workers if grow is None else grow.limits.minimum):
             self._join()
+        stuck = STUCK + 20 * self._pool.workers * self._pool.threads
         self._next_round()
         if grow is not None:
             self._grow()
         while self._left:
+            if not self._events or self._count > self._done_at + stuck:
+                raise StuckError(
+                    f"after {self._now:,.0f} s none of {self._left:,} batches left was done: "
+                    "workers end before one is"
+                )
             self._now, _, call, given = heapq.heappop(self._events)
             call(*given)
         for worker in self._workers.values():
@@ -263,12 +292,14 @@ class Simulation:
 
     def _done(self, task: _Task) -> None:
         told, batch = self._told, task.batch
-        told.done.append((self._now, batch.cuts))
+        told.done_at.append(self._now)
+        told.cuts.append(batch.cuts)
         told.responses.append(self._now - task.asked_at)
         told.computing_s += batch.seconds
         told.fetching_s += task.fetched_at - task.begun_at
         self._round_cuts += batch.cuts
         self._left -= 1
+        self._done_at = self._count
         if task.client:
             self._ask()
         if not self._left:
@@ -304,7 +335,10 @@ class Simulation:
             task.asked_at = self._now
         self._free_at = self._now + self._pool.dispatch_s
         worker = self._workers[placed.worker]
-        task.worker, task.peer = worker, placed.fetch.get(batch.source)
+        task.peer = placed.fetch.get(batch.source)
+        if batch.source in placed.fetch and task.peer is None:
+            task.from_store = batch.bytes
+            self._to_come += batch.bytes
         holders = self._placement.holders(batch.source)
         if holders:
             self._told.of_held += 1
@@ -328,8 +362,10 @@ class Simulation:
         if not worker.queue or len(worker.running) == self._pool.threads:
             return
         task = worker.queue.popleft()
-        worker.running.add(task)
+        worker.running[task] = None
         self._placement.begin(task, self._now)
+        self._to_come -= task.from_store
+        task.from_store = 0
         task.begun_at = self._now
         task.fetched_at = self._fetch(worker, task)
         self._at(task.fetched_at + task.batch.seconds, self._end, worker, task)
@@ -338,7 +374,7 @@ class Simulation:
         if worker.gone:
             return
         source = task.batch.source
-        worker.running.remove(task)
+        del worker.running[task]
         del worker.flights[task]
         for due in self._placement.end(task, self._now):
             assert isinstance(due, _Task)
@@ -362,11 +398,10 @@ class Simulation:
         refetch_s = 0.0
         peer = self._workers.get(task.peer or "")
         if missing and peer is not None:
-            theirs, at = peer.blocks.get(batch.source, (0, inf))
-            given = theirs & missing if at <= self._now else 0
-            if given:
+            theirs, ready_at = peer.blocks.get(batch.source, (0, self._now))
+            if given := theirs & missing:
                 size = given.bit_count() * batch.block_bytes
-                end = max(end, self._from_peer(worker, peer, size))
+                end = max(end, self._from_peer(worker, peer, size, ready_at))
                 refetch_s += self.peer_s(size)
                 told.peer_bytes += size
                 missing &= ~given
@@ -390,8 +425,9 @@ class Simulation:
             end = max(end, worker.down.take(now, size))
         return end + store.latency_s
 
-    def _from_peer(self, worker: _Worker, peer: _Worker, size: int) -> float:
-        end = max(worker.down.take(self._now, size), peer.up.take(self._now, size))
+    def _from_peer(self, worker: _Worker, peer: _Worker, size: int, ready_at: float) -> float:
+        begin = max(self._now, ready_at)
+        end = max(worker.down.take(begin, size), peer.up.take(begin, size))
         return end + self._pool.peer_latency_s
 
     def _keep(
@@ -413,18 +449,19 @@ class Simulation:
         if size and self._placement.holders(source).get(worker.name) != size:
             self._placement.hold(worker.name, source, size)
 
-    def _copy(self, source: str, heir: _Worker) -> None:
-        """Copy an object to another worker, from the one that has most of it."""
+    def _copy(self, source: str, heir: _Worker) -> float:
+        """Copy an object to another worker, from the one that has most; gives when it is there."""
         holders = self._placement.holders(source)
         giver = self._workers[max(holders, key=lambda name: holders[name])]
         size = holders[giver.name]
-        blocks, _ = giver.blocks.get(source, (0, inf))
+        blocks, ready_at = giver.blocks.get(source, (0, 0.0))
         if not blocks:
-            return
+            return self._now
         self._told.peer_bytes += size
-        end = self._from_peer(heir, giver, size)
+        end = self._from_peer(heir, giver, size, ready_at)
         each = size // blocks.bit_count()
         self._at(end, self._copied, heir, source, blocks, each, self.peer_s(size))
+        return end
 
     def _copied(self, heir: _Worker, source: str, blocks: int, each: int, refetch_s: float) -> None:
         if not heir.gone:
@@ -469,17 +506,20 @@ class Simulation:
             return
         self._told.lost += 1
         self._told.lost_s += sum(self._now - task.begun_at for task in worker.running)
-        self._remove(worker)
+        self._remove(worker, self._now)
         if self._growth is None:
             self._ask_worker()
 
-    def _remove(self, worker: _Worker) -> None:
+    def _remove(self, worker: _Worker, end: float) -> None:
         worker.gone = True
         self._busy -= bool(worker.flights)
-        self._told.worker_s += self._now - worker.since
+        self._told.worker_s += end - worker.since
         self._placement.leave(worker.name)
         del self._workers[worker.name]
-        self._pending.extendleft(reversed(worker.flights))
+        for task in reversed(worker.flights):
+            self._to_come -= task.from_store
+            task.from_store = 0
+            self._pending.appendleft(task)
         self._dispatch()
 
     def _grow(self) -> None:
@@ -521,18 +561,21 @@ class Simulation:
             for name, size in held.items()
             if len(self._placement.holders(name)) == 1
         ]
-        given = hand_over(blocks, heirs, self._pool.link_bytes_per_s, limits.hand_over_s)
-        for source, heir in given:
-            self._copy(source, self._workers[heir])
-        self._remove(worker)
+        end = self._now
+        for source, heir in hand_over(
+            blocks, heirs, self._pool.link_bytes_per_s, limits.hand_over_s
+        ):
+            end = max(end, self._copy(source, self._workers[heir]))
+        self._remove(worker, end)
 
 
 @dataclass
 class _Told:
     """What is counted on the way."""
 
-    done: list[tuple[float, int]] = field(default_factory=list)
-    responses: list[float] = field(default_factory=list)
+    done_at: array[float] = field(default_factory=lambda: array("d"))
+    cuts: array[int] = field(default_factory=lambda: array("l"))
+    responses: array[float] = field(default_factory=lambda: array("d"))
     rounds: list[Round] = field(default_factory=list)
     cache_bytes: int = 0
     peer_bytes: int = 0
@@ -548,18 +591,18 @@ class _Told:
 
     def result(self, pool: Pool, end: float) -> Result:
         """Sum up."""
-        cuts = sum(count for _, count in self.done)
+        cuts = sum(self.cuts)
         needed = self.cache_bytes + self.peer_bytes + self.store_bytes
         used_s = (self.computing_s + self.fetching_s + self.lost_s) / pool.threads
-        self.responses.sort()
+        responses = sorted(self.responses)
         return Result(
             workers=pool.workers,
-            batches=len(self.done),
+            batches=len(self.cuts),
             cuts=cuts,
             seconds=end,
             cuts_per_s=cuts / end if end else 0.0,
-            p50_s=self.responses[len(self.responses) // 2],
-            p95_s=self.responses[int(0.95 * len(self.responses))],
+            p50_s=responses[len(responses) // 2],
+            p95_s=responses[int(0.95 * len(responses))],
             cache_bytes=self.cache_bytes,
             peer_bytes=self.peer_bytes,
             store_bytes=self.store_bytes,
@@ -573,13 +616,14 @@ class _Told:
             most_workers=self.most_workers,
             lost=self.lost,
             rounds=tuple(self.rounds),
-            throughput=_throughput(self.done, end),
+            throughput=tuple(self.throughput(end)),
         )
 
-
-def _throughput(done: list[tuple[float, int]], end: float) -> tuple[tuple[float, float], ...]:
-    width = end / BINS or 1.0
-    counts = [0] * BINS
-    for at, cuts in done:
-        counts[min(BINS - 1, int(at / width))] += cuts
-    return tuple((number * width, count / width) for number, count in enumerate(counts))
+    def throughput(self, end: float) -> Iterator[tuple[float, float]]:
+        """Give cuts in a second, for stretches of equal length."""
+        width = end / BINS or 1.0
+        counts = [0] * BINS
+        for at, cuts in zip(self.done_at, self.cuts, strict=True):
+            counts[min(BINS - 1, int(at / width))] += cuts
+        for number, count in enumerate(counts):
+            yield number * width, count / width

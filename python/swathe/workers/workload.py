@@ -18,6 +18,8 @@ ROWS = 1489
 ROW_BYTES = 2 * 2048
 """Of the frames of the Sloan survey: 2048 x 1489 pixels of 16 bits, 6 MB."""
 CUT_ROWS = 100
+MOST_PLACES = 1000
+"""Of a batch: more cuts need no more of the frame."""
 COLUMNS = ("object", "bytes", "seconds")
 MOST_BATCHES = 10_000_000
 
@@ -99,8 +101,8 @@ class Crops:
             else:
                 (frame,) = rng.choices(range(self.frames), cum_weights=hotter)
             blocks = 0
-            for _ in range(self.cuts):
-                start = ROW_BYTES * int(rng.random() * (ROWS - CUT_ROWS))
+            for _ in range(min(self.cuts, MOST_PLACES)):
+                start = ROW_BYTES * int(rng.random() * (ROWS - CUT_ROWS + 1))
                 first, last = start // BLOCK, (start + ROW_BYTES * CUT_ROWS - 1) // BLOCK
                 blocks |= (1 << (last + 1)) - (1 << first)
             yield Batch(f"frame-{frame}", blocks, BLOCK, self.cuts, self.seconds)
