@@ -19,7 +19,9 @@ from swathe.catalog import Catalog, this_host
 from swathe.errors import TargetsError
 from swathe.measuring.costs import Costs
 from swathe.workers.growth import Limits
-from swathe.workers.simulation import Pool, Result, Simulation, Store, StuckError
+from swathe.workers.outcome import Result
+from swathe.workers.simulation import Pool, Simulation, StuckError
+from swathe.workers.wires import Store
 from swathe.workers.workload import BLOCK, Batch, Crops, Listed, Workload, read_workload
 from swathe.workers.worth import Kept
 
@@ -291,6 +293,7 @@ def test_file_is_read(tmp_path: Path) -> None:
         ("object,bytes,seconds\na,1,nan\n", "line 2"),
         ("object,bytes,seconds\na,0,1\n", "line 2"),
         ("object,bytes,seconds\n,1,1\n", "line 2"),
+        ("object,bytes,seconds\na,1,1\na,2,1\n", "line 3: a: expected 1 bytes as before, found 2"),
         ("object,bytes,seconds\na,1\n", "line 2"),
         ("object,bytes,seconds\na,1,-1\n", "line 2"),
         ("\0", "columns|NUL"),

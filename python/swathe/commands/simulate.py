@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from swathe.workers.simulation import Result, Store
+    from swathe.workers.outcome import Result
+    from swathe.workers.wires import Store
     from swathe.workers.workload import Workload
 
 MOST_WORKERS = 100_000
@@ -157,7 +158,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def _store(name: str | None, tier: str | None) -> Store:
-    from swathe.workers.simulation import TIERS
+    from swathe.workers.wires import TIERS
 
     if name is None:
         if tier not in (None, *TIERS):
@@ -174,7 +175,7 @@ def _measured(name: str) -> Store:
     """Give a store as it was measured from here."""
     from swathe.catalog import Catalog, this_host
     from swathe.measuring.costs import Costs
-    from swathe.workers.simulation import Store
+    from swathe.workers.wires import Store
 
     with Catalog.open() as catalog:
         known = {each.name: each for each in catalog.stores()}
@@ -258,12 +259,14 @@ def _show(found: Sequence[Result], store: Store) -> None:
         if len(result.rounds) > 1:
             typer.echo(f"\n{result.workers:,} workers, by round")
             print_table(
-                ("round", "time", "cuts/s", "from the store"),
+                ("round", "time", "cuts/s", "p50", "p95", "from the store"),
                 [
                     (
                         f"{number}",
                         f"{each.seconds:,.4g} s",
                         f"{each.cuts_per_s:,.4g}",
+                        f"{1e3 * each.p50_s:,.4g} ms",
+                        f"{1e3 * each.p95_s:,.4g} ms",
                         size_text(each.store_bytes),
                     )
                     for number, each in enumerate(result.rounds, 1)

@@ -136,6 +136,7 @@ def read_workload(path: Path) -> Listed:
         TargetsError: where it cannot be read, or a row makes no sense.
     """
     rows: list[Batch] = []
+    sizes: dict[str, int] = {}
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
@@ -148,7 +149,14 @@ def read_workload(path: Path) -> Listed:
             for row in reader:
                 if len(rows) == MOST_BATCHES:
                     raise TargetsError(f"{path}: more than {MOST_BATCHES:,} rows")
-                rows.append(_batch(row, f"{path}: line {reader.line_num}"))
+                where = f"{path}: line {reader.line_num}"
+                batch = _batch(row, where)
+                if sizes.setdefault(batch.source, batch.bytes) != batch.bytes:
+                    raise TargetsError(
+                        f"{where}: {batch.source}: expected {sizes[batch.source]} bytes as before, "
+                        f"found {batch.bytes}"
+                    )
+                rows.append(batch)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TargetsError(f"{path}: {error}") from error
     if not rows:
