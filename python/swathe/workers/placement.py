@@ -22,7 +22,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 LOOKED = 32
 """Holders that a decision looks at, over all objects of the batch."""
@@ -126,8 +126,7 @@ class _Flight:
     brings: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Need:
+class _Need(NamedTuple):
     """An object of a batch, who has it or will, and what it costs those who have not."""
 
     name: str
@@ -160,7 +159,7 @@ class _Choice:
 
 
 class Placement:
-    """Who holds what, who is how busy, and what follows for the next batch."""
+    """Who holds what, who is how busy, and what follows for the next batch. For one thread."""
 
     def __init__(self, costs: Costs, *, ahead: int = 2) -> None:
         """Take what fetching costs, and how many batches in flight a thread may have at most."""
@@ -250,7 +249,7 @@ class Placement:
             self._move(flight, now + flight.seconds)
 
     def end(self, batch: Hashable, now: float) -> list[Hashable]:
-        """Note that a worker is done with a batch; what it fetched and keeps, it says by `hold`.
+        """Note that a batch is done, or called off; what its worker keeps of it, `hold` says.
 
         Gives the parked batches that it is to have now.
         """
@@ -427,16 +426,18 @@ def _predicted(
     member: _Member, wait_s: float, needs: list[_Need], seconds: float, now: float
 ) -> _Choice:
     """Say what a batch would come to on a worker that is free after `wait_s`."""
+    name = member.name
     fetch_s, missing_bytes, ready_s = 0.0, 0, 0.0
     for need in needs:
-        missing = need.size - need.holders.get(member.name, 0)
+        _, size, holders, coming, _, need_s = need
+        missing = size - holders.get(name, 0)
         if missing <= 0:
             continue
-        if need.coming and _comes(need, member.name, now):
-            ready_s = max(ready_s, need.coming[member.name][0] - now)
+        if coming and _comes(need, name, now):
+            ready_s = max(ready_s, coming[name][0] - now)
             continue
         missing_bytes += missing
-        fetch_s += need.seconds * missing / need.size
+        fetch_s += need_s * missing / size
     start_s = max(wait_s + fetch_s, ready_s)
     # What must go to make room has to be fetched again some time.
     excess = member.held_bytes + missing_bytes - member.cache_bytes
