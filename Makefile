@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 EXTRAS := dev,portal
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
-.PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal fuzz clean
+.PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal bench-simulate fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -47,6 +47,9 @@ bench-find: $(VENV)/built
 
 bench-portal: $(VENV)/built
 	$(BIN)/python benches/portal.py $(ARGS)
+
+bench-simulate: $(VENV)/built
+	$(BIN)/python benches/simulate.py $(ARGS)
 
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)

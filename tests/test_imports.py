@@ -57,6 +57,9 @@ LAYERS = (
     {"jobs.service"},
     {"jobs.runner"},
     {"jobs"},
+    {"workers", "workers.growth", "workers.placement", "workers.worth"},
+    {"workers.outcome", "workers.wires", "workers.workload"},
+    {"workers.simulation"},
     {"measuring.probe"},
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},
@@ -89,7 +92,7 @@ LAYERS = (
     {"portal.serve"},
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
-    {"commands.dataset", "commands.find", "commands.serve", "commands.token"},
+    {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
     {"commands.portal"},
     {"cli", "demo"},
 )

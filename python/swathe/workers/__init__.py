@@ -1,0 +1,1 @@
+"""Where batches of targets run: in this process, or on the machines of a cluster."""
