@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from swathe.catalog import Catalog
 from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
-from swathe.jobs import Folder, Jobs, Limits, Place, Runner, place_named
+from swathe.jobs import Folder, Jobs, Limits, Place, place_named
 from swathe.portal import pages, vo
 from swathe.portal.api import make_api, not_served
 from swathe.portal.faults import headers_of, status_of, text_of
@@ -24,6 +24,7 @@ from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
 from swathe.portal.users import Access
+from swathe.workers import Runner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
