@@ -1,0 +1,400 @@
+"""Which worker gets a batch.
+
+The one where it is predicted to end first: waiting there, fetching what is missing by the cheapest
+way (from a peer or from the store), computing. So a batch goes where its objects are, unless
+waiting there is predicted to cost more than fetching elsewhere.
+
+Looked at are holders of its objects, those first that had work longest ago, and the workers that
+are free first: any other would have to fetch as much and be free later. Nothing is ever scanned,
+so that a decision takes as long with ten workers as with ten thousand. There is no clock here:
+times are seconds of the caller's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
+from typing import Any, Protocol
+
+LOOKED = 32
+"""Holders that a decision looks at, over all objects of the batch."""
+FREE = 8
+"""Others that it looks at, of those that are free now, and of those that will be first."""
+TRAFFIC = 0.02
+"""What each second of fetching counts for besides: it slows down others. It also breaks ties."""
+LATE = 2.0
+"""A copy that was wanted counts as coming for so many times as long as it was to take."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What doing a batch takes.
+
+    Attributes:
+        objects: `STORE:path` or URL; bytes that will be read of each where nothing is held.
+        seconds: of computing, once they are there.
+    """
+
+    objects: Mapping[str, int]
+    seconds: float
+
+
+class Costs(Protocol):
+    """Seconds that fetching takes, by measured profiles."""
+
+    def store_s(self, source: str, size: int) -> float:
+        """Give those from the store that an object is in."""
+
+    def peer_s(self, size: int) -> float:
+        """Give those from another worker."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a batch goes.
+
+    Attributes:
+        fetch: objects that the worker lacks; the peer to ask for each, `None` for the store.
+        fetch_s: predicted seconds of fetching them.
+        start_s: predicted seconds until it can begin to compute: of waiting and fetching.
+        copies: objects that others have waited for as long as a copy takes to make, and the worker
+            that should have one too.
+    """
+
+    worker: str
+    fetch: Mapping[str, str | None]
+    fetch_s: float
+    start_s: float
+    copies: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class _Member:
+    """A worker; `lanes` are the times when each thread is predicted to be free."""
+
+    name: str
+    threads: int
+    most: int
+    cache_bytes: int
+    ends: float
+    lanes: list[float]
+    flights: set[Hashable] = field(default_factory=set)
+    held: set[str] = field(default_factory=set)
+    coming: set[str] = field(default_factory=set)
+    held_bytes: int = 0
+    queued: tuple[float, str] | None = None
+
+    def wait_s(self, now: float) -> float:
+        """Give the seconds until a thread is free."""
+        if len(self.flights) < self.threads:
+            return 0.0
+        # One that is late is expected to be late by as much again.
+        return abs(min(self.lanes) - now)
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A batch that a worker has; `brings` are the objects that it fetches."""
+
+    member: _Member
+    lane: int
+    seconds: float
+    end: float
+    brings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Need:
+    """An object of a batch, who has it or will, and what it costs those who have not."""
+
+    name: str
+    size: int
+    holders: dict[str, int]
+    coming: dict[str, tuple[float, float]]
+    peer: str | None
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What placing a batch on a worker is predicted to come to, seconds from now."""
+
+    member: _Member
+    wait_s: float
+    fetch_s: float
+    start_s: float
+    end_s: float
+    spoils_s: float
+
+    def rank(self) -> tuple[float, float]:
+        # Where all else is equal, caches fill evenly.
+        room = self.member.cache_bytes
+        worse_s = self.spoils_s + TRAFFIC * self.fetch_s
+        return self.end_s + worse_s, self.member.held_bytes / room if room else 0.0
+
+
+class Placement:
+    """Who holds what, who is how busy, and what follows for the next batch."""
+
+    def __init__(self, costs: Costs, *, ahead: int = 2) -> None:
+        """Take what fetching costs, and how many batches a thread may have at most."""
+        if ahead < 1:
+            raise ValueError(f"ahead: expected at least 1, found {ahead}")
+        self._costs = costs
+        self._ahead = ahead
+        self._members: dict[str, _Member] = {}
+        self._flights: dict[Hashable, _Flight] = {}
+        self._holders: dict[str, dict[str, int]] = {}
+        # When they will be there, and until when to believe it.
+        self._coming: dict[str, dict[str, tuple[float, float]]] = {}
+        self._waited_s: dict[str, float] = {}
+        # With a free thread, the one that had work longest ago first; with none, by when one is.
+        self._free: OrderedDict[str, None] = OrderedDict()
+        self._queued: list[tuple[float, str]] = []
+
+    def join(self, worker: str, threads: int, cache_bytes: int, *, ends: float = inf) -> None:
+        """Add a worker. It gets no batch that would not be done when it `ends`."""
+        if worker in self._members:
+            raise ValueError(f"{worker}: it is here already")
+        if threads < 1:
+            raise ValueError(f"{worker}: threads: expected at least 1, found {threads}")
+        member = _Member(worker, threads, threads * self._ahead, cache_bytes, ends, [0.0] * threads)
+        self._members[worker] = member
+        self._order(member)
+
+    def leave(self, worker: str) -> None:
+        """Forget a worker, what it held, and its batches: they can be placed again."""
+        member = self._members.pop(worker, None)
+        if member is None:
+            return
+        for source in member.held:
+            self._release(worker, source)
+        for source in member.coming:
+            _remove(self._coming, source, worker)
+        for batch in member.flights:
+            del self._flights[batch]
+        self._unorder(member)
+
+    def hold(self, worker: str, source: str, size: int) -> None:
+        """Note that a worker holds so many bytes of an object; late words of one gone are not."""
+        member = self._members.get(worker)
+        if member is None:
+            return
+        holders = self._holders.setdefault(source, {})
+        member.held_bytes += size - holders.get(worker, 0)
+        holders[worker] = size
+        member.held.add(source)
+        self._unexpect(worker, source)
+
+    def drop(self, worker: str, source: str) -> None:
+        """Note that a worker holds nothing of an object any more."""
+        member = self._members.get(worker)
+        if member is None or source not in member.held:
+            return
+        member.held.remove(source)
+        member.held_bytes -= self._holders[source][worker]
+        self._release(worker, source)
+
+    def place(self, batch: Hashable, work: Work, now: float) -> Placed | None:
+        """Choose who does a batch; `None` where all have as much as they may have."""
+        if batch in self._flights:
+            raise ValueError(f"{batch!r}: it is placed already")
+        needs = [self._need(source, size) for source, size in work.objects.items()]
+        best: _Choice | None = None
+        for member in self._candidates(needs, work.seconds, now):
+            wait_s = member.wait_s(now)
+            if best is not None and wait_s + work.seconds > best.rank()[0]:
+                continue
+            choice = _predicted(member, wait_s, needs, work.seconds, now)
+            if now + choice.end_s > member.ends:
+                continue
+            if best is None or choice.rank() < best.rank():
+                best = choice
+        return None if best is None else self._placed(batch, best, needs, now)
+
+    def begin(self, batch: Hashable, now: float) -> None:
+        """Note that a worker has begun with a batch: to fetch, or to compute."""
+        if (flight := self._flights.get(batch)) is not None:
+            self._move(flight, now + flight.seconds)
+
+    def end(self, batch: Hashable, now: float) -> None:
+        """Note that a worker is done with a batch; what it fetched and keeps, it says by `hold`."""
+        if (flight := self._flights.pop(batch, None)) is None:
+            return
+        member = flight.member
+        member.flights.remove(batch)
+        self._move(flight, now)
+        if not member.flights:
+            member.lanes = [now] * member.threads
+        for source in flight.brings:
+            self._unexpect(member.name, source)
+
+    def holders(self, source: str) -> Mapping[str, int]:
+        """Give who holds an object, and how many bytes of it."""
+        return self._holders.get(source, {})
+
+    def load(self, worker: str, now: float) -> float:
+        """Give the seconds until a worker has a free thread."""
+        return self._members[worker].wait_s(now)
+
+    def in_flight(self, worker: str) -> int:
+        """Give how many batches a worker has."""
+        return len(self._members[worker].flights)
+
+    def _need(self, source: str, size: int) -> _Need:
+        holders = self._holders.get(source, {})
+        seconds = self._costs.store_s(source, size)
+        peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
+        if peer is not None and (peer_s := self._costs.peer_s(size)) < seconds:
+            seconds = peer_s
+        else:
+            peer = None
+        return _Need(source, size, holders, self._coming.get(source, {}), peer, seconds)
+
+    def _candidates(self, needs: list[_Need], seconds: float, now: float) -> Iterable[_Member]:
+        """Give those to look at that may have another batch, each once."""
+        names = dict.fromkeys(self._first(seconds, now))
+        each = max(1, LOOKED // len(needs)) if needs else 0
+        for need in needs[:LOOKED]:
+            names.update(dict.fromkeys(islice(need.holders, each)))
+            names.update(dict.fromkeys(islice(need.coming, each)))
+        members = map(self._members.__getitem__, names)
+        return [member for member in members if len(member.flights) < member.most]
+
+    def _first(self, seconds: float, now: float) -> Iterator[str]:
+        """Give those that are free first."""
+        late = []
+        found = 0
+        for name in islice(self._free, LOOKED):
+            if self._members[name].ends < now + seconds:
+                late.append(name)
+            elif found < FREE:
+                found += 1
+                yield name
+        for name in late:
+            self._free.move_to_end(name)
+        if not found:
+            # Around now: those before it are late.
+            at = bisect_left(self._queued, (now, ""))
+            yield from (name for _, name in self._queued[max(0, at - FREE) : at + FREE])
+
+    def _placed(self, batch: Hashable, best: _Choice, needs: list[_Need], now: float) -> Placed:
+        """Give a batch to a worker."""
+        member, name = best.member, best.member.name
+        fetch: dict[str, str | None] = {}
+        for need in needs:
+            if need.holders.get(name, -1) < need.size and not _comes(need, name, now):
+                fetch[need.name] = need.peer
+                self._expect(name, need.name, now + best.start_s, inf)
+            for used in (fetch.get(need.name), name):
+                if used is not None and used in need.holders:
+                    # To the end: others are looked at first the next time.
+                    need.holders[used] = need.holders.pop(used)
+        lane = min(range(member.threads), key=member.lanes.__getitem__)
+        seconds = best.end_s - best.wait_s
+        flight = _Flight(member, lane, seconds, now + best.end_s, tuple(fetch))
+        member.flights.add(batch)
+        self._flights[batch] = flight
+        member.lanes[lane] = flight.end
+        self._order(member)
+        copies = tuple(self._copies(best, needs, now))
+        return Placed(name, fetch, best.fetch_s, best.start_s, copies)
+
+    def _copies(self, best: _Choice, needs: list[_Need], now: float) -> Iterator[tuple[str, str]]:
+        """Give the objects to copy: those that were waited for as long as a copy takes."""
+        if best.wait_s <= 0:
+            return
+        for need in needs:
+            if best.member.name not in need.holders:
+                continue
+            waited_s = self._waited_s.pop(need.name, 0.0) + best.wait_s
+            heir = self._heir(need, now) if waited_s >= need.seconds else None
+            if heir is None:
+                self._waited_s[need.name] = waited_s
+            else:
+                self._expect(heir, need.name, now + need.seconds, now + LATE * need.seconds)
+                yield need.name, heir
+
+    def _heir(self, need: _Need, now: float) -> str | None:
+        """Give a worker with a free thread, and room for an object that it has not."""
+        for name in islice(self._free, FREE):
+            member = self._members[name]
+            fits = member.held_bytes + need.size <= member.cache_bytes
+            stays = member.ends > now + LATE * need.seconds
+            if fits and stays and name not in need.holders and not _comes(need, name, now):
+                return name
+        return None
+
+    def _move(self, flight: _Flight, end: float) -> None:
+        """Put off, or bring forward, what a thread is predicted to do."""
+        flight.member.lanes[flight.lane] += end - flight.end
+        flight.end = end
+        self._order(flight.member)
+
+    def _order(self, member: _Member) -> None:
+        """Put a worker where it belongs: with the free, the queued, or neither."""
+        self._unorder(member)
+        if len(member.flights) < member.threads:
+            self._free[member.name] = None
+        elif len(member.flights) < member.most:
+            member.queued = min(member.lanes), member.name
+            insort(self._queued, member.queued)
+
+    def _unorder(self, member: _Member) -> None:
+        self._free.pop(member.name, None)
+        if member.queued is not None:
+            del self._queued[bisect_left(self._queued, member.queued)]
+            member.queued = None
+
+    def _release(self, worker: str, source: str) -> None:
+        _remove(self._holders, source, worker)
+        if source not in self._holders:
+            self._waited_s.pop(source, None)
+
+    def _expect(self, worker: str, source: str, ready: float, until: float) -> None:
+        """Note that a worker will hold an object."""
+        self._coming.setdefault(source, {})[worker] = ready, until
+        self._members[worker].coming.add(source)
+
+    def _unexpect(self, worker: str, source: str) -> None:
+        member = self._members[worker]
+        if source in member.coming:
+            member.coming.remove(source)
+            _remove(self._coming, source, worker)
+
+
+def _remove(workers: dict[str, dict[str, Any]], source: str, worker: str) -> None:
+    """Take a worker from those of an object, and the object where it was the last."""
+    del workers[source][worker]
+    if not workers[source]:
+        del workers[source]
+
+
+def _predicted(
+    member: _Member, wait_s: float, needs: list[_Need], seconds: float, now: float
+) -> _Choice:
+    """Say what a batch would come to on a worker that is free after `wait_s`."""
+    fetch_s, missing_bytes, ready_s = 0.0, 0, 0.0
+    for need in needs:
+        missing = need.size - need.holders.get(member.name, 0)
+        if missing <= 0:
+            continue
+        if need.coming and _comes(need, member.name, now):
+            ready_s = max(ready_s, need.coming[member.name][0] - now)
+            continue
+        missing_bytes += missing
+        fetch_s += need.seconds * missing / need.size
+    start_s = max(wait_s + fetch_s, ready_s)
+    # What must go to make room has to be fetched again some time.
+    excess = member.held_bytes + missing_bytes - member.cache_bytes
+    spoils_s = fetch_s * min(1.0, excess / missing_bytes) if missing_bytes and excess > 0 else 0.0
+    return _Choice(member, wait_s, fetch_s, start_s, start_s + seconds, spoils_s)
+
+
+def _comes(need: _Need, worker: str, now: float) -> bool:
+    """Tell whether an object is on its way to a worker."""
+    return worker in need.coming and need.coming[worker][1] >= now
