@@ -94,7 +94,7 @@ LAYERS = (
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"commands.dataset", "commands.find", "commands.serve", "commands.token"},
-    {"commands.portal"},
+    {"commands.portal", "commands.pool"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -57,6 +57,7 @@ class Batch:
         makes: whether the rows are results that are made of others, not cut.
         results: by number, those that the rows go into.
         inputs: by number of a result, the rows that go into it.
+        row_bytes: that are expected to be read for each row.
     """
 
     job: str
@@ -66,6 +67,7 @@ class Batch:
     makes: bool = False
     results: Mapping[int, KeptRow] = field(default_factory=dict)
     inputs: Mapping[int, Sequence[KeptRow]] = field(default_factory=dict)
+    row_bytes: float = 0.0
 
 
 def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
@@ -88,6 +90,7 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
         inputs={
             row.number: catalog.rows_of_result(job.number, row.number) for row in rows if makes
         },
+        row_bytes=job.predicted["bytes"] / max(1, job.inputs) if job.predicted else 0.0,
     )
 
 

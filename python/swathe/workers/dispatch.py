@@ -117,8 +117,16 @@ class Runner:
             self._back(number, Done([], complete=False, failure=failure))
         else:
             given.reading_s = time.perf_counter() - begun
-            stopped = _Stopped(self._jobs, chunk.job.id, self._stopping)
-            self._pool.give(number, batch, stopped)
+            given.stopped = self._stopped(chunk.job.id)
+            self._pool.give(number, batch, given.stopped)
+
+    def _stopped(self, job: str) -> _Stopped:
+        """Give what tells whether a job is to stop: one for all chunks, that looks seldom."""
+        for given in list(self._given.values()):
+            stopped = given.stopped
+            if stopped is not None and stopped.job == job and not stopped.is_stopped:
+                return stopped
+        return _Stopped(self._jobs, job, self._stopping)
 
     def _back(self, number: int, done: Done) -> None:
         """Keep what became of a chunk."""
@@ -197,28 +205,29 @@ class Runner:
 
 @dataclass
 class _Given:
-    """A chunk that the pool has, and how long it took to read it."""
+    """A chunk that the pool has, how long it took to read it, and what tells it to stop."""
 
     chunk: Chunk
     reading_s: float = 0.0
+    stopped: _Stopped | None = None
 
 
 class _Stopped:
     """Whether to stop with a job: asked often, it looks twice a second."""
 
-    def __init__(self, jobs: Jobs, job_id: str, stopping: threading.Event) -> None:
-        self._jobs, self._id, self._stopping = jobs, job_id, stopping
+    def __init__(self, jobs: Jobs, job: str, stopping: threading.Event) -> None:
+        self._jobs, self.job, self._stopping = jobs, job, stopping
         self._looked = time.monotonic()
-        self._is_stopped = False
+        self.is_stopped = False
 
     def __call__(self) -> bool:
         if self._stopping.is_set():
             return True
         now = time.monotonic()
-        if not self._is_stopped and now - self._looked > IDLE_S / 2:
+        if not self.is_stopped and now - self._looked > IDLE_S / 2:
             self._looked = now
-            self._is_stopped = not self._jobs.is_executing(self._id)
-        return self._is_stopped
+            self.is_stopped = not self._jobs.is_executing(self.job)
+        return self.is_stopped
 
 
 class _Pace:
