@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+import numpy as np
 import pytest
+from astropy.io import fits
 
-from servers import free_port
+import swathe
+from swathe import _swathe
 from swathe.catalog import Catalog
-from swathe.errors import AccessError, SourceError
+from swathe.errors import AccessError, SwatheError
+from swathe.portal.app import open_portal
+from swathe.portal.config import config_of
 from swathe.portal.sources import Sources
 
 HOSTS = ("archive.example", "10.0.0.1:8080", "[::1]")
@@ -43,13 +49,6 @@ def sources(catalog: Catalog) -> Sources:
     return Sources(catalog, HOSTS)
 
 
-@pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers that need not be there, and lead nowhere else."""
-    monkeypatch.setattr("swathe.portal.sources._redirected", lambda _url: None)
-
-
-@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(
     "file",
     [
@@ -141,16 +140,36 @@ def test_secrets_of_urls_are_not_repeated(sources: Sources) -> None:
     assert "hush" not in str(raised.value)
 
 
+def image() -> bytes:
+    """A small FITS file."""
+    written = io.BytesIO()
+    fits.PrimaryHDU(np.zeros((4, 5), np.int16)).writeto(written)
+    return written.getvalue()
+
+
+IMAGE = image()
+
+
 class Leads(BaseHTTPRequestHandler):
-    """Leads to where the path says, or has it."""
+    """Leads to where the path says, or has a small image."""
+
+    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        target = unquote(self.path.removeprefix("/to/"))
-        self.send_response(302 if self.path.startswith("/to/") else 200)
         if self.path.startswith("/to/"):
-            self.send_header("Location", target)
-        self.send_header("Content-Length", "0")
+            self.send_response(302)
+            self.send_header("Location", unquote(self.path.removeprefix("/to/")))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+        part = IMAGE[first : last + 1]
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(IMAGE)}")
+        self.send_header("Content-Length", str(len(part)))
+        self.send_header("ETag", '"1"')
         self.end_headers()
+        self.wfile.write(part)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -160,6 +179,7 @@ class Leads(BaseHTTPRequestHandler):
 def server() -> Iterator[str]:
     """A server that leads anywhere it is told to; gives host and port."""
     leads = ThreadingHTTPServer(("127.0.0.1", 0), Leads)
+    leads.daemon_threads = True
     thread = threading.Thread(target=leads.serve_forever)
     thread.start()
     try:
@@ -170,29 +190,54 @@ def server() -> Iterator[str]:
         leads.server_close()
 
 
-def test_redirects_to_servers_that_are_not_allowed_are_refused(
-    sources: Sources, server: str
-) -> None:
-    sources._hosts = frozenset({server})
+@pytest.fixture
+def confined(server: str) -> Iterator[None]:
+    """This server alone may be read by URL."""
+    _swathe.confine([server])
+    yield
+    _swathe.confine([])
+
+
+@pytest.mark.usefixtures("confined")
+def test_redirects_to_servers_that_are_not_allowed_are_refused(server: str) -> None:
     for good in ("/a.fits", "/to/%2Fa.fits", f"/to/http:%2F%2F{server}%2Fa.fits"):
-        sources.allowed(f"http://{server}{good}")
+        assert swathe.open(f"http://{server}{good}").hdus[0].shape == [4, 5]
     port = server.partition(":")[2]
     other = quote(f"http://localhost:{port}/a.fits", safe="")
-    for bad in (
-        other,
-        quote(f"http://{server}/to/{other}", safe=""),
-        quote("http://169.254.169.254/latest", safe=""),
-        quote("//localhost/a.fits", safe=""),
-        quote("file:///etc/passwd", safe=""),
-        quote(f"http://u:p@{server}/a.fits", safe=""),
-        "",
+    for bad, where in (
+        (other, "localhost"),
+        (quote(f"http://{server}/to/{other}", safe=""), "localhost"),
+        (quote("http://169.254.169.254/latest", safe=""), "169.254.169.254"),
+        (quote("//localhost/a.fits", safe=""), "localhost"),
+        (quote(f"http://127.0.0.1:{int(port) - 1}/a.fits", safe=""), "127.0.0.1"),
     ):
-        with pytest.raises(AccessError):
-            sources.allowed(f"http://{server}/to/{bad}")
+        with pytest.raises(AccessError, match=f"leads to {where}, which may not be read here"):
+            swathe.open(f"http://{server}/to/{bad}")
+    for bad in (quote("file:///etc/passwd", safe=""), ""):
+        with pytest.raises(SwatheError):
+            swathe.open(f"http://{server}/to/{bad}")
 
 
-def test_servers_that_do_not_answer_are_told(sources: Sources) -> None:
-    port = free_port()
-    sources._hosts = frozenset({f"127.0.0.1:{port}"})
-    with pytest.raises(SourceError, match=f"127.0.0.1:{port}: does not answer"):
-        sources.allowed(f"http://127.0.0.1:{port}/a.fits?token=hush")
+def test_other_servers_lead_anywhere(server: str) -> None:
+    port = server.partition(":")[2]
+    _swathe.confine(["archive.example", f"127.0.0.1:{int(port) - 1}", "127.0.0.1"])
+    try:
+        other = quote(f"http://localhost:{port}/a.fits", safe="")
+        assert swathe.open(f"http://{server}/to/{other}").hdus[0].shape == [4, 5]
+    finally:
+        _swathe.confine([])
+
+
+def test_a_portal_confines_the_servers_it_allows(server: str, tmp_path: Path) -> None:
+    port = server.partition(":")[2]
+    moved = f"http://{server}/to/{quote(f'http://localhost:{port}/a.fits', safe='')}"
+    config = config_of(
+        {
+            "catalog": {"database": f"sqlite:///{tmp_path}/c.sqlite"},
+            "results": {"folder": str(tmp_path / "results")},
+            "access": {"hosts": [server]},
+        }
+    )
+    with open_portal(config), pytest.raises(AccessError, match="leads to localhost"):
+        swathe.open(moved)
+    assert swathe.open(moved).hdus[0].shape == [4, 5]

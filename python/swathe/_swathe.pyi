@@ -153,6 +153,15 @@ def kept(name: Literal["blocks", "index"]) -> Kept:
 def clear_kept(name: Literal["blocks", "index"]) -> None:
     """Remove all that is kept."""
 
+def confine(hosts: list[str]) -> None:
+    """Let these servers, `host` or `host:port`, redirect only to each other, in this process.
+
+    All others lead anywhere.
+    """
+
+def rename_each(moves: list[tuple[str, str]]) -> int:
+    """Rename files, in order, up to the first that cannot be; tells how many were."""
+
 def shown(url: str) -> str:
     """Give a path or URL as anyone may see it: without password, and "..." for what is secret."""
 

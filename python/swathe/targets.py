@@ -48,7 +48,7 @@ READERS = {
 }
 NAME_BYTES = 60
 """With a number behind it a name still fits into an EXTNAME, of at most 68 characters."""
-LARGEST_HDU = (1 << 63) - 1
+LARGEST = (1 << 63) - 1
 
 T = TypeVar("T")
 
@@ -152,13 +152,27 @@ def as_table(given: Any) -> tuple[Table, Path | None]:
         if hasattr(given, "to_dict") and hasattr(given, "columns"):
             return Table.from_pandas(given), None
         if isinstance(given, Mapping):
-            return Table({name: list(values) for name, values in given.items()}), None
+            return Table({name: _values(values) for name, values in given.items()}), None
     except (TypeError, ValueError) as error:
         raise TargetsError(f"the targets cannot be made into a table: {error}") from error
     raise TargetsError(
         "targets must be an astropy Table, a pandas DataFrame, a mapping of columns or the path "
         f"of a table, not {type(given).__name__}"
     )
+
+
+def _values(given: Any) -> Any:
+    """Give a column of a mapping as a table takes it soonest: lists of one kind as an array."""
+    import numpy as np
+
+    values = list(given)
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        # As objects: one that is long would make all take as much.
+        return np.array(values, object)
+    if kinds == {float} or (kinds == {int} and -LARGEST <= min(values) <= max(values) <= LARGEST):
+        return np.array(values)
+    return values
 
 
 def read_table(path: Path) -> Table:
@@ -220,11 +234,15 @@ def _listed(names: Any) -> str:
 
 
 def texts(column: Any) -> list[str]:
-    """Give a column as text, by way of its distinct values, which are often few."""
-    distinct: dict[Any, str] = {}
+    """Give a column as text."""
+    kind = getattr(getattr(column, "dtype", None), "kind", "")
+    values = column.tolist() if kind in ("U", "O") else list(column)
+    if set(map(type, values)) == {str} and "".join(values).isascii():
+        return list(map(str.strip, values))
+    # By way of the distinct values, which are often few.
+    distinct: dict[str, str] = {}
     found = []
-    plain = getattr(column, "dtype", None) is not None and column.dtype.kind == "U"
-    for value in column.tolist() if plain else column:
+    for value in values:
         text = distinct.get(value) if isinstance(value, str) else _text(value)
         if text is None:
             text = distinct[value] = _text(value)
@@ -272,7 +290,7 @@ def _hdu(value: Any) -> HduKey | None:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
         number = -1
-    if not 0 <= number <= LARGEST_HDU or number != value:
+    if not 0 <= number <= LARGEST or number != value:
         raise RegionError(f"hdu must be a number from 0, a name or NAME,VERSION, not {value}")
     return number
 
@@ -318,10 +336,13 @@ def numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
+_HARMLESS = re.compile(rf"[A-Za-z0-9_+][A-Za-z0-9._+-]{{0,{NAME_BYTES - 1}}}")
 
 
 def unique_names(ids: list[str]) -> list[str]:
     """Give a file name for each id, without suffix: unique, of harmless characters."""
+    if len(set(map(str.lower, ids))) == len(ids) and all(map(_HARMLESS.fullmatch, ids)):
+        return list(ids)
     taken: set[str] = set()
     seen: dict[str, int] = {}
     names = []

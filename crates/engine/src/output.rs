@@ -83,30 +83,31 @@ impl Output {
         match &self.sink {
             Sink::Folder => write_file(&path, bytes),
             Sink::Zip(writer) => put_zip(lock(writer).as_mut(), name, bytes),
-            Sink::Tar(file) => append(&mut lock(file), |file| put_tar(file, name, bytes)),
-            Sink::Fits(file) => append(&mut lock(file), |file| file.write_all(bytes)),
+            Sink::Tar(file) => extend(&mut lock(file), &TAR_END, |file| put_tar(file, name, bytes)),
+            Sink::Fits(file) => extend(&mut lock(file), &[], |file| file.write_all(bytes)),
         }
         .map_err(|source| output_error(&path, source))
     }
 
-    /// Write what ends an archive.
+    /// Write what ends an archive, where it was not written before.
     ///
     /// # Errors
     /// [`EngineError::Output`].
     pub(crate) fn close(self) -> Result<(), EngineError> {
         let closed = match self.sink {
-            Sink::Folder | Sink::Fits(_) => Ok(()),
+            Sink::Folder | Sink::Fits(_) | Sink::Tar(_) => Ok(()),
             Sink::Zip(writer) => match lock(&writer).take() {
                 Some(writer) => writer.finish().map(drop).map_err(cause),
                 None => Ok(()),
             },
-            Sink::Tar(file) => lock(&file).write_all(&[0; 2 * TAR_BLOCK]),
         };
         closed.map_err(|source| output_error(&self.path, source))
     }
 }
 
 const TAR_BLOCK: usize = 512;
+/// What ends a tar archive. It is there after every member: at the last, the disk may be full.
+const TAR_END: [u8; 2 * TAR_BLOCK] = [0; 2 * TAR_BLOCK];
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // An archive is truncated to its last whole member on any failure.
@@ -143,6 +144,7 @@ fn open_sink(path: &Path, kind: OutputKind, append: bool) -> io::Result<Sink> {
             let end = if append { tar_end(&mut file)? } else { 0 };
             file.set_len(end)?;
             file.seek(SeekFrom::Start(end))?;
+            extend(&mut file, &TAR_END, |_| Ok(()))?;
             Ok(Sink::Tar(Mutex::new(file)))
         }
         OutputKind::Fits => {
@@ -189,15 +191,26 @@ fn put_zip(writer: Option<&mut zip::ZipWriter<File>>, name: &str, bytes: &[u8]) 
     Ok(())
 }
 
-/// Append to a file; if that fails the file is left as it was.
-fn append(file: &mut File, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let end = file.stream_position()?;
-    if let Err(error) = write(file) {
-        file.set_len(end)?;
-        file.seek(SeekFrom::Start(end))?;
-        return Err(error);
+/// Write to a file, before what always ends it; if that fails the file is left as it was.
+fn extend(
+    file: &mut File,
+    last: &[u8],
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let begin = file.stream_position()?;
+    let written = write(file).and_then(|()| {
+        let end = file.stream_position()?;
+        file.write_all(last)?;
+        Ok(end)
+    });
+    if written.is_err() {
+        // Its place was taken before, so that there is room for it.
+        file.seek(SeekFrom::Start(begin))?;
+        file.write_all(last)?;
+        file.set_len(begin + last.len() as u64)?;
     }
-    Ok(())
+    file.seek(SeekFrom::Start(*written.as_ref().unwrap_or(&begin)))?;
+    written.map(drop)
 }
 
 fn put_tar(file: &mut File, name: &str, bytes: &[u8]) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! `Listing` and `Copies`: what buckets hold, and objects on their way from store to store.
+//! `Listing` and `Copies`: what buckets hold, and objects on their way from store to store; files
+//! on their way into place.
 
 use crate::enter::enter;
 use crate::errors::{class_name, to_python};
@@ -39,6 +40,12 @@ impl Listing {
         };
         Ok(page.map(|page| page.into_iter().map(entry).collect()))
     }
+}
+
+/// Rename files, up to the first that cannot be. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn rename_each(py: Python<'_>, moves: Vec<(String, String)>) -> usize {
+    py.detach(|| swathe_store::rename_each(&moves))
 }
 
 /// Objects that are being copied. See `_swathe.pyi`.

@@ -17,14 +17,14 @@ mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Job, Rows};
     #[pymodule_export]
-    use crate::copies::{Copied, Copies, Listing};
+    use crate::copies::{Copied, Copies, Listing, rename_each};
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
     #[pymodule_export]
     use crate::shelves::{Kept, clear_kept, kept};
     #[pymodule_export]
     use crate::stores::{
-        Source, Stores, Timing, assumed_costs, measure, measure_open, take_timings,
+        Source, Stores, Timing, assumed_costs, confine, measure, measure_open, take_timings,
     };
 
     use pyo3::prelude::*;

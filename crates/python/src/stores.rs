@@ -184,3 +184,9 @@ pub(crate) fn take_timings() -> Vec<(String, u64, u32, f64, f64)> {
     };
     swathe_store::take_timings().into_iter().map(told).collect()
 }
+
+/// Let servers redirect only to each other. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn confine(hosts: Vec<String>) {
+    swathe_store::confine(hosts);
+}

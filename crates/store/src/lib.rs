@@ -25,7 +25,9 @@ pub use list::{Entry, Listing};
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{open, shown};
+pub use remote::confine;
 pub use shelf::{Shelf, Usage, limit_of};
 pub use source::{Fetched, Source, TRUSTED, Traffic, Version};
 pub use stores::{Store, Stores};
 pub use timing::{Measured, Timing, take_timings};
+pub use write::rename_each;

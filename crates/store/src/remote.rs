@@ -20,6 +20,7 @@ pub(crate) use bucket::{Bucket, Cloud, Settings as BucketSettings};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use limiter::Limiter;
+pub use net::confine;
 pub(crate) use net::net;
 use patience::{Failure, Patience, Retry};
 use reqwest::header::{
@@ -453,6 +454,10 @@ impl Target {
         let response = match timeout(stall, request.send()).await {
             Err(_) => return Err(Failure::passing(self.stalled(&host, stall))),
             Ok(Err(error)) => {
+                if let Some(away) = net::leads_away(&error) {
+                    let url = self.url.clone();
+                    return Err(StoreError::Forbidden { url, why: format!(": {away}") }.into());
+                }
                 let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
                 let transient = error.is_request() && may_pass && !error.is_timeout();
                 let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };

@@ -51,6 +51,11 @@ pub(crate) enum Sink {
     Bucket(Upload),
 }
 
+/// Rename files, in order, up to the first that cannot be; how many were.
+pub fn rename_each(moves: &[(String, String)]) -> usize {
+    moves.iter().take_while(|(from, to)| fs::rename(from, to).is_ok()).count()
+}
+
 impl Stores {
     /// Begin to write an object of `size` bytes: a file, or an object of a bucket.
     pub(crate) fn create(&self, object: &str, in_parts: bool) -> Result<Sink, StoreError> {

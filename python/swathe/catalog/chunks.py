@@ -130,7 +130,7 @@ class Chunks(Database):
         )
         with self._reading() as session:
             found = session.connection().execute(query.order_by(JobRowTable.position))
-            return [kept_row(*row) for row in found]
+            return [kept_row(*row) for row in found.fetchall()]
 
 
 def _in_turn(session: Session) -> list[int]:

@@ -99,7 +99,7 @@ class JobQueue(Database):
 
     def _rows(self, query: Any) -> list[KeptRow]:
         with self._reading() as session:
-            return [kept_row(*row) for row in session.connection().execute(query)]
+            return [kept_row(*row) for row in session.connection().execute(query).fetchall()]
 
     # ---- What users change
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Protocol
 
+from swathe import _swathe
 from swathe.errors import NoSuchResultError, OutputError
 
 INPUTS = ".inputs"
@@ -115,9 +116,16 @@ class Folder:
         """Rename files."""
         # As text: paths would take as long as the rest.
         top = f"{self._root}/{job}"
-        for number, (made, name) in enumerate(files):
-            move(made, f"{top}/{name}", top)
-            yield number
+        moves = [(made, f"{top}/{name}") for made, name in files]
+        done = 0
+        while done < len(moves):
+            moved = _swathe.rename_each(moves[done:])
+            if done + moved < len(moves):
+                # The first of its folder, or it cannot be moved at all.
+                move(*moves[done + moved], top)
+                moved += 1
+            yield from range(done, done + moved)
+            done += moved
 
     def find(self, job: str, name: str) -> Found:
         """Give a result."""

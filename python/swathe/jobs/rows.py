@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, cast
 
 from swathe import _swathe
@@ -37,37 +38,29 @@ def kept_rows(work: Work) -> Iterator[KeptRow]:
     results = {name: len(read) + number for number, name in enumerate(work.results())}
     # What goes into others gets a name that no file can have.
     names = read.names if work.group is None else [f"{row}/" for row in range(len(read))]
-    later = {*read.unplaced, *work.unread}
+    later = {*read.unplaced, *work.unread, *faults}
     keys = [hdu_text(hdu) for hdu in read.hdus]
     shown = [_swathe.shown(file) for file in read.files]
     columns = zip(
         position.tolist(),
+        repeat(None) if work.group is None else map(results.__getitem__, work.group),
         read.ids,
         names,
-        read.file.tolist(),
-        read.hdu.tolist(),
-        read.boxes.tolist(),
+        map(shown.__getitem__, read.file.tolist()),
+        map(keys.__getitem__, read.hdu.tolist()),
+        map(tuple, read.boxes.tolist()),
         work.planes,
-        strict=True,
+        repeat(None) if work.sky is None else map(tuple, work.sky.tolist()),
+        strict=False,  # it ends with the shortest, what is repeated does not
     )
-    sky = None if work.sky is None else work.sky.tolist()
-    for row, (at, row_id, name, file, hdu, box, planes) in enumerate(columns):
-        fault = faults.get(row)
-        status, reason = fault or ("waiting", "")
-        yield KeptRow(
-            row,
-            at,
-            None if work.group is None else results[work.group[row]],
-            row_id,
-            name,
-            shown[file],
-            keys[hdu],
-            None if fault is not None or row in later else tuple(box),
-            planes,
-            None if fault is not None or sky is None else tuple(sky[row]),
-            cast("RowStatus", status),
-            reason,
-        )
+    for row, values in enumerate(columns):
+        kept = KeptRow(row, *values)
+        if row in later:
+            kept = kept._replace(box=None)
+        if row in faults:
+            status, reason = faults[row]
+            kept = kept._replace(sky=None, status=cast("RowStatus", status), reason=reason)
+        yield kept
     yield from _result_rows(work, results)
 
 

@@ -13,6 +13,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
+from swathe import _swathe
 from swathe.catalog import Catalog
 from swathe.environment import cores
 from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
@@ -49,10 +50,14 @@ def open_portal(config: Config) -> Iterator[Portal]:
         access = Access(config.access.tokens == "required", catalog.token)
         limits = limits_of(config)
         place = place_of(config, catalog)
-        with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
-            streams = Streams(config.limits.streams)
-            pool = pool_of(config, place)
-            yield Portal(config, catalog, jobs, access, sources, streams, pool)
+        _swathe.confine(list(config.access.hosts))
+        try:
+            with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
+                streams = Streams(config.limits.streams)
+                pool = pool_of(config, place)
+                yield Portal(config, catalog, jobs, access, sources, streams, pool)
+        finally:
+            _swathe.confine([])
 
 
 def place_of(config: Config, catalog: Catalog) -> Place:
@@ -90,6 +95,7 @@ def pool_of(config: Config, place: Place) -> Pool:
             read_address(workers.url),
             place,
             certificates=workers.certificates,
+            hosts=config.access.hosts,
             batch_s=workers.batch_s,
         )
     except OutputError as error:

@@ -1,8 +1,8 @@
 """Which files may be read for those who ask: those of declared stores, and of allowed servers.
 
 The engine reads whatever it is given. So a name that it might take for another file than meant
-here is refused: `..`, links that lead out of a folder, URLs that parsers read differently. It also
-follows redirects, so servers are asked for those beforehand.
+here is refused: `..`, links that lead out of a folder, URLs that parsers read differently. Servers
+that are allowed may redirect it only to each other (`_swathe.confine`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urlsplit
 
-from swathe.errors import AccessError, SourceError
+from swathe.errors import AccessError
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog
@@ -25,12 +25,6 @@ PORTS = {"http": 80, "https": 443}
 FRESH_S = 1.0
 """The stores of the catalogue are asked for again after this time."""
 LONGEST = 4000
-REDIRECTS = 5
-"""Followed by the engine."""
-ASK_S = 10.0
-ASKED_S = 600.0
-"""A URL is asked for redirects again after this time."""
-MOST_ASKED = 100_000
 
 
 class Sources:
@@ -43,20 +37,17 @@ class Sources:
         self._lock = threading.Lock()
         self._roots: dict[str, str] = {}
         self._asked_at = -FRESH_S
-        self._plain: dict[str, float] = {}
 
     def allowed(self, file: str) -> None:
         """Let `STORE:path` and URLs of allowed servers pass.
 
         Raises:
-            AccessError: where a file is neither, or its server leads to one that is not allowed.
-            SourceError: where a server does not answer.
+            AccessError: where a file is neither.
         """
         if len(file) > LONGEST or not file.isprintable():
             raise AccessError(f"{file[:100]!r}: is no STORE:path of printable characters")
         if "://" in file:
             self._allowed_url(file)
-            self._follow(file)
             return
         store, colon, path = file.partition(":")
         root = self._root(store) if colon else None
@@ -92,46 +83,9 @@ class Sources:
         if not allowed & self._hosts:
             raise AccessError(f"{host}:{port}: files of this server may not be read by URL here")
 
-    def _follow(self, url: str) -> None:
-        """Refuse a URL whose server leads to another that is not allowed."""
-        now = time.monotonic()
-        with self._lock:
-            if now - self._plain.get(url, -ASKED_S) < ASKED_S:
-                return
-        place = url
-        for _ in range(REDIRECTS + 1):
-            target = _redirected(place)
-            if target is None:
-                break
-            place = urljoin(place, target)
-            self._allowed_url(place)
-        else:
-            raise AccessError(f"{_server(url)}: leads on and on")
-        with self._lock:
-            if len(self._plain) >= MOST_ASKED:
-                self._plain.clear()
-            self._plain[url] = now
-
     def _root(self, store: str) -> str | None:
         with self._lock:
             if time.monotonic() - self._asked_at > FRESH_S:
                 self._roots = {found.name: found.url for found in self._catalog.stores()}
                 self._asked_at = time.monotonic()
             return self._roots.get(store)
-
-
-def _redirected(url: str) -> str | None:
-    """Ask where a server says that something is, if not there."""
-    import httpx
-
-    try:
-        with httpx.stream("GET", url, headers={"Range": "bytes=0-0"}, timeout=ASK_S) as answer:
-            return answer.headers.get("location") if answer.is_redirect else None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise SourceError(f"{_server(url)}: does not answer: {error}") from error
-
-
-def _server(url: str) -> str:
-    """Give what of a URL may be told: its query may hold secrets."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

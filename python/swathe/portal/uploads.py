@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
-SCALARS = (str, int, float, bool, type(None))
+SCALARS = {str, int, float, bool, type(None)}
 LONGEST_NAME = 200
 MOST_COLUMNS = 200
 COMPRESSED = (b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
@@ -148,12 +148,13 @@ def _turned(rows: list[Any], most_rows: int) -> dict[str, list[Any]]:
 
 
 def _check_scalars(name: str, values: list[Any]) -> None:
-    for number, value in enumerate(values):
-        if not isinstance(value, SCALARS):
-            raise TargetsError(
-                f"targets: row {number}: column {name[:LONGEST_NAME]!r}: expected a number or "
-                f"text, found {type(value).__name__}"
-            )
+    kinds = list(map(type, values))
+    if wrong := set(kinds) - SCALARS:
+        number = next(number for number, kind in enumerate(kinds) if kind in wrong)
+        raise TargetsError(
+            f"targets: row {number}: column {name[:LONGEST_NAME]!r}: expected a number or text, "
+            f"found {kinds[number].__name__}"
+        )
 
 
 def _check_rows(rows: int, most_rows: int) -> None:

@@ -31,7 +31,7 @@ from swathe.workers.placement import Placement, Work
 from swathe.workers.pool import BATCH_S, LANES, Held, Member, Told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
     from distributed import Future
@@ -116,11 +116,12 @@ class DaskPool:
         place: Place,
         *,
         certificates: Path | None = None,
+        hosts: Sequence[str] = (),
         batch_s: float = BATCH_S,
     ) -> None:
         """Take where the scheduler is, the place of results, and certificates.
 
-        The scheduler is looked for when the pool is started, as long as it takes.
+        Servers that users may name, the `hosts`, may redirect only to each other. The scheduler is looked for when the pool is started, as long as it takes.
 
         Raises:
             SettingsError: where certificates are needed and not there, or of no use.
@@ -132,7 +133,7 @@ class DaskPool:
         self._address, self._place = address, place
         self._security = security_for(address, certificates, "portal")
         self._url = address.url(self._security)
-        self._batch_s = batch_s
+        self._batch_s, self._hosts = batch_s, tuple(hosts)
         self._pool = sha256(f"{default_url()} {place}".encode()).hexdigest()[:16]
         self._tell(storages())
         # Read by other threads.
@@ -198,7 +199,7 @@ class DaskPool:
 
     def _tell(self, found: Storages) -> None:
         self._storages, self._asked_at = found, time.monotonic()
-        invitation = member.invite(self._pool, self._place, found)
+        invitation = member.invite(self._pool, self._place, found, self._hosts)
         self._invited = invitation, member.state_of(invitation)
         self._costs = _costs(found)
 

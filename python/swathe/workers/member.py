@@ -67,11 +67,13 @@ class Invitation:
         pool: whose it is; portals of the same catalogue and results share one.
         place: of results.
         storages: where objects lie.
+        hosts: servers that users may name; they may redirect only to each other.
     """
 
     pool: str
     place: FolderAt | BucketAt
     storages: Storages
+    hosts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class NotJoinedError(SwatheError):
     """A batch came to a worker that knows too little, or no longer the same, to do it."""
 
 
-def invite(pool: str, place: Place, storages: Storages) -> bytes:
+def invite(pool: str, place: Place, storages: Storages, hosts: tuple[str, ...]) -> bytes:
     """Give what a worker is told when it joins.
 
     Raises:
@@ -101,7 +103,7 @@ def invite(pool: str, place: Place, storages: Storages) -> bytes:
         at = BucketAt(place.store, place.prefix)
     else:
         raise OutputError(f"{place}: workers can put results in a folder or a bucket only")
-    return pickle.dumps(Invitation(pool, at, storages))
+    return pickle.dumps(Invitation(pool, at, storages, hosts))
 
 
 def state_of(invitation: bytes) -> str:
@@ -153,6 +155,7 @@ class Here:
         except SwatheError as error:
             return Joined(host, cache_bytes, f"{host}: {error}")
         adopt(told.storages)
+        _swathe.confine(list(told.hosts))
         with self._lock:
             self._pool, self._place, self._state = told.pool, place, state_of(invitation)
         return Joined(host, cache_bytes)

@@ -1,8 +1,10 @@
 //! The runtime that waits for servers, and the client on it.
 
-use reqwest::{Client, ClientBuilder, redirect};
+use reqwest::redirect::{Action, Attempt, Policy};
+use reqwest::{Client, ClientBuilder, Url};
 use std::error::Error;
-use std::sync::Mutex;
+use std::fmt;
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -63,13 +65,69 @@ fn settings() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("swathe/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
-        .redirect(redirect::Policy::limited(REDIRECTS))
+        .redirect(Policy::custom(followed))
         // It would take the secrets of a query to other servers.
         .referer(false)
         // Ranges side by side would share one connection of HTTP/2, and its window.
         .http1_only()
         // XRootD's HTTP door knows "Range", and takes "range" for something else.
         .http1_title_case_headers()
+}
+
+/// Servers that lead only to each other. See [`confine`].
+static CONFINED: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+/// Let these servers, `host` or `host:port`, redirect only to each other from now on: so that who
+/// may name URLs of them reads nothing else. Others, of stores that were declared, lead anywhere.
+pub fn confine(hosts: Vec<String>) {
+    *CONFINED.write().unwrap_or_else(PoisonError::into_inner) = hosts;
+}
+
+fn followed(attempt: Attempt<'_>) -> Action {
+    let hosts = CONFINED.read().unwrap_or_else(PoisonError::into_inner);
+    let is_confined = |url: &Url| hosts.iter().any(|host| is_of(url, host));
+    if attempt.previous().len() > REDIRECTS {
+        attempt.error("too many redirects")
+    } else if attempt.previous().first().is_some_and(is_confined) && !is_confined(attempt.url()) {
+        let to = attempt.url().host_str().unwrap_or_default().to_owned();
+        attempt.error(LeadsAway(to))
+    } else {
+        attempt.follow()
+    }
+}
+
+/// Whether a URL is of a server, `host` at the port of its scheme or `host:port`.
+fn is_of(url: &Url, server: &str) -> bool {
+    let Some(port) = url.port_or_known_default() else { return false };
+    match url.host_str().and_then(|host| server.strip_prefix(host)) {
+        Some("") => url.port().is_none(),
+        Some(rest) => rest.strip_prefix(':').is_some_and(|given| given == port.to_string()),
+        None => false,
+    }
+}
+
+/// A server led to one that may not be read.
+#[derive(Debug)]
+pub(super) struct LeadsAway(String);
+
+impl fmt::Display for LeadsAway {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "it leads to {}, which may not be read here", self.0)
+    }
+}
+
+impl Error for LeadsAway {}
+
+/// Why a redirect was not followed, if it may not be.
+pub(super) fn leads_away(error: &reqwest::Error) -> Option<&LeadsAway> {
+    let mut cause = error.source();
+    while let Some(found) = cause {
+        if let Some(away) = found.downcast_ref() {
+            return Some(away);
+        }
+        cause = found.source();
+    }
+    None
 }
 
 /// The first cause of an error; unlike the error itself it does not name the URL.
