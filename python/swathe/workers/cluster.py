@@ -27,7 +27,7 @@ from swathe.errors import CatalogError, JobError, SwatheError
 from swathe.known import NAMED, Storages, storages
 from swathe.workers import member
 from swathe.workers.nodes import CONNECT_S, configure, pauses, reach
-from swathe.workers.placement import Placement, Work
+from swathe.workers.placement import PLACED, Placement, Work
 from swathe.workers.pool import BATCH_S, LANES, Held, Member, Told
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ class DaskPool:
         self._by_key: dict[str, _Flight] = {}
         self._pending: deque[_Flight] = deque()
         self._keeping = 0
+        self._spread = False
         self._trouble = "not started"
         self._client: Client | None = None
         self._ending, self._news = asyncio.Event(), asyncio.Event()
@@ -326,7 +327,7 @@ class DaskPool:
         keys: dict[str, list[str]] = {}
         for flight in flights:
             flight.told_at = time.monotonic()
-            if not flight.worker:
+            if flight.task is None:
                 self._give_back(flight, Done([], complete=False))
             else:
                 keys.setdefault(flight.worker, []).append(flight.key)
@@ -404,7 +405,8 @@ class DaskPool:
     def _lose(self, address: str, *, died: bool) -> None:
         """Forget a worker, and give what it had to others."""
         worker = self._workers.pop(address)
-        for place, flight in enumerate(worker.flights.values()):
+        sent = [flight for flight in worker.flights.values() if flight.task is not None]
+        for place, flight in enumerate(sent):
             # It may not have come to tell what it began; batches are begun in their order.
             flight.deaths += died and (flight.began or place < worker.threads)
         self._clear(address, worker)
@@ -440,6 +442,7 @@ class DaskPool:
     def _accept(self, flight: _Flight) -> None:
         self._flights[flight.number] = flight
         self._pending.append(flight)
+        self._spread = bool(self._objects(flight.batch))
         self._place_all()
 
     def _place_all(self) -> None:
@@ -458,8 +461,15 @@ class DaskPool:
             flight.worker = placed.worker
             worker = self._workers[placed.worker]
             worker.flights[flight.key] = self._by_key[flight.key] = flight
-            flight.task = self._spawn(self._fly(self._client, worker, flight))
+            if not placed.parked:
+                self._depart(flight)
         self._count()
+
+    def _depart(self, flight: _Flight) -> None:
+        """Send a batch to its worker."""
+        if self._client is not None:
+            worker = self._workers[flight.worker]
+            flight.task = self._spawn(self._fly(self._client, worker, flight))
 
     async def _fly(self, client: Client, worker: _Worker, flight: _Flight) -> None:
         """Have a batch done, and give back what became of it."""
@@ -501,7 +511,8 @@ class DaskPool:
     def _land(self, worker: _Worker, flight: _Flight) -> None:
         worker.flights.pop(flight.key, None)
         self._by_key.pop(flight.key, None)
-        self._placement.end(flight.key, time.monotonic())
+        for key in self._placement.end(flight.key, time.monotonic()):
+            self._depart(self._by_key[str(key)])
 
     def _give_back(self, flight: _Flight, done: Done) -> None:
         """Have what became of a batch kept, by another thread."""
@@ -563,7 +574,8 @@ class DaskPool:
     def _count(self) -> None:
         """Say how many more batches are wanted."""
         ready = [each for each in self._workers.values() if each.state and not each.refused]
-        most = AHEAD * sum(each.threads for each in ready)
+        # Some are placed and not sent, where it matters who does them.
+        most = AHEAD * sum(each.threads for each in ready) * (PLACED if self._spread else 1)
         room = most - len(self._flights) if self._keeping < KEEPING else 0
         with self._lock:
             self._room = 0 if self._client is None or self._ending.is_set() else room

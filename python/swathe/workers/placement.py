@@ -2,18 +2,22 @@
 
 The one where it is predicted to end first: waiting there, fetching what is missing by the cheapest
 way (from a peer or from the store), computing. So a batch goes where its objects are, unless
-waiting there is predicted to cost more than fetching elsewhere.
+waiting there is predicted to cost more than fetching elsewhere. What it costs the batches behind
+it counts too, or else a busy pool would spend its threads on fetching.
 
 Looked at are holders of its objects, those first that had work longest ago, and the workers that
 are free first: any other would have to fetch as much and be free later. Nothing is ever scanned,
-so that a decision takes as long with ten workers as with ten thousand. There is no clock here:
-times are seconds of the caller's.
+so that a decision takes as long with ten workers as with ten thousand.
+
+More is placed than is given out: a batch may be `parked` until the worker that is to have it is
+done with another. If only the worker that was done last had room, every batch would have to go
+there, whoever holds its objects. There is no clock here: times are seconds of the caller's.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,8 +28,14 @@ LOOKED = 32
 """Holders that a decision looks at, over all objects of the batch."""
 FREE = 8
 """Others that it looks at, of those that are free now, and of those that will be first."""
+BEHIND = 2.0
+"""Batches that wait behind one, for each that is placed per thread: as many again will come."""
 TRAFFIC = 0.02
 """What each second of fetching counts for besides: it slows down others. It also breaks ties."""
+PLACED = 2
+"""How many times as many batches are placed as may be in flight, unless a thread is free."""
+PARKED = 4
+"""How many times as many batches as it may have in flight are placed on a worker, at most."""
 LATE = 2.0
 """A copy that was wanted counts as coming for so many times as long as it was to take."""
 
@@ -61,6 +71,7 @@ class Placed:
         fetch: objects that the worker lacks; the peer to ask for each, `None` for the store.
         fetch_s: predicted seconds of fetching them.
         start_s: predicted seconds until it can begin to compute: of waiting and fetching.
+        parked: whether the worker has enough; it gets the batch when `end` says so.
         copies: objects that others have waited for as long as a copy takes to make, and the worker
             that should have one too.
     """
@@ -69,6 +80,7 @@ class Placed:
     fetch: Mapping[str, str | None]
     fetch_s: float
     start_s: float
+    parked: bool = False
     copies: tuple[tuple[str, str], ...] = ()
 
 
@@ -78,15 +90,21 @@ class _Member:
 
     name: str
     threads: int
-    most: int
+    ahead: int
     cache_bytes: int
     ends: float
     lanes: list[float]
     flights: set[Hashable] = field(default_factory=set)
+    parked: deque[Hashable] = field(default_factory=deque)
     held: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
     held_bytes: int = 0
     queued: tuple[float, str] | None = None
+
+    @property
+    def batches(self) -> int:
+        """How many it has, those included that are parked."""
+        return len(self.flights) + len(self.parked)
 
     def wait_s(self, now: float) -> float:
         """Give the seconds until a thread is free."""
@@ -130,10 +148,13 @@ class _Choice:
     end_s: float
     spoils_s: float
 
-    def rank(self) -> tuple[float, float]:
-        # Where all else is equal, caches fill evenly.
+    def rank(self, behind: float) -> tuple[float, float]:
+        """Give what to compare, where so many batches wait `behind` each.
+
+        A thread that fetches keeps them waiting. Where all else is equal, caches fill evenly.
+        """
         room = self.member.cache_bytes
-        worse_s = self.spoils_s + TRAFFIC * self.fetch_s
+        worse_s = self.spoils_s + (TRAFFIC + behind) * self.fetch_s
         return self.end_s + worse_s, self.member.held_bytes / room if room else 0.0
 
 
@@ -141,11 +162,12 @@ class Placement:
     """Who holds what, who is how busy, and what follows for the next batch."""
 
     def __init__(self, costs: Costs, *, ahead: int = 2) -> None:
-        """Take what fetching costs, and how many batches a thread may have at most."""
+        """Take what fetching costs, and how many batches in flight a thread may have at most."""
         if ahead < 1:
             raise ValueError(f"ahead: expected at least 1, found {ahead}")
         self._costs = costs
         self._ahead = ahead
+        self._threads = 0
         self._members: dict[str, _Member] = {}
         self._flights: dict[Hashable, _Flight] = {}
         self._holders: dict[str, dict[str, int]] = {}
@@ -164,6 +186,7 @@ class Placement:
             raise ValueError(f"{worker}: threads: expected at least 1, found {threads}")
         member = _Member(worker, threads, threads * self._ahead, cache_bytes, ends, [0.0] * threads)
         self._members[worker] = member
+        self._threads += threads
         self._order(member)
 
     def leave(self, worker: str) -> None:
@@ -175,8 +198,9 @@ class Placement:
             self._release(worker, source)
         for source in member.coming:
             _remove(self._coming, source, worker)
-        for batch in member.flights:
+        for batch in (*member.flights, *member.parked):
             del self._flights[batch]
+        self._threads -= member.threads
         self._unorder(member)
 
     def hold(self, worker: str, source: str, size: int) -> None:
@@ -200,20 +224,23 @@ class Placement:
         self._release(worker, source)
 
     def place(self, batch: Hashable, work: Work, now: float) -> Placed | None:
-        """Choose who does a batch; `None` where all have as much as they may have."""
+        """Choose who does a batch; `None` where enough is placed."""
         if batch in self._flights:
             raise ValueError(f"{batch!r}: it is placed already")
+        if not self._free and len(self._flights) >= PLACED * self._threads * self._ahead:
+            return None
         needs = [self._need(source, size) for source, size in work.objects.items()]
-        best: _Choice | None = None
+        behind = 0.0 if self._free else BEHIND * len(self._flights) / self._threads
+        best, least = None, (inf, inf)
         for member in self._candidates(needs, work.seconds, now):
             wait_s = member.wait_s(now)
-            if best is not None and wait_s + work.seconds > best.rank()[0]:
+            if wait_s + work.seconds > least[0]:
                 continue
             choice = _predicted(member, wait_s, needs, work.seconds, now)
             if now + choice.end_s > member.ends:
                 continue
-            if best is None or choice.rank() < best.rank():
-                best = choice
+            if (rank := choice.rank(behind)) < least:
+                best, least = choice, rank
         return None if best is None else self._placed(batch, best, needs, now)
 
     def begin(self, batch: Hashable, now: float) -> None:
@@ -221,17 +248,28 @@ class Placement:
         if (flight := self._flights.get(batch)) is not None:
             self._move(flight, now + flight.seconds)
 
-    def end(self, batch: Hashable, now: float) -> None:
-        """Note that a worker is done with a batch; what it fetched and keeps, it says by `hold`."""
+    def end(self, batch: Hashable, now: float) -> list[Hashable]:
+        """Note that a worker is done with a batch; what it fetched and keeps, it says by `hold`.
+
+        Gives the parked batches that it is to have now.
+        """
         if (flight := self._flights.pop(batch, None)) is None:
-            return
+            return []
         member = flight.member
-        member.flights.remove(batch)
+        if batch in member.flights:
+            member.flights.remove(batch)
+        else:
+            member.parked.remove(batch)
+        due = []
+        while member.parked and len(member.flights) < member.ahead:
+            due.append(member.parked.popleft())
+            member.flights.add(due[-1])
         self._move(flight, now)
         if not member.flights:
             member.lanes = [now] * member.threads
         for source in flight.brings:
             self._unexpect(member.name, source)
+        return due
 
     def holders(self, source: str) -> Mapping[str, int]:
         """Give who holds an object, and how many bytes of it."""
@@ -242,7 +280,7 @@ class Placement:
         return self._members[worker].wait_s(now)
 
     def in_flight(self, worker: str) -> int:
-        """Give how many batches a worker has."""
+        """Give how many batches a worker has, without those that are parked."""
         return len(self._members[worker].flights)
 
     def _need(self, source: str, size: int) -> _Need:
@@ -263,7 +301,7 @@ class Placement:
             names.update(dict.fromkeys(islice(need.holders, each)))
             names.update(dict.fromkeys(islice(need.coming, each)))
         members = map(self._members.__getitem__, names)
-        return [member for member in members if len(member.flights) < member.most]
+        return [member for member in members if member.batches < PARKED * member.ahead]
 
     def _first(self, seconds: float, now: float) -> Iterator[str]:
         """Give those that are free first."""
@@ -297,12 +335,16 @@ class Placement:
         lane = min(range(member.threads), key=member.lanes.__getitem__)
         seconds = best.end_s - best.wait_s
         flight = _Flight(member, lane, seconds, now + best.end_s, tuple(fetch))
-        member.flights.add(batch)
+        parked = len(member.flights) >= member.ahead
+        if parked:
+            member.parked.append(batch)
+        else:
+            member.flights.add(batch)
         self._flights[batch] = flight
         member.lanes[lane] = flight.end
         self._order(member)
         copies = tuple(self._copies(best, needs, now))
-        return Placed(name, fetch, best.fetch_s, best.start_s, copies)
+        return Placed(name, fetch, best.fetch_s, best.start_s, parked, copies)
 
     def _copies(self, best: _Choice, needs: list[_Need], now: float) -> Iterator[tuple[str, str]]:
         """Give the objects to copy: those that were waited for as long as a copy takes."""
@@ -340,7 +382,7 @@ class Placement:
         self._unorder(member)
         if len(member.flights) < member.threads:
             self._free[member.name] = None
-        elif len(member.flights) < member.most:
+        elif member.batches < PARKED * member.ahead:
             member.queued = min(member.lanes), member.name
             insort(self._queued, member.queued)
 
