@@ -121,7 +121,8 @@ class DaskPool:
     ) -> None:
         """Take where the scheduler is, the place of results, and certificates.
 
-        Servers that users may name, the `hosts`, may redirect only to each other. The scheduler is looked for when the pool is started, as long as it takes.
+        Servers that users may name, the `hosts`, may redirect only to each other. The scheduler is
+        looked for when the pool is started, as long as it takes.
 
         Raises:
             SettingsError: where certificates are needed and not there, or of no use.
