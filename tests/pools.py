@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,21 +75,15 @@ def process(*given: str | Path) -> Iterator[Process]:
 
 
 @contextmanager
-def pool_of(workers: int = 1, *given: str | Path) -> Iterator[tuple[Process, list[Process]]]:
-    """A scheduler, and workers with two threads each."""
+def pool_of(
+    workers: int = 1, *given: str | Path, worker: Sequence[str | Path] = ()
+) -> Iterator[tuple[Process, list[Process]]]:
+    """A scheduler, and workers with two threads each; all are `given` the same, workers more."""
     with ExitStack() as stack:
         first = stack.enter_context(process("scheduler", "--port", "0", *given))
-        yield (
-            first,
-            [
-                stack.enter_context(
-                    process(
-                        "worker", first.address, "--threads", "2", "--name", f"w{number}", *given
-                    )
-                )
-                for number in range(workers)
-            ],
-        )
+        asked = ("worker", first.address, "--threads", "2", *given, *worker)
+        names = [f"w{number}" for number in range(workers)]
+        yield first, [stack.enter_context(process(*asked, "--name", name)) for name in names]
 
 
 def connected(address: str, place: Place, **settings: Any) -> DaskPool:

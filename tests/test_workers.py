@@ -22,7 +22,7 @@ from swathe.catalog.work import Done, KeptRow
 from swathe.errors import JobError
 from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
-from swathe.workers.batches import Batch, batch_of, clear, run
+from swathe.workers.batches import Batch, batch_of, clear, packed, run, unpacked
 
 WIDTH, HEIGHT = 12, 9
 
@@ -133,6 +133,14 @@ def test_a_batch_needs_no_database(images: list[str], tmp_path: Path) -> None:
     made = sorted((tmp_path / "results/job/0000").iterdir())
     assert len(made) == 40
     assert {path.name for path in (tmp_path / "results/job").iterdir()} == {"0000"}
+
+
+def test_batches_and_what_becomes_of_them_arrive_as_they_were(images: list[str]) -> None:
+    given = batch(images, 3)
+    assert pickle.loads(pickle.dumps(given)) == given
+    assert pickle.loads(pickle.dumps(replace(given, rows=[]))) == replace(given, rows=[])
+    for done in (Done(given.rows, 1.5, 2, 3, ["a note"]), Done([], complete=False, failure="why")):
+        assert unpacked(packed(done)) == done
 
 
 def test_the_same_batch_twice_at_the_same_time(images: list[str], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import ssl
 import stat
@@ -18,17 +19,19 @@ import pytest
 from astropy.table import Table
 
 import swathe
-from jobbing import PATIENCE_S, ended
+from clouds import forget_credentials
+from jobbing import PATIENCE_S, contents_of, ended
 from pools import Process, command, connected, environment, members, pool_of, process, ready
 from portals import add_survey, command_for, finished, served, submitted, wait_until
-from servers import free_port
+from servers import free_port, nginx, s3s_fs
 from swathe.catalog import Catalog
 from swathe.errors import OutputError, SettingsError
-from swathe.jobs import Folder, Job, Jobs, Limits, Options
+from swathe.jobs import Folder, Job, Jobs, Limits, Options, place_named
 from swathe.sample import make_sample
 from swathe.workers import Runner
 from swathe.workers.cluster import DEATHS, DaskPool
 from swathe.workers.member import TOKEN
+from swathe.workers.pool import Member
 from swathe.workers.security import make_certificates, read_address, security_for
 from test_workers import batch, started
 
@@ -75,6 +78,11 @@ def running(jobs: Jobs, address: str, **settings: Any) -> Iterator[DaskPool]:
         yield pool
     finally:
         runner.stop(PATIENCE_S)
+
+
+def asked(found: list[Member]) -> bool:
+    """Whether the only worker has answered."""
+    return len(found) == 1 and found[0].refused != "joining"
 
 
 def begun(jobs: Jobs, job: Job) -> None:
@@ -191,6 +199,65 @@ def test_a_batch_that_kills_workers_is_not_tried_for_ever(jobs: Jobs, tmp_path: 
     assert f"{DEATHS} workers died" in done.rows[0].reason
 
 
+# ---- Where objects and results are
+
+
+def test_objects_on_a_server_are_kept_by_workers(
+    jobs: Jobs, survey: Path, table: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    frames = {name.partition(":")[2] for name in table["file"]}
+    table["file"] = [name.replace("survey:", "web:") for name in table["file"]]
+    (tmp_path / "nginx").mkdir()
+    cache = ("--cache", tmp_path / "cache", "--cache-gb", "1")
+    with nginx(tmp_path / "nginx") as server, pool_of(1, worker=cache) as (scheduler, _):
+        for name in frames:
+            shutil.copy(survey / name, server.folder)
+        with running(jobs, scheduler.address) as pool:
+            [worker] = members(pool, ready(1))
+            assert worker.cache_bytes == 10**9
+            # One that was added when the worker had joined.
+            jobs.catalog.add_store("web", server.url)
+            job = ended(jobs, jobs.submit(table, Options(), "me"))
+            wait_until(lambda: pool.told().batches == 0)
+            held = {each.object: each.bytes for each in pool.told().held}
+            [worker] = members(pool, ready(1))
+        check(jobs, job, table, tmp_path)
+        assert set(held) == {f"web:{name}" for name in frames}
+        assert 0 < worker.held_bytes == sum(held.values()) <= job.actual["bytes"]  # type: ignore[index]
+    assert any((tmp_path / "cache").rglob("*"))
+
+
+def test_results_in_a_bucket(
+    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = swathe.cut_many(table, tmp_path / "many", progress=False)
+    (tmp_path / "s3/bucket").mkdir(parents=True)
+    forget_credentials(monkeypatch)
+    with s3s_fs(tmp_path / "s3") as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        jobs.catalog.add_store("lake", "s3://bucket")
+        place = place_named(jobs.catalog, "lake:made", tmp_path / "scratch")
+        with (
+            Jobs(jobs.catalog, place, limits=Limits()) as into,
+            pool_of(1) as (scheduler, _),
+            running(into, scheduler.address),
+        ):
+            job = ended(into, into.submit(table, Options(), "me"))
+            assert job.phase == "COMPLETED"
+            for row, kept in zip(into.rows(job.id, limit=ROWS), expected, strict=True):
+                assert row.sha256 == kept["sha256"]
+            first = into.rows(job.id, limit=1)[0]
+            found = contents_of(into.result(job.id, first.name))
+            assert found == (tmp_path / "many" / expected["path"][0]).read_bytes()
+        # It cannot be put there without credentials, and says so.
+        for name in server.environment:
+            monkeypatch.delenv(name)
+        with pool_of(1) as (scheduler, _), started(connected(scheduler.address, place)) as at_work:
+            refused = members(at_work.pool, asked)
+            assert "lake:made" in refused[0].refused
+
+
 # ---- Who may take part
 
 
@@ -204,7 +271,7 @@ def test_a_folder_that_is_not_seen(
         mine = token.read_text()
         token.unlink()
         with started(pool):
-            [seen] = members(pool, lambda found: any(each.refused != "joining" for each in found))
+            [seen] = members(pool, asked)
             assert f"{tmp_path / 'results'}: the folder for results is not seen" in seen.refused
             assert not pool.wanted(0.01)
             token.write_text("another's")

@@ -7,14 +7,15 @@ place whole: to do a batch again, or twice at the same time, changes nothing.
 from __future__ import annotations
 
 import hashlib
+import pickle
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey
     from swathe.catalog import Catalog
     from swathe.catalog.work import Chunk, RowStatus
+
+T = TypeVar("T")
 
 PUT_BYTES = 256 << 20
 """Results are put in their place when so many are made, or all of a chunk."""
@@ -68,6 +71,32 @@ class Batch:
     results: Mapping[int, KeptRow] = field(default_factory=dict)
     inputs: Mapping[int, Sequence[KeptRow]] = field(default_factory=dict)
     row_bytes: float = 0.0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle rows by columns: that takes a third of the time."""
+        rest = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "rows"}
+        return _unpacked, (Batch, _columns(self.rows), rest)
+
+
+def packed(done: Done) -> bytes:
+    """Give what became of a batch, to be sent."""
+    rest = {each.name: getattr(done, each.name) for each in fields(done) if each.name != "rows"}
+    return pickle.dumps((_columns(done.rows), rest))
+
+
+def unpacked(sent: bytes) -> Done:
+    """Give what became of a batch, as `packed` sent it."""
+    columns, rest = pickle.loads(sent)
+    return _unpacked(Done, columns, rest)
+
+
+def _columns(rows: Sequence[KeptRow]) -> list[tuple[Any, ...]]:
+    return list(zip(*rows, strict=True))
+
+
+def _unpacked(kind: Callable[..., T], columns: list[tuple[Any, ...]], rest: dict[str, Any]) -> T:
+    rows = [KeptRow._make(values) for values in zip(*columns, strict=True)]
+    return kind(rows=rows, **rest)
 
 
 def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:

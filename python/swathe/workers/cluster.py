@@ -26,6 +26,7 @@ from swathe.environment import default_url, this_host
 from swathe.errors import CatalogError, JobError, SwatheError
 from swathe.known import NAMED, Storages, storages
 from swathe.workers import member
+from swathe.workers.batches import unpacked
 from swathe.workers.nodes import CONNECT_S, configure, pauses, reach
 from swathe.workers.placement import PLACED, Placement, Work
 from swathe.workers.pool import BATCH_S, LANES, Held, Member, Told
@@ -490,7 +491,7 @@ class DaskPool:
             retries=0,
         )
         try:
-            done: Done = pickle.loads(await future)
+            done = unpacked(await future)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)

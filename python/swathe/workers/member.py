@@ -25,7 +25,7 @@ from swathe.environment import this_host
 from swathe.errors import OutputError, SwatheError
 from swathe.jobs import Bucket, Folder
 from swathe.known import Storages, adopt
-from swathe.workers.batches import run
+from swathe.workers.batches import packed, run
 
 if TYPE_CHECKING:
     from swathe.catalog import Store
@@ -212,7 +212,7 @@ class Here:
             self._make_room(batch.job, place)
             done = run(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody asks for them here
-            return pickle.dumps(done)
+            return packed(done)
         finally:
             with self._lock:
                 self._at_work -= 1
