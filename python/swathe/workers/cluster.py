@@ -8,12 +8,12 @@ worker, or with the scheduler, is given again: the same results get the same nam
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
 import pickle
 import threading
 import time
 from collections import OrderedDict, deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -57,6 +57,7 @@ STORAGES_S = 5.0
 AGAIN_S = 10.0
 """When a worker that was refused is asked again."""
 JOIN_S = 60.0
+TELL_S = 5.0
 STOP_S = 10.0
 """A batch that was stopped and does not come back for so long is given up."""
 KEEPING = 4 * LANES
@@ -141,7 +142,7 @@ class DaskPool:
         # Read by other threads.
         self._lock = threading.Condition()
         self._room = 0
-        self._told = Told("dask", str(address), "not started", 0, [], [])
+        self._last_told = Told("dask", str(address), "not started", 0, [], [])
         # Of the loop's thread.
         self._workers: dict[str, _Worker] = {}
         self._flights: dict[int, _Flight] = {}
@@ -165,7 +166,7 @@ class DaskPool:
     def start(self, back: Back) -> None:
         """Begin to look for the scheduler."""
         self._back = back
-        self._keepers = ThreadPoolExecutor(LANES, "swathe-pool-keeper")
+        self._keepers = concurrent.futures.ThreadPoolExecutor(LANES, "swathe-pool-keeper")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="swathe-pool", daemon=True)
         self._thread.start()
@@ -195,8 +196,13 @@ class DaskPool:
 
     def told(self) -> Told:
         """Tell the state."""
-        with self._lock:
-            return self._told
+        if self._thread is None or not self._thread.is_alive():
+            return self._last_told
+        asked: concurrent.futures.Future[Told] = concurrent.futures.Future()
+        with suppress(RuntimeError, TimeoutError):  # it ends just now
+            self._loop.call_soon_threadsafe(lambda: asked.set_result(self._state()))
+            return asked.result(TELL_S)
+        return self._last_told
 
     # ---- What workers are told of storages
 
@@ -254,7 +260,7 @@ class DaskPool:
             pause_s = next(waits)
             self._trouble = f"{self._address}: {fault}"
             log.warning("%s; trying again in %g s", self._trouble, pause_s)
-            self._show()
+            self._count()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), pause_s)
         for flight in list(self._flights.values()):
@@ -265,7 +271,7 @@ class DaskPool:
             task.cancel()
         self._workers.clear()
         self._trouble = f"{self._address}: not connected"
-        self._show()
+        self._last_told = self._state()
 
     def _connect(self) -> Client:
         return _Client(  # type: ignore[no-untyped-call]  # theirs
@@ -322,7 +328,7 @@ class DaskPool:
             for flight in list(self._flights.values()):
                 if flight.told_at is not None and now - flight.told_at > STOP_S:
                     self._give_back(flight, Done([], complete=False))
-            self._show()
+            self._count()
             await asyncio.sleep(LOOK_S)
 
     def _stop_flights(self, flights: list[_Flight]) -> None:
@@ -584,24 +590,25 @@ class DaskPool:
             if self._room > 0:
                 self._lock.notify_all()
 
-    def _show(self) -> None:
-        self._count()
-        workers = []
+    def _state(self) -> Told:
+        workers, held = [], []
         for each in self._workers.values():
             busy = sum(flight.began for flight in each.flights.values())
+            size = sum(each.held.values())
             workers.append(
-                Member(each.name, each.host, each.threads, busy, len(each.flights) - busy,
-                       each.cache_bytes, sum(each.held.values()),
-                       each.refused or ("" if each.state else "joining"))
-            )  # fmt: skip
-        held = [
-            Held(each.name, source, size)
-            for each in self._workers.values()
-            for source, size in each.held.items()
-        ]
-        told = Told("dask", str(self._address), self._trouble, len(self._flights), workers, held)
-        with self._lock:
-            self._told = told
+                Member(
+                    name=each.name,
+                    host=each.host,
+                    threads=each.threads,
+                    busy=busy,
+                    waiting=len(each.flights) - busy,
+                    cache_bytes=each.cache_bytes,
+                    held_bytes=size,
+                    refused=each.refused or ("" if each.state else "joining"),
+                )
+            )
+            held += [Held(each.name, source, size) for source, size in each.held.items()]
+        return Told("dask", str(self._address), self._trouble, len(self._flights), workers, held)
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(coroutine)
