@@ -17,7 +17,7 @@ from swathe.catalog import Outcome
 from swathe.catalog.work import Done
 from swathe.environment import cores, this_host
 from swathe.errors import CatalogError, JobError, SwatheError
-from swathe.workers.batches import batch_of, clear
+from swathe.workers.batches import batch_of
 from swathe.workers.pool import LocalPool
 
 if TYPE_CHECKING:
@@ -154,7 +154,6 @@ class Runner:
     def _ended(self, job: KeptJob) -> None:
         """Note in the catalogue how the prediction came out."""
         self._pace.forget(job.number)
-        clear(self._jobs.folder(job.id))
         self._jobs.remove_inputs(job)
         if job.predicted is None:
             return
