@@ -9,7 +9,8 @@ BIN := $(VENV)/bin
 EXTRAS := dev,portal
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
-.PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal bench-simulate fuzz clean
+.PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal \
+	bench-simulate bench-workers fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -50,6 +51,9 @@ bench-portal: $(VENV)/built
 
 bench-simulate: $(VENV)/built
 	$(BIN)/python benches/simulate.py $(ARGS)
+
+bench-workers: $(VENV)/built
+	$(BIN)/python benches/workers.py $(ARGS)
 
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)

@@ -34,7 +34,8 @@ from numpy.typing import NDArray  # noqa: E402
 from jobbing import running  # noqa: E402
 from postgres import new_database, postgres_server  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
-from swathe.jobs import Jobs, Limits, Runner  # noqa: E402
+from swathe.jobs import Jobs, Limits  # noqa: E402
+from swathe.workers import Runner  # noqa: E402
 
 DATA = Path(
     os.environ.get("SWATHE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from swathe.jobs import Job, Jobs, Result, Runner
+from swathe.jobs import Job, Jobs, Result
+from swathe.workers import Runner
 
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
 PATIENCE_S = 60

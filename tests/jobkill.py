@@ -5,7 +5,8 @@ import time
 from pathlib import Path
 
 from swathe.catalog import Catalog
-from swathe.jobs import Jobs, Limits, Runner, place_named
+from swathe.jobs import Jobs, Limits, place_named
+from swathe.workers import Runner
 
 
 def main() -> None:

@@ -31,9 +31,10 @@ from swathe.errors import (
     OutputError,
     TargetsError,
 )
-from swathe.jobs import Job, Jobs, Limits, Options, Runner
+from swathe.jobs import Job, Jobs, Limits, Options
 from swathe.jobs.costs import ASSUMED_S, beside
-from swathe.jobs.runner import _is_dead
+from swathe.workers import Runner
+from swathe.workers.dispatch import _is_dead
 
 
 @pytest.fixture
@@ -219,8 +220,8 @@ def test_failed_rows_are_done_again(
 def test_cancel_keeps_what_is_done_and_resume_does_the_rest(
     jobs: Jobs, images: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.jobs.runner.FIRST_CHUNK", 7)
-    monkeypatch.setattr("swathe.jobs.runner.MOST_GROWTH", 1.0)
+    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", 7)
+    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
     monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", 7)
     job = jobs.submit(targets(images, 200), Options(), "me")
     with running(jobs):

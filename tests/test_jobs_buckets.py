@@ -122,8 +122,8 @@ def objects(catalog: Catalog, below: str = "") -> list[str]:
 
 
 def in_small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swathe.jobs.runner.FIRST_CHUNK", 7)
-    monkeypatch.setattr("swathe.jobs.runner.MOST_GROWTH", 1.0)
+    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", 7)
+    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
     monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", 7)
 
 
@@ -232,7 +232,7 @@ def test_large_results_are_put_and_read_in_parts(jobs: Jobs, tmp_path: Path) -> 
 def test_results_are_put_before_the_disk_is_full(
     jobs: Jobs, images: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.jobs.work.PUT_BYTES", 10_000)
+    monkeypatch.setattr("swathe.workers.batches.PUT_BYTES", 10_000)
     most = 0
     put = Bucket.put
 

@@ -22,8 +22,9 @@ from swathe.datasets.bulk import find_each
 from swathe.datasets.listing import list_objects
 from swathe.datasets.scan import scan
 from swathe.errors import JobError, LimitError, NoSuchDatasetError, RegionError
-from swathe.jobs import Job, Jobs, Limits, Options, Runner
+from swathe.jobs import Job, Jobs, Limits, Options
 from swathe.jobs.stacking import Grid, _by_blocks, _clipped, _Images, aligned
+from swathe.workers import Runner
 
 PIXEL_DEG = 1e-4
 SHAPE = (300, 400)

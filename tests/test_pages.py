@@ -176,6 +176,7 @@ def addresses(job: str) -> list[str]:
         "/stores",
         "/stores/survey",
         "/stores/odd",
+        "/pool",
         "/predictions",
         "/sign-in",
     ]

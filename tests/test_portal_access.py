@@ -25,6 +25,7 @@ from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
 from swathe.portal.users import FRESH_S, Access
+from swathe.workers import Pool
 
 Settings = dict[str, dict[str, Any]]
 REQUIRED: Settings = {"access": {"tokens": "required"}}
@@ -77,7 +78,7 @@ def client() -> Make:
     def make(catalog: Catalog, settings: Settings) -> Client:
         config = config_of(settings)
         access = Access(config.access.tokens == "required", catalog.token)
-        state = (cast(Jobs, None), access, Sources(catalog), Streams(1))
+        state = (cast(Jobs, None), access, Sources(catalog), Streams(1), cast(Pool, None))
         portal = Portal(config, catalog, *state)
         app = make_app(portal)
         add_routes(app)

@@ -59,6 +59,7 @@ OPERATIONS = (
     "GET /stores",
     "GET /stores/{name}",
     "GET /find",
+    "GET /pool",
     "GET /predictions",
     "POST /estimate",
     "POST /jobs",

@@ -138,6 +138,10 @@ class RemotePortal:
         found: list[dict[str, Any]] = self._get("jobs", last=last)["jobs"]
         return found
 
+    def pool(self) -> dict[str, Any]:
+        """Tell who does the work of jobs, and what they hold."""
+        return self._get("pool")
+
     def _get(self, path: str, **parameters: Any) -> dict[str, Any]:
         with self._reading(path, parameters) as answer:
             return _json(answer)

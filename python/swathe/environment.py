@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import platform
 from pathlib import Path
@@ -32,3 +33,11 @@ def cores() -> int:
 def this_host() -> str:
     """Give the name of this machine, as measurements are filed under it."""
     return platform.node() or "localhost"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -32,6 +32,32 @@ RELOAD_S = 5.0
 
 
 @dataclass(frozen=True)
+class Storages:
+    """What a catalogue knows of storages, to be taken over by a process that has none.
+
+    Attributes:
+        host: the machine it comes from; what was measured there stands in for others.
+        stores: name, root and options of each; no credentials, for a catalogue has none.
+        costs: by host and root.
+        spreads: by host and root.
+        compute: by host, what computing costs there.
+    """
+
+    host: str
+    stores: list[dict[str, Any]]
+    costs: dict[str, dict[str, Any]]
+    spreads: dict[str, dict[str, float]]
+    compute: dict[str, Any]
+
+    def seen_from(self, host: str) -> tuple[dict[str, Any], dict[str, float], Any]:
+        """Give costs, spreads and costs of computing of a host, or what stands in for them."""
+        both = (self.host, host)
+        costs = {root: of for each in both for root, of in self.costs.get(each, {}).items()}
+        spreads = {root: of for each in both for root, of in self.spreads.get(each, {}).items()}
+        return costs, spreads, self.compute.get(host, self.compute.get(self.host))
+
+
+@dataclass(frozen=True)
 class _Known:
     """What was read of a catalogue, and what state it was in."""
 
@@ -43,6 +69,7 @@ class _Known:
 
 
 _loaded: _Known | None = None
+_adopted: _Known | None = None
 _local: tuple[object, _swathe.Stores | None] | None = None
 
 
@@ -104,8 +131,39 @@ def compute_costs() -> str | None:
     return known.compute if known else None
 
 
+def storages() -> Storages:
+    """Give what the catalogue knows of storages, as seen from all hosts.
+
+    Raises:
+        CatalogError: where there is none, or it cannot be read.
+    """
+    from swathe.catalog import Catalog
+
+    costs: dict[str, dict[str, Any]] = {}
+    spreads: dict[str, dict[str, float]] = {}
+    with Catalog.open(default_url()) as catalog:
+        for kept in catalog.profiles():
+            costs.setdefault(kept.host, {})[kept.root] = kept.costs
+            spreads.setdefault(kept.host, {})[kept.root] = float(kept.spread.get("model", 0))
+        stores = [
+            {"name": store.name, "root": store.url, "options": store.options}
+            for store in catalog.stores()
+        ]
+        hosts = {this_host(), *costs}
+        compute = {host: found for host in hosts if (found := catalog.compute(host)) is not None}
+    return Storages(this_host(), stores, costs, spreads, compute)
+
+
+def adopt(found: Storages) -> None:
+    """Use these storages from now on, whatever catalogue this process may have."""
+    global _adopted
+    _adopted = _of(found, this_host(), None)
+
+
 def _known() -> _Known | None:
     global _loaded
+    if _adopted is not None:
+        return _adopted
     url = default_url()
     state = _state(url)
     if state is None:
@@ -116,29 +174,29 @@ def _known() -> _Known | None:
 
 
 def _load(url: str) -> _Known:
-    from swathe.catalog import Catalog
+    # Loading may touch the files, so their state is taken after it.
+    found = storages()
+    return _of(found, this_host(), _state(url))
 
-    host = this_host()
-    with Catalog.open(url) as catalog:
-        profiles = {kept.root: kept for kept in catalog.profiles() if kept.host == host}
-        stores = catalog.stores()
-        compute = catalog.compute(host)
-    costs = {root: kept.costs for root, kept in profiles.items()}
+
+def _of(found: Storages, host: str, state: object) -> _Known:
+    """Give storages as the engine takes them, as seen from a host."""
+    costs, spreads, compute = found.seen_from(host)
     described: list[dict[str, Any]] = [
-        {"name": store.name, "root": _plain(store.url), "options": store.options}
-        | {"costs": costs.pop(store.url, None)}
-        for store in stores
+        {**store, "root": _plain(store["root"]), "costs": costs.pop(store["root"], None)}
+        for store in found.stores
     ]
     described += [
         {"name": "", "root": _plain(root), "options": {}, "costs": of} for root, of in costs.items()
     ]
     # The innermost first.
-    roots = [(_plain(store.url).removeprefix("file://"), store.name) for store in stores]
+    roots = [
+        (_plain(store["root"]).removeprefix("file://"), store["name"]) for store in found.stores
+    ]
     names = [(f"{root}/", name) for root, name in sorted(roots, key=lambda each: -len(each[0]))]
-    spreads = {_plain(root): float(kept.spread.get("model", 0)) for root, kept in profiles.items()}
-    # Loading may have touched the files, so their state is taken after it.
     told = None if compute is None else json.dumps(compute)
-    return _Known(_state(url), _swathe.Stores(json.dumps(described)), names, spreads, told)
+    seen = {_plain(root): spread for root, spread in spreads.items()}
+    return _Known(state, _swathe.Stores(json.dumps(described)), names, seen, told)
 
 
 def _plain(root: str) -> str:
@@ -151,6 +209,8 @@ def _plain(root: str) -> str:
 def _local_files() -> _swathe.Stores | None:
     """Give what was measured of files in no store, if anything; of a catalogue in a file only."""
     global _local
+    if _adopted is not None:
+        return _adopted.stores
     url = default_url()
     state = _state(url)
     if state is None or not url.startswith("sqlite"):

@@ -16,3 +16,9 @@ Measured = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: *.png or *.html.")]
+
+# Of whoever takes part in a pool.
+Certificates = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Made by `swathe pool init`; needed beyond loopback."),
+]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from swathe.commands.options import Json
+from swathe.commands.options import Certificates, Json
 from swathe.commands.output import print_json
 
 
@@ -19,6 +19,13 @@ def serve(
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="0: a free one; else as the file says.")
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="dask://HOST:PORT", help="Scheduler of a pool; else as the file says."
+        ),
+    ] = None,
+    certificates: Certificates = None,
     check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -26,7 +33,7 @@ def serve(
     from swathe.errors import SettingsError
     from swathe.portal.config import read_config
 
-    settings = read_config(config).at(host, port)
+    settings = read_config(config).at(host, port, workers=workers, certificates=certificates)
     if check:
         typer.echo(f"{config or 'defaults'}: in order")
         return

@@ -1,8 +1,7 @@
 """Durable jobs: lists of targets that are cut in the background, in fair turns.
 
 >>> with Catalog.open() as catalog, Jobs(catalog, Path("results"), limits=Limits()) as jobs:
-...     runner = Runner(jobs)
-...     runner.start()
+...     swathe.workers.Runner(jobs).start()
 ...     job = jobs.submit({"file": ["survey:a.fits"], "x": [9], ...}, Options(), "me")
 ...     jobs.wait(job.id, "QUEUED", timeout_s=60)
 
@@ -13,7 +12,6 @@ from swathe.catalog.work import Phase, RowStatus
 from swathe.errors import JobError, LimitError, NoSuchJobError, NoSuchResultError
 from swathe.jobs.buckets import Bucket, place_named
 from swathe.jobs.places import Folder, Place
-from swathe.jobs.runner import Runner
 from swathe.jobs.service import Jobs
 from swathe.jobs.values import (
     ArchiveKind,
@@ -48,7 +46,6 @@ __all__ = [
     "Result",
     "Row",
     "RowStatus",
-    "Runner",
     "Stack",
     "place_named",
 ]

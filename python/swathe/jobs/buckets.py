@@ -106,7 +106,7 @@ class Bucket:
         Raises:
             OutputError: where the local folder cannot be made.
         """
-        self._name, self._prefix = store.name, prefix
+        self.store, self.prefix = store, prefix
         self._engine = native([store])
         self._scratch = scratch.absolute()
         try:
@@ -116,7 +116,7 @@ class Bucket:
 
     def __str__(self) -> str:
         """Give its name."""
-        return f"{self._name}:{self._prefix}"
+        return f"{self.store.name}:{self.prefix}"
 
     def check(self) -> None:
         """Put an object there, look for it, read it and remove it.
@@ -240,7 +240,7 @@ class Bucket:
         paths = self._listed(job)
         pool = ThreadPoolExecutor(THREADS, "swathe-remove")
         try:
-            done = pool.map(self._engine.remove, [f"{self._name}:{path}" for path in paths])
+            done = pool.map(self._engine.remove, [f"{self.store.name}:{path}" for path in paths])
             for _ in done:
                 if stopped():
                     return False
@@ -257,7 +257,7 @@ class Bucket:
         return found
 
     def _file(self, *parts: str) -> str:
-        return f"{self._name}:{'/'.join(filter(None, (self._prefix, *parts)))}"
+        return f"{self.store.name}:{'/'.join(filter(None, (self.prefix, *parts)))}"
 
 
 class _Object(io.RawIOBase):

@@ -15,8 +15,9 @@ from starlette.exceptions import HTTPException
 
 from swathe import _swathe
 from swathe.catalog import Catalog
+from swathe.environment import cores
 from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
-from swathe.jobs import Folder, Jobs, Limits, Place, Runner, place_named
+from swathe.jobs import Folder, Jobs, Limits, Place, place_named
 from swathe.portal import pages, vo
 from swathe.portal.api import make_api, not_served
 from swathe.portal.faults import headers_of, status_of, text_of
@@ -25,6 +26,8 @@ from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
 from swathe.portal.users import Access
+from swathe.workers import LocalPool, Pool, Runner
+from swathe.workers.security import read_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -51,7 +54,8 @@ def open_portal(config: Config) -> Iterator[Portal]:
         try:
             with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
                 streams = Streams(config.limits.streams)
-                yield Portal(config, catalog, jobs, access, sources, streams)
+                pool = pool_of(config, place)
+                yield Portal(config, catalog, jobs, access, sources, streams, pool)
         finally:
             _swathe.confine([])
 
@@ -72,6 +76,32 @@ def place_of(config: Config, catalog: Catalog) -> Place:
         raise SettingsError(f"results.{name}: {error}") from error
 
 
+def pool_of(config: Config, place: Place) -> Pool:
+    """Give who does the work of jobs, which is not begun yet.
+
+    Raises:
+        SettingsError: where it cannot be as the settings say.
+    """
+    workers = config.workers
+    if not workers.url:
+        threads = config.limits.threads or cores()
+        return LocalPool(place, threads, batch_s=workers.batch_s)
+    try:
+        from swathe.workers.cluster import DaskPool
+    except ImportError as error:
+        raise SettingsError(f"workers.url: {error}; try: pip install 'swathe[cluster]'") from error
+    try:
+        return DaskPool(
+            read_address(workers.url),
+            place,
+            certificates=workers.certificates,
+            hosts=config.access.hosts,
+            batch_s=workers.batch_s,
+        )
+    except OutputError as error:
+        raise SettingsError(f"results: {error}") from error
+
+
 def limits_of(config: Config) -> Limits:
     """Give the limits of jobs as the settings say."""
     limits = config.limits
@@ -88,7 +118,7 @@ def limits_of(config: Config) -> Limits:
 @asynccontextmanager
 async def _working(portal: Portal, _app: FastAPI) -> AsyncIterator[None]:
     """Work on jobs as long as the application runs."""
-    runner = Runner(portal.jobs, threads=portal.config.limits.threads or None)
+    runner = Runner(portal.jobs, portal.pool)
     runner.start()
     try:
         yield

@@ -17,7 +17,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
-from swathe.environment import default_url
+from swathe.environment import default_url, is_loopback
 from swathe.errors import SettingsError
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
@@ -108,6 +108,21 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class Workers:
+    """Who does the work of jobs.
+
+    Attributes:
+        url: of a scheduler, `dask://HOST:PORT`; empty: threads of this process.
+        certificates: the folder that `swathe pool init` made; needed beyond loopback.
+        batch_s: how long a batch is to take.
+    """
+
+    url: str = ""
+    certificates: Path | None = None
+    batch_s: float = 1.0
+
+
+@dataclass(frozen=True)
 class Observatory:
     """What the interfaces of the Virtual Observatory call this archive."""
 
@@ -124,16 +139,28 @@ class Config:
     results: Results = field(default_factory=Results)
     access: Doors = field(default_factory=Doors)
     limits: Bounds = field(default_factory=Bounds)
+    workers: Workers = field(default_factory=Workers)
     vo: Observatory = field(default_factory=Observatory)
 
-    def at(self, host: str | None = None, port: int | None = None) -> Config:
-        """Give the same with another address to listen at, checked again."""
-        server = self.server
+    def at(
+        self,
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        workers: str | None = None,
+        certificates: Path | None = None,
+    ) -> Config:
+        """Give the same with another address to listen at, or other workers, checked again."""
+        server, pool = self.server, self.workers
         if host is not None:
             server = replace(server, host=host)
         if port is not None:
             server = replace(server, port=port)
-        return _checked(replace(self, server=server))
+        if workers is not None:
+            pool = replace(pool, url=workers)
+        if certificates is not None:
+            pool = replace(pool, certificates=certificates)
+        return _checked(replace(self, server=server, workers=pool))
 
 
 def read_config(path: Path | None) -> Config:
@@ -236,6 +263,7 @@ def _checked(config: Config) -> Config:
     if config.results.keep_days > config.limits.longest_days:
         longest = f"at most limits.longest_days, {config.limits.longest_days:g}"
         raise _wrong("results.keep_days", longest, config.results.keep_days)
+    _check_workers(config.workers)
     for origin in access.origins:
         if origin != "*" and not _is_origin(origin):
             raise _wrong("access.origins", "'*' or http(s)://host[:port], with no path", origin)
@@ -253,6 +281,24 @@ def _checked(config: Config) -> Config:
     return config
 
 
+def _check_workers(workers: Workers) -> None:
+    from swathe.workers.security import read_address, security_for
+
+    if not 0.5 <= workers.batch_s <= 5:
+        raise _wrong("workers.batch_s", "0.5 to 5", workers.batch_s)
+    if not workers.url:
+        if workers.certificates is not None:
+            found = str(workers.certificates)
+            raise _wrong("workers.certificates", "to come with workers.url", found)
+        return
+    try:
+        security_for(read_address(workers.url), workers.certificates, "portal")
+    except ImportError as error:
+        raise SettingsError(f"workers.url: {error}; try: pip install 'swathe[cluster]'") from error
+    except SettingsError as error:
+        raise SettingsError(f"workers: {error}") from None
+
+
 def is_address(host: str) -> bool:
     """Tell whether this is a host name or an IP address, of version 6 without brackets."""
     try:
@@ -260,14 +306,6 @@ def is_address(host: str) -> bool:
     except ValueError:
         return bool(HOST.fullmatch(host.lower())) and not host.startswith("[")
     return True
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach what listens there."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def _is_origin(text: str) -> bool:

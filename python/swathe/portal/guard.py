@@ -15,7 +15,8 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from swathe.portal.config import LOOPBACK_NAMES, is_loopback
+from swathe.environment import is_loopback
+from swathe.portal.config import LOOPBACK_NAMES
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

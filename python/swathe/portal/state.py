@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from swathe.portal.config import Config
     from swathe.portal.sources import Sources
     from swathe.portal.streams import Streams
-    from swathe.portal.users import Access
+    from swathe.portal.users import Access, User
+    from swathe.workers import Pool
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Portal:
         access: who may do what.
         sources: which files may be read.
         streams: places for answers that go on for long.
+        pool: who does the work of jobs.
     """
 
     config: Config
@@ -35,6 +37,7 @@ class Portal:
     access: Access
     sources: Sources
     streams: Streams
+    pool: Pool
 
     def url(self, request: HTTPConnection) -> str:
         """Give the URL of the portal as the client knows it, without a slash at the end."""
@@ -42,6 +45,10 @@ class Portal:
             return self.config.server.url.rstrip("/")
         url = request.url
         return f"{url.scheme}://{url.netloc}"
+
+    def sees(self, user: User, source: str) -> bool:
+        """Tell whether a user may know of an object; URLs are of whoever named them."""
+        return not self.access.required or user.may("admin") or "://" not in source
 
 
 def portal_of(request: HTTPConnection) -> Portal:

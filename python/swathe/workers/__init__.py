@@ -1,1 +1,13 @@
-"""Where batches of targets run: in this process, or on the machines of a cluster."""
+"""Where batches of jobs are done: by threads of this process, or by workers of a Dask scheduler.
+
+>>> runner = Runner(jobs)
+>>> runner.start()
+
+`Runner` takes chunks of jobs from the catalogue, gives them to a `Pool` as batches, and keeps what
+comes back. A pool knows neither catalogue nor queue: whatever becomes of it, the queue is durable.
+"""
+
+from swathe.workers.dispatch import Runner
+from swathe.workers.pool import LocalPool, Pool
+
+__all__ = ["LocalPool", "Pool", "Runner"]

@@ -22,6 +22,7 @@ router = APIRouter(tags=["holdings"])
 
 MOST_FOOTPRINTS = 20_000
 MOST_FOUND = 10_000
+MOST_HELD = 10_000
 Name = Annotated[str, Path(max_length=100)]
 Angle = Annotated[float, Query(allow_inf_nan=False)]
 
@@ -115,6 +116,25 @@ def store(request: Request, _user: Reader, name: Name) -> models.StoreDetail:
         tier=found.tier,
         options=found.options,
         profile=None if profile is None else models.Profile.model_validate(profile),
+    )
+
+
+@router.get("/pool")
+def pool(
+    request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=MOST_HELD)] = 1000
+) -> models.Pool:
+    """Tell who does the work of jobs, and what they hold; that of URLs to admins only."""
+    portal = portal_of(request)
+    told = portal.pool.told()
+    held = [each for each in told.held if portal.sees(user, each.object)]
+    return models.Pool(
+        kind=told.kind,
+        address=told.address,
+        trouble=told.trouble,
+        batches=told.batches,
+        workers=[models.PoolWorker.model_validate(each) for each in told.workers],
+        held=[models.HeldObject.model_validate(each) for each in held[:limit]],
+        truncated=len(held) > limit,
     )
 
 

@@ -231,6 +231,39 @@ class StoreList(BaseModel):
     stores: list[Store]
 
 
+class PoolWorker(Given):
+    """A worker: what it does, what it may keep and keeps, why it is given nothing."""
+
+    name: str
+    host: str
+    threads: int
+    busy: int
+    waiting: int
+    cache_bytes: int
+    held_bytes: int
+    refused: str
+
+
+class HeldObject(Given):
+    """So many bytes of an object that a worker keeps, counted by what it fetched."""
+
+    worker: str
+    object: str
+    bytes: int
+
+
+class Pool(Given):
+    """Who does the work of jobs; `truncated` if more is held."""
+
+    kind: Literal["local", "dask"]
+    address: str
+    trouble: str
+    batches: int
+    workers: list[PoolWorker]
+    held: list[HeldObject]
+    truncated: bool
+
+
 class Found(BaseModel):
     """Images that a search found, with the columns of `swathe.find`; `truncated` if more."""
 

@@ -126,6 +126,17 @@ def stores(request: Request, _user: Reader) -> Response:
     return page(request, "stores.html", stores=found, host=host)
 
 
+@router.api_route("/pool", methods=READ)
+def pool(request: Request, user: Reader) -> Response:
+    """Show who does the work of jobs, and what they hold."""
+    portal = portal_of(request)
+    told = portal.pool.told()
+    held = [each for each in told.held if portal.sees(user, each.object)]
+    held.sort(key=lambda each: -each.bytes)
+    shown = held[:ROWS]
+    return page(request, "pool.html", pool=told, held=shown, more=len(held) - len(shown))
+
+
 @router.api_route("/stores/{name}", methods=READ)
 def store(request: Request, _user: Reader, name: str) -> Response:
     """Show a store and its profile."""

@@ -1,4 +1,4 @@
-"""The threads that do the work of jobs."""
+"""Who gives the work of jobs to a pool, in batches, and keeps what comes of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import secrets
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,23 +16,20 @@ from swathe import _swathe
 from swathe.catalog import Outcome
 from swathe.catalog.work import Done
 from swathe.environment import cores, this_host
-from swathe.errors import CatalogError, JobError, OutputError, SwatheError
-from swathe.jobs.values import Options
-from swathe.jobs.work import Worker
+from swathe.errors import CatalogError, JobError, SwatheError
+from swathe.workers.batches import batch_of
+from swathe.workers.pool import LocalPool
 
 if TYPE_CHECKING:
     from swathe.catalog.work import Chunk, KeptJob
-    from swathe.jobs.service import Jobs
+    from swathe.jobs import Jobs
+    from swathe.workers.pool import Pool
 
-LANES = 2
-"""While one keeps what it did, the other cuts."""
 LEASE_S = 60.0
 """A runner that has not said for so long that it lives is dead."""
 RENEW_S = 10.0
 IDLE_S = 0.5
 """How often to look whether another process has submitted or cancelled a job."""
-CHUNK_S = 1.0
-"""A chunk is to take about so long: others wait for it, and a killed process loses it."""
 FIRST_CHUNK = 100
 MOST_GROWTH = 4.0
 """How much larger the next chunk of a job may be."""
@@ -41,14 +40,18 @@ TRIES = 5
 class Runner:
     """Works on jobs, a second or so at a time, fairly between users and their jobs."""
 
-    def __init__(self, jobs: Jobs, *, threads: int | None = None) -> None:
-        """Take whose jobs; `threads` of the engine, by default as many as there are cores."""
+    def __init__(self, jobs: Jobs, pool: Pool | None = None, *, threads: int | None = None) -> None:
+        """Take whose jobs, and what does them: else this process, with `threads` of the engine.
+
+        These are by default as many as there are cores.
+        """
         self._jobs = jobs
-        self._engine_threads = threads or cores()
+        self._pool = LocalPool(jobs.place, threads or cores()) if pool is None else pool
         self._name = f"{this_host()} {os.getpid()} {_started(os.getpid())} {secrets.token_hex(4)}"
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._pace = _Pace()
+        self._given: dict[int, _Given] = {}
+        self._pace = _Pace(self._pool.batch_s)
         self._clock = _Clock()
 
     def start(self) -> None:
@@ -56,9 +59,12 @@ class Runner:
         if self._threads:
             raise JobError("the runner was started before; make a new one")
         self._jobs.catalog.free_chunks(_is_dead)
-        lanes = [(self._work, f"swathe-jobs-{number}") for number in range(LANES)]
-        others = [(self._keep, "swathe-jobs-keeper"), (self._tidy, "swathe-jobs-tidy")]
-        for call, name in [*lanes, *others]:
+        self._pool.start(self._back)
+        for call, name in (
+            (self._give, "swathe-jobs-giver"),
+            (self._keep, "swathe-jobs-keeper"),
+            (self._tidy, "swathe-jobs-tidy"),
+        ):
             thread = threading.Thread(target=call, name=name, daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -76,46 +82,58 @@ class Runner:
             thread.join(max(0.0, limit - time.monotonic()))
             if thread.is_alive():
                 raise JobError(f"{thread.name}: still at work after {timeout_s} s")
+        if self._threads:
+            self._pool.stop(max(0.0, limit - time.monotonic()))
 
-    def _work(self) -> None:
+    def _give(self) -> None:
+        """Take chunks, and give them to the pool while it wants more."""
         catalog = self._jobs.catalog
-        while not self._stopping.is_set():
-            try:
-                chunk = catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
-            except CatalogError:
-                # Others hold it, or it is away for a while; the keeper looks as well.
-                chunk = None
-            if chunk is None:
-                self._jobs.pause(IDLE_S)
-                continue
+        for number in count():
+            while not self._pool.wanted(IDLE_S):
+                if self._stopping.is_set():
+                    return
+            chunk = None
+            while chunk is None:
+                if self._stopping.is_set():
+                    return
+                # Others may hold the database, or it is away for a while; the keeper looks as well.
+                with suppress(CatalogError):
+                    chunk = catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
+                if chunk is None:
+                    self._jobs.pause(IDLE_S)
             self._jobs.wake()
-            self._run(chunk)
+            self._give_chunk(number, chunk)
 
-    def _run(self, chunk: Chunk) -> None:
-        """Do a chunk, and keep what became of it."""
+    def _give_chunk(self, number: int, chunk: Chunk) -> None:
         self._clock.enter(chunk.job.number)
         begun = time.perf_counter()
+        given = self._given[number] = _Given(chunk)
         try:
-            options = Options.checked(chunk.job.options)
-            stopped = _Stopped(self._jobs, chunk.job.id, self._stopping)
-            worker = Worker(
-                self._jobs.catalog,
-                chunk,
-                options,
-                self._jobs.place,
-                self._engine_threads,
-                stopped,
-            )
-            done = worker.run()
+            batch = batch_of(self._jobs.catalog, chunk)
         except CatalogError:
-            done = Done([], complete=False)
-        except OutputError as error:
-            done = Done([], complete=False, failure=str(error))
+            self._back(number, Done([], complete=False))
         except Exception as error:  # a fault of ours must not stop the jobs of others
-            done = Done([], complete=False, failure=f"internal: {type(error).__name__}: {error}")
-        took = time.perf_counter() - begun
+            failure = f"internal: {type(error).__name__}: {error}"
+            self._back(number, Done([], complete=False, failure=failure))
+        else:
+            given.reading_s = time.perf_counter() - begun
+            given.stopped = self._stopped(chunk.job.id)
+            self._pool.give(number, batch, given.stopped)
+
+    def _stopped(self, job: str) -> _Stopped:
+        """Give what tells whether a job is to stop: one for all chunks, that looks seldom."""
+        for given in list(self._given.values()):
+            stopped = given.stopped
+            if stopped is not None and stopped.job == job and not stopped.is_stopped:
+                return stopped
+        return _Stopped(self._jobs, job, self._stopping)
+
+    def _back(self, number: int, done: Done) -> None:
+        """Keep what became of a chunk."""
+        given = self._given.pop(number)
+        chunk = given.chunk
         if done.complete:
-            self._pace.note(chunk, len(done.rows), took)
+            self._pace.note(chunk, len(done.rows), given.reading_s + done.seconds)
         seconds = self._clock.leave(chunk.job.number)
         job = self._keep_done(chunk, done, seconds)
         if job is None:
@@ -126,8 +144,6 @@ class Runner:
 
     def _keep_done(self, chunk: Chunk, done: Done, seconds: float) -> KeptJob | None:
         """Mark rows as done; where that cannot be, the lease runs out and they are done again."""
-        from dataclasses import replace
-
         for attempt in range(TRIES):
             try:
                 return self._jobs.catalog.finish_chunk(chunk, replace(done, seconds=seconds))
@@ -186,28 +202,38 @@ class Runner:
                 return
 
 
+@dataclass
+class _Given:
+    """A chunk that the pool has, how long it took to read it, and what tells it to stop."""
+
+    chunk: Chunk
+    reading_s: float = 0.0
+    stopped: _Stopped | None = None
+
+
 class _Stopped:
     """Whether to stop with a job: asked often, it looks twice a second."""
 
-    def __init__(self, jobs: Jobs, job_id: str, stopping: threading.Event) -> None:
-        self._jobs, self._id, self._stopping = jobs, job_id, stopping
+    def __init__(self, jobs: Jobs, job: str, stopping: threading.Event) -> None:
+        self._jobs, self.job, self._stopping = jobs, job, stopping
         self._looked = time.monotonic()
-        self._is_stopped = False
+        self.is_stopped = False
 
     def __call__(self) -> bool:
         if self._stopping.is_set():
             return True
         now = time.monotonic()
-        if not self._is_stopped and now - self._looked > IDLE_S / 2:
+        if not self.is_stopped and now - self._looked > IDLE_S / 2:
             self._looked = now
-            self._is_stopped = not self._jobs.is_executing(self._id)
-        return self._is_stopped
+            self.is_stopped = not self._jobs.is_executing(self.job)
+        return self.is_stopped
 
 
 class _Pace:
     """How many rows of each job make a chunk of the wanted length."""
 
-    def __init__(self) -> None:
+    def __init__(self, batch_s: float) -> None:
+        self._batch_s = batch_s
         self._lock = threading.Lock()
         self._rows: dict[tuple[int, bool], float] = {}
 
@@ -220,7 +246,7 @@ class _Pace:
             return 1
         if job.predicted is not None and job.predicted["seconds"] > 0:
             per_s = job.inputs / job.predicted["seconds"]
-            return max(1, min(FIRST_CHUNK, int(per_s * CHUNK_S)))
+            return max(1, min(FIRST_CHUNK, int(per_s * self._batch_s)))
         return FIRST_CHUNK
 
     def note(self, chunk: Chunk, rows: int, seconds: float) -> None:
@@ -228,7 +254,7 @@ class _Pace:
             return
         key = (chunk.job.number, chunk.first >= chunk.job.inputs)
         with self._lock:
-            self._rows[key] = min(CHUNK_S / max(seconds, 1e-6), MOST_GROWTH) * rows
+            self._rows[key] = min(self._batch_s / max(seconds, 1e-6), MOST_GROWTH) * rows
 
     def forget(self, job: int) -> None:
         with self._lock:

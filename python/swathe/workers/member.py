@@ -1,0 +1,276 @@
+"""What a worker of a pool knows and does, in its own process.
+
+A portal lets it join: it then knows the portal's storages, and where results go. Batches come
+afterwards, with nothing but their rows. What it needs to read objects (credentials) is in its own
+environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import shutil
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from swathe import _swathe
+from swathe.environment import this_host
+from swathe.errors import OutputError, SwatheError
+from swathe.jobs import Bucket, Folder
+from swathe.known import Storages, adopt
+from swathe.workers.batches import packed, run
+
+if TYPE_CHECKING:
+    from swathe.catalog import Store
+    from swathe.jobs import Place
+    from swathe.workers.batches import Batch
+
+TOPIC = "swathe-pool"
+"""Under which workers tell what they begin."""
+TOKEN = ".pool"
+"""In the folder for results: by what it holds, a worker knows that it sees the same folder."""
+PATIENCE_S = 60.0
+"""A worker is another portal's when the last batch of the first was so long ago."""
+SCRATCH_S = 3600.0
+"""What was made on the way to results of a job is kept so long: it can be made again."""
+STOPS_KEPT = 10_000
+
+
+@dataclass(frozen=True)
+class FolderAt:
+    """A folder for results that all workers see under the same path, and the token in it."""
+
+    path: str
+    token: str
+
+
+@dataclass(frozen=True)
+class BucketAt:
+    """A bucket for results, and the folder in it."""
+
+    store: Store
+    prefix: str
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """What a worker is told when it joins.
+
+    Attributes:
+        pool: whose it is; portals of the same catalogue and results share one.
+        place: of results.
+        storages: where objects lie.
+        hosts: servers that users may name; they may redirect only to each other.
+    """
+
+    pool: str
+    place: FolderAt | BucketAt
+    storages: Storages
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What a worker tells of itself: its machine, the limit of its cache, why it cannot join."""
+
+    host: str
+    cache_bytes: int
+    refused: str = ""
+
+
+class NotJoinedError(SwatheError):
+    """A batch came to a worker that knows too little, or no longer the same, to do it."""
+
+
+def invite(pool: str, place: Place, storages: Storages, hosts: tuple[str, ...]) -> bytes:
+    """Give what a worker is told when it joins.
+
+    Raises:
+        OutputError: where results are kept in a place that workers cannot know, or the token
+            cannot be put there.
+    """
+    at: FolderAt | BucketAt
+    if isinstance(place, Folder):
+        at = FolderAt(str(place), _token(Path(str(place)) / TOKEN))
+    elif isinstance(place, Bucket):
+        at = BucketAt(place.store, place.prefix)
+    else:
+        raise OutputError(f"{place}: workers can put results in a folder or a bucket only")
+    return pickle.dumps(Invitation(pool, at, storages, hosts))
+
+
+def state_of(invitation: bytes) -> str:
+    """Give by what a worker knows that it was told the same."""
+    return sha256(invitation).hexdigest()[:16]
+
+
+def _token(path: Path) -> str:
+    """Give what is in the token of a folder, which is made if need be."""
+    try:
+        made = token_hex(16)
+        try:
+            with path.open("x") as file:
+                file.write(made)
+        except FileExistsError:
+            made = path.read_text()
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be made, for workers to find: {error}") from error
+    if not made:
+        raise OutputError(f"{path}: is empty; remove it")
+    return made
+
+
+class Here:
+    """The state of this process."""
+
+    def __init__(self, scratch: Path | None = None) -> None:
+        """Take the folder where results for a bucket are made; else a temporary one."""
+        self._scratch = scratch
+        self._lock = threading.Lock()
+        self._place: Place | None = None
+        self._pool = self._state = ""
+        self._last = 0.0
+        self._at_work = 0
+        self._halts = 0
+        self._stopped: OrderedDict[str, None] = OrderedDict()
+        self._jobs: OrderedDict[str, float] = OrderedDict()
+
+    def join(self, invitation: bytes) -> Joined:
+        """Take what a portal tells."""
+        told: Invitation = pickle.loads(invitation)
+        host, cache_bytes = this_host(), _swathe.kept("blocks").limit
+        with self._lock:
+            used = self._at_work or time.monotonic() - self._last < PATIENCE_S
+            if self._pool not in ("", told.pool) and used:
+                return Joined(host, cache_bytes, f"{host}: works for another portal")
+        try:
+            place = self._checked(told.place)
+        except SwatheError as error:
+            return Joined(host, cache_bytes, f"{host}: {error}")
+        adopt(told.storages)
+        _swathe.confine(list(told.hosts))
+        with self._lock:
+            self._pool, self._place, self._state = told.pool, place, state_of(invitation)
+        return Joined(host, cache_bytes)
+
+    def leave(self, pool: str) -> None:
+        """Work for nobody, if it was for this one."""
+        with self._lock:
+            if self._pool == pool:
+                self._pool, self._state, self._place = "", "", None
+
+    def _checked(self, at: FolderAt | BucketAt) -> Place:
+        """Give the place of results, after a look.
+
+        Raises:
+            OutputError: where it is not seen from here, or nothing can be put there.
+        """
+        if isinstance(at, BucketAt):
+            if self._scratch is None:
+                self._scratch = Path(tempfile.mkdtemp(prefix="swathe-worker-"))
+            bucket = Bucket(at.store, at.prefix, self._scratch)
+            bucket.check()
+            return bucket
+        try:
+            found = (Path(at.path) / TOKEN).read_text()
+        except OSError as error:
+            raise OutputError(
+                f"{at.path}: the folder for results is not seen from here: {error.strerror}; it "
+                "must be shared under the same path, or results kept in a bucket"
+            ) from error
+        if found != at.token:
+            raise OutputError(
+                f"{at.path}: is another folder than that of the portal; it must be shared under "
+                "the same path, or results kept in a bucket"
+            )
+        return Folder(Path(at.path))
+
+    def work(self, key: str, state: str, payload: bytes) -> bytes:
+        """Do a batch, and give what became of it.
+
+        Raises:
+            NotJoinedError: where it was not told what it needs to know for that.
+        """
+        with self._lock:
+            if self._place is None or self._state != state:
+                raise NotJoinedError(f"{this_host()}: was told something else")
+            place, halts = self._place, self._halts
+            self._at_work += 1
+
+        def stopped() -> bool:
+            return key in self._stopped or self._halts != halts
+
+        try:
+            batch: Batch = pickle.loads(payload)
+            self._make_room(batch.job, place)
+            done = run(batch, place, 1, stopped)
+            _swathe.take_timings()  # nobody asks for them here
+            return packed(done)
+        finally:
+            with self._lock:
+                self._at_work -= 1
+                self._last = time.monotonic()
+                self._stopped.pop(key, None)
+
+    def stop(self, keys: list[str]) -> None:
+        """Stop batches, within a second; those that have not begun as soon as they do."""
+        with self._lock:
+            self._stopped.update(dict.fromkeys(keys))
+            while len(self._stopped) > STOPS_KEPT:
+                self._stopped.popitem(last=False)
+
+    def halt(self) -> None:
+        """Stop all that is being done: nobody waits for it any more."""
+        with self._lock:
+            self._halts += 1
+
+    def _make_room(self, job: str, place: Place) -> None:
+        """Remove what is left of jobs of long ago, where no portal can."""
+        if isinstance(place, Folder):
+            return
+        now = time.monotonic()
+        with self._lock:
+            self._jobs[job] = now
+            self._jobs.move_to_end(job)
+            old = [each for each, at in self._jobs.items() if now - at > SCRATCH_S]
+            for each in old:
+                del self._jobs[each]
+        for each in old:
+            shutil.rmtree(place.scratch(each), ignore_errors=True)
+
+
+here = Here()
+"""That of this process."""
+
+
+# ---- What the scheduler has workers call, by name
+
+
+async def join(invitation: bytes) -> Joined:
+    """Let this worker join."""
+    return await asyncio.to_thread(here.join, invitation)
+
+
+def work(key: str, state: str, payload: bytes) -> bytes:
+    """Do a batch."""
+    from distributed import get_worker
+
+    get_worker().log_event(TOPIC, {"begun": key})
+    return here.work(key, state, payload)
+
+
+def stop(keys: list[str]) -> None:
+    """Stop batches."""
+    here.stop(keys)
+
+
+def leave(pool: str) -> None:
+    """Let this worker go."""
+    here.leave(pool)

@@ -1,0 +1,218 @@
+"""The processes of a pool: one scheduler, and workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import dask
+from distributed import Scheduler, Worker
+from distributed.comm.core import connect
+
+from swathe.errors import SettingsError, SwatheError
+from swathe.workers.member import TOPIC, here
+from swathe.workers.security import protocol
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+    from swathe.workers.security import Address
+
+CONNECT_S = 5.0
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 15.0
+LEAVE_S = 5.0
+
+Tell = Callable[[str], None]
+
+CONFIG: dict[str, Any] = {
+    # Placement is ours: nothing is spread, copied, stolen or forgotten behind its back.
+    "distributed.scheduler.rootish-taskgroup": 0,
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.scheduler.work-stealing": False,
+    # The bytes of a pool are on disk and in the engine, where Dask cannot count them.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.worker-ttl": "60s",
+    "distributed.comm.timeouts.connect": f"{CONNECT_S}s",
+    "distributed.diagnostics.nvml": False,
+    "distributed.admin.event-loop": "asyncio",
+}
+
+
+class _NoHttp:
+    """Serves no web pages: they would be seen by everybody."""
+
+    def start_http_server(self, *_args: Any, **_settings: Any) -> None:
+        """Do nothing."""
+
+
+class PoolScheduler(_NoHttp, Scheduler):
+    """A scheduler without web pages."""
+
+
+class PoolWorker(_NoHttp, Worker):
+    """A worker without web pages, that stops what it does when it closes."""
+
+    async def close(self, *args: Any, **settings: Any) -> Any:
+        """Close: nobody will fetch what is still being done."""
+        here.halt()
+        return await super().close(*args, **settings)
+
+
+def configure() -> None:
+    """Set Dask up for pools, in this process."""
+    dask.config.set(CONFIG)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
+
+def pauses() -> Any:
+    """Give how long to wait after the first, second, ... time that something failed."""
+    pause_s = FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def reach(url: str, security: Security | None, role: str) -> None:
+    """Look whether there is a scheduler that lets us in.
+
+    Raises:
+        OSError: where there is none now.
+        SettingsError: where it has certificates of another authority than we, or none.
+    """
+    import ssl
+
+    settings = {} if security is None else security.get_connection_args(role)
+    try:
+        comm = await connect(url, timeout=CONNECT_S, **settings)
+    except (OSError, TimeoutError) as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, ssl.SSLError):
+                raise SettingsError(
+                    f"{url}: the certificates are not of one authority, or it has none: {cause}"
+                ) from error
+            cause = cause.__cause__ or cause.__context__
+        raise
+    await comm.close()
+
+
+def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> None:
+    """Be a scheduler, until the process is told to end; `tell` is called with its address.
+
+    Raises:
+        SettingsError: where nothing can listen at the address.
+    """
+    configure()
+    asyncio.run(_scheduler(address, security, tell))
+
+
+async def _scheduler(address: Address, security: Security | None, tell: Tell) -> None:
+    ending = _told_to_end()
+    try:
+        scheduler = await PoolScheduler(
+            host=address.host,
+            port=address.port,
+            protocol=f"{protocol(security)}://",
+            security=security,
+            dashboard=False,
+        )
+    except (OSError, RuntimeError) as error:
+        fault = error.__cause__ or error
+        raise SettingsError(f"{address}: cannot listen there: {fault}") from error
+    try:
+        tell(scheduler.address)
+        await ending.wait()
+    finally:
+        await scheduler.close()
+
+
+def serve_worker(
+    address: Address,
+    security: Security | None,
+    *,
+    threads: int,
+    name: str | None,
+    host: str | None,
+    folder: str,
+    tell: Tell,
+    warn: Tell,
+) -> None:
+    """Be a worker, until the process is told to end.
+
+    Args:
+        address: of the scheduler; it is looked for as long as it takes.
+        security: certificates.
+        threads: batches that are done at the same time.
+        name: what it is called, else by its address.
+        host: where it listens, else the address by which the scheduler is reached.
+        folder: for files of Dask's own.
+        tell: called with its address, each time that it joins a scheduler.
+        warn: called with what is wrong.
+
+    Raises:
+        SettingsError: where the certificates do not fit.
+    """
+    configure()
+    asyncio.run(
+        _worker(address, security, tell, warn, nthreads=threads, name=name, host=host,
+                local_directory=folder)
+    )  # fmt: skip
+
+
+async def _worker(
+    address: Address, security: Security | None, tell: Tell, warn: Tell, **settings: Any
+) -> None:
+    ending = _told_to_end()
+    url = address.url(security)
+    waits = pauses()
+    while not ending.is_set():
+        try:
+            await reach(url, security, "worker")
+            await _work(url, security, ending, tell, settings)
+            waits = pauses()
+            fault = "the scheduler is gone"
+        except SettingsError:
+            raise
+        except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
+            fault = str(error)
+        if not ending.is_set():
+            pause_s = next(waits)
+            warn(f"{address}: {fault}; looking for it again in {pause_s:g} s")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), pause_s)
+
+
+async def _work(
+    url: str, security: Security | None, ending: asyncio.Event, tell: Tell, settings: dict[str, Any]
+) -> None:
+    """Be a worker as long as there is a scheduler."""
+    worker = await PoolWorker(
+        url, security=security, memory_limit=0, dashboard=False, death_timeout=30, **settings
+    )
+    tell(worker.address)
+    told, gone = asyncio.create_task(ending.wait()), asyncio.create_task(worker.finished())
+    await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
+    if ending.is_set():
+        # So that nobody takes what it was doing for the reason why it went.
+        worker.log_event(TOPIC, {"leaving": worker.address})
+    for task in (told, gone):
+        task.cancel()
+    await worker.close(timeout=LEAVE_S)
+
+
+def _told_to_end() -> asyncio.Event:
+    """Give what is set when the process is told to end."""
+    ending = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.set)
+    return ending

@@ -1,0 +1,180 @@
+"""Pools: where batches are done. The dispatcher does not know which it has."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from swathe.catalog.work import Done
+from swathe.environment import this_host
+from swathe.errors import JobError
+from swathe.workers.batches import run
+
+if TYPE_CHECKING:
+    from swathe.jobs import Place
+    from swathe.workers.batches import Batch
+
+LANES = 2
+"""While one keeps what it did, the other cuts."""
+BATCH_S = 1.0
+"""A batch is to take about so long: others wait for it, and who is killed loses it."""
+
+Back = Callable[[int, Done], None]
+"""Takes what became of a batch, by its number; it may take as long as keeping that does."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """So many bytes of an object that a worker keeps, counted by what it fetched."""
+
+    worker: str
+    object: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Member:
+    """A worker.
+
+    Attributes:
+        name: what it is called: its address, unless it has a name.
+        host: its machine.
+        threads: batches that it does at the same time.
+        busy: batches that it is doing.
+        waiting: batches that it has been given, and has not begun.
+        cache_bytes: what its block cache may hold.
+        held_bytes: what it holds of objects, counted by what it fetched.
+        refused: why it is given nothing; empty where it is.
+    """
+
+    name: str
+    host: str
+    threads: int
+    busy: int
+    waiting: int = 0
+    cache_bytes: int = 0
+    held_bytes: int = 0
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Told:
+    """The state of a pool.
+
+    Attributes:
+        kind: `local`: this process; `dask`: workers of a scheduler.
+        address: of the scheduler; empty where there is none.
+        trouble: why nothing can be done at the moment; empty where it can.
+        batches: in flight.
+        workers: who does them.
+        held: what they keep.
+    """
+
+    kind: Literal["local", "dask"]
+    address: str
+    trouble: str
+    batches: int
+    workers: Sequence[Member]
+    held: Sequence[Held]
+
+
+class Pool(Protocol):
+    """Does batches."""
+
+    @property
+    def batch_s(self) -> float:
+        """How long a batch is to take."""
+
+    def start(self, back: Back) -> None:
+        """Begin; `back` is called once for each batch that is given, by any thread."""
+
+    def wanted(self, timeout_s: float) -> bool:
+        """Wait until another batch is wanted; tells whether one is. Asked by one thread."""
+
+    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+        """Take a batch that was wanted; it comes back soon after `stopped` says so."""
+
+    def stop(self, timeout_s: float) -> None:
+        """End. What was given comes back first, for all of it is stopped.
+
+        Raises:
+            JobError: where that takes longer.
+        """
+
+    def told(self) -> Told:
+        """Tell the state."""
+
+
+class LocalPool:
+    """Threads of this process."""
+
+    def __init__(self, place: Place, threads: int, *, batch_s: float = BATCH_S) -> None:
+        """Take the place of results, and how many threads of the engine each batch may use."""
+        self._place, self._engine_threads = place, threads
+        self._batch_s = batch_s
+        self._free = threading.Semaphore(LANES)
+        self._given: queue.SimpleQueue[tuple[int, Batch, Callable[[], bool]] | None] = (
+            queue.SimpleQueue()
+        )
+        self._lanes: list[threading.Thread] = []
+        self._busy = 0
+        self._lock = threading.Lock()
+
+    @property
+    def batch_s(self) -> float:
+        """How long a batch is to take."""
+        return self._batch_s
+
+    def start(self, back: Back) -> None:
+        """Start the threads."""
+        for number in range(LANES):
+            lane = threading.Thread(
+                target=self._work, args=(back,), name=f"swathe-jobs-{number}", daemon=True
+            )
+            lane.start()
+            self._lanes.append(lane)
+
+    def wanted(self, timeout_s: float) -> bool:
+        """Wait until a thread is free."""
+        if not self._free.acquire(timeout=timeout_s):
+            return False
+        self._free.release()
+        return True
+
+    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+        """Give a thread something to do."""
+        self._free.acquire()
+        self._given.put((number, batch, stopped))
+
+    def stop(self, timeout_s: float) -> None:
+        """End the threads."""
+        limit = time.monotonic() + timeout_s
+        for _ in self._lanes:
+            self._given.put(None)
+        for lane in self._lanes:
+            lane.join(max(0.0, limit - time.monotonic()))
+            if lane.is_alive():
+                raise JobError(f"{lane.name}: still at work after {timeout_s} s")
+
+    def told(self) -> Told:
+        """Tell the state."""
+        host = this_host()
+        with self._lock:
+            busy = self._busy
+        return Told("local", "", "", busy, [Member(host, host, LANES, busy)], [])
+
+    def _work(self, back: Back) -> None:
+        while (given := self._given.get()) is not None:
+            number, batch, stopped = given
+            with self._lock:
+                self._busy += 1
+            try:
+                back(number, run(batch, self._place, self._engine_threads, stopped))
+            finally:
+                with self._lock:
+                    self._busy -= 1
+                self._free.release()

@@ -1,0 +1,105 @@
+"""Real pools for the tests: scheduler and workers in processes of their own, on free ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import swathe
+from swathe.jobs import Place
+from swathe.workers.cluster import DaskPool
+from swathe.workers.pool import Member
+from swathe.workers.security import read_address
+
+PATIENCE_S = 30.0
+
+
+@dataclass
+class Process:
+    """A scheduler or a worker."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(timeout=10)
+
+
+def command(*given: str | Path) -> list[str]:
+    """What starts `swathe pool ...`."""
+    return [sys.executable, "-m", "swathe.cli", "pool", *map(str, given)]
+
+
+def environment() -> dict[str, str]:
+    """That of workers: they have no catalogue."""
+    paths = [str(Path(swathe.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    given = {"PYTHONPATH": os.pathsep.join(paths), "SWATHE_DATABASE": "sqlite:////none/none.sqlite"}
+    return os.environ | given
+
+
+@contextmanager
+def process(*given: str | Path) -> Iterator[Process]:
+    """A process of a pool, once it has told its address."""
+    started = subprocess.Popen(
+        command(*given, "--json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    try:
+        assert started.stdout is not None
+        said = started.stdout.readline()
+        if not said:
+            raise AssertionError(started.communicate(timeout=10)[1])
+        yield Process(next(iter(json.loads(said).values())), started)
+    finally:
+        started.terminate()
+        try:
+            started.communicate(timeout=15)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            started.communicate()
+            raise
+
+
+@contextmanager
+def pool_of(
+    workers: int = 1, *given: str | Path, worker: Sequence[str | Path] = ()
+) -> Iterator[tuple[Process, list[Process]]]:
+    """A scheduler, and workers with two threads each; all are `given` the same, workers more."""
+    with ExitStack() as stack:
+        first = stack.enter_context(process("scheduler", "--port", "0", *given))
+        asked = ("worker", first.address, "--threads", "2", *given, *worker)
+        names = [f"w{number}" for number in range(workers)]
+        yield first, [stack.enter_context(process(*asked, "--name", name)) for name in names]
+
+
+def connected(address: str, place: Place, **settings: Any) -> DaskPool:
+    """A pool of the workers of a scheduler, not started."""
+    return DaskPool(read_address(address), place, **settings)
+
+
+def members(pool: DaskPool, are: Callable[[list[Member]], bool]) -> list[Member]:
+    """The workers of a pool, once something is so of them."""
+    until = time.monotonic() + PATIENCE_S
+    while not are(found := list(pool.told().workers)):
+        assert time.monotonic() < until, (found, pool.told())
+        time.sleep(0.05)
+    return found
+
+
+def ready(count: int) -> Callable[[list[Member]], bool]:
+    """So many workers have joined."""
+    return lambda found: sum(not each.refused for each in found) == count == len(found)

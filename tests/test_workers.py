@@ -1,0 +1,301 @@
+"""Batches, and the pools that do them: all of them the same way."""
+
+from __future__ import annotations
+
+import pickle
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swathe
+from conftest import fits_bytes
+from jobbing import PATIENCE_S, ended
+from pools import Process, connected, pool_of
+from swathe.catalog import Catalog
+from swathe.catalog.work import Done, KeptRow
+from swathe.errors import JobError
+from swathe.jobs import Folder, Jobs, Limits, Options
+from swathe.workers import LocalPool, Pool, Runner
+from swathe.workers.batches import Batch, batch_of, packed, run, unpacked
+
+WIDTH, HEIGHT = 12, 9
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
+    """A catalogue in a file: which database it is makes no difference to a pool."""
+    url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
+    monkeypatch.setenv("SWATHE_DATABASE", url)
+    with Catalog.open(url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Process]:
+    """A scheduler with one worker."""
+    with pool_of(1) as (scheduler, _):
+        yield scheduler
+
+
+@pytest.fixture(params=["local", "dask"])
+def pool(request: pytest.FixtureRequest, tmp_path: Path, catalog: Catalog) -> Pool:
+    """A pool of each kind, not started."""
+    place = Folder(tmp_path / "results")
+    if request.param == "local":
+        return LocalPool(place, 2)
+    return connected(request.getfixturevalue("cluster").address, place)
+
+
+@pytest.fixture
+def images(tmp_path: Path, catalog: Catalog) -> list[str]:
+    """Images of random pixels in a store."""
+    rng = np.random.default_rng(7)
+    (tmp_path / "images").mkdir()
+    for number in range(3):
+        stored = rng.integers(0, 9999, (60, 80)).astype(">i2")
+        (tmp_path / "images" / f"{number}.fits").write_bytes(fits_bytes(stored))
+    catalog.add_store("images", str(tmp_path / "images"))
+    return [f"images:{number}.fits" for number in range(3)]
+
+
+def targets(images: list[str], count: int) -> dict[str, list[Any]]:
+    """Boxes, some of them outside, and a file that is not there."""
+    rng = np.random.default_rng(3)
+    return {
+        "file": [[*images, "images:absent.fits"][row % 4] for row in range(count)],
+        "x0": rng.integers(-5, 90, count).tolist(),
+        "y0": rng.integers(-5, 60, count).tolist(),
+        "width": [WIDTH] * count,
+        "height": [HEIGHT] * count,
+    }
+
+
+def batch(images: list[str], rows: int = 40, job: str = "job", **given: Any) -> Batch:
+    """A batch that comes from no database."""
+    kept = [
+        KeptRow(
+            number=number,
+            position=number,
+            result=None,
+            id=f"t{number}",
+            name=f"t{number}",
+            source=images[number % len(images)],
+            hdu=None,
+            box=(number % 50, number % 30, WIDTH, HEIGHT),
+            planes=None,
+            sky=None,
+        )
+        for number in range(rows)
+    ]
+    return Batch(job=job, first=0, options=Options(), rows=kept, **given)
+
+
+def never() -> bool:
+    return False
+
+
+class started:  # noqa: N801 - used like a function
+    """A pool at work, and what comes back from it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.came: queue.SimpleQueue[tuple[int, Done]] = queue.SimpleQueue()
+
+    def __enter__(self) -> started:
+        self.pool.start(lambda number, done: self.came.put((number, done)))
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.pool.stop(PATIENCE_S)
+
+    def give(self, number: int, batch: Batch, stopped: Callable[[], bool] = never) -> None:
+        assert self.pool.wanted(PATIENCE_S)
+        self.pool.give(number, batch, stopped)
+
+    def next(self) -> tuple[int, Done]:
+        return self.came.get(timeout=PATIENCE_S)
+
+
+# ---- Batches
+
+
+def test_a_batch_needs_no_database(images: list[str], tmp_path: Path) -> None:
+    given = pickle.loads(pickle.dumps(batch(images)))
+    done = run(given, Folder(tmp_path / "results"), 1, never)
+    assert done.complete
+    assert [row.status for row in sorted(done.rows)] == ["ok"] * 40
+    made = sorted((tmp_path / "results/job/0000").iterdir())
+    assert len(made) == 40
+    assert {path.name for path in (tmp_path / "results/job").iterdir()} == {"0000"}
+
+
+def test_batches_and_what_becomes_of_them_arrive_as_they_were(images: list[str]) -> None:
+    given = batch(images, 3)
+    assert pickle.loads(pickle.dumps(given)) == given
+    assert pickle.loads(pickle.dumps(replace(given, rows=[]))) == replace(given, rows=[])
+    for done in (Done(given.rows, 1.5, 2, 3, ["a note"]), Done([], complete=False, failure="why")):
+        assert unpacked(packed(done)) == done
+
+
+def test_who_does_a_batch_again_takes_over(images: list[str], tmp_path: Path) -> None:
+    place, given = Folder(tmp_path / "results"), batch(images, 300)
+    (tmp_path / "results/job/.chunk-00-of-another").mkdir(parents=True)
+    (tmp_path / "results/job/.chunk-0-killed").mkdir()
+    (tmp_path / "results/job/.chunk-0-killed/5.fits").touch()
+    found: list[Done] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(run(given, place, 1, never))) for _ in "ab"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert any(done.complete and done.failure is None for done in found)
+    alone = run(given, Folder(tmp_path / "alone"), 1, never)
+    expected = sorted(alone.rows)
+    assert all(sorted(done.rows) == expected for done in found if done.complete)
+    made = tmp_path / "results/job"
+    assert len(list((made / "0000").iterdir())) == 300
+    assert {path.name for path in made.iterdir()} == {"0000", ".chunk-00-of-another"}
+
+
+def test_a_batch_of_results_has_what_goes_into_them(
+    catalog: Catalog, images: list[str], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(5)
+    cards = [("CTYPE1", "RA---TAN"), ("CTYPE2", "DEC--TAN"), ("CRVAL1", 10.0), ("CRVAL2", 20.0),
+             ("CRPIX1", 30.0), ("CRPIX2", 30.0), ("CDELT1", -1e-3), ("CDELT2", 1e-3)]  # fmt: skip
+    for number in range(3):
+        stored = rng.normal(100, 5, (60, 60)).astype(">f4")
+        (tmp_path / "images" / f"{number}.fits").write_bytes(fits_bytes(stored, cards))
+    table = {"file": images, "ra": [10.0] * 3, "dec": [20.0] * 3, "size_deg": [0.01] * 3}
+    with Jobs(catalog, tmp_path / "results", limits=Limits()) as jobs:
+        job = jobs.submit(table, Options(operation="stack"), "me")
+        seen = []
+        while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 100)) is not None:
+            given = pickle.loads(pickle.dumps(batch_of(catalog, chunk)))
+            seen.append(given)
+            catalog.finish_chunk(chunk, run(given, jobs.place, 1, never))
+        assert jobs.job(job.id).phase == "COMPLETED"
+    cut, make = seen[:-1], seen[-1]
+    assert {row.result for each in cut for row in each.rows} == set(cut[0].results) == {3}
+    assert make.makes
+    assert [row.id for row in make.inputs[3]] == [row.id for each in cut for row in each.rows]
+
+
+# ---- Pools
+
+
+def test_each_batch_comes_back_once(pool: Pool, images: list[str], tmp_path: Path) -> None:
+    with started(pool) as at_work:
+        for number in range(12):
+            at_work.give(number, batch(images, job=f"job{number}"))
+        came = dict(at_work.next() for _ in range(12))
+    assert sorted(came) == list(range(12))
+    alone = run(batch(images, job="alone"), Folder(tmp_path / "alone"), 1, never)
+    expected = sorted(row.sha256 for row in alone.rows)
+    for number, done in came.items():
+        assert done.complete
+        assert done.seconds > 0
+        assert sorted(row.sha256 for row in done.rows) == expected
+        assert len(list((tmp_path / f"results/job{number}/0000").iterdir())) == 40
+    assert at_work.came.empty()
+    assert pool.told().batches == 0
+
+
+def test_a_stopped_batch_comes_back_with_what_is_done(pool: Pool, images: list[str]) -> None:
+    stopped = threading.Event()
+    many = batch(images, 5000)
+    rows = [row._replace(box=(0, 0, 2000, 2000)) for row in many.rows]
+    with started(pool) as at_work:
+        at_work.give(7, replace(many, options=Options(mode="partial"), rows=rows), stopped.is_set)
+        at_work.give(8, batch(images, job="other"))
+        assert at_work.next()[0] == 8
+        stopped.set()
+        number, done = at_work.next()
+    assert number == 7
+    assert not done.complete
+    assert done.failure is None
+    assert len(done.rows) < 5000
+
+
+def test_stop_gives_all_back(pool: Pool, images: list[str]) -> None:
+    stopped = threading.Event()
+    many = batch(images, 5000)
+    rows = [row._replace(box=(0, 0, 2000, 2000)) for row in many.rows]
+    at_work = started(pool)
+    with at_work:
+        at_work.give(1, replace(many, options=Options(mode="partial"), rows=rows), stopped.is_set)
+        stopped.set()
+    assert at_work.next()[0] == 1
+    assert at_work.came.empty()
+
+
+def test_what_cannot_be_written_is_told(pool: Pool, images: list[str], tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir(exist_ok=True)
+    (tmp_path / "results/job").write_text("in the way")
+    with started(pool) as at_work:
+        at_work.give(0, batch(images))
+        _, done = at_work.next()
+    assert not done.complete
+    assert str(tmp_path / "results/job") in (done.failure or "")
+
+
+def test_a_fault_of_ours_is_told(pool: Pool, images: list[str]) -> None:
+    given = batch(images)
+    # Rows that go into a result which nobody tells.
+    rows = [row._replace(result=99, sky=(1.0, 2.0, 0.1)) for row in given.rows]
+    with started(pool) as at_work:
+        at_work.give(0, replace(given, rows=rows))
+        _, done = at_work.next()
+        at_work.give(1, batch(images, job="next"))
+        assert at_work.next()[1].complete
+    assert done.failure == "internal: KeyError: 99"
+
+
+def test_a_lane_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = LocalPool(Folder(tmp_path / "results"), 1)
+    go = threading.Event()
+
+    def stuck(*_given: object) -> Done:
+        go.wait()
+        return Done([])
+
+    monkeypatch.setattr("swathe.workers.pool.run", stuck)
+    at_work = started(pool)
+    at_work.__enter__()
+    for number in range(2):
+        at_work.give(number, batch(["images:0.fits"]))
+    assert not pool.wanted(0.01)
+    with pytest.raises(JobError, match="still at work"):
+        pool.stop(0.01)
+    go.set()
+    assert {at_work.next()[0] for _ in range(2)} == {0, 1}
+
+
+def test_jobs_are_those_of_cut_many(
+    pool: Pool, catalog: Catalog, images: list[str], tmp_path: Path
+) -> None:
+    table = targets(images, 200)
+    expected = swathe.cut_many(table, tmp_path / "many", progress=False)
+    with Jobs(catalog, tmp_path / "results", limits=Limits()) as jobs:
+        runner = Runner(jobs, pool)
+        runner.start()
+        try:
+            job = ended(jobs, jobs.submit(table, Options(), "me"))
+        finally:
+            runner.stop(PATIENCE_S)
+        assert job.phase == "COMPLETED"
+        rows = jobs.rows(job.id)
+    for row, kept in zip(rows, expected, strict=True):
+        assert (row.status, row.sha256, row.bytes) == tuple(kept["status", "sha256", "bytes"])
+        if row.status == "ok":
+            found = tmp_path / "results" / job.id / "0000" / row.name
+            assert found.read_bytes() == (tmp_path / "many" / kept["path"]).read_bytes()
+    assert {row.status for row in rows} == {"ok", "no-overlap", "missing"}
