@@ -146,7 +146,8 @@ class Runner:
         """Mark rows as done; where that cannot be, the lease runs out and they are done again."""
         for attempt in range(TRIES):
             try:
-                return self._jobs.catalog.finish_chunk(chunk, replace(done, seconds=seconds))
+                job = self._jobs.catalog.finish_chunk(chunk, replace(done, seconds=seconds))
+                return None if job is None else self._jobs.end_if_too_much(job)
             except CatalogError:
                 time.sleep(0.1 * 2**attempt)
         return None
