@@ -356,6 +356,8 @@ def test_command_takes_a_measured_store() -> None:
     [
         (("--workers", "0"), "must be 1 to 100000, not 0"),
         (("--workers", "9..3"), "must ascend"),
+        (("--latency-ms", "nan"), "--latency-ms"),
+        (("--total-mb-s", "inf"), "must be finite, not inf"),
         (("--workers", "1,x"), "must be N, N,M or N..M"),
         (("--tier", "tape"), "must be local, lan or wan, not 'tape'"),
         (("--store", "nowhere"), "there is no store 'nowhere'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import asdict, replace
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -93,6 +93,10 @@ def simulate(
     from swathe.workers.growth import Limits
     from swathe.workers.simulation import Pool, Simulation, StuckError
 
+    numbers = (latency_ms, fetch_mb_s, total_mb_s, cut_ms, cache_gb, link_mb_s, dispatch_ms)
+    for number in (*numbers, idle_s, start_s, fails_h, walltime_h):
+        if number is not None and not isfinite(number):
+            raise typer.BadParameter(f"must be finite, not {number}")
     sizes = _sizes(workers)
     at = _store(store, tier)
     if latency_ms is not None:
@@ -243,15 +247,15 @@ def _show(found: Sequence[Result], store: Store) -> None:
         [
             (
                 f"{result.workers:,}",
-                f"{result.cuts_per_s:,.4g}",
-                f"{result.seconds:,.4g} s",
-                f"{1e3 * result.p50_s:,.4g} ms",
-                f"{1e3 * result.p95_s:,.4g} ms",
+                _rate(result.cuts_per_s),
+                _seconds(result.seconds),
+                _seconds(result.p50_s),
+                _seconds(result.p95_s),
                 size_text(result.cache_bytes),
                 size_text(result.peer_bytes),
                 size_text(result.store_bytes),
                 f"{result.hit_rate:.1%}",
-                f"{result.worker_s:,.4g} s",
+                _seconds(result.worker_s),
                 f"{result.wasted_s / result.worker_s:.0%}" if result.worker_s else "",
                 f"{result.lost:,}",
             )
@@ -266,15 +270,23 @@ def _show(found: Sequence[Result], store: Store) -> None:
                 [
                     (
                         f"{number}",
-                        f"{each.seconds:,.4g} s",
-                        f"{each.cuts_per_s:,.4g}",
-                        f"{1e3 * each.p50_s:,.4g} ms",
-                        f"{1e3 * each.p95_s:,.4g} ms",
+                        _seconds(each.seconds),
+                        _rate(each.cuts_per_s),
+                        _seconds(each.p50_s),
+                        _seconds(each.p95_s),
                         size_text(each.store_bytes),
                     )
                     for number, each in enumerate(result.rounds, 1)
                 ],
             )
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{_rate(seconds)} s"
 
 
 def _figure(found: Sequence[Result]) -> Figure:

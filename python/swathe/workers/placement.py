@@ -24,7 +24,7 @@ from itertools import islice
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
-LOOKED = 32
+LOOKED = 16
 """Holders that a decision looks at, over all objects of the batch."""
 FREE = 4
 """Others that it looks at, of those that are free now, and of those that will be first."""
@@ -313,7 +313,7 @@ class Placement:
         """Give those that are free first."""
         late = []
         found = 0
-        for name in islice(self._free, LOOKED):
+        for name in islice(self._free, 2 * LOOKED):
             if self._members[name].ends < now + seconds:
                 late.append(name)
             elif found < FREE:
