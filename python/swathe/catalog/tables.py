@@ -369,6 +369,16 @@ class DeletedJobTable(Base):
     deleted_at: Mapped[datetime]
 
 
+class ReservationTable(Base):
+    """Workers that somebody wants to be there at some time."""
+
+    __tablename__ = "reservations"
+    number: Mapped[int] = mapped_column(Id, primary_key=True)
+    starts_at: Mapped[datetime]
+    ends_at: Mapped[datetime]
+    workers: Mapped[int]
+
+
 class TokenRow(Base):
     """A token that lets a user in: its hash, never itself."""
 
