@@ -110,7 +110,7 @@ def pool_of(config: Config, place: Place, catalog: Catalog) -> Pool:
 def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
     """Give a pool whose workers are started and ended as they are needed."""
     walltime_s, threads = workers.walltime_s, workers.cores
-    command = worker_command(workers.url, workers.certificates, threads, walltime_s)
+    command = worker_command(workers.url, workers.certificates, threads, walltime_s, workers.cache)
     prefix = f"swathe-{pool.digest}-"
     provider: Provider
     if workers.grow == "processes":

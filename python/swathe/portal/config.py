@@ -129,6 +129,7 @@ class Workers:
         idle_s: one that had no work for so long may go.
         start_s: how long one takes from being asked for until it is there.
         walltime_s: each ends after so long; 0, where Slurm is not asked: never.
+        cache: folder for the block caches of those that are started, each in one of its own.
         partition: of Slurm; else its default.
         options: further ones of `sbatch`.
     """
@@ -145,6 +146,7 @@ class Workers:
     idle_s: float = 300.0
     start_s: float = 30.0
     walltime_s: float = 0.0
+    cache: Path | None = None
     partition: str = ""
     options: tuple[str, ...] = ()
 
@@ -353,7 +355,8 @@ def _check_growth(workers: Workers) -> None:
     if not workers.grow:
         for each in fields(workers)[GROWS_FROM:]:
             if (value := getattr(workers, each.name)) != each.default:
-                raise _wrong(f"workers.{each.name}", "to come with workers.grow", value)
+                found = str(value) if isinstance(value, Path) else value
+                raise _wrong(f"workers.{each.name}", "to come with workers.grow", found)
         return
     growth_of(workers)
     if workers.maximum < 1:

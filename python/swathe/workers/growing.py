@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.errors import JobError, SwatheError
 from swathe.workers.growth import Demand, Growth, Idle, Limits, Reservation, ending, leaving
 from swathe.workers.pool import Grown
+from swathe.workers.providers import name_in, slot_of
 
 if TYPE_CHECKING:
     from swathe.catalog.demand import Reserved, Waiting
@@ -238,8 +238,10 @@ class GrowingPool:
                 self._fail(f"a worker has not joined in {JOIN_S:g} s", now)
 
     def _start(self, count: int, now: float) -> None:
-        for _ in range(count):
-            name = f"{self._prefix}{secrets.token_hex(4)}"
+        taken = {slot_of(name) for name in self._ours}
+        free = (slot for slot in itertools.count() if slot not in taken)
+        for slot in itertools.islice(free, count):
+            name = name_in(slot, self._prefix)
             try:
                 self._provider.start(name)
             except SwatheError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, Protocol
 
+from swathe.environment import VARIABLE
 from swathe.errors import SwatheError
 
 State = Literal["waiting", "running", "ended"]
@@ -24,7 +26,7 @@ State = Literal["waiting", "running", "ended"]
 MARGIN_S = 60.0
 """A worker takes nothing more so long before its walltime ends, or half of it if that is less."""
 END_S = 30.0
-SLURM_S = 30.0
+SLURM_S = 15.0
 SAID = 300
 """Characters of what is said of a failure that are told."""
 STATES: Mapping[str, State] = {"PENDING": "waiting", "CONFIGURING": "waiting",
@@ -86,14 +88,43 @@ class Provider(Protocol):
         """
 
 
-def worker_command(url: str, certificates: Path | None, threads: int, walltime_s: float) -> Command:
-    """Give what starts a worker of a scheduler by its name; a walltime of 0 does not end."""
+def worker_command(
+    url: str,
+    certificates: Path | None,
+    threads: int,
+    walltime_s: float,
+    cache: Path | None = None,
+) -> Command:
+    """Give what starts a worker of a scheduler by its name; a walltime of 0 does not end.
+
+    Its block cache is in a folder of `cache` that no other has at the time, by its name.
+    """
     command = [sys.executable, "-m", "swathe.cli", "pool", "worker", url, "--threads", f"{threads}"]
     if certificates is not None:
         command += ["--certificates", str(certificates)]
     if walltime_s:
         command += ["--lifetime", f"{walltime_s - margin_s(walltime_s):g}"]
-    return lambda name: [*command, "--name", name]
+
+    def named(name: str) -> list[str]:
+        own = [] if cache is None else ["--cache", str(cache / str(slot_of(name)))]
+        return [*command, "--name", name, *own]
+
+    return named
+
+
+def name_in(slot: int, prefix: str) -> str:
+    """Give a name that no other worker ever had; of those that are there none has its slot."""
+    return f"{prefix}{slot}-{secrets.token_hex(4)}"
+
+
+def slot_of(name: str) -> int:
+    """Give the slot of a worker by its name."""
+    return int(name.split("-")[-2])
+
+
+def environment() -> dict[str, str]:
+    """Give that of workers: they need no catalogue, whose URL may hold a password."""
+    return {name: value for name, value in os.environ.items() if name != VARIABLE}
 
 
 def margin_s(walltime_s: float) -> float:
@@ -118,6 +149,7 @@ class Processes:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
+                env=environment(),
             )
         except OSError as error:
             said.close()
@@ -245,7 +277,13 @@ def _run(command: Sequence[str], given: str = "") -> str:
     """Run one of Slurm's commands, and give what it says."""
     try:
         ran = subprocess.run(
-            command, input=given, capture_output=True, text=True, timeout=SLURM_S, check=False
+            command,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=SLURM_S,
+            check=False,
+            env=environment(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProviderError(f"{command[0]}: {error}") from error
