@@ -182,7 +182,7 @@ def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) ->
         assert run(command("release", str(made["number"]), *config)).returncode == 0
         assert run(command("release", str(made["number"]), *config)).returncode == 2
         [worker] = seen(portal.url, lambda told: not told["grown"]["reserved"])["workers"]
-        assert (tmp_path / "caches/0").is_dir()
+        assert pids(f"{tmp_path}/caches/0") == pids(worker["name"])
         portal.kill()
         wait_until(lambda: not pids(worker["name"]))
 
