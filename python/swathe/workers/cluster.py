@@ -157,6 +157,11 @@ class DaskPool:
         self._thread: threading.Thread | None = None
 
     @property
+    def digest(self) -> str:
+        """What tells it from pools of other catalogues and results."""
+        return self._pool
+
+    @property
     def batch_s(self) -> float:
         """How long a batch is to take."""
         return self._batch_s
@@ -361,8 +366,9 @@ class DaskPool:
             if (flight := self._by_key.get(key)) is not None:
                 flight.began = True
                 self._placement.begin(key, time.monotonic())
-        elif (worker := self._workers.get(told.get("leaving", ""))) is not None:
+        elif (worker := self._workers.get(address := told.get("leaving", ""))) is not None:
             worker.leaving = True
+            self._part_from(address, worker)
 
     def _compare(self, found: dict[str, Any]) -> None:
         """Take note of workers that came, and of those that went."""
@@ -386,7 +392,7 @@ class DaskPool:
         """Let a worker join, or see why it cannot; tell it what is new."""
         async with worker.joining:
             client, (invitation, state) = self._client, self._invited
-            if client is None or worker.state == state:
+            if client is None or worker.state == state or worker.leaving:
                 return
             try:
                 answers = await asyncio.wait_for(
@@ -395,7 +401,7 @@ class DaskPool:
                 joined: member.Joined = answers[address]
             except Exception as error:  # whatever is wrong with it, it is its own
                 joined = member.Joined(worker.host, 0, f"{type(error).__name__}: {error}")
-            if self._workers.get(address) is not worker:
+            if self._workers.get(address) is not worker or worker.leaving:
                 return
             worker.host, worker.cache_bytes = joined.host, joined.cache_bytes
             if joined.refused and joined.refused != worker.refused:
@@ -429,6 +435,16 @@ class DaskPool:
         for flight in flights:
             if flight.task is not None:
                 flight.task.cancel()
+            self._again(flight)
+        self._place_all()
+
+    def _part_from(self, address: str, worker: _Worker) -> None:
+        """Give a worker nothing more; what was sent to it may still come back."""
+        self._placement.leave(address)
+        worker.placed = False
+        worker.held.clear()
+        for flight in [each for each in worker.flights.values() if each.task is None]:
+            del worker.flights[flight.key]
             self._again(flight)
         self._place_all()
 
@@ -581,7 +597,7 @@ class DaskPool:
 
     def _count(self) -> None:
         """Say how many more batches are wanted."""
-        ready = [each for each in self._workers.values() if each.state and not each.refused]
+        ready = [each for each in self._workers.values() if each.placed]
         # Some are placed and not sent, where it matters who does them.
         most = AHEAD * sum(each.threads for each in ready) * (PLACED if self._spread else 1)
         room = most - len(self._flights) if self._keeping < KEEPING else 0
@@ -604,7 +620,7 @@ class DaskPool:
                     waiting=len(each.flights) - busy,
                     cache_bytes=each.cache_bytes,
                     held_bytes=size,
-                    refused=each.refused or ("" if each.state else "joining"),
+                    refused=each.refused or _standing(each),
                 )
             )
             held += [Held(each.name, source, size) for source, size in each.held.items()]
@@ -615,6 +631,13 @@ class DaskPool:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _standing(worker: _Worker) -> str:
+    """Give why a worker that was not refused is given nothing; empty where it is."""
+    if worker.leaving:
+        return "leaving"
+    return "" if worker.state else "joining"
 
 
 def _costs(found: Storages) -> dict[str, tuple[float, float]]:

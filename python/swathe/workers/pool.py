@@ -15,6 +15,7 @@ from swathe.errors import JobError
 from swathe.workers.batches import run
 
 if TYPE_CHECKING:
+    from swathe.catalog.demand import Reserved
     from swathe.jobs import Place
     from swathe.workers.batches import Batch
 
@@ -62,6 +63,29 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Grown:
+    """How a pool grows.
+
+    Attributes:
+        by: what starts workers.
+        target: workers that are wanted.
+        minimum: never fewer are.
+        maximum: nor more.
+        starting: those that were started, or asked for, and have not joined.
+        trouble: why workers cannot be started, or were not at last; empty where they can.
+        reserved: what is to be ready for somebody.
+    """
+
+    by: str
+    target: int
+    minimum: int
+    maximum: int
+    starting: int
+    trouble: str
+    reserved: Sequence[Reserved]
+
+
+@dataclass(frozen=True)
 class Told:
     """The state of a pool.
 
@@ -72,6 +96,7 @@ class Told:
         batches: in flight.
         workers: who does them.
         held: what they keep.
+        grown: how it grows; `None` where it does not.
     """
 
     kind: Literal["local", "dask"]
@@ -80,6 +105,7 @@ class Told:
     batches: int
     workers: Sequence[Member]
     held: Sequence[Held]
+    grown: Grown | None = None
 
 
 class Pool(Protocol):

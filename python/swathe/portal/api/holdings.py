@@ -135,6 +135,7 @@ def pool(
         workers=[models.PoolWorker.model_validate(each) for each in told.workers],
         held=[models.HeldObject.model_validate(each) for each in held[:limit]],
         truncated=len(held) > limit,
+        grown=None if told.grown is None else models.PoolGrowth.model_validate(told.grown),
     )
 
 

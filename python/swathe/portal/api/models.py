@@ -252,8 +252,29 @@ class HeldObject(Given):
     bytes: int
 
 
+class Reservation(Given):
+    """Workers that are to be there for some time."""
+
+    number: int
+    starts_at: AwareDatetime
+    ends_at: AwareDatetime
+    workers: int
+
+
+class PoolGrowth(Given):
+    """How a pool grows: workers that are wanted, and why they cannot be started."""
+
+    by: str
+    target: int
+    minimum: int
+    maximum: int
+    starting: int
+    trouble: str
+    reserved: list[Reservation]
+
+
 class Pool(Given):
-    """Who does the work of jobs; `truncated` if more is held."""
+    """Who does the work of jobs; `truncated` if more is held; `grown`: how it grows, if it does."""
 
     kind: Literal["local", "dask"]
     address: str
@@ -262,6 +283,7 @@ class Pool(Given):
     workers: list[PoolWorker]
     held: list[HeldObject]
     truncated: bool
+    grown: PoolGrowth | None
 
 
 class Found(BaseModel):
