@@ -116,8 +116,14 @@ def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
     if workers.grow == "processes":
         provider = Processes(command)
     else:
-        provider = Slurm(command, prefix, threads=threads, walltime_s=walltime_s,
-                         partition=workers.partition, options=workers.options)  # fmt: skip
+        provider = Slurm(
+            command,
+            prefix,
+            threads=threads,
+            walltime_s=walltime_s,
+            partition=workers.partition,
+            options=workers.options,
+        )
     return GrowingPool(
         pool,
         provider,

@@ -187,8 +187,9 @@ class GrowingPool:
         members = {each.name: each for each in told.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
         self._follow(started, set(members), working, now)
-        soon = ending((now + alive[name].left_s for name in self._ours if name in alive),
-                      self._limits, now)  # fmt: skip
+        soon = ending(
+            (now + alive[name].left_s for name in self._ours if name in alive), self._limits, now
+        )
         target = self._growth.target(
             Demand(self._waiting_s(), self._threads, len(working), soon),
             now,
@@ -254,8 +255,11 @@ class GrowingPool:
         mine = {name: each for name, each in self._ours.items() if not each.told_to_end}
         queued = [name for name in mine if name in alive and alive[name].state == "waiting"]
         gone = queued[:surplus]
-        idle = [Idle(name, each.last) for name, each in mine.items()
-                if each.joined and name not in working]  # fmt: skip
+        idle = [
+            Idle(name, each.last)
+            for name, each in mine.items()
+            if each.joined and name not in working
+        ]
         gone += leaving(idle, surplus - len(gone), self._limits, now)
         if gone:
             self._provider.stop(gone)
@@ -278,10 +282,11 @@ def _on_clock(reserved: Sequence[Reserved], now: float) -> list[Reservation]:
     """Give reservations by our clock."""
     ahead = now - time.time()
     return [
-        Reservation(each.starts_at.timestamp() + ahead, each.ends_at.timestamp() + ahead,
-                    each.workers)
+        Reservation(
+            each.starts_at.timestamp() + ahead, each.ends_at.timestamp() + ahead, each.workers
+        )
         for each in reserved
-    ]  # fmt: skip
+    ]
 
 
 def _pauses() -> Iterator[float]:

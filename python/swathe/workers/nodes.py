@@ -172,9 +172,19 @@ def serve_worker(
     """
     configure()
     asyncio.run(
-        _worker(address, security, tell, warn, lifetime_s, attached, nthreads=threads, name=name,
-                host=host, local_directory=folder)
-    )  # fmt: skip
+        _worker(
+            address,
+            security,
+            tell,
+            warn,
+            lifetime_s,
+            attached,
+            nthreads=threads,
+            name=name,
+            host=host,
+            local_directory=folder,
+        )
+    )
 
 
 async def _worker(

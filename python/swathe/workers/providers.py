@@ -29,8 +29,12 @@ END_S = 30.0
 SLURM_S = 15.0
 SAID = 300
 """Characters of what is said of a failure that are told."""
-STATES: Mapping[str, State] = {"PENDING": "waiting", "CONFIGURING": "waiting",
-          "RUNNING": "running", "SUSPENDED": "running"}  # fmt: skip
+STATES: Mapping[str, State] = {
+    "PENDING": "waiting",
+    "CONFIGURING": "waiting",
+    "RUNNING": "running",
+    "SUSPENDED": "running",
+}
 """Of Slurm's states those in which a worker is there, or comes; one that completes is leaving."""
 
 Command = Callable[[str], Sequence[str]]
@@ -220,8 +224,14 @@ class Slurm:
         self._command, self._prefix, self._margin_s = command, prefix, margin_s(walltime_s)
         self._ids: dict[str, str] = {}
         minutes = math.ceil(walltime_s / 60)
-        self._sbatch = ["sbatch", "--parsable", "--no-requeue", "--output=/dev/null",
-                        f"--cpus-per-task={threads}", f"--time={minutes}"]  # fmt: skip
+        self._sbatch = [
+            "sbatch",
+            "--parsable",
+            "--no-requeue",
+            "--output=/dev/null",
+            f"--cpus-per-task={threads}",
+            f"--time={minutes}",
+        ]
         if partition:
             self._sbatch.append(f"--partition={partition}")
         self._sbatch += options

@@ -97,8 +97,11 @@ def _security(authority: Path, own: Path, key: Path) -> Security:
     from distributed.security import Security
 
     pair = {"cert": str(own), "key": str(key)}
-    roles = {f"tls_{role}_{name}": path for role in ("client", "scheduler", "worker")
-             for name, path in pair.items()}  # fmt: skip
+    roles = {
+        f"tls_{role}_{name}": path
+        for role in ("client", "scheduler", "worker")
+        for name, path in pair.items()
+    }
     return Security(require_encryption=True, tls_ca_file=str(authority), **roles)
 
 
@@ -170,9 +173,16 @@ def _signed(
     now = datetime.now(UTC)
     is_authority = by is None
     usage = dict.fromkeys(
-        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
-         "encipher_only", "decipher_only"), False
-    )  # fmt: skip
+        (
+            "content_commitment",
+            "key_encipherment",
+            "data_encipherment",
+            "key_agreement",
+            "encipher_only",
+            "decipher_only",
+        ),
+        False,
+    )
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
