@@ -17,6 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
+from postgres import new_database
+
 SECOND_S = 30.0
 """How long anything may take."""
 
@@ -49,8 +51,20 @@ database = "{database}"
 
 
 def database_in(folder: Path) -> str:
-    """The URL of the catalogue of a portal in this folder."""
-    return f"sqlite:///{folder}/portal.sqlite"
+    """The URL of the catalogue of a portal in this folder: SQLite, or what `put_database` put."""
+    other = folder / "database.url"
+    return other.read_text() if other.exists() else f"sqlite:///{folder}/portal.sqlite"
+
+
+@contextmanager
+def put_database(folder: Path, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the catalogue of a portal in this folder be of the kind that the fixture asks for."""
+    if request.param == "sqlite":
+        yield
+        return
+    with new_database(request.getfixturevalue("postgres")) as url:
+        (folder / "database.url").write_text(url)
+        yield
 
 
 def command_for(

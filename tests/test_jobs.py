@@ -21,7 +21,7 @@ import swathe
 from conftest import fits_bytes
 from jobbing import PATIENCE_S, contents_of, ended, running
 from swathe.catalog import Catalog, this_host
-from swathe.catalog.work import Done, KeptJob
+from swathe.catalog.work import Done, KeptJob, PastJob
 from swathe.errors import (
     AccessError,
     JobError,
@@ -32,6 +32,7 @@ from swathe.errors import (
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options
+from swathe.jobs.costs import ASSUMED_S, beside
 from swathe.workers import Runner
 from swathe.workers.dispatch import _is_dead
 
@@ -656,3 +657,58 @@ def test_names_are_safe_and_unique(jobs: Jobs, runner: Runner, images: list[str]
     assert len({name.lower() for name in names}) == len(ids)
     for name, other in itertools.pairwise(names):
         assert jobs.result(job.id, name).file != jobs.result(job.id, other).file
+
+
+# ---- What jobs take beside the engine
+
+
+def past(rows: int, beside_s: float, engine_s: float = 1.0) -> PastJob:
+    return PastJob("cut", "png", rows, beside_s + engine_s, engine_s)
+
+
+def test_time_beside_the_engine_is_learned() -> None:
+    done = [past(rows, 0.5 + 0.01 * rows) for rows in (1, 3, 10, 40, 200, 1000, 1000, 4000)]
+    for rows, expected in ((1, 0.51), (100, 1.5), (10_000, 100.5)):
+        median, low, high = beside(done, "png", rows)
+        assert median == pytest.approx(expected, rel=0.1)
+        assert low <= median <= high
+
+
+def test_odd_times_beside_the_engine_change_little() -> None:
+    done = [past(rows, 0.5 + 0.01 * rows) for rows in (1, 10, 100, 1000, 1, 10, 100, 1000)]
+    plain, _, high = beside(done, "png", 100)
+    # The first of a process; one whose prediction was far too long.
+    median, low, higher = beside([past(1, 30.0), past(100, -500.0), *done], "png", 100)
+    assert median == pytest.approx(plain, rel=0.3)
+    assert 0 <= low < median < higher
+    assert higher > high
+
+
+def test_time_beside_the_engine_is_taken_for_granted_at_first() -> None:
+    for kind, (each_job, each_row) in ASSUMED_S.items():
+        median, low, high = beside([], kind, 100)
+        assert median == pytest.approx(each_job + 100 * each_row)
+        assert low < median < high
+    nothing, low, high = beside([past(0, 0.0)] * 5, "png", 0)
+    assert 0 <= low <= nothing <= high < 1
+
+
+def test_jobs_teach_what_jobs_like_them_take(jobs: Jobs, images: list[str]) -> None:
+    table = targets(images, 30)
+    options = Options(format="png")
+    before = jobs.estimate(table, options, "me").prediction
+    assert before is not None
+    assert 0 < before.beside_s < before.seconds
+    with running(jobs):
+        done = [ended(jobs, jobs.submit(table, options, "me")) for _ in range(3)]
+    kept = jobs.catalog.past_jobs(10)
+    assert [(job.operation, job.format) for job in kept] == [("cut", "png")] * 3
+    assert [job.rows for job in kept] == [job.counts["ok"] for job in reversed(done)]
+    assert all(0 < job.engine_s < job.busy_s for job in kept)
+    after = jobs.estimate(table, options, "me").prediction
+    assert after is not None
+    assert after.beside_s != before.beside_s
+    # Of another kind nothing was learned.
+    others = jobs.estimate(table, Options(format="npy"), "me").prediction
+    assert others is not None
+    assert others.beside_s == pytest.approx(beside([], "npy", 30)[0])

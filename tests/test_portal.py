@@ -27,6 +27,7 @@ from portals import (
     add_survey,
     database_in,
     finished,
+    put_database,
     served,
     submitted,
     wait_until,
@@ -42,11 +43,14 @@ streams = 5
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def folder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     made = tmp_path_factory.mktemp("portal")
-    add_survey(made, targets=TARGETS)
-    return made
+    with put_database(made, request):
+        add_survey(made, targets=TARGETS)
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import socket
 import subprocess
 import tarfile
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,7 +20,17 @@ from astropy.io import fits
 from astropy.table import Table
 
 import swathe
-from portals import SECOND_S, add_survey, command_for, database_in, served, submitted, wait_until
+from portals import (
+    SECOND_S,
+    add_survey,
+    command_for,
+    database_in,
+    finished,
+    put_database,
+    served,
+    submitted,
+    wait_until,
+)
 from servers import free_port
 from swathe.catalog import Catalog
 from swathe.client import RemotePortal
@@ -24,11 +38,14 @@ from swathe.client import RemotePortal
 TARGETS = 40
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def folder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     made = tmp_path_factory.mktemp("portal")
-    add_survey(made, targets=TARGETS)
-    return made
+    with put_database(made, request):
+        add_survey(made, targets=TARGETS)
+        yield made
 
 
 def test_kill_in_the_middle_loses_nothing(folder: Path) -> None:
@@ -65,6 +82,92 @@ def test_kill_in_the_middle_loses_nothing(folder: Path) -> None:
         expected = fits.getdata(folder / "direct" / name)
         found = fits.getdata(folder / "results" / job.id / "0000" / row["name"])
         np.testing.assert_array_equal(found, expected)
+
+
+class Crowd:
+    """Clients that never rest, at a portal that is killed: some cut at once, some submit jobs.
+
+    Only that there is no answer is a thing they know how to take.
+    """
+
+    def __init__(self, url: str, targets: dict[str, list[Any]], cut: bytes) -> None:
+        self._url, self._targets, self._cut = url, targets, cut
+        self.jobs: list[str] = []
+        self.cuts = 0
+        self.unanswered = 0
+        self._over = threading.Event()
+
+    def __call__(self, submits: bool) -> None:
+        with httpx.Client(base_url=self._url, timeout=SECOND_S) as client:
+            while not self._over.is_set():
+                try:
+                    self._submit(client) if submits else self._sync(client)
+                except httpx.TransportError:
+                    self.unanswered += 1
+                    self._over.wait(0.05)
+
+    def _submit(self, client: httpx.Client) -> None:
+        answer = client.post("/api/jobs", json={"targets": self._targets})
+        assert answer.status_code == 201, answer.text
+        self.jobs.append(answer.json()["id"])
+        self._over.wait(0.1)
+
+    def _sync(self, client: httpx.Client) -> None:
+        answer = client.get("/vo/sync", params=CUT)
+        assert answer.status_code == 200, answer.text
+        assert answer.content == self._cut
+        self.cuts += 1
+
+    def end(self) -> None:
+        self._over.set()
+
+
+CUT = {"ID": "ivo://swathe.invalid/survey?frame-000001.fit,0", "SUB": "[11:30,21:40]"}
+
+
+def test_restarts_under_load_lose_nothing(folder: Path) -> None:
+    listed = Table.read(folder / "targets.csv", format="ascii.csv")
+    targets: dict[str, list[Any]] = {name: listed[name].tolist() for name in listed.colnames}
+    many = {name: values * 5 for name, values in targets.items()}
+    many["id"] = [f"t{number}" for number in range(5 * TARGETS)]
+    port = free_port()
+    settings = "[limits]\njobs = 10000\nrows_waiting = 100000000\n"
+    url = f"http://127.0.0.1:{port}"
+    with served(folder, settings, port=port) as running:
+        cut = httpx.get(f"{running.url}/vo/sync", params=CUT).content
+        assert fits.getdata(io.BytesIO(cut)).shape == (20, 20)
+        running.kill()
+    crowd = Crowd(url, many, cut)
+    with ThreadPoolExecutor(8) as pool:
+        clients = [pool.submit(crowd, number < 2) for number in range(8)]
+        try:
+            for _ in range(3):
+                with served(folder, settings, port=port) as running:
+                    jobs, cuts = len(crowd.jobs), crowd.cuts
+
+                    def is_busy(jobs: int = jobs, cuts: int = cuts) -> bool:
+                        return len(crowd.jobs) > jobs + 4 and crowd.cuts > cuts + 100
+
+                    wait_until(lambda: is_busy() or any(client.done() for client in clients))
+                    running.kill()
+        finally:
+            crowd.end()
+        for client in clients:
+            client.result(timeout=SECOND_S)
+    assert crowd.unanswered > 0
+    with (
+        served(folder, settings, port=port) as running,
+        httpx.Client(base_url=f"{running.url}/api", timeout=2 * SECOND_S) as api,
+    ):
+        for job in crowd.jobs:
+            told = finished(api, job)
+            assert told["phase"] == "COMPLETED", told
+            assert told["counts"]["ok"] == told["rows"] == 5 * TARGETS
+            rows = api.get(f"/jobs/{job}/rows").json()["rows"]
+            assert [row["id"] for row in rows] == many["id"]
+            for row in rows:
+                made = (folder / "results" / job / "0000" / row["name"]).read_bytes()
+                assert hashlib.sha256(made).hexdigest() == row["sha256"]
 
 
 def test_port_that_is_taken_is_told(folder: Path) -> None:

@@ -61,6 +61,7 @@ class Prediction:
         per_store: by storage: its name or root; with several replicas, what each would cost alone.
         shares: the part of the objects that each replica serves in the cheapest mixture.
         explained: how some objects will be read; see `swathe predict --explain`.
+        beside_s: of a job of a portal, the part of `seconds` beside reading and cutting.
     """
 
     seconds: float
@@ -70,6 +71,7 @@ class Prediction:
     per_store: dict[str, StoreCost]
     shares: dict[str, float] = field(default_factory=dict)
     explained: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    beside_s: float = 0.0
 
     @property
     def root(self) -> str:

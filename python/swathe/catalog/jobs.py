@@ -26,7 +26,7 @@ from swathe.catalog.jobrows import (
 from swathe.catalog.retrying import retry
 from swathe.catalog.tables import DeletedJobTable, JobChunkTable, JobRowTable, JobTable
 from swathe.catalog.values import plain_text
-from swathe.catalog.work import ACTIVE, Held, KeptJob, KeptRow, Phase, RowStatus
+from swathe.catalog.work import ACTIVE, Held, KeptJob, KeptRow, PastJob, Phase, RowStatus
 from swathe.errors import JobError
 
 
@@ -198,6 +198,27 @@ class JobQueue(Database):
         """Give how much a user has."""
         with self._reading() as session:
             return _held(session, owner)
+
+    def past_jobs(self, last: int) -> list[PastJob]:
+        """Give what the last jobs took that were done and predicted."""
+        query = (
+            select(JobTable.options, JobTable.predicted, JobTable.ok, JobTable.busy_s)
+            .where(JobTable.phase == "COMPLETED", JobTable.predicted.is_not(None))
+            .order_by(JobTable.number.desc())
+            .limit(last)
+        )
+        with self._reading() as session:
+            return [
+                PastJob(
+                    options.get("operation", "cut"),
+                    options.get("format", "fits"),
+                    ok,
+                    busy_s,
+                    predicted["seconds"] - predicted.get("beside_s", 0.0),
+                )
+                for options, predicted, ok, busy_s in session.execute(query)
+                if predicted is not None
+            ]
 
     def expired_jobs(self) -> list[str]:
         """Give the ids of jobs whose time has come."""

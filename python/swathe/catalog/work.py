@@ -115,6 +115,23 @@ class Done:
 
 
 @dataclass(frozen=True)
+class PastJob:
+    """What a job that was done took.
+
+    Attributes:
+        rows: those that gave something.
+        busy_s: seconds of work.
+        engine_s: those that were predicted for reading and cutting.
+    """
+
+    operation: str
+    format: str
+    rows: int
+    busy_s: float
+    engine_s: float
+
+
+@dataclass(frozen=True)
 class Held:
     """What a user has: jobs that have not ended, rows waiting in them, bytes of all results."""
 

@@ -19,7 +19,7 @@ from swathe.errors import (
     SwatheError,
 )
 from swathe.jobs import results as made
-from swathe.jobs.costs import as_kept, bytes_out, predicted
+from swathe.jobs.costs import PAST, as_kept, bytes_out, predicted
 from swathe.jobs.expansion import TOLD, Work, expand
 from swathe.jobs.places import Folder
 from swathe.jobs.rows import kept_rows
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from swathe.catalog.work import Phase, RowStatus
     from swathe.jobs.places import Place
     from swathe.jobs.values import ArchiveKind, Limits
+    from swathe.predict import Prediction
 
 LOOK_S = 0.5
 """What other processes do to a job is seen after this time."""
@@ -41,6 +42,8 @@ FOLLOW_S = 10.0
 SOON_S = 60
 """When to try again where a limit will not hold for long."""
 LATER_S = 3600
+SHOWN = ("seconds", "interval_s", "bytes", "requests")
+"""What users see of a prediction."""
 GRACE_S = 600.0
 """For so long after a job was deleted somebody may still put results of it in their place."""
 
@@ -126,7 +129,7 @@ class Jobs:
             targets=work.targets,
             rows=len(work.read) + len(work.results()),
             unmatched=work.unmatched,
-            prediction=predicted(work, options),
+            prediction=self._predicted(work, options),
             faults=[
                 (work.read.ids[row], work.read.faults[row][1])
                 for row in sorted(work.read.faults)[:TOLD]
@@ -167,7 +170,7 @@ class Jobs:
         # Before the work of reading the list.
         self._check_limits(self.catalog.held(owner), 0)
         work = self._expanded(table, options)
-        prediction = as_kept(predicted(work, options))
+        prediction = as_kept(self._predicted(work, options))
         now = datetime.now(UTC)
         rows = list(kept_rows(work))
         counts = dict.fromkeys(STATUSES, 0)
@@ -395,6 +398,9 @@ class Jobs:
         options.check()
         return expand(table, options, self.catalog, self._allowed, self.limits.rows_per_job)
 
+    def _predicted(self, work: Work, options: Options) -> Prediction | None:
+        return predicted(work, options, self.catalog.past_jobs(PAST))
+
     def _check_limits(self, held: Held, waiting: int) -> None:
         """Raise where a user who has so much asks for a job more."""
         limits = self.limits
@@ -489,7 +495,7 @@ def _job(kept: KeptJob) -> Job:
         }
     predicted = kept.predicted
     if predicted is not None:
-        predicted = {name: value for name, value in predicted.items() if name != "root"}
+        predicted = {name: value for name, value in predicted.items() if name in SHOWN}
     return Job(
         id=kept.id,
         owner=kept.owner,
