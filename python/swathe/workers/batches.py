@@ -214,11 +214,11 @@ class _Work:
             time.perf_counter() - begun,
             self.bytes_moved,
             self.requests,
-            self.from_peers,
-            self.from_cache,
             self.notes,
             complete=len(self.done) == len(rows),
             failure=self.failure,
+            from_peers=self.from_peers,
+            from_cache=self.from_cache,
         )
 
     def _ends(self) -> bool:
