@@ -10,7 +10,7 @@ EXTRAS := dev,portal
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal \
-	bench-workers fuzz clean
+	bench-simulate bench-workers fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -48,6 +48,9 @@ bench-find: $(VENV)/built
 
 bench-portal: $(VENV)/built
 	$(BIN)/python benches/portal.py $(ARGS)
+
+bench-simulate: $(VENV)/built
+	$(BIN)/python benches/simulate.py $(ARGS)
 
 bench-workers: $(VENV)/built
 	$(BIN)/python benches/workers.py $(ARGS)

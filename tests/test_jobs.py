@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import shutil
 import tarfile
 import threading
 import zipfile
@@ -341,6 +342,34 @@ def test_limits_of_a_user(catalog: Catalog, tmp_path: Path, images: list[str]) -
         with_limits(rows_waiting=29).submit(few, Options(), "me")
     with pytest.raises(LimitError, match="delete some"):
         with_limits(result_bytes=0).submit(few, Options(), "me")
+
+
+def test_job_that_comes_to_more_than_is_allowed_is_ended(
+    catalog: Catalog, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", 20)
+    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
+    table = targets(images, 400)
+    table["x0"], table["y0"] = [1] * 400, [1] * 400
+    # Many, as none is divided over chunks.
+    for copy in range(40):
+        shutil.copy(images[0], tmp_path / f"copy{copy}.fits")
+    table["file"] = [str(tmp_path / f"copy{row % 40}.fits") for row in range(400)]
+    limits = Limits(result_bytes=300 * 5760)
+    with Jobs(catalog, tmp_path / "results", limits=limits) as jobs:
+        first = jobs.submit({name: values[:150] for name, values in table.items()}, Options(), "me")
+        with running(jobs):
+            assert ended(jobs, first).phase == "COMPLETED"
+            job = ended(jobs, jobs.submit(table, Options(), "me"))
+            assert job.phase == "ERROR"
+            assert job.error is not None
+            assert "are allowed: delete some, and resume the job" in job.error
+            # What was done stays; what was in the making may still come.
+            assert 150 <= job.counts["ok"] < 400
+            with pytest.raises(LimitError, match="delete some"):
+                jobs.resume(job.id)
+            jobs.delete(first.id)
+            assert ended(jobs, jobs.resume(job.id)).counts["ok"] > job.counts["ok"]
 
 
 def test_files_that_may_not_be_read(catalog: Catalog, tmp_path: Path, images: list[str]) -> None:

@@ -95,6 +95,14 @@ def test_what_is_held_in_part_costs_the_rest() -> None:
     assert found.fetch_s == pytest.approx(0.25)
 
 
+def test_peer_that_is_still_fetching_is_asked_where_that_is_cheaper_than_the_store() -> None:
+    placement = pool(3, ahead=1)
+    placement.place(1, work("a"), 0.0)
+    late = placed(placement.place(2, work("a"), 1.0))
+    assert (late.worker, late.fetch) == ("w1", {"a": "w0"})
+    assert late.fetch_s == pytest.approx(0.01 + Prices().peer_s(MB))
+
+
 def test_second_batch_of_an_object_on_its_way_fetches_nothing() -> None:
     placement = pool(2, threads=2)
     first = placed(placement.place(1, work("a", seconds=5.0), 0.0))
@@ -410,7 +418,7 @@ def test_whatever_is_decided_counts_hold(seed: int) -> None:
             assert found.start_s >= found.fetch_s >= 0
             for object, peer in found.fetch.items():
                 assert held.get((found.worker, object), 0) < objects[object]
-                assert peer is None or held[peer, object] >= objects[object]
+                assert peer is None or (peer in threads and peer != found.worker)
             for object, worker in found.copies:
                 assert (worker, object) not in held and worker in threads
             (parked if found.parked else flights)[batch] = found.worker

@@ -22,7 +22,7 @@ from swathe.catalog.work import Done, KeptRow
 from swathe.errors import JobError
 from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
-from swathe.workers.batches import Batch, batch_of, clear, packed, run, unpacked
+from swathe.workers.batches import Batch, batch_of, packed, run, unpacked
 
 WIDTH, HEIGHT = 12, 9
 
@@ -143,8 +143,11 @@ def test_batches_and_what_becomes_of_them_arrive_as_they_were(images: list[str])
         assert unpacked(packed(done)) == done
 
 
-def test_the_same_batch_twice_at_the_same_time(images: list[str], tmp_path: Path) -> None:
+def test_who_does_a_batch_again_takes_over(images: list[str], tmp_path: Path) -> None:
     place, given = Folder(tmp_path / "results"), batch(images, 300)
+    (tmp_path / "results/job/.chunk-00-of-another").mkdir(parents=True)
+    (tmp_path / "results/job/.chunk-0-killed").mkdir()
+    (tmp_path / "results/job/.chunk-0-killed/5.fits").touch()
     found: list[Done] = []
     threads = [
         threading.Thread(target=lambda: found.append(run(given, place, 1, never))) for _ in "ab"
@@ -153,19 +156,13 @@ def test_the_same_batch_twice_at_the_same_time(images: list[str], tmp_path: Path
         thread.start()
     for thread in threads:
         thread.join()
-    first, second = found
-    assert first.failure is second.failure is None
-    assert first.complete and second.complete
-    assert sorted(first.rows) == sorted(second.rows)
-    assert len(list((tmp_path / "results/job/0000").iterdir())) == 300
-
-
-def test_what_the_killed_left_is_removed(tmp_path: Path) -> None:
-    (tmp_path / ".chunk-3-abc").mkdir()
-    (tmp_path / ".chunk-3-abc/5.fits").touch()
-    (tmp_path / "0000").mkdir()
-    clear(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["0000"]
+    assert any(done.complete and done.failure is None for done in found)
+    alone = run(given, Folder(tmp_path / "alone"), 1, never)
+    expected = sorted(alone.rows)
+    assert all(sorted(done.rows) == expected for done in found if done.complete)
+    made = tmp_path / "results/job"
+    assert len(list((made / "0000").iterdir())) == 300
+    assert {path.name for path in made.iterdir()} == {"0000", ".chunk-00-of-another"}
 
 
 def test_a_batch_of_results_has_what_goes_into_them(

@@ -16,6 +16,7 @@ from swathe.commands.options import Json, Quiet
 from swathe.commands.output import print_json
 from swathe.commands.predict import predict
 from swathe.commands.serve import serve
+from swathe.commands.simulate import simulate
 
 if TYPE_CHECKING:
     from swathe._swathe import HduInfo, HduKey
@@ -70,6 +71,7 @@ app.command()(predict)
 app.command()(probe.probe)
 app.command()(buffer.buffer)
 app.command()(serve)
+app.command()(simulate)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from swathe.catalog.chunks import Chunks
 from swathe.catalog.copies import Copies
 from swathe.catalog.datasets import Datasets
+from swathe.catalog.demand import Demand
 from swathe.catalog.granules import Granules
 from swathe.catalog.jobs import JobQueue
 from swathe.catalog.performance import Performance
@@ -25,8 +26,9 @@ class Catalog(
     Tokens,
     JobQueue,
     Chunks,
+    Demand,
 ):
-    """Stores, what was measured, how predictions came out, datasets, users' tokens, and jobs.
+    """Stores, what was measured, how predictions came out, datasets, users' tokens, jobs, workers.
 
     One may be shared by threads, not by processes: each opens its own. Every method raises
     `CatalogError` where the database cannot be used: locked, read-only, full, unreachable.

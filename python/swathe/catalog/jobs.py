@@ -13,6 +13,7 @@ from swathe.catalog.chunks import end_if_done
 from swathe.catalog.database import Database
 from swathe.catalog.jobrows import (
     LONGEST_NAME,
+    LONGEST_REASON,
     ROW_COLUMNS,
     add_notes,
     asked,
@@ -120,6 +121,16 @@ class JobQueue(Database):
         def change(_session: Session, job: JobTable) -> None:
             if job.phase in ACTIVE:
                 job.phase, job.ended_at = "ABORTED", datetime.now(UTC)
+
+        return self._change(job_id, change)
+
+    def fail_job(self, job_id: str, reason: str) -> KeptJob:
+        """End a job for a reason that its user can see to. One that has ended stays as it is."""
+
+        def change(_session: Session, job: JobTable) -> None:
+            if job.phase in ACTIVE:
+                job.phase, job.ended_at = "ERROR", datetime.now(UTC)
+                job.failure = plain_text(reason, LONGEST_REASON)
 
         return self._change(job_id, change)
 

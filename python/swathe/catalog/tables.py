@@ -28,7 +28,7 @@ from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
 from swathe.catalog.work import ChunkState, Phase, RowStatus
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -367,6 +367,16 @@ class DeletedJobTable(Base):
     __tablename__ = "deleted_jobs"
     id: Mapped[str] = mapped_column(String(22), primary_key=True)
     deleted_at: Mapped[datetime]
+
+
+class ReservationTable(Base):
+    """Workers that somebody wants to be there at some time."""
+
+    __tablename__ = "reservations"
+    number: Mapped[int] = mapped_column(Id, primary_key=True)
+    starts_at: Mapped[datetime]
+    ends_at: Mapped[datetime]
+    workers: Mapped[int]
 
 
 class TokenRow(Base):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +19,12 @@ from swathe.commands.output import print_json, print_table
 from swathe.sizes import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from distributed.security import Security
 
+    from swathe.catalog import Catalog
+    from swathe.portal.config import Workers
     from swathe.workers.security import Address, Role
 
 app = typer.Typer(
@@ -26,6 +32,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Settings of the portal; else the defaults.")
+]
 MISSING = "{}; try: pip install 'swathe[cluster]'"
 
 
@@ -81,6 +90,13 @@ def worker(
     cache_gb: Annotated[
         float | None, typer.Option(min=0, help="Limit of it, 10^9 bytes; else $SWATHE_CACHE_BYTES.")
     ] = None,
+    lifetime: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds after which it takes nothing more, and ends."),
+    ] = None,
+    attached: Annotated[
+        bool, typer.Option("--attached", help="End when standard input does.")
+    ] = False,
     certificates: Certificates = None,
     as_json: Json = False,
 ) -> None:
@@ -104,6 +120,8 @@ def worker(
             name=name,
             host=host,
             folder=folder,
+            lifetime_s=lifetime,
+            attached=attached,
             tell=_teller("worker", as_json),
             warn=lambda text: typer.echo(f"swathe: {text}", err=True),
         )
@@ -126,11 +144,111 @@ def status(
     typer.echo(f"{found['kind']}: {where}, {found['batches']} batches in flight")
     if found["trouble"]:
         typer.echo(f"  {found['trouble']}", err=True)
+    if (grown := found["grown"]) is not None:
+        typer.echo(
+            f"  {grown['by']}: {grown['target']} wanted, {grown['starting']} on the way, "
+            f"{grown['minimum']} to {grown['maximum']} allowed"
+        )
+        if grown["trouble"]:
+            typer.echo(f"  {grown['trouble']}", err=True)
+        for each in grown["reserved"]:
+            typer.echo(
+                "  reservation {number}: {workers} from {starts_at} to {ends_at}".format(**each)
+            )
     titles = ("worker", "host", "threads", "busy", "waiting", "holds", "of", "refused")
     print_table(titles, map(_row, found["workers"]))
     if found["held"]:
         held = [(one["worker"], one["object"], size_text(one["bytes"])) for one in found["held"]]
         print_table(("worker", "object", "holds"), held)
+
+
+@app.command()
+def reserve(
+    workers: Annotated[int, typer.Option(min=1, help="So many are to be there.")],
+    long: Annotated[str, typer.Option("--for", metavar="2h", help="For so long: s, m, h, d.")],
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="From then on, ISO 8601, UTC; else now.")
+    ] = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Reserve workers of a pool that grows: its portal has them ready in time."""
+    from swathe.errors import SettingsError
+
+    length = _length(long)
+    starts_at = datetime.now(UTC) if at is None else _moment(at)
+    try:
+        ends_at = starts_at + length
+    except OverflowError as error:
+        raise SettingsError(f"--for: that is too long, {long!r}") from error
+    if ends_at <= datetime.now(UTC):
+        raise SettingsError(f"--at: expected what is not over yet, found {at!r}")
+    with _catalog(config) as (catalog, settings):
+        if workers > settings.maximum:
+            raise SettingsError(
+                f"--workers: expected at most workers.maximum, {settings.maximum}, found {workers}"
+            )
+        made = catalog.reserve(workers, starts_at, ends_at)
+    told = {**asdict(made), "starts_at": _iso(made.starts_at), "ends_at": _iso(made.ends_at)}
+    if as_json:
+        print_json(told)
+    else:
+        typer.echo("reservation {number}: {workers} from {starts_at} to {ends_at}".format(**told))
+
+
+@app.command()
+def release(
+    number: Annotated[int, typer.Argument(min=1, max=2**62, help="Of the reservation.")],
+    config: Config = None,
+) -> None:
+    """Give back a reservation."""
+    from swathe.errors import SettingsError
+
+    with _catalog(config) as (catalog, _):
+        if not catalog.release(number):
+            raise SettingsError(f"there is no reservation {number}; see: swathe pool status")
+
+
+@contextmanager
+def _catalog(config: Path | None) -> Iterator[tuple[Catalog, Workers]]:
+    """Open the catalogue of a portal whose pool grows.
+
+    Raises:
+        SettingsError: where it does not.
+    """
+    from swathe.catalog import Catalog
+    from swathe.errors import SettingsError
+    from swathe.portal.config import read_config
+
+    settings = read_config(config)
+    if not settings.workers.grow:
+        raise SettingsError("workers.grow: is not set: a reservation has no effect")
+    with Catalog.open(settings.catalog.database) as catalog:
+        yield catalog, settings.workers
+
+
+def _length(text: str) -> timedelta:
+    from swathe.errors import SettingsError
+
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])", text.strip())
+    if found is None or not float(found[1]):
+        raise SettingsError(f"--for: expected a length as 90m, 2h or 1d, found {text!r}")
+    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[found[2]]
+    return timedelta(**{unit: float(found[1])})
+
+
+def _moment(text: str) -> datetime:
+    from swathe.errors import SettingsError
+
+    try:
+        found = datetime.fromisoformat(text.strip()[:50])
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise SettingsError(f"--at: expected a time as 2026-12-01T20:00, found {text!r}") from error
+
+
+def _iso(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _row(worker: dict[str, Any]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -341,6 +342,17 @@ class Jobs:
         with self._news:
             self._news.wait(timeout_s)
 
+    def end_if_too_much(self, job: KeptJob) -> KeptJob:
+        """End a job whose user has more results than are allowed; it can be resumed with fewer."""
+        if job.phase not in ACTIVE:
+            return job
+        try:
+            self._check_results(self.catalog.held(job.owner))
+        except LimitError as error:
+            with suppress(NoSuchJobError):  # deleted by its user, just now
+                return self.catalog.fail_job(job.id, f"{error}, and resume the job")
+        return job
+
     def note(self, job_id: str, text: str) -> None:
         """Add to what the user is told."""
         self.catalog.note_job(job_id, text)
@@ -414,10 +426,15 @@ class Jobs:
                 f"{limits.rows_waiting:,} are allowed",
                 SOON_S,
             )
-        if held.bytes >= limits.result_bytes:
+        self._check_results(held)
+
+    def _check_results(self, held: Held) -> None:
+        """Raise where the results of a user take too much."""
+        most = self.limits.result_bytes
+        if held.bytes >= most:
             raise LimitError(
-                f"your results take {size_text(held.bytes)}; {size_text(limits.result_bytes)} are "
-                "allowed: delete some",
+                f"your results take {size_text(held.bytes)}; {size_text(most)} are allowed: delete "
+                "some",
                 LATER_S,
             )
 

@@ -289,7 +289,7 @@ class Limits:
         rows_per_job: in one job.
         rows_waiting: of one user's jobs together.
         jobs: of one user that have not ended.
-        result_bytes: of one user's results together; checked when a job is submitted.
+        result_bytes: of one user's results together; a job that comes to more is ended.
         default_s: how long a job and its results are kept where nothing else is asked for.
         longest_s: how long they may be kept.
     """

@@ -20,6 +20,7 @@ from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheEr
 from swathe.jobs import Folder, Jobs, Limits, Place, place_named
 from swathe.portal import pages, vo
 from swathe.portal.api import make_api, not_served
+from swathe.portal.config import growth_of
 from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.guard import EXPOSED, Guard
 from swathe.portal.sources import Sources
@@ -27,12 +28,15 @@ from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
 from swathe.portal.users import Access
 from swathe.workers import LocalPool, Pool, Runner
+from swathe.workers.growing import GrowingPool
+from swathe.workers.providers import Processes, Provider, Slurm, worker_command
 from swathe.workers.security import read_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from swathe.portal.config import Config
+    from swathe.portal.config import Config, Workers
+    from swathe.workers.cluster import DaskPool
 
 DAY_S = 86_400
 
@@ -54,7 +58,7 @@ def open_portal(config: Config) -> Iterator[Portal]:
         try:
             with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
                 streams = Streams(config.limits.streams)
-                pool = pool_of(config, place)
+                pool = pool_of(config, place, catalog)
                 yield Portal(config, catalog, jobs, access, sources, streams, pool)
         finally:
             _swathe.confine([])
@@ -76,7 +80,7 @@ def place_of(config: Config, catalog: Catalog) -> Place:
         raise SettingsError(f"results.{name}: {error}") from error
 
 
-def pool_of(config: Config, place: Place) -> Pool:
+def pool_of(config: Config, place: Place, catalog: Catalog) -> Pool:
     """Give who does the work of jobs, which is not begun yet.
 
     Raises:
@@ -91,7 +95,7 @@ def pool_of(config: Config, place: Place) -> Pool:
     except ImportError as error:
         raise SettingsError(f"workers.url: {error}; try: pip install 'swathe[cluster]'") from error
     try:
-        return DaskPool(
+        pool = DaskPool(
             read_address(workers.url),
             place,
             certificates=workers.certificates,
@@ -100,6 +104,30 @@ def pool_of(config: Config, place: Place) -> Pool:
         )
     except OutputError as error:
         raise SettingsError(f"results: {error}") from error
+    return growing(workers, pool, catalog) if workers.grow else pool
+
+
+def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
+    """Give a pool whose workers are started and ended as they are needed."""
+    walltime_s, threads = workers.walltime_s, workers.cores
+    command = worker_command(workers.url, workers.certificates, threads, walltime_s, workers.cache)
+    prefix = f"swathe-{pool.digest}-"
+    provider: Provider
+    if workers.grow == "processes":
+        provider = Processes(command)
+    else:
+        provider = Slurm(command, prefix, threads=threads, walltime_s=walltime_s,
+                         partition=workers.partition, options=workers.options)  # fmt: skip
+    return GrowingPool(
+        pool,
+        provider,
+        growth_of(workers),
+        kind=workers.grow,
+        prefix=prefix,
+        threads=threads,
+        waiting=catalog.waiting,
+        reserved=catalog.reservations,
+    )
 
 
 def limits_of(config: Config) -> Limits:

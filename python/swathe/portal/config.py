@@ -7,18 +7,23 @@ wrong type or out of bounds is a `SettingsError` that names `section.key`.
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from swathe.environment import default_url, is_loopback
 from swathe.errors import SettingsError
+
+if TYPE_CHECKING:
+    from swathe.workers.growth import Limits
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -115,11 +120,39 @@ class Workers:
         url: of a scheduler, `dask://HOST:PORT`; empty: threads of this process.
         certificates: the folder that `swathe pool init` made; needed beyond loopback.
         batch_s: how long a batch is to take.
+        grow: what starts workers when more are wanted: nothing, this machine, or Slurm.
+        minimum: workers there are always.
+        maximum: never more, whatever waits or is reserved.
+        spare: idle ones to be ready.
+        cores: of each: batches that it does at a time.
+        soon_s: what waits is to be done in so long.
+        idle_s: one that had no work for so long may go.
+        start_s: how long one takes from being asked for until it is there.
+        walltime_s: each ends after so long; 0, where Slurm is not asked: never.
+        cache: folder for the block caches of those that are started, each in one of its own.
+        partition: of Slurm; else its default.
+        options: further ones of `sbatch`.
     """
 
     url: str = ""
     certificates: Path | None = None
     batch_s: float = 1.0
+    grow: Literal["", "processes", "slurm"] = ""
+    minimum: int = 0
+    maximum: int = 4
+    spare: int = 1
+    cores: int = 1
+    soon_s: float = 60.0
+    idle_s: float = 300.0
+    start_s: float = 30.0
+    walltime_s: float = 0.0
+    cache: Path | None = None
+    partition: str = ""
+    options: tuple[str, ...] = ()
+
+
+GROWS_FROM = [each.name for each in fields(Workers)].index("minimum")
+"""From this field on they are of growth."""
 
 
 @dataclass(frozen=True)
@@ -286,17 +319,61 @@ def _check_workers(workers: Workers) -> None:
 
     if not 0.5 <= workers.batch_s <= 5:
         raise _wrong("workers.batch_s", "0.5 to 5", workers.batch_s)
+    _check_growth(workers)
     if not workers.url:
-        if workers.certificates is not None:
-            found = str(workers.certificates)
-            raise _wrong("workers.certificates", "to come with workers.url", found)
+        for name in ("certificates", "grow"):
+            if given := getattr(workers, name):
+                raise _wrong(f"workers.{name}", "to come with workers.url", str(given))
         return
     try:
         security_for(read_address(workers.url), workers.certificates, "portal")
+        if workers.grow:  # those that are started use the same folder
+            security_for(read_address(workers.url), workers.certificates, "worker")
     except ImportError as error:
         raise SettingsError(f"workers.url: {error}; try: pip install 'swathe[cluster]'") from error
     except SettingsError as error:
         raise SettingsError(f"workers: {error}") from None
+
+
+def growth_of(workers: Workers) -> Limits:
+    """Give how many workers there may be, and when.
+
+    Raises:
+        SettingsError: where that makes no sense.
+    """
+    from swathe.workers.growth import Limits
+
+    names = ("minimum", "maximum", "spare", "soon_s", "idle_s", "start_s")
+    try:
+        # Nothing is handed over, so that it takes no time.
+        return Limits(**{name: getattr(workers, name) for name in names}, hand_over_s=0.0)
+    except ValueError as error:
+        raise SettingsError(f"workers.{error}") from None
+
+
+def _check_growth(workers: Workers) -> None:
+    if not workers.grow:
+        for each in fields(workers)[GROWS_FROM:]:
+            if (value := getattr(workers, each.name)) != each.default:
+                found = str(value) if isinstance(value, Path) else value
+                raise _wrong(f"workers.{each.name}", "to come with workers.grow", found)
+        return
+    growth_of(workers)
+    if workers.maximum < 1:
+        raise _wrong("workers.maximum", "1 or more", workers.maximum)
+    if not 1 <= workers.cores <= 1024:
+        raise _wrong("workers.cores", "1 to 1024", workers.cores)
+    if workers.grow == "slurm" or workers.walltime_s:
+        least = 2 * workers.start_s
+        if not max(least, 60.0) <= workers.walltime_s < math.inf:
+            expected = f"at least 60 and twice workers.start_s, {least:g}"
+            raise _wrong("workers.walltime_s", expected, workers.walltime_s)
+    if workers.grow != "slurm":
+        for name in ("partition", "options"):
+            if given := getattr(workers, name):
+                raise _wrong(f"workers.{name}", "to come with workers.grow = 'slurm'", given)
+    elif shutil.which("sbatch") is None:
+        raise _wrong("workers.grow", "Slurm's sbatch to be found in $PATH", workers.grow)
 
 
 def is_address(host: str) -> bool:

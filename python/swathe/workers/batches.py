@@ -1,7 +1,7 @@
 """Batches: rows of a job with all that is needed to do them, here or on another machine.
 
 A batch needs no database, and can be pickled. Results are made in a local folder, and put in their
-place whole: to do a batch again, or twice at the same time, changes nothing.
+place whole: to do a batch again changes nothing. Who is still at it fails then, unheard.
 """
 
 from __future__ import annotations
@@ -147,12 +147,6 @@ def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -
     return Done([], time.perf_counter() - begun, complete=False, failure=failure)
 
 
-def clear(folder: Path) -> None:
-    """Remove what batches left in the local folder of a job whose process was killed."""
-    for left in folder.glob(f"{ASIDE}*"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
 @dataclass
 class _Work:
     """Does one batch, as `run`."""
@@ -183,7 +177,7 @@ class _Work:
 
     @cached_property
     def aside(self) -> Path:
-        """Where results of this batch are made: by nobody else, who may do the same rows."""
+        """Where results of this batch are made, and by nobody else who does the same rows."""
         return self.folder / f"{ASIDE}{self.batch.first}-{token_hex(4)}"
 
     @cached_property
@@ -199,6 +193,7 @@ class _Work:
         rows = self.batch.rows
         begun = time.perf_counter()
         try:
+            self._take_over()
             self.aside.mkdir(parents=True)
             if self.batch.makes:
                 self._make(rows)
@@ -220,6 +215,11 @@ class _Work:
             from_peers=self.from_peers,
             from_cache=self.from_cache,
         )
+
+    def _take_over(self) -> None:
+        """Remove what others left of the same batch, who are dead or taken for it."""
+        for left in self.folder.glob(f"{ASIDE}{self.batch.first}-*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     def _ends(self) -> bool:
         """Tell whether to do no more."""

@@ -8,12 +8,12 @@ worker, or with the scheduler, is given again: the same results get the same nam
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
 import pickle
 import threading
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -58,6 +58,7 @@ STORAGES_S = 5.0
 AGAIN_S = 10.0
 """When a worker that was refused is asked again."""
 JOIN_S = 60.0
+TELL_S = 5.0
 STOP_S = 10.0
 """A batch that was stopped and does not come back for so long is given up."""
 KEEPING = 4 * LANES
@@ -147,7 +148,7 @@ class DaskPool:
         # Read by other threads.
         self._lock = threading.Condition()
         self._room = 0
-        self._told = Told("dask", str(address), "not started", 0, [], [])
+        self._last_told = Told("dask", str(address), "not started", 0, [], [])
         # Of the loop's thread.
         self._workers: dict[str, _Worker] = {}
         self._flights: dict[int, _Flight] = {}
@@ -163,6 +164,11 @@ class DaskPool:
         self._thread: threading.Thread | None = None
 
     @property
+    def digest(self) -> str:
+        """What tells it from pools of other catalogues and results."""
+        return self._pool
+
+    @property
     def batch_s(self) -> float:
         """How long a batch is to take."""
         return self._batch_s
@@ -172,7 +178,7 @@ class DaskPool:
     def start(self, back: Back) -> None:
         """Begin to look for the scheduler."""
         self._back = back
-        self._keepers = ThreadPoolExecutor(LANES, "swathe-pool-keeper")
+        self._keepers = concurrent.futures.ThreadPoolExecutor(LANES, "swathe-pool-keeper")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="swathe-pool", daemon=True)
         self._thread.start()
@@ -202,8 +208,13 @@ class DaskPool:
 
     def told(self) -> Told:
         """Tell the state."""
-        with self._lock:
-            return self._told
+        if self._thread is None or not self._thread.is_alive():
+            return self._last_told
+        asked: concurrent.futures.Future[Told] = concurrent.futures.Future()
+        with suppress(RuntimeError, TimeoutError):  # it ends just now
+            self._loop.call_soon_threadsafe(lambda: asked.set_result(self._state()))
+            return asked.result(TELL_S)
+        return self._last_told
 
     # ---- What workers are told of storages
 
@@ -261,7 +272,7 @@ class DaskPool:
             pause_s = next(waits)
             self._trouble = f"{self._address}: {fault}"
             log.warning("%s; trying again in %g s", self._trouble, pause_s)
-            self._show()
+            self._count()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), pause_s)
         for flight in list(self._flights.values()):
@@ -272,7 +283,7 @@ class DaskPool:
             task.cancel()
         self._workers.clear()
         self._trouble = f"{self._address}: not connected"
-        self._show()
+        self._last_told = self._state()
 
     def _connect(self) -> Client:
         return _Client(  # type: ignore[no-untyped-call]  # theirs
@@ -329,7 +340,7 @@ class DaskPool:
             for flight in list(self._flights.values()):
                 if flight.told_at is not None and now - flight.told_at > STOP_S:
                     self._give_back(flight, Done([], complete=False))
-            self._show()
+            self._count()
             await asyncio.sleep(LOOK_S)
 
     def _stop_flights(self, flights: list[_Flight]) -> None:
@@ -362,8 +373,9 @@ class DaskPool:
             if (flight := self._by_key.get(key)) is not None:
                 flight.began = True
                 self._placement.begin(key, time.monotonic())
-        elif (worker := self._workers.get(told.get("leaving", ""))) is not None:
+        elif (worker := self._workers.get(address := told.get("leaving", ""))) is not None:
             worker.leaving = True
+            self._part_from(address, worker)
 
     def _compare(self, found: dict[str, Any]) -> None:
         """Take note of workers that came, and of those that went."""
@@ -387,7 +399,7 @@ class DaskPool:
         """Let a worker join, or see why it cannot; tell it what is new."""
         async with worker.joining:
             client, (invitation, state) = self._client, self._invited
-            if client is None or worker.state == state:
+            if client is None or worker.state == state or worker.leaving:
                 return
             try:
                 answers = await asyncio.wait_for(
@@ -396,7 +408,7 @@ class DaskPool:
                 joined: member.Joined = answers[address]
             except Exception as error:  # whatever is wrong with it, it is its own
                 joined = member.Joined(worker.host, 0, f"{type(error).__name__}: {error}")
-            if self._workers.get(address) is not worker:
+            if self._workers.get(address) is not worker or worker.leaving:
                 return
             worker.host, worker.cache_bytes = joined.host, joined.cache_bytes
             worker.peer = joined.peer
@@ -431,6 +443,16 @@ class DaskPool:
         for flight in flights:
             if flight.task is not None:
                 flight.task.cancel()
+            self._again(flight)
+        self._place_all()
+
+    def _part_from(self, address: str, worker: _Worker) -> None:
+        """Give a worker nothing more; what was sent to it may still come back."""
+        self._placement.leave(address)
+        worker.placed = False
+        worker.held.clear()
+        for flight in [each for each in worker.flights.values() if each.task is None]:
+            del worker.flights[flight.key]
             self._again(flight)
         self._place_all()
 
@@ -600,7 +622,7 @@ class DaskPool:
 
     def _count(self) -> None:
         """Say how many more batches are wanted."""
-        ready = [each for each in self._workers.values() if each.state and not each.refused]
+        ready = [each for each in self._workers.values() if each.placed]
         # Some are placed and not sent, where it matters who does them.
         most = AHEAD * sum(each.threads for each in ready) * (PLACED if self._spread else 1)
         room = most - len(self._flights) if self._keeping < KEEPING else 0
@@ -609,31 +631,39 @@ class DaskPool:
             if self._room > 0:
                 self._lock.notify_all()
 
-    def _show(self) -> None:
-        self._count()
-        workers = []
+    def _state(self) -> Told:
+        workers, held = [], []
         for each in self._workers.values():
             busy = sum(flight.began for flight in each.flights.values())
+            size = sum(each.held.values())
             workers.append(
-                Member(each.name, each.host, each.threads, busy, len(each.flights) - busy,
-                       each.cache_bytes, sum(each.held.values()),
-                       each.refused or ("" if each.state else "joining"))
-            )  # fmt: skip
-        held = [
-            Held(each.name, source, size)
-            for each in self._workers.values()
-            for source, size in each.held.items()
-        ]
+                Member(
+                    name=each.name,
+                    host=each.host,
+                    threads=each.threads,
+                    busy=busy,
+                    waiting=len(each.flights) - busy,
+                    cache_bytes=each.cache_bytes,
+                    held_bytes=size,
+                    refused=each.refused or _standing(each),
+                )
+            )
+            held += [Held(each.name, source, size) for source, size in each.held.items()]
         address, batches = str(self._address), len(self._flights)
-        told = Told("dask", address, self._trouble, batches, workers, held, self._moved)
-        with self._lock:
-            self._told = told
+        return Told("dask", address, self._trouble, batches, workers, held, self._moved)
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _standing(worker: _Worker) -> str:
+    """Give why a worker that was not refused is given nothing; empty where it is."""
+    if worker.leaving:
+        return "leaving"
+    return "" if worker.state else "joining"
 
 
 def _costs(found: Storages) -> dict[str, tuple[float, float]]:

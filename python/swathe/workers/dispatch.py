@@ -17,7 +17,7 @@ from swathe.catalog import Outcome
 from swathe.catalog.work import Done
 from swathe.environment import cores, this_host
 from swathe.errors import CatalogError, JobError, SwatheError
-from swathe.workers.batches import batch_of, clear
+from swathe.workers.batches import batch_of
 from swathe.workers.pool import LocalPool
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ class Runner:
         """Mark rows as done; where that cannot be, the lease runs out and they are done again."""
         for attempt in range(TRIES):
             try:
-                return self._jobs.catalog.finish_chunk(chunk, replace(done, seconds=seconds))
+                job = self._jobs.catalog.finish_chunk(chunk, replace(done, seconds=seconds))
+                return None if job is None else self._jobs.end_if_too_much(job)
             except CatalogError:
                 time.sleep(0.1 * 2**attempt)
         return None
@@ -154,7 +155,6 @@ class Runner:
     def _ended(self, job: KeptJob) -> None:
         """Note in the catalogue how the prediction came out."""
         self._pace.forget(job.number)
-        clear(self._jobs.folder(job.id))
         self._jobs.remove_inputs(job)
         if job.predicted is None:
             return

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -23,10 +25,13 @@ if TYPE_CHECKING:
 
     from swathe.workers.security import Address
 
+STDIN = 0
 CONNECT_S = 5.0
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 LEAVE_S = 5.0
+FINISH_S = 20.0
+"""How long a worker whose time is over may go on with what it has."""
 
 Tell = Callable[[str], None]
 
@@ -117,7 +122,7 @@ def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> 
 
 
 async def _scheduler(address: Address, security: Security | None, tell: Tell) -> None:
-    ending = _told_to_end()
+    ending = _told_to_end(attached=False)
     try:
         scheduler = await PoolScheduler(
             host=address.host,
@@ -144,6 +149,8 @@ def serve_worker(
     name: str | None,
     host: str | None,
     folder: str,
+    lifetime_s: float | None,
+    attached: bool,
     tell: Tell,
     warn: Tell,
 ) -> None:
@@ -156,6 +163,8 @@ def serve_worker(
         name: what it is called, else by its address.
         host: where it listens, else the address by which the scheduler is reached.
         folder: for files of Dask's own.
+        lifetime_s: it takes nothing more after so long, does what it has, and ends.
+        attached: it ends when its standard input does.
         tell: called with its address, each time that it joins a scheduler.
         warn: called with what is wrong.
 
@@ -164,28 +173,36 @@ def serve_worker(
     """
     configure()
     asyncio.run(
-        _worker(address, security, tell, warn, nthreads=threads, name=name, host=host,
-                local_directory=folder)
+        _worker(address, security, tell, warn, lifetime_s, attached, nthreads=threads, name=name,
+                host=host, local_directory=folder)
     )  # fmt: skip
 
 
 async def _worker(
-    address: Address, security: Security | None, tell: Tell, warn: Tell, **settings: Any
+    address: Address,
+    security: Security | None,
+    tell: Tell,
+    warn: Tell,
+    lifetime_s: float | None,
+    attached: bool,
+    **settings: Any,
 ) -> None:
-    ending = _told_to_end()
+    ending, over = _told_to_end(attached), asyncio.Event()
+    if lifetime_s is not None:
+        asyncio.get_running_loop().call_later(lifetime_s, over.set)
     url = address.url(security)
     waits = pauses()
-    while not ending.is_set():
+    while not (ending.is_set() or over.is_set()):
         try:
             await reach(url, security, "worker")
-            await _work(url, security, ending, tell, settings)
+            await _work(url, security, ending, over, tell, settings)
             waits = pauses()
             fault = "the scheduler is gone"
         except SettingsError:
             raise
         except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
             fault = str(error)
-        if not ending.is_set():
+        if not (ending.is_set() or over.is_set()):
             pause_s = next(waits)
             warn(f"{address}: {fault}; looking for it again in {pause_s:g} s")
             with suppress(TimeoutError):
@@ -193,7 +210,12 @@ async def _worker(
 
 
 async def _work(
-    url: str, security: Security | None, ending: asyncio.Event, tell: Tell, settings: dict[str, Any]
+    url: str,
+    security: Security | None,
+    ending: asyncio.Event,
+    over: asyncio.Event,
+    tell: Tell,
+    settings: dict[str, Any],
 ) -> None:
     """Be a worker as long as there is a scheduler."""
     worker = await PoolWorker(
@@ -207,11 +229,18 @@ async def _work(
         raise
     tell(worker.address)
     told, gone = asyncio.create_task(ending.wait()), asyncio.create_task(worker.finished())
-    await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
-    if ending.is_set():
+    late = asyncio.create_task(over.wait())
+    await asyncio.wait((told, gone, late), return_when=asyncio.FIRST_COMPLETED)
+    if ending.is_set() or over.is_set():
         # So that nobody takes what it was doing for the reason why it went.
         worker.log_event(TOPIC, {"leaving": worker.address})
-    for task in (told, gone):
+    until = time.monotonic() + FINISH_S
+    # What it did is forgotten once the portal has it.
+    while over.is_set() and worker.state.tasks and time.monotonic() < until:
+        if told.done() or gone.done():
+            break
+        await asyncio.sleep(0.05)
+    for task in (told, gone, late):
         task.cancel()
     await worker.close(timeout=LEAVE_S)
 
@@ -224,10 +253,18 @@ def _certificates(security: Security | None) -> tuple[str, str, str] | None:
     return told.tls_ca_file, told.tls_worker_cert, told.tls_worker_key
 
 
-def _told_to_end() -> asyncio.Event:
-    """Give what is set when the process is told to end."""
+def _told_to_end(attached: bool) -> asyncio.Event:
+    """Give what is set when the process is told to end; attached, when standard input ends, too."""
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        if not os.read(STDIN, 1024):
+            loop.remove_reader(STDIN)
+            ending.set()
+
+    if attached:
+        loop.add_reader(STDIN, read)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ending.set)
     return ending

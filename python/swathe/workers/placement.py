@@ -22,11 +22,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-LOOKED = 32
+LOOKED = 16
 """Holders that a decision looks at, over all objects of the batch."""
-FREE = 8
+FREE = 4
 """Others that it looks at, of those that are free now, and of those that will be first."""
 BEHIND = 2.0
 """Batches that wait behind one, for each that is placed per thread: as many again will come."""
@@ -68,7 +68,8 @@ class Placed:
     """Where a batch goes.
 
     Attributes:
-        fetch: objects that the worker lacks; the peer to ask for each, `None` for the store.
+        fetch: objects that the worker lacks; the peer to ask for each, `None` for the store. The
+            peer may be one that is still fetching it: then it answers when it has it.
         fetch_s: predicted seconds of fetching them.
         start_s: predicted seconds until it can begin to compute: of waiting and fetching.
         parked: whether the worker has enough; it gets the batch when `end` says so.
@@ -125,8 +126,7 @@ class _Flight:
     brings: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Need:
+class _Need(NamedTuple):
     """An object of a batch, who has it or will, and what it costs those who have not."""
 
     name: str
@@ -159,7 +159,7 @@ class _Choice:
 
 
 class Placement:
-    """Who holds what, who is how busy, and what follows for the next batch."""
+    """Who holds what, who is how busy, and what follows for the next batch. For one thread."""
 
     def __init__(self, costs: Costs, *, ahead: int = 2) -> None:
         """Take what fetching costs, and how many batches in flight a thread may have at most."""
@@ -229,7 +229,7 @@ class Placement:
             raise ValueError(f"{batch!r}: it is placed already")
         if not self._free and len(self._flights) >= PLACED * self._threads * self._ahead:
             return None
-        needs = [self._need(source, size) for source, size in work.objects.items()]
+        needs = [self._need(source, size, now) for source, size in work.objects.items()]
         behind = 0.0 if self._free else BEHIND * len(self._flights) / self._threads
         best, least = None, (inf, inf)
         for member in self._candidates(needs, work.seconds, now):
@@ -249,7 +249,7 @@ class Placement:
             self._move(flight, now + flight.seconds)
 
     def end(self, batch: Hashable, now: float) -> list[Hashable]:
-        """Note that a worker is done with a batch; what it fetched and keeps, it says by `hold`.
+        """Note that a batch is done, or called off; what its worker keeps of it, `hold` says.
 
         Gives the parked batches that it is to have now.
         """
@@ -283,15 +283,21 @@ class Placement:
         """Give how many batches a worker has, without those that are parked."""
         return len(self._members[worker].flights)
 
-    def _need(self, source: str, size: int) -> _Need:
+    def _need(self, source: str, size: int, now: float) -> _Need:
         holders = self._holders.get(source, {})
         seconds = self._costs.store_s(source, size)
+        coming = self._coming.get(source, {})
+        wait_s = 0.0
         peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
-        if peer is not None and (peer_s := self._costs.peer_s(size)) < seconds:
+        if peer is None and coming:
+            # Cheaper for the store than to ask it twice, and often as soon.
+            peer, (ready, until) = next(iter(coming.items()))
+            wait_s = max(0.0, ready - now) if until >= now else inf
+        if peer is not None and (peer_s := wait_s + self._costs.peer_s(size)) < seconds:
             seconds = peer_s
         else:
             peer = None
-        return _Need(source, size, holders, self._coming.get(source, {}), peer, seconds)
+        return _Need(source, size, holders, coming, peer, seconds)
 
     def _candidates(self, needs: list[_Need], seconds: float, now: float) -> Iterable[_Member]:
         """Give those to look at that may have another batch, each once."""
@@ -307,7 +313,7 @@ class Placement:
         """Give those that are free first."""
         late = []
         found = 0
-        for name in islice(self._free, LOOKED):
+        for name in islice(self._free, 2 * LOOKED):
             if self._members[name].ends < now + seconds:
                 late.append(name)
             elif found < FREE:
@@ -420,16 +426,18 @@ def _predicted(
     member: _Member, wait_s: float, needs: list[_Need], seconds: float, now: float
 ) -> _Choice:
     """Say what a batch would come to on a worker that is free after `wait_s`."""
+    name = member.name
     fetch_s, missing_bytes, ready_s = 0.0, 0, 0.0
     for need in needs:
-        missing = need.size - need.holders.get(member.name, 0)
+        _, size, holders, coming, _, need_s = need
+        missing = size - holders.get(name, 0)
         if missing <= 0:
             continue
-        if need.coming and _comes(need, member.name, now):
-            ready_s = max(ready_s, need.coming[member.name][0] - now)
+        if coming and _comes(need, name, now):
+            ready_s = max(ready_s, coming[name][0] - now)
             continue
         missing_bytes += missing
-        fetch_s += need.seconds * missing / need.size
+        fetch_s += need_s * missing / size
     start_s = max(wait_s + fetch_s, ready_s)
     # What must go to make room has to be fetched again some time.
     excess = member.held_bytes + missing_bytes - member.cache_bytes

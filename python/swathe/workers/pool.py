@@ -15,6 +15,7 @@ from swathe.errors import JobError
 from swathe.workers.batches import run
 
 if TYPE_CHECKING:
+    from swathe.catalog.demand import Reserved
     from swathe.jobs import Place
     from swathe.workers.batches import Batch
 
@@ -97,6 +98,29 @@ class Moved:
 
 
 @dataclass(frozen=True)
+class Grown:
+    """How a pool grows.
+
+    Attributes:
+        by: what starts workers.
+        target: workers that are wanted.
+        minimum: never fewer are.
+        maximum: nor more.
+        starting: those that were started, or asked for, and have not joined.
+        trouble: why workers cannot be started, or were not at last; empty where they can.
+        reserved: what is to be ready for somebody.
+    """
+
+    by: str
+    target: int
+    minimum: int
+    maximum: int
+    starting: int
+    trouble: str
+    reserved: Sequence[Reserved]
+
+
+@dataclass(frozen=True)
 class Told:
     """The state of a pool.
 
@@ -108,6 +132,7 @@ class Told:
         workers: who does them.
         held: what they keep.
         moved: what was read, and from where.
+        grown: how it grows; `None` where it does not.
     """
 
     kind: Literal["local", "dask"]
@@ -117,6 +142,7 @@ class Told:
     workers: Sequence[Member]
     held: Sequence[Held]
     moved: Moved = field(default_factory=Moved)
+    grown: Grown | None = None
 
 
 class Pool(Protocol):

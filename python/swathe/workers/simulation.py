@@ -1,9 +1,7 @@
 """A pool of workers as it would run: events in order of time, drawn from a seed.
 
 Placement, growth and what caches keep are the code that real workers use. Simulated are the
-storage, the links and the threads: whatever is fetched takes its turn on the line of the store and
-on those of the workers, each of which carries so many bytes in a second, and arrives when the last
-of them is done with it and the latency is over.
+storage, the links and the threads.
 """
 
 from __future__ import annotations
@@ -11,10 +9,11 @@ from __future__ import annotations
 import heapq
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from swathe.workers.growth import (
     Block,
@@ -26,33 +25,18 @@ from swathe.workers.growth import (
     hand_over,
     leaving,
 )
+from swathe.workers.outcome import Result, Round, Tally, responses
 from swathe.workers.placement import Placement, Work
+from swathe.workers.wires import Line, Store, Wires
 from swathe.workers.workload import Batch, Workload
 from swathe.workers.worth import Kept
 
 TICK_S = 1.0
 """How often growth looks."""
-BINS = 50
-"""Of throughput over time."""
-
-
-@dataclass(frozen=True)
-class Store:
-    """A storage, as seen from each worker.
-
-    Attributes:
-        latency_s: of a request.
-        stream_bytes_per_s: of one fetch, alone.
-        total_bytes_per_s: of all workers together.
-        requests_per_s: of all workers together.
-        remote: whether it is reached over the workers' links.
-    """
-
-    latency_s: float
-    stream_bytes_per_s: float
-    total_bytes_per_s: float
-    requests_per_s: float = inf
-    remote: bool = True
+HEIRS = 32
+"""Of those that leave at the same time."""
+STUCK = 100_000
+"""After so many events in which no batch was done, and some for each worker, none ever will be."""
 
 
 @dataclass(frozen=True)
@@ -86,69 +70,6 @@ class Pool:
     grow: Limits | None = None
 
 
-@dataclass(frozen=True)
-class Round:
-    """One time through the workload."""
-
-    seconds: float
-    cuts_per_s: float
-    store_bytes: int
-
-
-@dataclass(frozen=True)
-class Result:
-    """What came of it.
-
-    Attributes:
-        seconds: from the first batch asked for to the last one done.
-        p50_s, p95_s: of the responses: with clients from asking, else from being given out.
-        cache_bytes, peer_bytes, store_bytes: needed, and found on the worker's own disk, with a
-            peer, in the store.
-        hit_rate: of all bytes needed, the part that was in a cache, own or a peer's.
-        on_holder: of batches whose object some worker held, the part that went to such a one.
-        worker_s: in which workers were there; of them `computing_s` and `fetching_s` for work that
-            was of use; `lost_s` for work that was done again, and `wasted_s` all the rest.
-        most_workers: at the same time.
-        lost: workers that failed or ran out of their walltime.
-        throughput: (time, cuts in a second), from the start to the end.
-    """
-
-    workers: int
-    batches: int
-    cuts: int
-    seconds: float
-    cuts_per_s: float
-    p50_s: float
-    p95_s: float
-    cache_bytes: int
-    peer_bytes: int
-    store_bytes: int
-    hit_rate: float
-    on_holder: float
-    worker_s: float
-    computing_s: float
-    fetching_s: float
-    lost_s: float
-    wasted_s: float
-    most_workers: int
-    lost: int
-    rounds: tuple[Round, ...]
-    throughput: tuple[tuple[float, float], ...]
-
-
-@dataclass(slots=True)
-class _Line:
-    """Carries so much in a second, one after the other."""
-
-    per_s: float
-    free_at: float = 0.0
-
-    def take(self, now: float, amount: float) -> float:
-        """Give when so much is through."""
-        self.free_at = max(now, self.free_at) + amount / self.per_s
-        return self.free_at
-
-
 @dataclass(slots=True, eq=False)
 class _Task:
     """A batch on its way; `fetch` is the peer to ask, `None` the store."""
@@ -156,28 +77,44 @@ class _Task:
     batch: Batch
     asked_at: float
     client: bool
-    worker: _Worker | None = None
     peer: str | None = None
+    from_store: int = 0
     begun_at: float = 0.0
     fetched_at: float = 0.0
 
 
+class _Blocks(NamedTuple):
+    """Those that a worker has of an object, a bit for each, and from when on."""
+
+    bits: int = 0
+    each: int = 0
+    ready_at: float = 0.0
+
+    @property
+    def bytes(self) -> int:
+        return self.bits.bit_count() * self.each
+
+
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker; `blocks` are those it has of each object, and from when on."""
+    """A worker, and what it has of each object."""
 
     name: str
     since: float
     kept: Kept
-    down: _Line
-    up: _Line
+    down: Line
+    up: Line
     ends: float
-    blocks: dict[str, tuple[int, float]] = field(default_factory=dict)
+    blocks: dict[str, _Blocks] = field(default_factory=dict)
     queue: deque[_Task] = field(default_factory=deque)
-    running: set[_Task] = field(default_factory=set)
+    running: dict[_Task, None] = field(default_factory=dict)
     flights: dict[_Task, None] = field(default_factory=dict)
     idle_since: float = 0.0
     gone: bool = False
+
+
+class StuckError(ValueError):
+    """No batch is ever done: workers end before one could be."""
 
 
 class Simulation:
@@ -191,15 +128,14 @@ class Simulation:
         With `clients`, each asks for a batch when it has its last; with none all of a round is
         there from the start, as a job is.
         """
-        self._pool, self._store, self._workload = pool, store, workload
+        self._pool, self._workload = pool, workload
         self._clients, self._rounds = clients, rounds
         self._rng = random.Random(seed)
         self._now = 0.0
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._count = 0
-        self._placement = Placement(self, ahead=pool.ahead)
-        self._line = _Line(store.total_bytes_per_s)
-        self._calls = _Line(store.requests_per_s)
+        self._count = self._done_at = 0
+        self._wires = Wires(store, pool.link_bytes_per_s, pool.peer_latency_s)
+        self._placement = Placement(self._wires, ahead=pool.ahead)
         self._workers: dict[str, _Worker] = {}
         self._joined = self._asked = self._busy = 0
         self._growth = Growth(pool.grow) if pool.grow is not None else None
@@ -209,32 +145,33 @@ class Simulation:
         self._dispatching = False
         self._free_at = 0.0
         self._round_at, self._round_bytes, self._round_cuts = 0.0, 0, 0
-        self._told = _Told()
-
-    def store_s(self, source: str, size: int) -> float:  # noqa: ARG002 - all are in one
-        """Predict a fetch from the store, with what is on its line now."""
-        waiting_s = max(0.0, self._line.free_at - self._now)
-        store = self._store
-        return store.latency_s + max(size / store.stream_bytes_per_s, waiting_s)
-
-    def peer_s(self, size: int) -> float:
-        """Predict a fetch from a peer."""
-        return self._pool.peer_latency_s + size / self._pool.link_bytes_per_s
+        self._told = Tally()
 
     def run(self) -> Result:
-        """Run until all is done."""
+        """Run until all is done.
+
+        Raises:
+            StuckError: where that will never be.
+        """
         grow = self._growth
         for _ in range(self._pool.workers if grow is None else grow.limits.minimum):
             self._join()
+        stuck = STUCK + 20 * self._pool.workers * self._pool.threads
         self._next_round()
         if grow is not None:
             self._grow()
         while self._left:
+            if not self._events or self._count > self._done_at + stuck:
+                raise StuckError(
+                    f"after {self._now:,.0f} s none of {self._left:,} batches left was done: "
+                    "workers end before one is"
+                )
             self._now, _, call, given = heapq.heappop(self._events)
+            self._wires.now = self._now
             call(*given)
         for worker in self._workers.values():
             self._told.worker_s += self._now - worker.since
-        return self._told.result(self._pool, self._now)
+        return self._told.result(self._pool.workers, self._pool.threads, self._now)
 
     def _at(self, time: float, call: Callable[..., None], *given: Any) -> None:
         self._count += 1
@@ -263,18 +200,22 @@ class Simulation:
 
     def _done(self, task: _Task) -> None:
         told, batch = self._told, task.batch
-        told.done.append((self._now, batch.cuts))
+        told.done_at.append(self._now)
+        told.cuts.append(batch.cuts)
         told.responses.append(self._now - task.asked_at)
         told.computing_s += batch.seconds
         told.fetching_s += task.fetched_at - task.begun_at
         self._round_cuts += batch.cuts
         self._left -= 1
+        self._done_at = self._count
         if task.client:
             self._ask()
         if not self._left:
             seconds = self._now - self._round_at
             moved = told.store_bytes - self._round_bytes
-            told.rounds.append(Round(seconds, self._round_cuts / max(seconds, 1e-9), moved))
+            rate = self._round_cuts / max(seconds, 1e-9)
+            late = responses(told.responses[-self._workload.count :])
+            told.rounds.append(Round(seconds, rate, *late, moved))
             self._round_at, self._round_bytes, self._round_cuts = self._now, told.store_bytes, 0
             self._round += 1
             if self._round < self._rounds:
@@ -304,7 +245,10 @@ class Simulation:
             task.asked_at = self._now
         self._free_at = self._now + self._pool.dispatch_s
         worker = self._workers[placed.worker]
-        task.worker, task.peer = worker, placed.fetch.get(batch.source)
+        task.peer = placed.fetch.get(batch.source)
+        if batch.source in placed.fetch and task.peer is None:
+            task.from_store = batch.bytes
+            self._wires.to_come += batch.bytes
         holders = self._placement.holders(batch.source)
         if holders:
             self._told.of_held += 1
@@ -328,8 +272,10 @@ class Simulation:
         if not worker.queue or len(worker.running) == self._pool.threads:
             return
         task = worker.queue.popleft()
-        worker.running.add(task)
+        worker.running[task] = None
         self._placement.begin(task, self._now)
+        self._wires.to_come -= task.from_store
+        task.from_store = 0
         task.begun_at = self._now
         task.fetched_at = self._fetch(worker, task)
         self._at(task.fetched_at + task.batch.seconds, self._end, worker, task)
@@ -337,13 +283,12 @@ class Simulation:
     def _end(self, worker: _Worker, task: _Task) -> None:
         if worker.gone:
             return
-        source = task.batch.source
-        worker.running.remove(task)
+        del worker.running[task]
         del worker.flights[task]
         for due in self._placement.end(task, self._now):
             assert isinstance(due, _Task)
             self._at(self._now, self._arrive, worker, due)
-        self._tell(worker, source, task.batch.block_bytes)
+        self._tell(worker, task.batch.source)
         if not worker.flights:
             self._busy -= 1
             worker.idle_since = self._now
@@ -355,81 +300,60 @@ class Simulation:
 
     def _fetch(self, worker: _Worker, task: _Task) -> float:
         """Bring what a batch needs; gives when all of it is there."""
-        batch, told = task.batch, self._told
-        have, ready_at = worker.blocks.get(batch.source, (0, self._now))
-        here, missing = have & batch.blocks, batch.blocks & ~have
-        end = max(self._now, ready_at) if here else self._now
+        batch, told, wires = task.batch, self._told, self._wires
+        have = worker.blocks.get(batch.source, _Blocks())
+        here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
+        end = max(self._now, have.ready_at) if here else self._now
         refetch_s = 0.0
         peer = self._workers.get(task.peer or "")
         if missing and peer is not None:
-            theirs, at = peer.blocks.get(batch.source, (0, inf))
-            given = theirs & missing if at <= self._now else 0
-            if given:
+            theirs = peer.blocks.get(batch.source, _Blocks())
+            if given := theirs.bits & missing:
                 size = given.bit_count() * batch.block_bytes
-                end = max(end, self._from_peer(worker, peer, size))
-                refetch_s += self.peer_s(size)
+                end = max(end, wires.from_peer(worker.down, peer.up, size, theirs.ready_at))
+                refetch_s += wires.peer_s(size)
                 told.peer_bytes += size
                 missing &= ~given
         if missing:
             size = missing.bit_count() * batch.block_bytes
-            end = max(end, self._from_store(worker, size))
-            refetch_s += self._store.latency_s + size / self._store.stream_bytes_per_s
+            end = max(end, wires.from_store(worker.down, size))
+            refetch_s += wires.alone_s(size)
             told.store_bytes += size
         told.cache_bytes += here.bit_count() * batch.block_bytes
-        self._keep(worker, batch.source, batch.blocks, batch.block_bytes, end, refetch_s)
+        self._keep(worker, batch.source, _Blocks(batch.blocks, batch.block_bytes, end), refetch_s)
         return end
 
-    def _from_store(self, worker: _Worker, size: int) -> float:
-        store, now = self._store, self._now
-        end = max(
-            now + size / store.stream_bytes_per_s,
-            self._line.take(now, size),
-            self._calls.take(now, 1),
-        )
-        if store.remote:
-            end = max(end, worker.down.take(now, size))
-        return end + store.latency_s
-
-    def _from_peer(self, worker: _Worker, peer: _Worker, size: int) -> float:
-        end = max(worker.down.take(self._now, size), peer.up.take(self._now, size))
-        return end + self._pool.peer_latency_s
-
-    def _keep(
-        self, worker: _Worker, source: str, blocks: int, each: int, at: float, refetch_s: float
-    ) -> None:
+    def _keep(self, worker: _Worker, source: str, new: _Blocks, refetch_s: float) -> None:
         """Put blocks into the cache of a worker; what goes for them is gone."""
-        have, ready_at = worker.blocks.get(source, (0, at))
+        old = worker.blocks.get(source, _Blocks())
         if source in worker.kept:
             refetch_s += worker.kept.refetching(source)
-        worker.blocks[source] = have | blocks, max(at, ready_at)
-        for least in worker.kept.use(source, (have | blocks).bit_count() * each, refetch_s):
+        both = _Blocks(old.bits | new.bits, new.each, max(old.ready_at, new.ready_at))
+        worker.blocks[source] = both
+        for least in worker.kept.use(source, both.bytes, refetch_s):
             del worker.blocks[least]
             self._placement.drop(worker.name, least)
 
-    def _tell(self, worker: _Worker, source: str, each: int) -> None:
+    def _tell(self, worker: _Worker, source: str) -> None:
         """Say what a worker holds of an object."""
-        have, _ = worker.blocks.get(source, (0, 0.0))
-        size = have.bit_count() * each
+        size = worker.blocks.get(source, _Blocks()).bytes
         if size and self._placement.holders(source).get(worker.name) != size:
             self._placement.hold(worker.name, source, size)
 
-    def _copy(self, source: str, heir: _Worker) -> None:
-        """Copy an object to another worker, from the one that has most of it."""
+    def _copy(self, source: str, heir: _Worker) -> float:
+        """Copy an object to another worker, from the one that has most; gives when it is there."""
         holders = self._placement.holders(source)
         giver = self._workers[max(holders, key=lambda name: holders[name])]
-        size = holders[giver.name]
-        blocks, _ = giver.blocks.get(source, (0, inf))
-        if not blocks:
-            return
-        self._told.peer_bytes += size
-        end = self._from_peer(heir, giver, size)
-        each = size // blocks.bit_count()
-        self._at(end, self._copied, heir, source, blocks, each, self.peer_s(size))
+        blocks = giver.blocks[source]
+        end = self._wires.from_peer(heir.down, giver.up, blocks.bytes, blocks.ready_at)
+        self._told.peer_bytes += blocks.bytes
+        self._at(end, self._copied, heir, source, blocks._replace(ready_at=end))
+        return end
 
-    def _copied(self, heir: _Worker, source: str, blocks: int, each: int, refetch_s: float) -> None:
+    def _copied(self, heir: _Worker, source: str, blocks: _Blocks) -> None:
         if not heir.gone:
-            self._keep(heir, source, blocks, each, self._now, refetch_s)
-            self._tell(heir, source, each)
+            self._keep(heir, source, blocks, self._wires.peer_s(blocks.bytes))
+            self._tell(heir, source)
 
     # Who comes and goes.
 
@@ -441,8 +365,8 @@ class Simulation:
             name,
             self._now,
             Kept(pool.cache_bytes),
-            _Line(pool.link_bytes_per_s),
-            _Line(pool.link_bytes_per_s),
+            Line(pool.link_bytes_per_s),
+            Line(pool.link_bytes_per_s),
             self._now + pool.walltime_s,
             idle_since=self._now,
         )
@@ -469,17 +393,20 @@ class Simulation:
             return
         self._told.lost += 1
         self._told.lost_s += sum(self._now - task.begun_at for task in worker.running)
-        self._remove(worker)
+        self._remove(worker, self._now)
         if self._growth is None:
             self._ask_worker()
 
-    def _remove(self, worker: _Worker) -> None:
+    def _remove(self, worker: _Worker, end: float) -> None:
         worker.gone = True
         self._busy -= bool(worker.flights)
-        self._told.worker_s += self._now - worker.since
+        self._told.worker_s += end - worker.since
         self._placement.leave(worker.name)
         del self._workers[worker.name]
-        self._pending.extendleft(reversed(worker.flights))
+        for task in reversed(worker.flights):
+            self._wires.to_come -= task.from_store
+            task.from_store = 0
+            self._pending.appendleft(task)
         self._dispatch()
 
     def _grow(self) -> None:
@@ -504,82 +431,23 @@ class Simulation:
                 for worker in self._workers.values()
                 if not worker.flights
             ]
-            for name in leaving(idle, surplus, limits, self._now):
-                self._hand_over(self._workers[name], limits)
+            going = dict.fromkeys(leaving(idle, surplus, limits, self._now))
+            staying = (each for each in self._workers.values() if each.name not in going)
+            heirs = list(islice(staying, HEIRS))
+            for name in going:
+                self._hand_over(self._workers[name], heirs, limits)
         self._at(self._now + TICK_S, self._grow)
 
-    def _hand_over(self, worker: _Worker, limits: Limits) -> None:
+    def _hand_over(self, worker: _Worker, heirs: Sequence[_Worker], limits: Limits) -> None:
         """Let a worker go, and its heirs have what is worth it."""
-        heirs = {
-            other.name: self._pool.cache_bytes - other.kept.bytes
-            for other in self._workers.values()
-            if other is not worker
-        }
-        held = {name: self._placement.holders(name)[worker.name] for name in worker.blocks}
+        rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
         blocks = [
-            Block(name, size, worker.kept.refetching(name))
-            for name, size in held.items()
+            Block(name, held.bytes, worker.kept.refetching(name))
+            for name, held in worker.blocks.items()
             if len(self._placement.holders(name)) == 1
         ]
-        given = hand_over(blocks, heirs, self._pool.link_bytes_per_s, limits.hand_over_s)
-        for source, heir in given:
-            self._copy(source, self._workers[heir])
-        self._remove(worker)
-
-
-@dataclass
-class _Told:
-    """What is counted on the way."""
-
-    done: list[tuple[float, int]] = field(default_factory=list)
-    responses: list[float] = field(default_factory=list)
-    rounds: list[Round] = field(default_factory=list)
-    cache_bytes: int = 0
-    peer_bytes: int = 0
-    store_bytes: int = 0
-    of_held: int = 0
-    on_holder: int = 0
-    worker_s: float = 0.0
-    computing_s: float = 0.0
-    fetching_s: float = 0.0
-    lost_s: float = 0.0
-    most_workers: int = 0
-    lost: int = 0
-
-    def result(self, pool: Pool, end: float) -> Result:
-        """Sum up."""
-        cuts = sum(count for _, count in self.done)
-        needed = self.cache_bytes + self.peer_bytes + self.store_bytes
-        used_s = (self.computing_s + self.fetching_s + self.lost_s) / pool.threads
-        self.responses.sort()
-        return Result(
-            workers=pool.workers,
-            batches=len(self.done),
-            cuts=cuts,
-            seconds=end,
-            cuts_per_s=cuts / end if end else 0.0,
-            p50_s=self.responses[len(self.responses) // 2],
-            p95_s=self.responses[int(0.95 * len(self.responses))],
-            cache_bytes=self.cache_bytes,
-            peer_bytes=self.peer_bytes,
-            store_bytes=self.store_bytes,
-            hit_rate=1 - self.store_bytes / needed,
-            on_holder=self.on_holder / self.of_held if self.of_held else 1.0,
-            worker_s=self.worker_s,
-            computing_s=self.computing_s / pool.threads,
-            fetching_s=self.fetching_s / pool.threads,
-            lost_s=self.lost_s / pool.threads,
-            wasted_s=max(0.0, self.worker_s - used_s),
-            most_workers=self.most_workers,
-            lost=self.lost,
-            rounds=tuple(self.rounds),
-            throughput=_throughput(self.done, end),
-        )
-
-
-def _throughput(done: list[tuple[float, int]], end: float) -> tuple[tuple[float, float], ...]:
-    width = end / BINS or 1.0
-    counts = [0] * BINS
-    for at, cuts in done:
-        counts[min(BINS - 1, int(at / width))] += cuts
-    return tuple((number * width, count / width) for number, count in enumerate(counts))
+        end = self._now
+        rate = self._pool.link_bytes_per_s
+        for source, heir in hand_over(blocks, rooms, rate, limits.hand_over_s):
+            end = max(end, self._copy(source, self._workers[heir]))
+        self._remove(worker, end)

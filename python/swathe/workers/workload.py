@@ -18,6 +18,8 @@ ROWS = 1489
 ROW_BYTES = 2 * 2048
 """Of the frames of the Sloan survey: 2048 x 1489 pixels of 16 bits, 6 MB."""
 CUT_ROWS = 100
+MOST_PLACES = 1000
+"""Of a batch: more cuts need no more of the frame."""
 COLUMNS = ("object", "bytes", "seconds")
 MOST_BATCHES = 10_000_000
 
@@ -99,8 +101,8 @@ class Crops:
             else:
                 (frame,) = rng.choices(range(self.frames), cum_weights=hotter)
             blocks = 0
-            for _ in range(self.cuts):
-                start = ROW_BYTES * int(rng.random() * (ROWS - CUT_ROWS))
+            for _ in range(min(self.cuts, MOST_PLACES)):
+                start = ROW_BYTES * int(rng.random() * (ROWS - CUT_ROWS + 1))
                 first, last = start // BLOCK, (start + ROW_BYTES * CUT_ROWS - 1) // BLOCK
                 blocks |= (1 << (last + 1)) - (1 << first)
             yield Batch(f"frame-{frame}", blocks, BLOCK, self.cuts, self.seconds)
@@ -134,6 +136,7 @@ def read_workload(path: Path) -> Listed:
         TargetsError: where it cannot be read, or a row makes no sense.
     """
     rows: list[Batch] = []
+    sizes: dict[str, int] = {}
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
@@ -146,7 +149,14 @@ def read_workload(path: Path) -> Listed:
             for row in reader:
                 if len(rows) == MOST_BATCHES:
                     raise TargetsError(f"{path}: more than {MOST_BATCHES:,} rows")
-                rows.append(_batch(row, f"{path}: line {reader.line_num}"))
+                where = f"{path}: line {reader.line_num}"
+                batch = _batch(row, where)
+                if sizes.setdefault(batch.source, batch.bytes) != batch.bytes:
+                    raise TargetsError(
+                        f"{where}: {batch.source}: expected {sizes[batch.source]} bytes as before, "
+                        f"found {batch.bytes}"
+                    )
+                rows.append(batch)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TargetsError(f"{path}: {error}") from error
     if not rows:

@@ -31,6 +31,7 @@ class Kept:
         self._held: dict[str, _Held] = {}
         self._least: list[tuple[float, int, str]] = []
         self._gone = 0.0
+        self._turned_away = 0
         self._count = 0
 
     def __contains__(self, source: str) -> bool:
@@ -58,9 +59,12 @@ class Kept:
             worth, count, least = heapq.heappop(self._least)
             held = self._held.get(least)
             if held is not None and held.entry == (worth, count):
-                self._gone = worth
                 self.drop(least)
                 gone.append(least)
+                # What is here is old only when as much as there is room for was turned away.
+                self._turned_away += held.size if least == source else self.limit_bytes
+                if self._turned_away >= self.limit_bytes:
+                    self._gone, self._turned_away = worth, 0
         if len(self._least) > 2 * len(self._held) + 100:
             self._least = [(*held.entry, name) for name, held in self._held.items()]
             heapq.heapify(self._least)

@@ -136,6 +136,7 @@ def pool(
         held=[models.HeldObject.model_validate(each) for each in held[:limit]],
         moved=models.PoolMoved.model_validate(told.moved),
         truncated=len(held) > limit,
+        grown=None if told.grown is None else models.PoolGrowth.model_validate(told.grown),
     )
 
 

@@ -268,8 +268,29 @@ class PoolMoved(Given):
     cache_requests: int
 
 
+class Reservation(Given):
+    """Workers that are to be there for some time."""
+
+    number: int
+    starts_at: AwareDatetime
+    ends_at: AwareDatetime
+    workers: int
+
+
+class PoolGrowth(Given):
+    """How a pool grows: workers that are wanted, and why they cannot be started."""
+
+    by: str
+    target: int
+    minimum: int
+    maximum: int
+    starting: int
+    trouble: str
+    reserved: list[Reservation]
+
+
 class Pool(Given):
-    """Who does the work of jobs; `truncated` if more is held."""
+    """Who does the work of jobs; `truncated` if more is held; `grown`: how it grows, if it does."""
 
     kind: Literal["local", "dask"]
     address: str
@@ -279,6 +300,7 @@ class Pool(Given):
     held: list[HeldObject]
     moved: PoolMoved
     truncated: bool
+    grown: PoolGrowth | None
 
 
 class Found(BaseModel):

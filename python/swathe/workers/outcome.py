@@ -1,0 +1,128 @@
+"""What comes of a simulated run."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+BINS = 50
+"""Of throughput over time."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One time through the workload."""
+
+    seconds: float
+    cuts_per_s: float
+    p50_s: float
+    p95_s: float
+    store_bytes: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of it.
+
+    Attributes:
+        seconds: from the first batch asked for to the last one done.
+        p50_s, p95_s: of the responses: with clients from asking, else from being given out.
+        cache_bytes, peer_bytes, store_bytes: needed, and found on the worker's own disk, with a
+            peer, in the store.
+        hit_rate: of all bytes needed, the part that was in a cache, own or a peer's.
+        on_holder: of batches whose object some worker held, the part that went to such a one.
+        worker_s: in which workers were there; of them `computing_s` and `fetching_s` for work that
+            was of use; `lost_s` for work that was done again, and `wasted_s` all the rest.
+        most_workers: at the same time.
+        lost: workers that failed or ran out of their walltime.
+        throughput: (time, cuts in a second), from the start to the end.
+    """
+
+    workers: int
+    batches: int
+    cuts: int
+    seconds: float
+    cuts_per_s: float
+    p50_s: float
+    p95_s: float
+    cache_bytes: int
+    peer_bytes: int
+    store_bytes: int
+    hit_rate: float
+    on_holder: float
+    worker_s: float
+    computing_s: float
+    fetching_s: float
+    lost_s: float
+    wasted_s: float
+    most_workers: int
+    lost: int
+    rounds: tuple[Round, ...]
+    throughput: tuple[tuple[float, float], ...]
+
+
+@dataclass
+class Tally:
+    """What is counted on the way."""
+
+    done_at: array[float] = field(default_factory=lambda: array("d"))
+    cuts: array[int] = field(default_factory=lambda: array("l"))
+    responses: array[float] = field(default_factory=lambda: array("d"))
+    rounds: list[Round] = field(default_factory=list)
+    cache_bytes: int = 0
+    peer_bytes: int = 0
+    store_bytes: int = 0
+    of_held: int = 0
+    on_holder: int = 0
+    worker_s: float = 0.0
+    computing_s: float = 0.0
+    fetching_s: float = 0.0
+    lost_s: float = 0.0
+    most_workers: int = 0
+    lost: int = 0
+
+    def result(self, workers: int, threads: int, end: float) -> Result:
+        """Sum up."""
+        cuts = sum(self.cuts)
+        needed = self.cache_bytes + self.peer_bytes + self.store_bytes
+        used_s = (self.computing_s + self.fetching_s + self.lost_s) / threads
+        p50_s, p95_s = responses(self.responses)
+        return Result(
+            workers=workers,
+            batches=len(self.cuts),
+            cuts=cuts,
+            seconds=end,
+            cuts_per_s=cuts / end if end else 0.0,
+            p50_s=p50_s,
+            p95_s=p95_s,
+            cache_bytes=self.cache_bytes,
+            peer_bytes=self.peer_bytes,
+            store_bytes=self.store_bytes,
+            hit_rate=1 - self.store_bytes / needed,
+            on_holder=self.on_holder / self.of_held if self.of_held else 1.0,
+            worker_s=self.worker_s,
+            computing_s=self.computing_s / threads,
+            fetching_s=self.fetching_s / threads,
+            lost_s=self.lost_s / threads,
+            wasted_s=max(0.0, self.worker_s - used_s),
+            most_workers=self.most_workers,
+            lost=self.lost,
+            rounds=tuple(self.rounds),
+            throughput=tuple(self.throughput(end)),
+        )
+
+    def throughput(self, end: float) -> Iterator[tuple[float, float]]:
+        """Give cuts in a second, for stretches of equal length."""
+        width = end / BINS or 1.0
+        counts = [0] * BINS
+        for at, cuts in zip(self.done_at, self.cuts, strict=True):
+            counts[min(BINS - 1, int(at / width))] += cuts
+        for number, count in enumerate(counts):
+            yield number * width, count / width
+
+
+def responses(seconds: array[float]) -> tuple[float, float]:
+    """Give the median, and what 95 of 100 are below."""
+    ordered = sorted(seconds)
+    return ordered[len(ordered) // 2], ordered[int(0.95 * len(ordered))]

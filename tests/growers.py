@@ -1,0 +1,142 @@
+"""Pools that grow, for the tests: slow workers, started by what is to be tested."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from astropy.table import Table
+
+import swathe
+from jobbing import PATIENCE_S
+from pools import connected
+from swathe.catalog import Catalog
+from swathe.jobs import Job, Jobs
+from swathe.jobs import Limits as JobLimits
+from swathe.workers import Runner
+from swathe.workers.growing import GrowingPool
+from swathe.workers.growth import Limits
+from swathe.workers.providers import Command, Provider, Started, worker_command
+
+PREFIX = "swathe-test-"
+ROWS = 200
+ROWS_EACH = 5
+SLOW = Path(__file__).parent / "slow_worker.py"
+
+
+class Watched:
+    """A provider, and the most workers that it ever had at a time."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self.most = 0
+        self.names: set[str] = set()
+
+    def start(self, name: str) -> None:
+        self._provider.start(name)
+
+    def known(self) -> Mapping[str, Started]:
+        found = self._provider.known()
+        alive = {name for name, each in found.items() if each.state != "ended"}
+        self.most = max(self.most, len(alive))
+        self.names |= alive
+        return found
+
+    def stop(self, names: Any) -> None:
+        self._provider.stop(names)
+
+    def close(self) -> None:
+        self._provider.close()
+
+
+def slow_command(url: str, pause_s: float, walltime_s: float = 0.0) -> Command:
+    """What starts workers of one thread, whose batches take so much longer."""
+    made = worker_command(url, None, 1, walltime_s)
+
+    def command(name: str) -> list[str]:
+        words = list(made(name))
+        assert words[:3] == [sys.executable, "-m", "swathe.cli"]
+        return [sys.executable, str(SLOW), str(pause_s), *words[3:]]
+
+    return command
+
+
+def many_targets(survey: Path) -> dict[str, list[Any]]:
+    """The targets of a sample survey, several times over."""
+    read = Table.read(survey / "targets.csv", format="ascii.csv")
+    columns = {name: read[name].tolist() * (ROWS // len(read)) for name in read.colnames}
+    columns["file"] = [f"survey:{name}" for name in columns["file"]]
+    columns["id"] = [f"t{row}" for row in range(ROWS)]
+    return columns
+
+
+@contextmanager
+def jobs_of(survey: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    """Jobs on a survey, whose chunks are small: there are many of them."""
+    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", ROWS_EACH)
+    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
+    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", ROWS_EACH)
+    monkeypatch.setattr("swathe.workers.growing.LOOK_S", 0.2)
+    url = f"sqlite:///{folder / 'catalog.sqlite'}"
+    monkeypatch.setenv("SWATHE_DATABASE", url)
+    with Catalog.open(url) as catalog:
+        catalog.add_store("survey", str(survey))
+        with Jobs(catalog, folder / "results", limits=JobLimits()) as made:
+            yield made
+
+
+@contextmanager
+def growing(
+    jobs: Jobs, address: str, provider: Provider, limits: Limits, kind: str = "processes"
+) -> Iterator[GrowingPool]:
+    """Jobs that are worked on by a pool that grows."""
+    pool = GrowingPool(
+        connected(address, jobs.place),
+        provider,
+        limits,
+        kind=kind,
+        prefix=PREFIX,
+        threads=1,
+        waiting=jobs.catalog.waiting,
+        reserved=jobs.catalog.reservations,
+    )
+    runner = Runner(jobs, pool)
+    runner.start()
+    try:
+        yield pool
+    finally:
+        runner.stop(PATIENCE_S)
+
+
+def workers_of(pool: GrowingPool, are: Callable[[list[str], list[str]], bool]) -> list[str]:
+    """The names of those that are busy, once something is so of all names and the busy ones."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        told = pool.told()
+        there = [each.name for each in told.workers if not each.refused]
+        busy = [each.name for each in told.workers if each.busy and not each.refused]
+        if are(there, busy):
+            return busy
+        assert time.monotonic() < until, told
+        time.sleep(0.05)
+
+
+def check(jobs: Jobs, job: Job, table: dict[str, list[Any]], folder: Path) -> None:
+    """See that a job is done, each row once, as `cut_many` does it."""
+    assert job.phase == "COMPLETED"
+    expected = swathe.cut_many(table, folder / "many", progress=False)
+    rows = jobs.rows(job.id, limit=ROWS)
+    assert [row.id for row in rows] == table["id"]
+    made = folder / "results" / job.id
+    for row, kept in zip(rows, expected, strict=True):
+        assert (row.status, row.sha256) == (kept["status"], kept["sha256"])
+        found = (made / "0000" / row.name).read_bytes()
+        assert found == (folder / "many" / kept["path"]).read_bytes()
+    assert job.counts["ok"] == ROWS
+    assert len([path for path in made.rglob("*") if path.is_file()]) == ROWS
+    assert job.bytes == sum(row.bytes for row in rows)
