@@ -1,12 +1,15 @@
 """What a target costs through a pool, beyond cutting it.
 
-    python benches/workers.py [--smoke] [--rows N] [--rounds N] [--output FILE]
+    python benches/workers.py [--smoke] [--only PART] [--rows N] [--rounds N] [--output FILE]
 
 The same targets, cuts of 100 x 100 pixels at random from the plain frames of a sample survey in the
 page cache, in turns: by `swathe.cut_many` with two threads; as batches through `LocalPool`; as
 batches through `DaskPool`, one scheduler and one worker with two threads. Batches are made
 beforehand, and what comes back is not kept: that is the catalogue's part, whichever pool it is, and
 is measured by `benches/portal.py --only job`.
+
+And how data diffuse to workers: ten rounds over whole frames of a server behind a link of 56 ms and
+160 Mb/s (the WAN of 2005), by workers of one thread that have a cache each, all on this machine.
 """
 
 from __future__ import annotations
@@ -22,7 +25,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +43,20 @@ from swathe.workers.batches import Batch
 from swathe.workers.cluster import DaskPool
 from swathe.workers.security import read_address
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from servers import nginx, proxy
+
 THREADS = 2
 SIDE = 100
 MEMORY_DISK = Path("/dev/shm")
 """Where results go, if it is there: else it is the disk that is measured."""
 PATIENCE_S = 300.0
+WORKERS = 4
+ROUNDS = 10
+RTT_MS, BYTES_PER_S = 56, 20_000_000
+PARTS = 4
+"""Cuts that make up a frame."""
+WIDTH, HEIGHT = 2048, 1489
 
 
 def targets(sample: Path, rows: int) -> dict[str, list[Any]]:
@@ -152,10 +165,82 @@ def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dic
     return {"rows": rows, "batch": of, "seconds": seconds, "median_s": middle}
 
 
+def frames_of(names: list[str], number: int) -> list[Batch]:
+    """Give a batch for each frame that cuts all of it."""
+    made = []
+    high = HEIGHT // PARTS
+    for at, name in enumerate(names):
+        rows = [
+            KeptRow(part, part, None, str(part), str(part), f"far:{name}", None,
+                    (0, part * high, WIDTH, high), None, None)
+            for part in range(PARTS)
+        ]  # fmt: skip
+        made.append(Batch(f"job{number}-{at}", 0, Options(), rows, row_bytes=2 * WIDTH * high))
+    return made
+
+
+def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str, Any]:
+    """Measure rounds over the same frames, far away at first."""
+    place = Folder(folder / "results")
+    (folder / "nginx").mkdir()
+    with ExitStack() as stack:
+        server = stack.enter_context(nginx(folder / "nginx"))
+        names = sorted(path.name for path in sample.rglob("*.fit"))
+        for path in sample.rglob("*.fit"):
+            (server.folder / path.name).symlink_to(path)
+        size = sum(path.stat().st_size for path in sample.rglob("*.fit"))
+        link = {"rtt_ms": RTT_MS, "shared_bytes_per_s": BYTES_PER_S}
+        far = stack.enter_context(proxy(server.url, **link))
+        with Catalog.open() as catalog:
+            catalog.add_store("far", far.url)
+        scheduler = stack.enter_context(process("scheduler", "--port", "0"))
+        for number in range(workers):
+            cache = ("--cache", str(folder / f"cache{number}"), "--cache-gb", "2")
+            worker = ("worker", scheduler, "--threads", "1", "--name", f"w{number}")
+            stack.enter_context(process(*worker, *cache))
+        pool, came = DaskPool(read_address(scheduler), place), queue.SimpleQueue[Done]()
+        pool.start(lambda _number, done: came.put(done))
+        try:
+            until = time.monotonic() + PATIENCE_S
+            while sum(each.cache_bytes > 0 for each in pool.told().workers) < workers:
+                assert time.monotonic() < until, pool.told()
+                time.sleep(0.1)
+            seconds, moved = [], []
+            for number in range(rounds):
+                seconds.append(through(pool, came, frames_of(names, number)))
+                moved.append(asdict(pool.told().moved))
+                shutil.rmtree(folder / "results")
+                (folder / "results").mkdir()
+        finally:
+            pool.stop(PATIENCE_S)
+    later = statistics.median(seconds[1:])
+    first, last = moved[0], moved[-1]
+    near = (last["near"] - first["near"]) / (last["batches"] - first["batches"])
+    found = {
+        "workers": workers,
+        "bytes": size,
+        "seconds": seconds,
+        "times_faster": seconds[0] / later,
+        "near": near,
+        "store_over_size": last["store_bytes"] / size,
+        "peer_over_size": last["peer_bytes"] / size,
+        "moved": last,
+    }
+    print(
+        f"{workers} workers, {size / 1e6:.0f} MB at {RTT_MS} ms: first round {seconds[0]:.2f} s, "
+        f"later ones {later:.2f} s, {found['times_faster']:.1f} times faster; {near:.0%} of later "
+        f"batches on a holder; from the store {found['store_over_size']:.3f} times, from peers "
+        f"{found['peer_over_size']:.3f} times the size",
+        flush=True,
+    )
+    return found
+
+
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="a little of everything")
+    parser.add_argument("--only", choices=("cost", "diffusion"), help="a part")
     parser.add_argument("--rows", type=int, default=50_000, help="targets")
     parser.add_argument("--rounds", type=int, default=5, help="each is measured so often")
     parser.add_argument("--frames", type=int, default=60, help="of the sample")
@@ -172,9 +257,14 @@ def main() -> None:
         os.environ["SWATHE_DATABASE"] = f"sqlite:///{folder}/catalog.sqlite"
         with Catalog.open() as catalog:
             catalog.add_store("survey", str(sample))
-        results = [
-            measured(sample, folder, arguments.rows, of, arguments.rounds) for of in (5000, 500)
-        ]
+        results: dict[str, Any] = {}
+        if arguments.only != "diffusion":
+            results["cost"] = [
+                measured(sample, folder, arguments.rows, of, arguments.rounds) for of in (5000, 500)
+            ]
+        if arguments.only != "cost":
+            rounds = 2 if arguments.smoke else ROUNDS
+            results["diffusion"] = diffusion(sample, folder, WORKERS, rounds)
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
     print(f"\n{arguments.output}")

@@ -159,6 +159,26 @@ def confine(hosts: list[str]) -> None:
     All others lead anywhere.
     """
 
+def share_blocks(
+    address: str, token: str, certificates: tuple[str, str, str] | None = None
+) -> int | None:
+    """Give blocks to other workers from now on, on a free port, and ask them for theirs.
+
+    Args:
+        address: to listen at, a number.
+        token: without it nobody gets any.
+        certificates: that of the authority, one's own and its key; then by TLS only, and with
+            certificates of the same authority.
+
+    Gives the port; nothing where no blocks are kept.
+    """
+
+def blocks_are_at(peers: dict[str, list[tuple[str, str]]]) -> None:
+    """Tell which workers have blocks of objects: URL and token of each, to be asked in order."""
+
+def blocks_of(objects: list[str]) -> list[int]:
+    """Give how many bytes are kept of objects that this process has opened, by these names."""
+
 def rename_each(moves: list[tuple[str, str]]) -> int:
     """Rename files, in order, up to the first that cannot be; tells how many were."""
 

@@ -299,5 +299,6 @@ def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
 def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:
     """Give what the work cost, in seconds and bytes, as the manifest keeps it."""
     kept = {name: cost.pop(name) for name in ("bytes_moved", "requests", "notes")}
+    del cost["from_peers"], cost["from_cache"]
     seconds = {f"{name}_s": round(value, 6) for name, value in cost.items()}
     return {**seconds, "total_s": round(time.perf_counter() - started, 6), **kept}

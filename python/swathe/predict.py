@@ -247,7 +247,7 @@ def _cost(estimate: dict[str, Any]) -> StoreCost:
     return StoreCost(
         seconds,
         _interval_s(seconds, 1 + _spread(estimate)),
-        **estimate["traffic"],
+        **{name: estimate["traffic"][name] for name in ("bytes", "requests")},
         **{name: estimate[name] for name in names},
     )
 

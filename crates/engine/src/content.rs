@@ -146,7 +146,7 @@ fn read_local(
 ) -> Result<(), EngineError> {
     let caps = Caps { request_bytes: LOCAL_CAP_BYTES, ..CAPS };
     let Plan { requests, load, .. } = plan(segments, source.costs(), caps, at, u32::MAX);
-    reading.add(Traffic { bytes: load.bytes, requests: load.requests });
+    reading.add(Traffic { bytes: load.bytes, requests: load.requests, ..Traffic::default() });
     let Reading { scratch, cancel, .. } = reading;
     if scratch.len() < load.largest as usize {
         scratch.resize(load.largest as usize, 0);

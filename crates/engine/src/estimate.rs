@@ -202,7 +202,7 @@ fn expect(
     let opening = if waits {
         let first = costs.first_bytes();
         let wait_s = costs.open_s + share.request.seconds(first as f64);
-        (Traffic { bytes: first, requests: 1 }, wait_s)
+        (Traffic { bytes: first, requests: 1, ..Traffic::default() }, wait_s)
     } else {
         (Traffic::default(), 0.0)
     };
@@ -254,7 +254,8 @@ fn expect(
         expected.task.compute_s += read_s;
     }
     for plan in &plans {
-        let traffic = Traffic { bytes: plan.load.bytes, requests: plan.load.requests };
+        let traffic =
+            Traffic { bytes: plan.load.bytes, requests: plan.load.requests, ..Traffic::default() };
         expected.traffic.add(traffic);
     }
     if waits {
@@ -332,7 +333,7 @@ fn read_plan(
     connected: u32,
 ) -> Plan {
     if !source.is_local()
-        && let Some((_, Traffic { bytes, requests })) = at_hand(source, ranges, at)
+        && let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at)
     {
         let load = Load { requests, bytes, largest: bytes };
         return Plan { load, streams: 1, seconds: costs.seconds(load, 1), ..Plan::default() };

@@ -324,7 +324,7 @@ impl StreamReader {
             if !step.end && !last && (starved || (step.consumed == 0 && step.produced == 0)) {
                 let bytes = running.fetch(&*self.source, self.ahead.as_mut())?;
                 if self.source.is_local() {
-                    self.traffic.add(Traffic { bytes, requests: 1 });
+                    self.traffic.add(Traffic { bytes, requests: 1, ..Traffic::default() });
                 }
             }
         }

@@ -165,6 +165,9 @@ impl Batch {
         cost.set_item("wall", summary.wall_s)?;
         cost.set_item("bytes_moved", summary.traffic.bytes)?;
         cost.set_item("requests", summary.traffic.requests)?;
+        let (peers, cache) = (summary.traffic.from_peers, summary.traffic.from_cache);
+        cost.set_item("from_peers", (peers.bytes, peers.requests))?;
+        cost.set_item("from_cache", (cache.bytes, cache.requests))?;
         cost.set_item("notes", summary.notes)?;
         Ok(cost)
     }

@@ -7,11 +7,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_engine::Cancel;
 use swathe_plan::Costs;
-use swathe_store::Blocks;
+use swathe_store::{Blocks, Identity};
 
 /// Bytes that are read at once: they are all in memory.
 const MOST_BYTES: u64 = 64 << 20;
@@ -114,8 +116,7 @@ impl Source {
 
 /// The storages to read from, through the user's blocks.
 pub(crate) fn inner(py: Python<'_>, stores: Option<&Stores>) -> PyResult<swathe_store::Stores> {
-    let blocks = Blocks::user().map_err(|error| to_python(py, &error.into()))?;
-    Ok(stores.map(|stores| stores.inner.clone()).unwrap_or_default().cached(blocks))
+    Ok(stores.map(|stores| stores.inner.clone()).unwrap_or_default().cached(blocks(py)?))
 }
 
 /// The costs taken for granted of a store before it was probed, as JSON.
@@ -189,4 +190,47 @@ pub(crate) fn take_timings() -> Vec<(String, u64, u32, f64, f64)> {
 #[pyfunction]
 pub(crate) fn confine(hosts: Vec<String>) {
     swathe_store::confine(hosts);
+}
+
+/// Give blocks to other workers, and ask them for theirs. See `_swathe.pyi`.
+#[pyfunction]
+#[pyo3(signature = (address, token, certificates=None))]
+pub(crate) fn share_blocks(
+    py: Python<'_>,
+    address: IpAddr,
+    token: String,
+    certificates: Option<(PathBuf, PathBuf, PathBuf)>,
+) -> PyResult<Option<u16>> {
+    let Some(blocks) = blocks(py)? else { return Ok(None) };
+    let identity =
+        certificates.map(|(authority, certificate, key)| Identity { authority, certificate, key });
+    enter(py, &Cancel::default(), move || {
+        blocks.ask(identity.as_ref())?;
+        Ok(Some(blocks.serve(address, &token, identity.as_ref())?.port()))
+    })
+}
+
+/// Tell which workers have blocks of objects. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn blocks_are_at(
+    py: Python<'_>,
+    peers: HashMap<String, Vec<(String, String)>>,
+) -> PyResult<()> {
+    if let Some(blocks) = blocks(py)? {
+        peers.into_iter().for_each(|(object, peers)| blocks.have(&object, peers));
+    }
+    Ok(())
+}
+
+/// Bytes that are kept of objects. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn blocks_of(py: Python<'_>, objects: Vec<String>) -> PyResult<Vec<u64>> {
+    let Some(blocks) = blocks(py)? else { return Ok(vec![0; objects.len()]) };
+    enter(py, &Cancel::default(), move || {
+        Ok(objects.iter().map(|object| blocks.held(object)).collect())
+    })
+}
+
+fn blocks(py: Python<'_>) -> PyResult<Option<Arc<Blocks>>> {
+    Blocks::user().map_err(|error| to_python(py, &error.into()))
 }

@@ -5,20 +5,26 @@
 //! or damaged, whoever was killed when, is never served.
 
 mod cell;
+mod peers;
 mod reading;
+mod serving;
+mod tls;
 
 use crate::error::StoreError;
 use crate::shelf::{Shelf, limit_of};
-use crate::source::{Fetched, Source, TRUSTED, Traffic, Version};
+use crate::source::{Fetched, Moved, Source, TRUSTED, Traffic, Version};
 use crate::timing::Measured;
 use bytes::Bytes;
-use cell::{CELL_BYTES, Cell, Cells, Gathered};
+use cell::{CELL_BYTES, Cell, Cells, Gathered, Opened};
+use peers::Peers;
 use reading::Reading;
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use swathe_plan::Costs;
+use swathe_plan::{Costs, Load};
+pub use tls::Identity;
 
 /// What its variables begin with.
 const VARIABLES: &str = "SWATHE_CACHE";
@@ -26,12 +32,17 @@ const VARIABLES: &str = "SWATHE_CACHE";
 const LIMIT_BYTES: u64 = 4 << 30;
 /// After the disk refused, nothing is stored for this time.
 const REFUSED: Duration = Duration::from_secs(60);
+/// Objects of which is known what they are called.
+const CALLED: usize = 100_000;
 
 /// Bytes of objects on servers, shared by the processes of a user.
 #[derive(Debug)]
 pub struct Blocks {
     shelf: Shelf,
     refused: Mutex<Refused>,
+    peers: Peers,
+    /// Objects that were opened last, by what they are called.
+    opened: Mutex<HashMap<String, Arc<Opened>>>,
 }
 
 /// What the disk said when it did not take a block.
@@ -69,18 +80,52 @@ impl Blocks {
 
     /// Blocks on a shelf.
     pub fn on(shelf: Shelf) -> Blocks {
-        Blocks { shelf, refused: Mutex::default() }
+        let (refused, opened) = (Mutex::default(), Mutex::default());
+        Blocks { shelf, refused, peers: Peers::default(), opened }
+    }
+
+    /// Ask peers for blocks from now on, with an identity by TLS only.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] where the identity is unusable.
+    pub fn ask(&self, identity: Option<&Identity>) -> Result<(), StoreError> {
+        self.peers.identify(identity)
+    }
+
+    /// Which peers have blocks of an object: URL and token of each; the first is asked first.
+    pub fn have(&self, object: &str, peers: Vec<(String, String)>) {
+        self.peers.set(object, peers);
+    }
+
+    /// Bytes that are here of an object that this process has opened under this very name.
+    pub fn held(self: &Arc<Blocks>, object: &str) -> u64 {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = opened.get(object).cloned();
+        drop(opened);
+        found.map_or(0, |found| Cells::of(self.clone(), found).held())
+    }
+
+    /// Whether the disk takes blocks.
+    fn takes(&self) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.last.is_none_or(|last| last.elapsed() >= REFUSED)
+    }
+
+    fn note_opened(&self, object: &Arc<Opened>) {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.len() >= CALLED && !opened.contains_key(&object.called) {
+            opened.clear(); // what is wanted again is opened again
+        }
+        opened.insert(object.called.clone(), object.clone());
     }
 
     /// Keep a block, if the disk takes it.
     fn keep(&self, put: impl FnOnce(&Shelf) -> Result<(), StoreError>) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.last.is_some_and(|last| last.elapsed() < REFUSED) {
+        if !self.takes() {
             return;
         }
-        drop(refused);
         if let Err(error) = put(&self.shelf) {
-            refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
             refused.last = Some(Instant::now());
             if !refused.told {
                 refused.told = true;
@@ -96,19 +141,90 @@ pub(crate) struct Cached {
     cells: Arc<Cells>,
     /// Whether the server was asked for the version.
     asked: Arc<AtomicBool>,
+    came: Arc<Came>,
+}
+
+/// What did not come from the server, since that was asked last.
+#[derive(Default)]
+struct Came {
+    peers: Counted,
+    cache: Counted,
+}
+
+#[derive(Default)]
+struct Counted {
+    bytes: AtomicU64,
+    requests: AtomicU64,
+}
+
+impl Counted {
+    fn add(&self, moved: Moved) {
+        self.bytes.fetch_add(moved.bytes, Ordering::Relaxed);
+        self.requests.fetch_add(moved.requests, Ordering::Relaxed);
+    }
+
+    fn take(&self) -> Moved {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        Moved { bytes: take(&self.bytes), requests: take(&self.requests) }
+    }
 }
 
 impl Cached {
-    /// `place`: what the URL does not say of where the object is.
+    /// `called`: by who asked for it; `place`: what the URL does not say of where the object is.
     pub(crate) fn new(
         inner: Arc<dyn Source>,
+        called: &str,
         place: &str,
         blocks: Arc<Blocks>,
         asked: bool,
     ) -> Cached {
-        let object = format!("{place}\n{}\n{}", inner.url(), inner.version());
-        let cells = Arc::new(Cells::new(blocks, object, inner.len()));
-        Cached { inner, cells, asked: Arc::new(AtomicBool::new(asked)) }
+        let cells = Arc::new(Cells::new(blocks, called, place, &*inner));
+        cells.blocks().note_opened(cells.opened());
+        Cached { inner, cells, asked: Arc::new(AtomicBool::new(asked)), came: Arc::default() }
+    }
+
+    /// Divide requests; gives the parts, how many there are up to the end of each request, and when
+    /// the oldest block came.
+    fn divided(&self, requests: &[Range<u64>]) -> (Vec<Part>, Vec<usize>, Option<SystemTime>) {
+        let (mut parts, mut seen, mut oldest) = (Vec::new(), None, None);
+        let mut ends = Vec::with_capacity(requests.len());
+        for request in requests {
+            if request.end > self.len() || request.is_empty() {
+                parts.push(Part::Missing(request.clone()));
+            } else {
+                let came = self.divide(request, &mut seen, &mut parts);
+                oldest = oldest.min(came).or(came);
+            }
+            ends.push(parts.len());
+        }
+        (parts, ends, oldest)
+    }
+
+    /// Have peers give what is missing, where that is predicted to take less than the server does.
+    /// Tells whether anything came.
+    fn ask_peers(&self, parts: &[Part], streams: u32) -> bool {
+        let blocks = self.cells.blocks();
+        if !blocks.peers.any(&self.cells.opened().called) || !blocks.takes() {
+            return false;
+        }
+        let mut load = Load { requests: 0, bytes: 0, largest: 0 };
+        let mut wanted = Vec::new();
+        for range in missing(parts) {
+            if range.is_empty() || range.end > self.len() {
+                continue;
+            }
+            let length = range.end - range.start;
+            load.requests += 1;
+            load.bytes += length;
+            load.largest = load.largest.max(length);
+            wanted.extend(range.start / CELL_BYTES..=(range.end - 1) / CELL_BYTES);
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let store_s = self.costs().seconds(load, streams.max(1));
+        let moved = blocks.peers.get(&self.cells, wanted, store_s);
+        self.came.peers.add(moved);
+        moved.bytes > 0
     }
 
     /// Divide a request into what is here and what is not; gives when the oldest block came.
@@ -174,6 +290,14 @@ impl Cached {
         }
         Ok(())
     }
+}
+
+/// What is to be asked for.
+fn missing(parts: &[Part]) -> impl Iterator<Item = Range<u64>> {
+    parts.iter().filter_map(|part| match part {
+        Part::Missing(range) => Some(range.clone()),
+        Part::Held(_) => None,
+    })
 }
 
 /// The cell that was glanced at last, and what was seen.
@@ -242,16 +366,19 @@ impl Source for Cached {
             oldest = oldest.min(came).or(came);
         }
         let asks = u64::from(self.must_ask(oldest));
-        Some(Traffic { bytes: asks, requests: asks })
+        Some(Traffic { bytes: asks, requests: asks, ..Traffic::default() })
     }
 
     fn take_traffic(&self) -> Traffic {
-        self.inner.take_traffic()
+        let Came { peers, cache } = &*self.came;
+        let mut traffic = self.inner.take_traffic();
+        (traffic.from_peers, traffic.from_cache) = (peers.take(), cache.take());
+        traffic
     }
 
     fn take_notes(&self) -> Vec<String> {
         let mut notes = self.inner.take_notes();
-        notes.extend(self.cells.take_note());
+        notes.extend(self.cells.take_notes());
         notes
     }
 
@@ -263,28 +390,14 @@ impl Source for Cached {
     }
 
     fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched {
-        let (mut parts, mut seen) = (Vec::new(), None);
-        let mut ends = Vec::with_capacity(requests.len());
-        let mut oldest = None;
-        for request in &requests {
-            if request.end > self.len() || request.is_empty() {
-                parts.push(Part::Missing(request.clone()));
-            } else {
-                let came = self.divide(request, &mut seen, &mut parts);
-                oldest = oldest.min(came).or(came);
-            }
-            ends.push(parts.len());
+        let (mut parts, mut ends, mut oldest) = self.divided(&requests);
+        if self.ask_peers(&parts, streams) {
+            (parts, ends, oldest) = self.divided(&requests);
         }
         if let Err(error) = self.confirm(oldest) {
             return Box::new(std::iter::once(Err(error)));
         }
-        let missing: Vec<Range<u64>> = parts
-            .iter()
-            .filter_map(|part| match part {
-                Part::Missing(range) => Some(range.clone()),
-                Part::Held(_) => None,
-            })
-            .collect();
+        let missing: Vec<Range<u64>> = missing(&parts).collect();
         let asked = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
         Box::new(Reading {
             inner: self.inner.clone(),
@@ -295,6 +408,7 @@ impl Source for Cached {
             last: None,
             gathered: Gathered::new(self.cells.clone()),
             confirmed: self.asked.clone(),
+            came: self.came.clone(),
         })
     }
 
@@ -310,3 +424,5 @@ impl Source for Cached {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_peers;

@@ -18,7 +18,7 @@ mod stores;
 mod timing;
 mod write;
 
-pub use cache::Blocks;
+pub use cache::{Blocks, Identity};
 pub use copy::{Copied, Copies, Done, Order};
 pub use error::StoreError;
 pub use list::{Entry, Listing};
@@ -27,7 +27,7 @@ pub use open::open_with_stall;
 pub use open::{open, shown};
 pub use remote::confine;
 pub use shelf::{Shelf, Usage, limit_of};
-pub use source::{Fetched, Source, TRUSTED, Traffic, Version};
+pub use source::{Fetched, Moved, Source, TRUSTED, Traffic, Version};
 pub use stores::{Store, Stores};
 pub use timing::{Measured, Timing, take_timings};
 pub use write::rename_each;

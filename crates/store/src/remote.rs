@@ -260,7 +260,7 @@ impl Source for Remote {
     fn take_traffic(&self) -> Traffic {
         let Target { bytes, requests, .. } = &self.inner.target;
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
-        Traffic { bytes: take(bytes), requests: take(requests) }
+        Traffic { bytes: take(bytes), requests: take(requests), ..Traffic::default() }
     }
 
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {

@@ -236,8 +236,18 @@ impl Shelf {
         ledger.set(left).map_err(|source| self.fail(source))
     }
 
+    /// The file of the value whose key has this digest, as it is, if it is no longer than `most`:
+    /// for [`value_in`] to check by whoever gets it.
+    pub(crate) fn file(&self, digest: u128, most: u64) -> Option<Vec<u8>> {
+        let mut file = File::open(self.path_of(digest)).ok()?;
+        (file.metadata().ok()?.len() <= most).then(|| self.read(&mut file))?
+    }
+
     fn path(&self, key: &str) -> PathBuf {
-        let hash = fnv1a(key.as_bytes());
+        self.path_of(digest(key))
+    }
+
+    fn path_of(&self, hash: u128) -> PathBuf {
         self.folder.join(format!("{:02x}", hash as u64 % FAN_OUT)).join(format!("{hash:032x}"))
     }
 
@@ -391,6 +401,16 @@ pub fn limit_of(name: &str, variables: &str, limit: u64) -> Result<u64, StoreErr
 /// What a file of so many bytes takes.
 fn on_disk(length: u64) -> u64 {
     length.next_multiple_of(DISK_BLOCK_BYTES)
+}
+
+/// By which the file of a key is found.
+pub(crate) fn digest(key: &str) -> u128 {
+    fnv1a(key.as_bytes())
+}
+
+/// The value in a file of a shelf, if the file is whole and of this very key.
+pub(crate) fn value_in(file: Bytes, key: &str) -> Option<Bytes> {
+    check(&file, key).map(|value_at| file.slice(value_at..))
 }
 
 fn write_new(path: &Path, key: &str, value: &[u8]) -> std::io::Result<()> {

@@ -42,6 +42,26 @@ pub struct Traffic {
     pub bytes: u64,
     /// Requests; of local files, reads.
     pub requests: u64,
+    /// What peers gave instead.
+    pub from_peers: Moved,
+    /// What was kept here.
+    pub from_cache: Moved,
+}
+
+/// What came from somewhere that is no storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// Bytes, of which those from peers may be more than were wanted.
+    pub bytes: u64,
+    /// Requests; of what is kept, pieces.
+    pub requests: u64,
+}
+
+impl Moved {
+    fn add(&mut self, other: Moved) {
+        self.bytes += other.bytes;
+        self.requests += other.requests;
+    }
 }
 
 impl Traffic {
@@ -49,6 +69,8 @@ impl Traffic {
     pub fn add(&mut self, other: Traffic) {
         self.bytes += other.bytes;
         self.requests += other.requests;
+        self.from_peers.add(other.from_peers);
+        self.from_cache.add(other.from_cache);
     }
 }
 

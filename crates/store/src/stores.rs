@@ -131,7 +131,7 @@ impl Stores {
         let stall = store.stall();
         let place = store.place();
         let source = store.open(&url, stall)?;
-        Ok(self.wrap(source, &place, true))
+        Ok(self.wrap(source, object, &place, true))
     }
 
     /// An object of a server, taken to be at a version seen before: nothing is asked, and reading
@@ -152,14 +152,20 @@ impl Stores {
         let stall = store.stall();
         let place = store.place();
         let assumed = Remote::assume(store, &url, stall, version)?;
-        Ok(assumed.map(|remote| self.wrap(Arc::new(remote), &place, false)))
+        Ok(assumed.map(|remote| self.wrap(Arc::new(remote), object, &place, false)))
     }
 
     /// `asked`: whether the server was just asked for the version.
-    fn wrap(&self, source: Arc<dyn Source>, place: &str, asked: bool) -> Arc<dyn Source> {
+    fn wrap(
+        &self,
+        source: Arc<dyn Source>,
+        called: &str,
+        place: &str,
+        asked: bool,
+    ) -> Arc<dyn Source> {
         match &self.blocks {
             Some(blocks) if !source.is_local() && source.version().is_told_apart() => {
-                Arc::new(Cached::new(source, place, blocks.clone(), asked))
+                Arc::new(Cached::new(source, called, place, blocks.clone(), asked))
             }
             _ => source,
         }

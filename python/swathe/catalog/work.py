@@ -101,8 +101,11 @@ class Done:
     Attributes:
         rows: those that are done, as they are now.
         seconds: of work.
+        bytes_moved: that were read from stores, with so many `requests`.
         complete: whether all rows are; else it is given back.
         failure: why the job as a whole cannot go on.
+        from_peers: bytes that other workers gave instead of a store, and requests to them.
+        from_cache: bytes that the worker had, and in how many pieces.
     """
 
     rows: Sequence[KeptRow]
@@ -112,6 +115,8 @@ class Done:
     notes: Sequence[str] = ()
     complete: bool = True
     failure: str | None = None
+    from_peers: tuple[int, int] = (0, 0)
+    from_cache: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)

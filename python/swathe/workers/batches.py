@@ -159,6 +159,8 @@ class _Work:
     notes: list[str] = field(default_factory=list, init=False)
     bytes_moved: int = field(default=0, init=False)
     requests: int = field(default=0, init=False)
+    from_peers: tuple[int, int] = field(default=(0, 0), init=False)
+    from_cache: tuple[int, int] = field(default=(0, 0), init=False)
     made: list[tuple[KeptRow, str]] = field(default_factory=list, init=False)
     made_bytes: int = field(default=0, init=False)
     failure: str | None = field(default=None, init=False)
@@ -210,6 +212,8 @@ class _Work:
             self.notes,
             complete=len(self.done) == len(rows),
             failure=self.failure,
+            from_peers=self.from_peers,
+            from_cache=self.from_cache,
         )
 
     def _take_over(self) -> None:
@@ -300,9 +304,15 @@ class _Work:
             raise
         finally:
             cost = batch.finish()
+        self._count(cost)
+        self.notes += cost["notes"]
+
+    def _count(self, cost: Mapping[str, Any]) -> None:
+        """Add what was read, and from where."""
         self.bytes_moved += cost["bytes_moved"]
         self.requests += cost["requests"]
-        self.notes += cost["notes"]
+        self.from_peers = _sum(self.from_peers, cost["from_peers"])
+        self.from_cache = _sum(self.from_cache, cost["from_cache"])
 
     def _take(self, row: KeptRow) -> None:
         """Take what was cut for a row, in the format asked for."""
@@ -380,8 +390,7 @@ class _Work:
         again = replace(self, batch=replace(self.batch, results={into.number: into}))
         again.aside = self.aside
         again._cut(lost)
-        self.bytes_moved += again.bytes_moved
-        self.requests += again.requests
+        self._count(vars(again))
         failed = next((row for row in again.done if row.status != "ok"), None)
         if failed is None:
             return None
@@ -408,6 +417,10 @@ class _Work:
                 self.done.append(made[number][0])
         except OutputError as error:
             self.failure = str(error)
+
+
+def _sum(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], one[1] + other[1]
 
 
 def whole(path: Path) -> Cutout:

@@ -13,10 +13,11 @@ import logging
 import pickle
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from distributed import Client
@@ -29,10 +30,10 @@ from swathe.workers import member
 from swathe.workers.batches import unpacked
 from swathe.workers.nodes import CONNECT_S, configure, pauses, reach
 from swathe.workers.placement import PLACED, Placement, Work
-from swathe.workers.pool import BATCH_S, LANES, Held, Member, Told
+from swathe.workers.pool import BATCH_S, LANES, Held, Member, Moved, Told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from pathlib import Path
 
     from distributed import Future
@@ -65,7 +66,9 @@ KEEPING = 4 * LANES
 UNMEASURED = 0.05, 50e6
 """Seconds of a request and bytes per second, of storages that were never probed."""
 NEAR = 0.001, 100e6
-"""The same of other workers."""
+"""The same of other workers. Whoever fetches goes by what it has measured."""
+ASKED = 3
+"""Holders of an object that a worker is told of."""
 
 
 @dataclass(eq=False)
@@ -81,6 +84,8 @@ class _Flight:
     key: str = ""
     began: bool = False
     told_at: float | None = None
+    near: bool = False
+    fetch: Mapping[str, str | None] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
 
 
@@ -99,7 +104,8 @@ class _Worker:
     placed: bool = False
     joining: asyncio.Lock = field(default_factory=asyncio.Lock)
     flights: dict[str, _Flight] = field(default_factory=dict)
-    held: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    held: dict[str, int] = field(default_factory=dict)
+    peer: member.Peer | None = None
 
 
 class _Client(Client):
@@ -149,6 +155,7 @@ class DaskPool:
         self._by_key: dict[str, _Flight] = {}
         self._pending: deque[_Flight] = deque()
         self._keeping = 0
+        self._moved = Moved()
         self._spread = False
         self._trouble = "not started"
         self._client: Client | None = None
@@ -404,6 +411,7 @@ class DaskPool:
             if self._workers.get(address) is not worker or worker.leaving:
                 return
             worker.host, worker.cache_bytes = joined.host, joined.cache_bytes
+            worker.peer = joined.peer
             if joined.refused and joined.refused != worker.refused:
                 log.warning("worker %s is refused: %s", worker.name, joined.refused)
             worker.refused = joined.refused
@@ -482,8 +490,9 @@ class DaskPool:
             if placed is None:
                 break
             self._pending.popleft()
-            flight.worker = placed.worker
             worker = self._workers[placed.worker]
+            flight.worker, flight.fetch = placed.worker, placed.fetch
+            flight.near = bool(work.objects) and all(name in worker.held for name in work.objects)
             worker.flights[flight.key] = self._by_key[flight.key] = flight
             if not placed.parked:
                 self._depart(flight)
@@ -501,11 +510,12 @@ class DaskPool:
         state = self._invited[1]
         if worker.state != state:
             await self._join(address, worker)
-        future: Future[bytes] = client.submit(
+        future: Future[tuple[bytes, dict[str, int]]] = client.submit(
             member.work,
             key,
             state,
             flight.payload,
+            self._peers(flight),
             key=key,
             workers=[address],
             allow_other_workers=False,
@@ -513,7 +523,8 @@ class DaskPool:
             retries=0,
         )
         try:
-            done = unpacked(await future)
+            sent, held = await future
+            done = unpacked(sent)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)
@@ -526,7 +537,8 @@ class DaskPool:
             self._give_back(flight, Done([], complete=False, failure=failure))
         else:
             self._land(worker, flight)
-            self._note_held(address, worker, flight.batch, done)
+            self._note_held(address, worker, held)
+            self._moved = self._moved.with_done(done, near=flight.near)
             self._give_back(flight, done)
         finally:
             future.release()
@@ -568,7 +580,8 @@ class DaskPool:
 
     def peer_s(self, size: int) -> float:
         """Give the seconds that fetching takes from another worker."""
-        return float("inf") if size else NEAR[0]
+        request_s, bytes_per_s = NEAR
+        return request_s + size / bytes_per_s
 
     def _objects(self, batch: Batch) -> dict[str, int]:
         """Give the objects of a batch that workers keep blocks of: those that servers have."""
@@ -582,18 +595,30 @@ class DaskPool:
                 counts[row.source] = counts.get(row.source, 0) + 1
         return {source: round(count * batch.row_bytes) for source, count in counts.items()}
 
-    def _note_held(self, address: str, worker: _Worker, batch: Batch, done: Done) -> None:
-        """Count what a worker fetched of objects as what it holds, within its limit."""
-        if not worker.cache_bytes or not worker.placed:
+    def _note_held(self, address: str, worker: _Worker, held: Mapping[str, int]) -> None:
+        """Note what a worker tells that it holds of objects."""
+        if not worker.placed:
             return
-        objects = self._objects(batch)
-        for source in objects:
-            worker.held[source] = worker.held.get(source, 0) + done.bytes_moved // len(objects)
-            worker.held.move_to_end(source)
-            self._placement.hold(address, source, worker.held[source])
-        while sum(worker.held.values()) > worker.cache_bytes:
-            gone, _ = worker.held.popitem(last=False)
-            self._placement.drop(address, gone)
+        for source, size in held.items():
+            if size:
+                worker.held[source] = size
+                self._placement.hold(address, source, size)
+            else:
+                worker.held.pop(source, None)
+                self._placement.drop(address, source)
+
+    def _peers(self, flight: _Flight) -> dict[str, list[member.Peer]]:
+        """Give who else has blocks of the objects of a batch, the one that was chosen first."""
+        found = {}
+        for source in self._objects(flight.batch):
+            holders = self._placement.holders(source)
+            chosen = flight.fetch.get(source)
+            first = (chosen,) if chosen is not None and chosen in holders else ()
+            names = dict.fromkeys((*first, *islice(holders, ASKED + 1)))
+            names.pop(flight.worker, None)
+            peers = [self._workers[name].peer for name in names if name in self._workers]
+            found[source] = [peer for peer in peers if peer is not None][:ASKED]
+        return found
 
     def _count(self) -> None:
         """Say how many more batches are wanted."""
@@ -624,7 +649,8 @@ class DaskPool:
                 )
             )
             held += [Held(each.name, source, size) for source, size in each.held.items()]
-        return Told("dask", str(self._address), self._trouble, len(self._flights), workers, held)
+        address, batches = str(self._address), len(self._flights)
+        return Told("dask", address, self._trouble, batches, workers, held, self._moved)
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(coroutine)

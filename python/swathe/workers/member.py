@@ -41,6 +41,8 @@ PATIENCE_S = 60.0
 SCRATCH_S = 3600.0
 """What was made on the way to results of a job is kept so long: it can be made again."""
 STOPS_KEPT = 10_000
+LOOKED_AT = 8
+"""Objects of earlier batches that are looked at after each, for what is left of them."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,25 @@ class Invitation:
     hosts: tuple[str, ...]
 
 
+Peer = tuple[str, str]
+"""Where a worker gives blocks to others, and the token for that, which nobody else is told."""
+
+
 @dataclass(frozen=True)
 class Joined:
-    """What a worker tells of itself: its machine, the limit of its cache, why it cannot join."""
+    """What a worker tells of itself.
+
+    Attributes:
+        host: its machine.
+        cache_bytes: the limit of its cache.
+        refused: why it cannot join; empty where it does.
+        peer: where it gives blocks, and the token for that; nothing where it does not.
+    """
 
     host: str
     cache_bytes: int
     refused: str = ""
+    peer: Peer | None = None
 
 
 class NotJoinedError(SwatheError):
@@ -141,6 +155,25 @@ class Here:
         self._halts = 0
         self._stopped: OrderedDict[str, None] = OrderedDict()
         self._jobs: OrderedDict[str, float] = OrderedDict()
+        self._shared_at = ""
+        self._peer: Peer | None = None
+        self._held: OrderedDict[str, int] = OrderedDict()
+
+    def share(self, host: str, certificates: tuple[str, str, str] | None) -> None:
+        """Give blocks to other workers, at the address by which this one is known.
+
+        Raises:
+            StoreError: where nothing can listen there, or the certificates are of no use.
+        """
+        if self._shared_at == host:
+            return
+        token = token_hex(32)
+        port = _swathe.share_blocks(host, token, certificates)
+        if port is not None:
+            scheme = "http" if certificates is None else "https"
+            at = f"[{host}]" if ":" in host else host
+            self._peer = f"{scheme}://{at}:{port}", token
+        self._shared_at = host
 
     def join(self, invitation: bytes) -> Joined:
         """Take what a portal tells."""
@@ -158,7 +191,9 @@ class Here:
         _swathe.confine(list(told.hosts))
         with self._lock:
             self._pool, self._place, self._state = told.pool, place, state_of(invitation)
-        return Joined(host, cache_bytes)
+        with self._lock:
+            self._held.clear()  # whoever asks knows nothing of it
+        return Joined(host, cache_bytes, peer=self._peer)
 
     def leave(self, pool: str) -> None:
         """Work for nobody, if it was for this one."""
@@ -192,8 +227,12 @@ class Here:
             )
         return Folder(Path(at.path))
 
-    def work(self, key: str, state: str, payload: bytes) -> bytes:
-        """Do a batch, and give what became of it.
+    def work(
+        self, key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]
+    ) -> tuple[bytes, dict[str, int]]:
+        """Do a batch; gives what became of it, and how much is held of objects as far as is new.
+
+        `peers` have blocks of objects of the batch, those that are to be asked first first.
 
         Raises:
             NotJoinedError: where it was not told what it needs to know for that.
@@ -210,14 +249,32 @@ class Here:
         try:
             batch: Batch = pickle.loads(payload)
             self._make_room(batch.job, place)
+            _swathe.blocks_are_at(peers)
             done = run(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody asks for them here
-            return packed(done)
+            return packed(done), self._newly_held(batch)
         finally:
             with self._lock:
                 self._at_work -= 1
                 self._last = time.monotonic()
                 self._stopped.pop(key, None)
+
+    def _newly_held(self, batch: Batch) -> dict[str, int]:
+        """Give how much is held of the objects of a batch, and of some others if that is new."""
+        rows = [*batch.rows, *(row for each in batch.inputs.values() for row in each)]
+        with self._lock:
+            old = [name for name, _ in zip(self._held, range(LOOKED_AT), strict=False)]
+        names = list(dict.fromkeys([*(row.source for row in rows), *old]))
+        new = {}
+        sizes = dict(zip(names, _swathe.blocks_of(names), strict=True))
+        with self._lock:
+            for name, size in sizes.items():
+                before = self._held.pop(name, 0)
+                if size:
+                    self._held[name] = size
+                if size != before:
+                    new[name] = size
+        return new
 
     def stop(self, keys: list[str]) -> None:
         """Stop batches, within a second; those that have not begun as soon as they do."""
@@ -258,12 +315,14 @@ async def join(invitation: bytes) -> Joined:
     return await asyncio.to_thread(here.join, invitation)
 
 
-def work(key: str, state: str, payload: bytes) -> bytes:
+def work(
+    key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]
+) -> tuple[bytes, dict[str, int]]:
     """Do a batch."""
     from distributed import get_worker
 
     get_worker().log_event(TOPIC, {"begun": key})
-    return here.work(key, state, payload)
+    return here.work(key, state, payload, peers)
 
 
 def stop(keys: list[str]) -> None:

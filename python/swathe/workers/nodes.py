@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import dask
 from distributed import Scheduler, Worker
+from distributed.comm.addressing import get_address_host
 from distributed.comm.core import connect
 
 from swathe.errors import SettingsError, SwatheError
@@ -230,6 +231,12 @@ async def _work(
     worker = await PoolWorker(
         url, security=security, memory_limit=0, dashboard=False, death_timeout=30, **settings
     )
+    try:
+        # Before anybody is told of it.
+        here.share(get_address_host(worker.address), _certificates(security))
+    except BaseException:
+        await worker.close(timeout=LEAVE_S)
+        raise
     tell(worker.address)
     told, gone = asyncio.create_task(ending.wait()), asyncio.create_task(worker.finished())
     late = asyncio.create_task(over.wait())
@@ -246,6 +253,14 @@ async def _work(
     for task in (told, gone, late):
         task.cancel()
     await worker.close(timeout=LEAVE_S)
+
+
+def _certificates(security: Security | None) -> tuple[str, str, str] | None:
+    """Give the files of the authority, of a worker, and of its key."""
+    if security is None:
+        return None
+    told: Any = security
+    return told.tls_ca_file, told.tls_worker_cert, told.tls_worker_key
 
 
 def _told_to_end(attached: bool) -> asyncio.Event:

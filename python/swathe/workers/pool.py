@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from swathe.catalog.work import Done
@@ -30,7 +30,7 @@ Back = Callable[[int, Done], None]
 
 @dataclass(frozen=True)
 class Held:
-    """So many bytes of an object that a worker keeps, counted by what it fetched."""
+    """So many bytes of an object that a worker keeps, as it told last."""
 
     worker: str
     object: str
@@ -48,7 +48,7 @@ class Member:
         busy: batches that it is doing.
         waiting: batches that it has been given, and has not begun.
         cache_bytes: what its block cache may hold.
-        held_bytes: what it holds of objects, counted by what it fetched.
+        held_bytes: what it holds of objects, as it told last.
         refused: why it is given nothing; empty where it is.
     """
 
@@ -60,6 +60,41 @@ class Member:
     cache_bytes: int = 0
     held_bytes: int = 0
     refused: str = ""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Where the bytes came from that batches read, since the pool was started.
+
+    Attributes:
+        batches: that were done.
+        near: those that were given to a worker that held something of each of their objects.
+        store_bytes: from stores, by so many `store_requests`.
+        peer_bytes: from the caches of other workers.
+        cache_bytes: from the caches of the workers themselves; requests are pieces.
+    """
+
+    batches: int = 0
+    near: int = 0
+    store_bytes: int = 0
+    store_requests: int = 0
+    peer_bytes: int = 0
+    peer_requests: int = 0
+    cache_bytes: int = 0
+    cache_requests: int = 0
+
+    def with_done(self, done: Done, *, near: bool) -> Moved:
+        """Give the same with a batch that was done."""
+        return Moved(
+            self.batches + 1,
+            self.near + near,
+            self.store_bytes + done.bytes_moved,
+            self.store_requests + done.requests,
+            self.peer_bytes + done.from_peers[0],
+            self.peer_requests + done.from_peers[1],
+            self.cache_bytes + done.from_cache[0],
+            self.cache_requests + done.from_cache[1],
+        )
 
 
 @dataclass(frozen=True)
@@ -96,6 +131,7 @@ class Told:
         batches: in flight.
         workers: who does them.
         held: what they keep.
+        moved: what was read, and from where.
         grown: how it grows; `None` where it does not.
     """
 
@@ -105,6 +141,7 @@ class Told:
     batches: int
     workers: Sequence[Member]
     held: Sequence[Held]
+    moved: Moved = field(default_factory=Moved)
     grown: Grown | None = None
 
 
@@ -148,6 +185,7 @@ class LocalPool:
         )
         self._lanes: list[threading.Thread] = []
         self._busy = 0
+        self._moved = Moved()
         self._lock = threading.Lock()
 
     @property
@@ -190,8 +228,8 @@ class LocalPool:
         """Tell the state."""
         host = this_host()
         with self._lock:
-            busy = self._busy
-        return Told("local", "", "", busy, [Member(host, host, LANES, busy)], [])
+            busy, moved = self._busy, self._moved
+        return Told("local", "", "", busy, [Member(host, host, LANES, busy)], [], moved)
 
     def _work(self, back: Back) -> None:
         while (given := self._given.get()) is not None:
@@ -199,7 +237,10 @@ class LocalPool:
             with self._lock:
                 self._busy += 1
             try:
-                back(number, run(batch, self._place, self._engine_threads, stopped))
+                done = run(batch, self._place, self._engine_threads, stopped)
+                with self._lock:
+                    self._moved = self._moved.with_done(done, near=False)
+                back(number, done)
             finally:
                 with self._lock:
                     self._busy -= 1

@@ -1,6 +1,8 @@
 //! Cells: what is kept of 256 KiB of an object.
 
 use super::Blocks;
+use crate::shelf::value_in;
+use crate::source::Source;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
@@ -14,29 +16,91 @@ const HEAD_BYTES: usize = 8 + 4;
 const EXTENT_BYTES: usize = 4 + 4;
 /// Extents that are seen at a glance; a cell with more is read whole.
 const GLANCED: usize = 510;
+/// Cells that are looked at to see how much of an object is here.
+const SAMPLED: u64 = 1024;
 
 /// The cells of one version of an object.
 pub(super) struct Cells {
     blocks: Arc<Blocks>,
+    of: Arc<Opened>,
+}
+
+/// One version of an object.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// By who asked for it.
+    pub(super) called: String,
+    pub(super) url: String,
+    /// What the keys of its cells begin with.
     object: String,
     size: u64,
 }
 
 impl Cells {
-    pub(super) fn new(blocks: Arc<Blocks>, object: String, size: u64) -> Cells {
-        Cells { blocks, object, size }
+    /// Those of a source that is called so; `place`: what its URL does not say of where it is.
+    pub(super) fn new(
+        blocks: Arc<Blocks>,
+        called: &str,
+        place: &str,
+        source: &dyn Source,
+    ) -> Cells {
+        let url = source.url().to_string();
+        let object = format!("{place}\n{url}\n{}", source.version());
+        let of = Opened { called: called.to_string(), url, object, size: source.len() };
+        Cells::of(blocks, Arc::new(of))
     }
 
-    pub(super) fn take_note(&self) -> Option<String> {
-        self.blocks.refused.lock().unwrap_or_else(PoisonError::into_inner).note.take()
+    pub(super) fn of(blocks: Arc<Blocks>, of: Arc<Opened>) -> Cells {
+        Cells { blocks, of }
+    }
+
+    pub(super) fn opened(&self) -> &Arc<Opened> {
+        &self.of
+    }
+
+    pub(super) fn take_notes(&self) -> Vec<String> {
+        let note = self.blocks.refused.lock().unwrap_or_else(PoisonError::into_inner).note.take();
+        self.blocks.peers.take_notes().into_iter().chain(note).collect()
+    }
+
+    pub(super) fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// Bytes that there may be of all objects.
+    pub(super) fn limit(&self) -> u64 {
+        self.blocks.shelf.limit()
+    }
+
+    /// Bytes of the object that are here, most likely; of many cells, by a sample of them.
+    pub(super) fn held(&self) -> u64 {
+        let count = self.of.size.div_ceil(CELL_BYTES);
+        let step = count.div_ceil(SAMPLED).max(1);
+        let numbers = (0..count).step_by(step as usize);
+        let looked = count.div_ceil(step).max(1);
+        let bytes: u64 = numbers.filter_map(|number| self.glance(number)).map(|c| c.bytes()).sum();
+        (bytes as f64 * count as f64 / looked as f64) as u64
+    }
+
+    /// Take a cell as a peer has it; `None` for what is not just that.
+    pub(super) fn adopt(&self, number: u64, file: Bytes) -> Option<()> {
+        let cell = Cell::whole(number, value_in(file, &self.key(number))?)?;
+        let length = self.len(number) as usize;
+        let pieces: Vec<_> = cell.owned_pieces().collect();
+        if cell.extents.last().is_none_or(|last| last.end > length) {
+            return None;
+        }
+        // By the clock of another machine.
+        self.store(number, &pieces, cell.came_s.min(now_s()));
+        Some(())
     }
 
     pub(super) fn key(&self, number: u64) -> String {
-        format!("{}\n{number}", self.object)
+        format!("{}\n{number}", self.of.object)
     }
 
     fn len(&self, number: u64) -> u64 {
-        CELL_BYTES.min(self.size.saturating_sub(number * CELL_BYTES))
+        CELL_BYTES.min(self.of.size.saturating_sub(number * CELL_BYTES))
     }
 
     /// Which bytes of a cell are here, most likely, without the bytes.
@@ -55,19 +119,19 @@ impl Cells {
     }
 
     /// Add pieces, each with its place in the cell, to what is here.
-    fn store(&self, number: u64, pieces: &[(usize, Bytes)]) {
+    pub(super) fn store(&self, number: u64, pieces: &[(usize, Bytes)], came_s: u64) {
         let length = self.len(number) as usize;
         let key = self.key(number);
         match pieces {
             [(0, piece)] if piece.len() == length => {
-                let mut value = head(now_s(), &[0..length]);
+                let mut value = head(came_s, &[0..length]);
                 value.extend_from_slice(piece);
                 self.blocks.keep(|shelf| shelf.put(&key, &value));
             }
             _ => self.blocks.keep(|shelf| {
                 shelf.update(&key, |known| {
                     let known = known.and_then(|value| Cell::whole(number, value));
-                    joined(known.as_ref(), pieces, length)
+                    joined(known.as_ref(), pieces, length, came_s)
                 })
             }),
         }
@@ -75,7 +139,12 @@ impl Cells {
 }
 
 /// The value of a cell to which pieces came; `None` where all of them were there.
-fn joined(known: Option<&Cell>, pieces: &[(usize, Bytes)], length: usize) -> Option<Vec<u8>> {
+fn joined(
+    known: Option<&Cell>,
+    pieces: &[(usize, Bytes)],
+    length: usize,
+    came_s: u64,
+) -> Option<Vec<u8>> {
     let mut extents: Vec<Range<usize>> =
         pieces.iter().map(|(at, piece)| *at..at + piece.len()).collect();
     extents.extend(known.iter().flat_map(|known| known.extents.iter().cloned()));
@@ -88,7 +157,7 @@ fn joined(known: Option<&Cell>, pieces: &[(usize, Bytes)], length: usize) -> Opt
     for (at, piece) in known.into_iter().flat_map(Cell::pieces).chain(pieces) {
         all.get_mut(at..at + piece.len())?.copy_from_slice(piece);
     }
-    let came_s = known.map_or(u64::MAX, |known| known.came_s).min(now_s());
+    let came_s = known.map_or(u64::MAX, |known| known.came_s).min(came_s);
     let mut value = head(came_s, &extents);
     extents.into_iter().for_each(|extent| value.extend_from_slice(&all[extent]));
     Some(value)
@@ -174,6 +243,15 @@ impl Cell {
         piece.get(skip..skip + length)
     }
 
+    fn bytes(&self) -> u64 {
+        self.extents.iter().map(|extent| extent.len() as u64).sum()
+    }
+
+    /// As [`Cell::pieces`], to be kept.
+    fn owned_pieces(&self) -> impl Iterator<Item = (usize, Bytes)> {
+        self.pieces().map(|(at, piece)| (at, self.data.slice_ref(piece)))
+    }
+
     /// Its extents: each one's place, and bytes.
     fn pieces(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let mut rest = &self.data[..];
@@ -232,7 +310,7 @@ impl Gathered {
     fn store(&mut self) {
         let pieces = std::mem::take(&mut self.pieces);
         if !pieces.is_empty() {
-            self.cells.store(self.number, &pieces);
+            self.cells.store(self.number, &pieces, now_s());
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Requests that are partly answered from blocks.
 
-use super::Part;
 use super::cell::{CELL_BYTES, Cell, Gathered};
+use super::{Came, Part};
 use crate::error::StoreError;
-use crate::source::{Fetched, Source};
+use crate::source::{Fetched, Moved, Source};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub(super) struct Reading {
     /// What came and is not stored yet.
     pub(super) gathered: Gathered,
     pub(super) confirmed: Arc<AtomicBool>,
+    pub(super) came: Arc<Came>,
 }
 
 impl Iterator for Reading {
@@ -85,7 +86,10 @@ impl Reading {
             }
             let end = range.end.min((number + 1) * CELL_BYTES);
             match self.last.as_ref().and_then(|(_, cell)| cell.get(at..end)) {
-                Some(bytes) => to.extend_from_slice(bytes),
+                Some(bytes) => {
+                    self.came.cache.add(Moved { bytes: bytes.len() as u64, requests: 1 });
+                    to.extend_from_slice(bytes);
+                }
                 // It was evicted in the meantime, or it is damaged.
                 None => {
                     let again = self.inner.fetch(vec![at..end], 1).next().transpose()?;

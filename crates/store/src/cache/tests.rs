@@ -3,14 +3,14 @@ use proptest::prelude::*;
 use std::fs;
 use std::sync::atomic::AtomicU64;
 
-const SIZE: usize = 700_000;
-const LIMIT: u64 = 1 << 30;
+pub(super) const SIZE: usize = 700_000;
+pub(super) const LIMIT: u64 = 1 << 30;
 
 /// An object that counts what is asked of it.
-struct Asked {
+pub(super) struct Asked {
     data: Arc<Vec<u8>>,
-    version: Version,
-    costs: Costs,
+    pub(super) version: Version,
+    pub(super) costs: Costs,
     bytes: AtomicU64,
     requests: AtomicU64,
     fails: AtomicBool,
@@ -55,7 +55,7 @@ impl Source for Asked {
 
     fn take_traffic(&self) -> Traffic {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
-        Traffic { bytes: take(&self.bytes), requests: take(&self.requests) }
+        asked(take(&self.bytes), take(&self.requests))
     }
 
     fn measure(&self, _: &[Range<u64>], _: u32, _: bool) -> Result<Vec<Measured>, StoreError> {
@@ -63,12 +63,12 @@ impl Source for Asked {
     }
 }
 
-fn data(seed: u32) -> Arc<Vec<u8>> {
+pub(super) fn data(seed: u32) -> Arc<Vec<u8>> {
     let byte = |i: u32| (i.wrapping_mul(2_654_435_761).wrapping_add(seed * 77) >> 13) as u8;
     Arc::new((0..SIZE as u32).map(byte).collect())
 }
 
-fn object(seed: u32) -> Asked {
+pub(super) fn object(seed: u32) -> Asked {
     Asked {
         data: data(seed),
         version: Version { size: SIZE as u64, tag: format!("\"{seed}\"") },
@@ -79,19 +79,28 @@ fn object(seed: u32) -> Asked {
     }
 }
 
-fn blocks(folder: &tempfile::TempDir, limit: u64) -> Arc<Blocks> {
+pub(super) fn blocks(folder: &tempfile::TempDir, limit: u64) -> Arc<Blocks> {
     Arc::new(Blocks::on(Shelf::at(folder.path().join("blocks"), limit)))
 }
 
-fn cached(inner: Asked, blocks: &Arc<Blocks>) -> Cached {
-    Cached::new(Arc::new(inner), "", blocks.clone(), true)
+pub(super) fn cached(inner: Asked, blocks: &Arc<Blocks>) -> Cached {
+    Cached::new(Arc::new(inner), "store:a", "", blocks.clone(), true)
 }
 
-fn read(source: &Cached, ranges: &[Range<u64>]) -> Vec<Bytes> {
+pub(super) fn asked(bytes: u64, requests: u64) -> Traffic {
+    Traffic { bytes, requests, ..Traffic::default() }
+}
+
+pub(super) fn of_server(source: &Cached) -> Traffic {
+    let Traffic { bytes, requests, .. } = source.take_traffic();
+    asked(bytes, requests)
+}
+
+pub(super) fn read(source: &Cached, ranges: &[Range<u64>]) -> Vec<Bytes> {
     source.fetch(ranges.to_vec(), 4).map(Result::unwrap).collect()
 }
 
-fn assert_right(seed: u32, ranges: &[Range<u64>], found: &[Bytes]) {
+pub(super) fn assert_right(seed: u32, ranges: &[Range<u64>], found: &[Bytes]) {
     assert_eq!(ranges.len(), found.len());
     let data = data(seed);
     for (range, bytes) in ranges.iter().zip(found) {
@@ -100,7 +109,7 @@ fn assert_right(seed: u32, ranges: &[Range<u64>], found: &[Bytes]) {
     }
 }
 
-fn files(folder: &tempfile::TempDir) -> Vec<std::path::PathBuf> {
+pub(super) fn files(folder: &tempfile::TempDir) -> Vec<std::path::PathBuf> {
     let folders = fs::read_dir(folder.path().join("blocks")).unwrap().map(|entry| entry.unwrap());
     let folders = folders.filter(|entry| entry.path().is_dir());
     folders
@@ -136,7 +145,7 @@ proptest! {
             prop_assert!(source.at_hand(&ranges).is_some());
             assert_right(1, &ranges, &read(&source, &ranges));
         }
-        prop_assert_eq!(source.take_traffic(), Traffic::default());
+        prop_assert_eq!(of_server(&source), asked(0, 0));
     }
 
     #[test]
@@ -173,15 +182,15 @@ fn only_what_is_missing_is_asked_for() {
     source.take_traffic();
     read(&source, &[99_000..401_000]);
     // A round trip costs as much as 250 kB: what is here is less.
-    assert_eq!(source.take_traffic(), Traffic { bytes: 2000, requests: 2 });
+    assert_eq!(of_server(&source), asked(2000, 2));
     read(&source, &[401_000..401_100, 402_000..402_100]);
     source.take_traffic();
     read(&source, &[401_000..402_100]);
-    assert_eq!(source.take_traffic(), Traffic { bytes: 900, requests: 1 });
+    assert_eq!(of_server(&source), asked(900, 1));
     read(&source, &[500_000..500_010, 600_000..600_010]);
     source.take_traffic();
     read(&source, &[499_990..600_020]);
-    assert_eq!(source.take_traffic(), Traffic { bytes: 100_030, requests: 1 });
+    assert_eq!(of_server(&source), asked(100_030, 1));
     assert!(source.at_hand(&[99_000..401_000]).is_some());
     assert_eq!(source.at_hand(&[99_000..403_000]), None);
     assert_eq!(source.at_hand(&[600_000..SIZE as u64 + 1]), None);
@@ -195,7 +204,7 @@ fn another_version_is_another_object() {
     for seed in [1, 2, 1] {
         assert_right(seed, &ranges, &read(&cached(object(seed), &blocks), &ranges));
     }
-    let source = Cached::new(Arc::new(object(1)), "http://other", blocks, true);
+    let source = Cached::new(Arc::new(object(1)), "store:a", "http://other", blocks, true);
     assert_eq!(source.at_hand(&ranges), None);
 }
 
@@ -246,10 +255,10 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     let blocks = blocks(&folder, LIMIT);
     let ranges = [300..400];
     read(&cached(object(1), &blocks), &ranges);
-    let assumed = || Cached::new(Arc::new(object(1)), "", blocks.clone(), false);
+    let assumed = || Cached::new(Arc::new(object(1)), "store:a", "", blocks.clone(), false);
     let source = assumed();
     read(&source, &ranges);
-    assert_eq!(source.take_traffic(), Traffic::default());
+    assert_eq!(of_server(&source), asked(0, 0));
     let key = source.cells.key(0);
     let mut value = blocks.shelf.get(&key).unwrap().to_vec();
     let came = SystemTime::now() - 2 * TRUSTED;
@@ -257,14 +266,14 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     value[..8].copy_from_slice(&came_s.to_le_bytes());
     blocks.shelf.put(&key, &value).unwrap();
     let source = assumed();
-    assert_eq!(source.at_hand(&ranges), Some(Traffic { bytes: 1, requests: 1 }));
+    assert_eq!(source.at_hand(&ranges), Some(asked(1, 1)));
     for _ in 0..2 {
         assert_right(1, &ranges, &read(&source, &ranges));
     }
-    assert_eq!(source.take_traffic(), Traffic { bytes: 1, requests: 1 });
+    assert_eq!(of_server(&source), asked(1, 1));
     let inner = object(1);
     inner.fails.store(true, Ordering::Relaxed);
-    let source = Cached::new(Arc::new(inner), "", blocks.clone(), false);
+    let source = Cached::new(Arc::new(inner), "store:a", "", blocks.clone(), false);
     let error = source.read_exact_at(300, &mut [0; 100]).unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
 }

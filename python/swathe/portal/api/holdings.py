@@ -134,6 +134,7 @@ def pool(
         batches=told.batches,
         workers=[models.PoolWorker.model_validate(each) for each in told.workers],
         held=[models.HeldObject.model_validate(each) for each in held[:limit]],
+        moved=models.PoolMoved.model_validate(told.moved),
         truncated=len(held) > limit,
         grown=None if told.grown is None else models.PoolGrowth.model_validate(told.grown),
     )

@@ -245,11 +245,27 @@ class PoolWorker(Given):
 
 
 class HeldObject(Given):
-    """So many bytes of an object that a worker keeps, counted by what it fetched."""
+    """So many bytes of an object that a worker keeps, as it told last."""
 
     worker: str
     object: str
     bytes: int
+
+
+class PoolMoved(Given):
+    """Where what batches read came from, since the portal was started.
+
+    `near` are the batches that were given to a worker that held something of their objects.
+    """
+
+    batches: int
+    near: int
+    store_bytes: int
+    store_requests: int
+    peer_bytes: int
+    peer_requests: int
+    cache_bytes: int
+    cache_requests: int
 
 
 class Reservation(Given):
@@ -282,6 +298,7 @@ class Pool(Given):
     batches: int
     workers: list[PoolWorker]
     held: list[HeldObject]
+    moved: PoolMoved
     truncated: bool
     grown: PoolGrowth | None
 
