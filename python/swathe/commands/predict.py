@@ -50,6 +50,7 @@ def predict(
     found = predict_targets(targets, stores=store or (), workers=workers, threads=threads)
     if as_json:
         told = asdict(found)
+        del told["beside_s"]  # of jobs of a portal
         if not explain:
             del told["explained"]
         print_json(told)
