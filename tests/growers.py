@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from astropy.table import Table
 
-import swathe
 from jobbing import PATIENCE_S
 from pools import connected
 from swathe.catalog import Catalog
-from swathe.jobs import Job, Jobs
+from swathe.jobs import Jobs
 from swathe.jobs import Limits as JobLimits
 from swathe.workers import Runner
 from swathe.workers.growing import GrowingPool
@@ -124,19 +123,3 @@ def workers_of(pool: GrowingPool, are: Callable[[list[str], list[str]], bool]) -
             return busy
         assert time.monotonic() < until, told
         time.sleep(0.05)
-
-
-def check(jobs: Jobs, job: Job, table: dict[str, list[Any]], folder: Path) -> None:
-    """See that a job is done, each row once, as `cut_many` does it."""
-    assert job.phase == "COMPLETED"
-    expected = swathe.cut_many(table, folder / "many", progress=False)
-    rows = jobs.rows(job.id, limit=ROWS)
-    assert [row.id for row in rows] == table["id"]
-    made = folder / "results" / job.id
-    for row, kept in zip(rows, expected, strict=True):
-        assert (row.status, row.sha256) == (kept["status"], kept["sha256"])
-        found = (made / "0000" / row.name).read_bytes()
-        assert found == (folder / "many" / kept["path"]).read_bytes()
-    assert job.counts["ok"] == ROWS
-    assert len([path for path in made.rglob("*") if path.is_file()]) == ROWS
-    assert job.bytes == sum(row.bytes for row in rows)

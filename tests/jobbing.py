@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import swathe
 from swathe.jobs import Job, Jobs, Result
 from swathe.workers import Runner
 
@@ -36,3 +42,34 @@ def contents_of(result: Result) -> bytes:
     """The bytes of a result."""
     with result.open() as file:
         return file.read()
+
+
+def targets(images: list[str], count: int = 60) -> dict[str, list[Any]]:
+    """Boxes all over the first three images, some of them partly or wholly outside."""
+    rng = np.random.default_rng(3)
+    return {
+        "id": [f"t{row}" for row in range(count)],
+        "file": [images[row % 3] for row in range(count)],
+        "x0": rng.integers(-5, 90, count).tolist(),
+        "y0": rng.integers(-5, 60, count).tolist(),
+        "width": [12] * count,
+        "height": [9] * count,
+    }
+
+
+def check(jobs: Jobs, job: Job, table: dict[str, list[Any]], folder: Path) -> None:
+    """See that a job in a folder is done, each row once, as `cut_many` does it."""
+    count = len(table["id"])
+    assert job.phase == "COMPLETED"
+    assert job.counts["ok"] == count
+    expected = swathe.cut_many(table, folder / "many", progress=False)
+    rows = jobs.rows(job.id, limit=count)
+    assert [row.id for row in rows] == table["id"]
+    made = folder / "results" / job.id
+    for row, kept in zip(rows, expected, strict=True):
+        assert (row.status, row.sha256) == (kept["status"], kept["sha256"])
+        found = (made / "0000" / row.name).read_bytes()
+        assert found == (folder / "many" / kept["path"]).read_bytes()
+    assert len([path for path in made.rglob("*") if path.is_file()]) == count
+    assert {path.name for path in made.iterdir()} == {"0000"}
+    assert job.bytes == sum(row.bytes for row in rows)

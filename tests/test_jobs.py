@@ -20,7 +20,7 @@ from astropy.table import Table
 
 import swathe
 from conftest import fits_bytes
-from jobbing import PATIENCE_S, contents_of, ended, running
+from jobbing import PATIENCE_S, contents_of, ended, running, targets
 from swathe.catalog import Catalog, this_host
 from swathe.catalog.work import Done, KeptJob, PastJob
 from swathe.errors import (
@@ -49,19 +49,6 @@ def images(tmp_path: Path) -> list[str]:
         path.write_bytes(fits_bytes(rng.integers(0, 9999, shape).astype(">i2")))
         paths.append(str(path))
     return paths
-
-
-def targets(images: list[str], count: int = 60) -> dict[str, list[Any]]:
-    """Boxes all over the images, some of them partly or wholly outside."""
-    rng = np.random.default_rng(3)
-    return {
-        "id": [f"t{row}" for row in range(count)],
-        "file": [images[row % 3] for row in range(count)],
-        "x0": rng.integers(-5, 90, count).tolist(),
-        "y0": rng.integers(-5, 60, count).tolist(),
-        "width": [12] * count,
-        "height": [9] * count,
-    }
 
 
 # ---- Running

@@ -18,7 +18,7 @@ from astropy.io import fits
 import clouds
 import swathe
 from conftest import fits_bytes
-from jobbing import PATIENCE_S, contents_of, ended, running
+from jobbing import PATIENCE_S, contents_of, ended, running, targets
 from postgres import new_database
 from servers import S3, free_port, s3s_fs
 from swathe.catalog import Catalog
@@ -97,19 +97,6 @@ def images(tmp_path: Path) -> list[str]:
         path.write_bytes(fits_bytes(rng.integers(0, 9999, (60, 80)).astype(">i2")))
         paths.append(str(path))
     return paths
-
-
-def targets(images: list[str], count: int = 40) -> dict[str, list[Any]]:
-    """Boxes all over the images, some of them outside."""
-    rng = np.random.default_rng(3)
-    return {
-        "id": [f"t{row}" for row in range(count)],
-        "file": [images[row % 3] for row in range(count)],
-        "x0": rng.integers(-5, 90, count).tolist(),
-        "y0": rng.integers(-5, 60, count).tolist(),
-        "width": [12] * count,
-        "height": [9] * count,
-    }
 
 
 def objects(catalog: Catalog, below: str = "") -> list[str]:

@@ -21,7 +21,7 @@ from astropy.table import Table
 
 import swathe
 from clouds import forget_credentials
-from jobbing import PATIENCE_S, contents_of, ended
+from jobbing import PATIENCE_S, check, contents_of, ended
 from pools import Process, command, connected, environment, members, pool_of, process, ready
 from portals import add_survey, finished, served, submitted, wait_until
 from servers import free_port, nginx, s3s_fs
@@ -98,23 +98,6 @@ def begun(jobs: Jobs, job: Job) -> None:
     """Wait until some of a job is done, and not all."""
     wait_until(lambda: jobs.job(job.id).counts["waiting"] < ROWS)
     assert jobs.job(job.id).counts["waiting"] > 0
-
-
-def check(jobs: Jobs, job: Job, table: dict[str, list[Any]], tmp_path: Path) -> None:
-    """See that a job is done, each row once, as `cut_many` does it."""
-    assert job.phase == "COMPLETED"
-    assert job.counts["waiting"] == 0
-    expected = swathe.cut_many(table, tmp_path / "many", progress=False)
-    rows = jobs.rows(job.id, limit=ROWS)
-    assert [row.id for row in rows] == table["id"]
-    made = tmp_path / "results" / job.id
-    for row, kept in zip(rows, expected, strict=True):
-        assert (row.status, row.sha256) == (kept["status"], kept["sha256"])
-        found = (made / "0000" / row.name).read_bytes()
-        assert found == (tmp_path / "many" / kept["path"]).read_bytes()
-    assert len([path for path in made.rglob("*") if path.is_file()]) == ROWS
-    assert {path.name for path in made.iterdir()} == {"0000"}
-    assert job.bytes == sum(row.bytes for row in rows)
 
 
 # ---- What dies

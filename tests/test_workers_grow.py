@@ -21,14 +21,13 @@ import pytest
 
 from growers import (
     Watched,
-    check,
     growing,
     jobs_of,
     many_targets,
     slow_command,
     workers_of,
 )
-from jobbing import ended
+from jobbing import check, ended
 from pools import Process, command, process
 from portals import SECOND_S, served, wait_until
 from swathe.catalog import Catalog

@@ -11,14 +11,13 @@ import pytest
 from growers import (
     PREFIX,
     Watched,
-    check,
     growing,
     jobs_of,
     many_targets,
     slow_command,
     workers_of,
 )
-from jobbing import ended
+from jobbing import check, ended
 from pools import Process, environment, process
 from portals import wait_until
 from slurming import said, slurm
