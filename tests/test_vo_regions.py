@@ -31,31 +31,44 @@ def places_of(header: fits.Header) -> Places:
     return Places(Sky(lambda: WCS(header), "here"))
 
 
-def seen(region: Region, places: Places, width: int, height: int, fine: int = FINE) -> Box | None:
-    """The box of all pixels that show some of a region, by looking all over them."""
-    offsets = (np.arange(fine) + 0.5) / fine - 0.5
+def seen(
+    region: Region,
+    places: Places,
+    width: int,
+    height: int,
+    fine: int = FINE,
+    edges: tuple[float, ...] = (),
+) -> Box | None:
+    """The box of all pixels that show some of a region, by looking all over them and at edges."""
+    offsets = np.concatenate([(np.arange(fine) + 0.5) / fine - 0.5, edges])
     x = (np.arange(width)[:, None] + offsets).ravel()
     y = (np.arange(height)[:, None] + offsets).ravel()
     across, up = np.meshgrid(x, y)
     held = region.holds(places.directions(across.ravel(), up.ravel())).reshape(across.shape)
     if not held.any():
         return None
-    columns, rows = (np.flatnonzero(held.any(axis=axis)) // fine for axis in (0, 1))
+    columns, rows = (np.flatnonzero(held.any(axis=axis)) // len(offsets) for axis in (0, 1))
     x0, y0 = int(columns[0]), int(rows[0])
     return x0, y0, int(columns[-1]) - x0 + 1, int(rows[-1]) - y0 + 1
 
 
-def assert_fits(found: Box | None, looked: Box | None) -> None:
-    """The box holds all that was seen, and has at most one more pixel on each side."""
+def assert_fits(found: Box | None, looked: Box | None, touched: Box | None = None) -> None:
+    """The box holds all that was seen, and has at most one more pixel on each side.
+
+    At most one more than is `touched`, if that is given: a large circle that dips into an image by
+    less than lies between two places that were looked at shows far along its edge.
+    """
     if looked is None:
         assert found is None or (found[2] <= 2 or found[3] <= 2)
         return
     assert found is not None
     for at in (0, 1):
         first, last = found[at], found[at] + found[at + 2]
-        least, most = looked[at], looked[at] + looked[at + 2]
-        assert least - 1 <= first <= least, (found, looked)
-        assert most <= last <= most + 1, (found, looked)
+        assert first <= looked[at], (found, looked)
+        assert looked[at] + looked[at + 2] <= last, (found, looked)
+        most = looked if touched is None else touched
+        assert most[at] - 1 <= first, (found, most)
+        assert last <= most[at] + most[at + 2] + 1, (found, most)
 
 
 def corners_around(ra: float, dec: float, radius: float, turns: list[float]) -> Polygon:
@@ -102,7 +115,8 @@ def test_box_holds_all_and_no_more(
         )
         region = corners_around(lon, lat, radius * 1e-3, turns)
     found = smallest_box(region, places, 50, 35, orderly=True)
-    assert_fits(found, seen(region, places, 50, 35))
+    touched = seen(region, places, 50, 35, edges=(-0.5, 0.5))
+    assert_fits(found, seen(region, places, 50, 35), touched)
     # Looking at pixels, as of images with no order, comes to the same but for half a pixel.
     pixels = smallest_box(region, places, 50, 35, orderly=False)
     if pixels is not None and found is not None:
