@@ -352,9 +352,11 @@ def test_a_server_is_mirrored(run: Runner, server: FileServer, tmp_path: Path) -
     server.requests()
     assert counts(mirrored(run, "copy:")) == (0, 3, 0)
     assert server.requests() == []
-    # Changed since, and shorter since.
-    (server.folder / "dr1" / NAMES[0]).write_bytes(frame(50.0))
-    (server.folder / "dr1" / NAMES[1]).write_bytes(frame(20.0)[:-2880])
+    # Changed since, and shorter since. Its ETag is the length and the second of the last change.
+    changed, shorter = (server.folder / "dr1" / name for name in NAMES[:2])
+    changed.write_bytes(frame(50.0))
+    os.utime(changed, (1e9, 1e9))
+    shorter.write_bytes(frame(20.0)[:-2880])
     for name in NAMES:
         (tmp_path / "copy" / name).unlink()
     report = mirrored(run, "copy:", code=1)
