@@ -10,21 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from astropy.table import Table
 
 from jobbing import PATIENCE_S
 from pools import connected
-from swathe.catalog import Catalog
 from swathe.jobs import Jobs
-from swathe.jobs import Limits as JobLimits
 from swathe.workers import Runner
 from swathe.workers.growing import GrowingPool
 from swathe.workers.growth import Limits
 from swathe.workers.providers import Command, Provider, Started, worker_command
 
 PREFIX = "swathe-test-"
-ROWS = 200
-ROWS_EACH = 5
 SLOW = Path(__file__).parent / "slow_worker.py"
 
 
@@ -65,30 +60,6 @@ def slow_command(url: str, pause_s: float, walltime_s: float = 0.0) -> Command:
     return command
 
 
-def many_targets(survey: Path) -> dict[str, list[Any]]:
-    """The targets of a sample survey, several times over."""
-    read = Table.read(survey / "targets.csv", format="ascii.csv")
-    columns = {name: read[name].tolist() * (ROWS // len(read)) for name in read.colnames}
-    columns["file"] = [f"survey:{name}" for name in columns["file"]]
-    columns["id"] = [f"t{row}" for row in range(ROWS)]
-    return columns
-
-
-@contextmanager
-def jobs_of(survey: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    """Jobs on a survey, whose chunks are small: there are many of them."""
-    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", ROWS_EACH)
-    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
-    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", ROWS_EACH)
-    monkeypatch.setattr("swathe.workers.growing.LOOK_S", 0.2)
-    url = f"sqlite:///{folder / 'catalog.sqlite'}"
-    monkeypatch.setenv("SWATHE_DATABASE", url)
-    with Catalog.open(url) as catalog:
-        catalog.add_store("survey", str(survey))
-        with Jobs(catalog, folder / "results", limits=JobLimits()) as made:
-            yield made
-
-
 @contextmanager
 def growing(
     jobs: Jobs, address: str, provider: Provider, limits: Limits, kind: str = "processes"
@@ -105,11 +76,13 @@ def growing(
         reserved=jobs.catalog.reservations,
     )
     runner = Runner(jobs, pool)
-    runner.start()
-    try:
-        yield pool
-    finally:
-        runner.stop(PATIENCE_S)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("swathe.workers.growing.LOOK_S", 0.2)
+        runner.start()
+        try:
+            yield pool
+        finally:
+            runner.stop(PATIENCE_S)
 
 
 def workers_of(pool: GrowingPool, are: Callable[[list[str], list[str]], bool]) -> list[str]:

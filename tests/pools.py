@@ -14,13 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+from astropy.table import Table
+
 import swathe
-from swathe.jobs import Place
+from swathe.catalog import Catalog
+from swathe.jobs import Jobs, Limits, Place
 from swathe.workers.cluster import DaskPool
 from swathe.workers.pool import Member
 from swathe.workers.security import read_address
 
 PATIENCE_S = 30.0
+ROWS = 200
+ROWS_EACH = 5
 
 
 @dataclass
@@ -103,3 +109,26 @@ def members(pool: DaskPool, are: Callable[[list[Member]], bool]) -> list[Member]
 def ready(count: int) -> Callable[[list[Member]], bool]:
     """So many workers have joined."""
     return lambda found: sum(not each.refused for each in found) == count == len(found)
+
+
+def many_targets(survey: Path) -> dict[str, list[Any]]:
+    """The targets of a sample survey, several times over."""
+    read = Table.read(survey / "targets.csv", format="ascii.csv")
+    columns = {name: read[name].tolist() * (ROWS // len(read)) for name in read.colnames}
+    columns["file"] = [f"survey:{name}" for name in columns["file"]]
+    columns["id"] = [f"t{row}" for row in range(ROWS)]
+    return columns
+
+
+@contextmanager
+def jobs_of(survey: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    """Jobs on a survey, whose chunks are small: there are many of them."""
+    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", ROWS_EACH)
+    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
+    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", ROWS_EACH)
+    url = f"sqlite:///{folder / 'catalog.sqlite'}"
+    monkeypatch.setenv("SWATHE_DATABASE", url)
+    with Catalog.open(url) as catalog:
+        catalog.add_store("survey", str(survey))
+        with Jobs(catalog, folder / "results", limits=Limits()) as made:
+            yield made

@@ -22,10 +22,21 @@ from astropy.table import Table
 import swathe
 from clouds import forget_credentials
 from jobbing import PATIENCE_S, check, contents_of, ended
-from pools import Process, command, connected, environment, members, pool_of, process, ready
+from pools import (
+    ROWS,
+    Process,
+    command,
+    connected,
+    environment,
+    jobs_of,
+    many_targets,
+    members,
+    pool_of,
+    process,
+    ready,
+)
 from portals import add_survey, finished, served, submitted, wait_until
 from servers import free_port, nginx, s3s_fs
-from swathe.catalog import Catalog
 from swathe.errors import OutputError, SettingsError
 from swathe.jobs import Folder, Job, Jobs, Limits, Options, place_named
 from swathe.portal.config import config_of
@@ -37,8 +48,6 @@ from swathe.workers.pool import Member
 from swathe.workers.security import ROLES, make_certificates, read_address, security_for
 from test_workers import batch, started
 
-ROWS = 200
-
 
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -49,25 +58,14 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def table(survey: Path) -> dict[str, list[Any]]:
     """Its targets, several times over."""
-    read = Table.read(survey / "targets.csv", format="ascii.csv")
-    columns = {name: read[name].tolist() * (ROWS // len(read)) for name in read.colnames}
-    columns["file"] = [f"survey:{name}" for name in columns["file"]]
-    columns["id"] = [f"t{row}" for row in range(ROWS)]
-    return columns
+    return many_targets(survey)
 
 
 @pytest.fixture
 def jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    """Jobs on that survey, whose chunks are small: there are many of them."""
-    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", 5)
-    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
-    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", 5)
-    url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
-    monkeypatch.setenv("SWATHE_DATABASE", url)
-    with Catalog.open(url) as catalog:
-        catalog.add_store("survey", str(survey))
-        with Jobs(catalog, tmp_path / "results", limits=Limits()) as made:
-            yield made
+    """Jobs on that survey."""
+    with jobs_of(survey, tmp_path, monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -22,13 +22,11 @@ import pytest
 from growers import (
     Watched,
     growing,
-    jobs_of,
-    many_targets,
     slow_command,
     workers_of,
 )
 from jobbing import check, ended
-from pools import Process, command, process
+from pools import Process, command, jobs_of, many_targets, process
 from portals import SECOND_S, served, wait_until
 from swathe.catalog import Catalog
 from swathe.errors import SettingsError

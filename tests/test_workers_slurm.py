@@ -12,13 +12,11 @@ from growers import (
     PREFIX,
     Watched,
     growing,
-    jobs_of,
-    many_targets,
     slow_command,
     workers_of,
 )
 from jobbing import check, ended
-from pools import Process, environment, process
+from pools import Process, environment, jobs_of, many_targets, process
 from portals import wait_until
 from slurming import said, slurm
 from swathe.jobs import Jobs, Options

@@ -35,6 +35,11 @@ def this_host() -> str:
     return platform.node() or "localhost"
 
 
+def in_url(host: str) -> str:
+    """Give a host as URLs have it: addresses of IP version 6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 def is_loopback(host: str) -> bool:
     """Tell whether only this machine can reach what listens there."""
     try:

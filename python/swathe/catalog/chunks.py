@@ -17,16 +17,15 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.jobrows import (
-    LONGEST_REASON,
     ROW_COLUMNS,
     add_notes,
+    fail,
     kept_job,
     kept_row,
     mark_rows,
 )
 from swathe.catalog.tables import JobChunkTable, JobRowTable, JobTable
-from swathe.catalog.values import plain_text
-from swathe.catalog.work import ACTIVE, FAILED, Chunk, ChunkState, Done, KeptJob, KeptRow
+from swathe.catalog.work import FAILED, Chunk, ChunkState, Done, KeptJob, KeptRow
 
 LARGEST_CHUNK = 5_000
 
@@ -87,9 +86,8 @@ class Chunks(Database):
             else:
                 _release(taken)
             session.flush()
-            if done.failure is not None and job.phase in ACTIVE:
-                job.phase, job.ended_at = "ERROR", datetime.now(UTC)
-                job.failure = plain_text(done.failure, LONGEST_REASON)
+            if done.failure is not None:
+                fail(job, done.failure)
             end_if_done(session, job)
             job.changes += 1
             session.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.tables import JobRowTable, JobTable
 from swathe.catalog.values import plain_text
-from swathe.catalog.work import STATUSES, KeptJob, KeptRow
+from swathe.catalog.work import ACTIVE, STATUSES, KeptJob, KeptRow
 from swathe.errors import NoSuchJobError
 
 LONGEST_REASON = 1_000
@@ -49,6 +50,13 @@ def add_notes(job: JobTable, notes: Sequence[str]) -> None:
     told = [plain_text(note, LONGEST_REASON) for note in notes]
     # Another list: the database is not told of changes within one.
     job.notes = list(dict.fromkeys([*job.notes, *told]))[:NOTES_KEPT]
+
+
+def fail(job: JobTable, reason: str) -> None:
+    """End a job for a reason; one that has ended stays as it is."""
+    if job.phase in ACTIVE:
+        job.phase, job.ended_at = "ERROR", datetime.now(UTC)
+        job.failure = plain_text(reason, LONGEST_REASON)
 
 
 COUNTED = ("waiting", "ok", "no_overlap", "missing", "error")

@@ -13,10 +13,10 @@ from swathe.catalog.chunks import end_if_done
 from swathe.catalog.database import Database
 from swathe.catalog.jobrows import (
     LONGEST_NAME,
-    LONGEST_REASON,
     ROW_COLUMNS,
     add_notes,
     asked,
+    fail,
     found_job,
     insert_rows,
     job_values,
@@ -126,13 +126,7 @@ class JobQueue(Database):
 
     def fail_job(self, job_id: str, reason: str) -> KeptJob:
         """End a job for a reason that its user can see to. One that has ended stays as it is."""
-
-        def change(_session: Session, job: JobTable) -> None:
-            if job.phase in ACTIVE:
-                job.phase, job.ended_at = "ERROR", datetime.now(UTC)
-                job.failure = plain_text(reason, LONGEST_REASON)
-
-        return self._change(job_id, change)
+        return self._change(job_id, lambda _session, job: fail(job, reason))
 
     def resume_job(self, job_id: str, check: Callable[[Held], None]) -> KeptJob:
         """Let failed rows be worked on again, and those that were never done.

@@ -123,13 +123,15 @@ def simulate(
     # Nothing made here refers to itself; to look whether it does takes as long as the rest.
     gc.disable()
     found = []
-    for size in sizes:
-        limits = Limits(maximum=size, idle_s=idle_s, start_s=start_s) if grow else None
-        run = Simulation(replace(pool, workers=size, grow=limits), at, todo, clients, rounds, seed)
-        try:
-            found.append(run.run())
-        except StuckError as error:
-            raise typer.BadParameter(f"{size} workers: {error}") from error
+    try:
+        for size in sizes:
+            limits = Limits(maximum=size, idle_s=idle_s, start_s=start_s) if grow else None
+            sized = replace(pool, workers=size, grow=limits)
+            found.append(Simulation(sized, at, todo, clients, rounds, seed).run())
+    except StuckError as error:
+        raise typer.BadParameter(f"{size} workers: {error}") from error
+    finally:
+        gc.enable()
     if plot is not None:
         from swathe.measuring.plots import save
 

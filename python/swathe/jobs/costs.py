@@ -93,7 +93,7 @@ def _kind(operation: str, file_format: str) -> str:
     return file_format if operation == "cut" else operation
 
 
-def _of_engine(work: Work, options: Options, threads: int | None = None) -> Prediction | None:
+def _of_engine(work: Work, options: Options) -> Prediction | None:
     """Say what reading and cutting will cost."""
     rows = work.todo()
     if not rows:
@@ -104,7 +104,7 @@ def _of_engine(work: Work, options: Options, threads: int | None = None) -> Pred
         parts.setdefault(work.planes[row], []).append(row)
     found = [
         expected(
-            job_of(work.read, part, mode=options.mode, planes=planes, threads=threads or cores()),
+            job_of(work.read, part, mode=options.mode, planes=planes, threads=cores()),
             LOOKED_INTO,
         )
         for planes, part in parts.items()

@@ -43,15 +43,15 @@ def kept_rows(work: Work) -> Iterator[KeptRow]:
     shown = [_swathe.shown(file) for file in read.files]
     columns = zip(
         position.tolist(),
-        repeat(None) if work.group is None else map(results.__getitem__, work.group),
+        repeat(None, len(read)) if work.group is None else map(results.__getitem__, work.group),
         read.ids,
         names,
         map(shown.__getitem__, read.file.tolist()),
         map(keys.__getitem__, read.hdu.tolist()),
         map(tuple, read.boxes.tolist()),
         work.planes,
-        repeat(None) if work.sky is None else map(tuple, work.sky.tolist()),
-        strict=False,  # it ends with the shortest, what is repeated does not
+        repeat(None, len(read)) if work.sky is None else map(tuple, work.sky.tolist()),
+        strict=True,
     )
     for row, values in enumerate(columns):
         kept = KeptRow(row, *values)

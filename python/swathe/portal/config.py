@@ -315,8 +315,6 @@ def _checked(config: Config) -> Config:
 
 
 def _check_workers(workers: Workers) -> None:
-    from swathe.workers.security import read_address, security_for
-
     if not 0.5 <= workers.batch_s <= 5:
         raise _wrong("workers.batch_s", "0.5 to 5", workers.batch_s)
     _check_growth(workers)
@@ -325,6 +323,8 @@ def _check_workers(workers: Workers) -> None:
             if given := getattr(workers, name):
                 raise _wrong(f"workers.{name}", "to come with workers.url", str(given))
         return
+    from swathe.workers.security import read_address, security_for
+
     try:
         security_for(read_address(workers.url), workers.certificates, "portal")
         if workers.grow:  # those that are started use the same folder

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from swathe.environment import is_loopback
+from swathe.environment import in_url, is_loopback
 from swathe.portal.config import LOOPBACK_NAMES
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ class Guard:
         self._names: frozenset[str] | None = None
         if own or is_loopback(server.host):
             host = f"[{server.host}]" if ":" in server.host else server.host.lower()
-            own = f"[{own}]" if own and ":" in own else own
-            self._names = frozenset({*LOOPBACK_NAMES, host, *([own] if own else [])})
+            self._names = frozenset({*LOOPBACK_NAMES, host, *([in_url(own)] if own else [])})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 400, 403 or 413, or pass the request on."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from swathe.environment import VARIABLE
+from swathe.environment import VARIABLE, in_url
 from swathe.errors import SettingsError
 from swathe.portal.app import make_app, open_portal
 
@@ -71,5 +71,4 @@ def url_of(config: Config, listener: socket.socket) -> str:
     """Give the URL that a browser on this machine finds the portal at."""
     host = config.server.host
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{listener.getsockname()[1]}/"
+    return f"http://{in_url(host)}:{listener.getsockname()[1]}/"

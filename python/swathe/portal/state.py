@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from swathe.portal.streams import Streams
     from swathe.portal.users import Access, User
     from swathe.workers import Pool
+    from swathe.workers.pool import Held, Told
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,10 @@ class Portal:
         url = request.url
         return f"{url.scheme}://{url.netloc}"
 
-    def sees(self, user: User, source: str) -> bool:
-        """Tell whether a user may know of an object; URLs are of whoever named them."""
-        return not self.access.required or user.may("admin") or "://" not in source
+    def held(self, user: User, told: Told) -> list[Held]:
+        """Give what a user may know of what workers hold; URLs are of whoever named them."""
+        sees_all = not self.access.required or user.may("admin")
+        return [each for each in told.held if sees_all or "://" not in each.object]
 
 
 def portal_of(request: HTTPConnection) -> Portal:

@@ -28,9 +28,9 @@ from swathe.errors import CatalogError, JobError, SwatheError
 from swathe.known import NAMED, Storages, storages
 from swathe.workers import member
 from swathe.workers.batches import unpacked
-from swathe.workers.nodes import CONNECT_S, configure, pauses, reach
+from swathe.workers.nodes import CONNECT_S, configure, reach
 from swathe.workers.placement import PLACED, Placement, Work
-from swathe.workers.pool import BATCH_S, LANES, Held, Member, Moved, Told
+from swathe.workers.pool import BATCH_S, LANES, Held, Member, Moved, Told, pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence

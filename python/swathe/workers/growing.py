@@ -6,13 +6,13 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from swathe.errors import JobError, SwatheError
 from swathe.workers.growth import Demand, Growth, Idle, Limits, Reservation, ending, leaving
-from swathe.workers.pool import Grown
+from swathe.workers.pool import Grown, pauses
 from swathe.workers.providers import name_in, slot_of
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class GrowingPool:
         self._growth = Growth(limits)
         self._ours: dict[str, _Worker] = {}
         self._paused_until = 0.0
-        self._pauses = _pauses()
+        self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._failed = ""
         self._last = Grown(kind, 0, limits.minimum, limits.maximum, 0, "", [])
         # Of several threads.
@@ -223,7 +223,8 @@ class GrowingPool:
             found: Started | None = started.get(name)
             if name in members and not worker.joined:
                 worker.joined, worker.last = True, now
-                self._pauses, self._paused_until, self._failed = _pauses(), 0.0, ""
+                self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+                self._paused_until, self._failed = 0.0, ""
             if name in working:
                 worker.last = now
             if found is None or found.state == "ended":
@@ -287,9 +288,3 @@ def _on_clock(reserved: Sequence[Reserved], now: float) -> list[Reservation]:
         )
         for each in reserved
     ]
-
-
-def _pauses() -> Iterator[float]:
-    """Give how long to wait after the first, second, ... failure."""
-    for power in itertools.count():
-        yield min(FIRST_PAUSE_S * 2.0 ** min(power, 10), LONGEST_PAUSE_S)

@@ -21,7 +21,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from swathe import _swathe
-from swathe.environment import this_host
+from swathe.environment import in_url, this_host
 from swathe.errors import OutputError, SwatheError
 from swathe.jobs import Bucket, Folder
 from swathe.known import Storages, adopt
@@ -171,8 +171,7 @@ class Here:
         port = _swathe.share_blocks(host, token, certificates)
         if port is not None:
             scheme = "http" if certificates is None else "https"
-            at = f"[{host}]" if ":" in host else host
-            self._peer = f"{scheme}://{at}:{port}", token
+            self._peer = f"{scheme}://{in_url(host)}:{port}", token
         self._shared_at = host
 
     def join(self, invitation: bytes) -> Joined:
@@ -191,7 +190,6 @@ class Here:
         _swathe.confine(list(told.hosts))
         with self._lock:
             self._pool, self._place, self._state = told.pool, place, state_of(invitation)
-        with self._lock:
             self._held.clear()  # whoever asks knows nothing of it
         return Joined(host, cache_bytes, peer=self._peer)
 

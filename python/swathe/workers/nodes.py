@@ -18,6 +18,7 @@ from distributed.comm.core import connect
 
 from swathe.errors import SettingsError, SwatheError
 from swathe.workers.member import TOPIC, here
+from swathe.workers.pool import pauses
 from swathe.workers.security import protocol
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 STDIN = 0
 CONNECT_S = 5.0
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 15.0
 LEAVE_S = 5.0
 FINISH_S = 20.0
 """How long a worker whose time is over may go on with what it has."""
@@ -77,14 +76,6 @@ def configure() -> None:
     """Set Dask up for pools, in this process."""
     dask.config.set(CONFIG)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-
-
-def pauses() -> Any:
-    """Give how long to wait after the first, second, ... time that something failed."""
-    pause_s = FIRST_PAUSE_S
-    while True:
-        yield pause_s
-        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
 async def reach(url: str, security: Security | None, role: str) -> None:

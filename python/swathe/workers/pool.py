@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -23,6 +23,8 @@ LANES = 2
 """While one keeps what it did, the other cuts."""
 BATCH_S = 1.0
 """A batch is to take about so long: others wait for it, and who is killed loses it."""
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 15.0
 
 Back = Callable[[int, Done], None]
 """Takes what became of a batch, by its number; it may take as long as keeping that does."""
@@ -143,6 +145,13 @@ class Told:
     held: Sequence[Held]
     moved: Moved = field(default_factory=Moved)
     grown: Grown | None = None
+
+
+def pauses(first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> Iterator[float]:
+    """Give how long to wait after the first, second, ... time that something failed."""
+    while True:
+        yield first_s
+        first_s = min(2 * first_s, longest_s)
 
 
 class Pool(Protocol):

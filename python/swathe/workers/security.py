@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from swathe.environment import is_loopback
+from swathe.environment import in_url, is_loopback
 from swathe.errors import OutputError, SettingsError
 
 if TYPE_CHECKING:
@@ -42,13 +42,11 @@ class Address:
 
     def __str__(self) -> str:
         """Give it as it is written."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return f"{self.scheme}://{in_url(self.host)}:{self.port}"
 
     def url(self, security: Security | None) -> str:
         """Give it as Dask takes it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{protocol(security)}://{host}:{self.port}"
+        return f"{protocol(security)}://{in_url(self.host)}:{self.port}"
 
 
 def read_address(text: str) -> Address:

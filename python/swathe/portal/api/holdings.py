@@ -126,7 +126,7 @@ def pool(
     """Tell who does the work of jobs, and what they hold; that of URLs to admins only."""
     portal = portal_of(request)
     told = portal.pool.told()
-    held = [each for each in told.held if portal.sees(user, each.object)]
+    held = portal.held(user, told)
     return models.Pool(
         kind=told.kind,
         address=told.address,

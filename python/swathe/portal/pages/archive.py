@@ -131,8 +131,7 @@ def pool(request: Request, user: Reader) -> Response:
     """Show who does the work of jobs, and what they hold."""
     portal = portal_of(request)
     told = portal.pool.told()
-    held = [each for each in told.held if portal.sees(user, each.object)]
-    held.sort(key=lambda each: -each.bytes)
+    held = sorted(portal.held(user, told), key=lambda each: -each.bytes)
     shown = held[:ROWS]
     return page(request, "pool.html", pool=told, held=shown, more=len(held) - len(shown))
 
