@@ -62,7 +62,7 @@ def make_archive(folder: Path) -> None:
     folder.mkdir()
     plain = sky_header(10.0, -1.0)
     plain.update({"DATE-OBS": "2005-09-20T04:30:00", "EXPTIME": 54.0, "FILTER": "r"})
-    plain["ORIGIN"] = "SDSS"
+    plain.update({"ORIGIN": "SDSS", "TELESCOP": "2.5m", "INSTRUME": "Camera", "OBJECT": "NGC 99 "})
     (folder / "plain.fits").write_bytes(contents(noise(1), "fit", plain))
     for kind in ("fit.gz", "fit.bz2", "fit.fz"):
         (folder / f"packed.{kind}").write_bytes(contents(noise(2), kind, sky_header(11.0, -1.0)))

@@ -78,7 +78,7 @@ http {{
     scgi_temp_path {folder}/scgi;
     open_file_cache off;
     server {{
-        listen 127.0.0.1:{port};
+        listen {host}:{port};
         {locations}
     }}
 }}
@@ -129,11 +129,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def nginx(folder: Path) -> Iterator[FileServer]:
-    """Run nginx with everything it needs below a folder."""
+def nginx(folder: Path, host: str = "127.0.0.1") -> Iterator[FileServer]:
+    """Run nginx with everything it needs below a folder, for who reaches it by an address."""
     (folder / "www").mkdir()
     (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
-    with _nginx(folder, FILES.format(folder=folder, token=TOKEN)) as url:
+    with _nginx(folder, FILES.format(folder=folder, token=TOKEN), host) as url:
         server = FileServer(url, folder / "www", folder / "access.log")
         server.requests()
         yield server
@@ -149,10 +149,10 @@ def guard(upstream_url: str, token: str) -> Iterator[str]:
 
 
 @contextmanager
-def _nginx(folder: Path, locations: str) -> Iterator[str]:
+def _nginx(folder: Path, locations: str, host: str = "127.0.0.1") -> Iterator[str]:
     port = free_port()
     config = folder / "nginx.conf"
-    config.write_text(CONFIG.format(folder=folder, port=port, locations=locations))
+    config.write_text(CONFIG.format(folder=folder, host=host, port=port, locations=locations))
     command = [NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(config)]
     with run_server(command, folder, port):
         yield f"http://127.0.0.1:{port}"

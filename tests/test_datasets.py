@@ -16,6 +16,7 @@ from astropy.coordinates import SkyCoord
 from astropy.io import fits
 from astropy.table import Table
 from astropy.time import Time
+from sqlalchemy import text
 
 import swathe
 from frames import Runner, fits_bytes, frame, noise, sky_header
@@ -275,6 +276,17 @@ def test_names_that_are_no_text_and_paths_too_long(run: Runner, store: Path) -> 
         "its path has 12",
     ]
     assert report["read"] == 3
+
+
+def test_sync_reads_all_again_when_told_to(run: Runner, store: Path) -> None:
+    add(run)
+    with Catalog.open() as catalog, catalog._writing() as session:
+        session.execute(text("UPDATE granules SET facility = NULL, band = 'wrong'"))
+    assert run.json("dataset", "sync", "sdss")["read"] == 0
+    assert len(swathe.find(dataset="sdss", band="r")) == 0
+    report = run.json("dataset", "sync", "sdss", "--reread")
+    assert (report["read"], report["unchanged"], report["vanished"]) == (3, 0, 0)
+    assert len(swathe.find(dataset="sdss", band="r")) == 3
 
 
 def test_vanished_folder(run: Runner, store: Path) -> None:

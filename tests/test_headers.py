@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from astropy.io import fits
 from astropy.time import Time
+from astropy.wcs import WCS
 
 from swathe.boxes import read_wcs
-from swathe.datasets.headers import JOHNSON, SDSS, TWOMASS, band, times
+from swathe.datasets.headers import JOHNSON, SDSS, TWOMASS, band, origin, polarizations, times
 
 START = Time("2005-09-21T04:30:00", scale="utc").mjd
 
@@ -99,3 +100,37 @@ def test_spectral_axes(cards: dict[str, Any], ends: Any) -> None:
     name, *found = band(both, wcs, (10, 5, 5))
     assert name is None
     assert found == ([None, None] if ends is None else pytest.approx(list(ends), rel=1e-3))
+
+
+@pytest.mark.parametrize(
+    ("cards", "expected"),
+    [
+        ({}, (None, None, None)),
+        ({"TELESCOP": " VLT ", "INSTRUME": "FORS", "OBJECT": "M31"}, ("VLT", "FORS", "M31")),
+        ({"OBSERVAT": "ESO", "OBJECT": ""}, ("ESO", None, None)),
+        ({"TELESCOP": 2.5, "INSTRUME": True}, (None, None, None)),
+    ],
+)
+def test_origin(cards: dict[str, Any], expected: tuple[str | None, ...]) -> None:
+    assert origin(header(**cards)) == expected
+    # Those of the first header count for what the image's own does not say.
+    assert origin(header(OBJECT="M33"), header(**cards))[2] == "M33"
+    assert origin(header(), header(**cards)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "expected"),
+    [
+        (1.0, 1.0, ["I", "Q", "U", "V"]),
+        (-5.0, -1.0, ["XX", "YY", "XY", "YX"]),
+        (3.0, 1.0, ["U", "V", "", ""]),
+        (4.0, -1.0, ["V", "U", "Q", "I"]),
+    ],
+)
+def test_polarizations(value: float, step: float, expected: list[str]) -> None:
+    wcs = WCS(naxis=3)
+    wcs.wcs.ctype = ["RA---TAN", "DEC--TAN", "STOKES"]
+    wcs.wcs.crval, wcs.wcs.cdelt, wcs.wcs.crpix = [10, 0, value], [-1e-3, 1e-3, step], [1, 1, 1]
+    assert polarizations(wcs, (50, 40, 4)) == (2, expected)
+    assert polarizations(wcs, (50, 40)) is None
+    assert polarizations(wcs, (50, 40, 10**9)) is None

@@ -206,9 +206,14 @@ def test_descriptions_tell_what_an_image_covers(visitor: Visitor) -> None:
         ({"EXPTIME": "50 60"}, {"plain"}),
         ({"FOV": "0.001 0.02"}, {"cube", "film"}),
         ({"CALIB": "1"}, set()),
+        ({"FACILITY": "2.5M"}, {"plain"}),
         ({"FACILITY": "HST"}, set()),
+        ({"INSTRUMENT": ["WFC3", "camera"]}, {"plain"}),
+        ({"TARGET": "ngc 99"}, {"plain"}),
         ({"TARGET": "M31"}, set()),
-        ({"POL": "I"}, set()),
+        ({"POL": "I"}, {"cube"}),
+        ({"POL": ["V", "XX"]}, {"cube"}),
+        ({"POL": "XX"}, set()),
         ({"SPATRES": "0 1"}, set()),
         ({"FORMAT": "application/x-votable+xml;content=datalink", "BAND": "6e-7"}, {"plain"}),
         ({"FORMAT": "image/jpeg"}, set()),
@@ -217,6 +222,14 @@ def test_descriptions_tell_what_an_image_covers(visitor: Visitor) -> None:
 )
 def test_what_is_found(visitor: Visitor, given: dict[str, Any], expected: set[str]) -> None:
     assert found(visitor, **given) == expected
+
+
+def test_what_headers_tell_is_in_the_table(service: SIA2Service) -> None:
+    (plain,) = service.search(collection="made", target_name="NGC 99")
+    told = [str(plain[name]) for name in ("target_name", "facility_name", "instrument_name")]
+    assert told == ["NGC 99", "2.5m", "Camera"]
+    (cube,) = service.search(collection="made", pol="Q")
+    assert (cube["pol_states"], cube["pol_xel"]) == ("/I/Q/U/V/", 4)
 
 
 def test_images_of_all_the_sky_are_found_by_what_they_show(visitor: Visitor) -> None:

@@ -19,7 +19,7 @@ from swathe.catalog.values import plain_text
 T = TypeVar("T")
 
 LONGEST_NOTE = 1_000
-LONGEST_BAND = 100
+LONGEST_WORD = 100
 AT_ONCE = 500
 """Paths or numbers in one statement: databases take only so many parameters."""
 
@@ -304,7 +304,7 @@ def _granule_values(granule: Granule, dataset: int, now: datetime) -> dict[str, 
         "shape": list(granule.shape),
         "t_min": granule.t_min,
         "t_max": granule.t_max,
-        "band": None if granule.band is None else plain_text(granule.band, LONGEST_BAND),
+        "band": _word(granule.band),
         "em_min": granule.em_min,
         "em_max": granule.em_max,
         "s_ra": place and place.s_ra,
@@ -314,10 +314,18 @@ def _granule_values(granule: Granule, dataset: int, now: datetime) -> dict[str, 
         "outline": place and place.outline,
         "wcs": place and place.wcs,
         "note": None if granule.note is None else plain_text(granule.note, LONGEST_NOTE),
+        "facility": _word(granule.facility),
+        "instrument": _word(granule.instrument),
+        "target": _word(granule.target),
+        "pol": list(granule.pol) or None,
         "size": granule.size,
         "version": granule.version,
         "seen_at": now,
     }
+
+
+def _word(text: str | None) -> str | None:
+    return None if text is None else plain_text(text, LONGEST_WORD)
 
 
 # Rows of plain columns: objects of SQLAlchemy take twice as long.
@@ -337,6 +345,10 @@ GRANULE_COLUMNS = [
         "em_min",
         "em_max",
         "note",
+        "facility",
+        "instrument",
+        "target",
+        "pol",
         "s_ra",
         "s_dec",
         "s_fov",
@@ -376,6 +388,10 @@ def granule_of(
     em_min: float | None,
     em_max: float | None,
     note: str | None,
+    facility: str | None,
+    instrument: str | None,
+    target: str | None,
+    pol: list[str] | None,
     s_ra: float | None,
     *place: Any,
 ) -> Granule:
@@ -385,4 +401,5 @@ def granule_of(
         s_dec, s_fov, s_pixel_scale, outline, wcs = place
         covered = Footprint(s_ra, s_dec, s_fov, s_pixel_scale, [], outline, wcs)
     told = (t_min, t_max, band, em_min, em_max)
-    return Granule(path, hdu, name, tuple(shape), size, version, *told, covered, note)
+    origin = (facility, instrument, target, tuple(pol or ()))
+    return Granule(path, hdu, name, tuple(shape), size, version, *told, covered, note, *origin)

@@ -108,6 +108,10 @@ class Granule:
         em_max: longest wavelength, metres.
         footprint: where in the sky it is.
         note: why it has no footprint, where that is no matter of course.
+        facility: the telescope, as the header has it.
+        instrument: as the header has it.
+        target: what was looked at, as the header has it.
+        pol: states of polarization, by the words of ObsCore.
         size: bytes of the object.
         version: of the object.
     """
@@ -125,6 +129,10 @@ class Granule:
     em_max: float | None = None
     footprint: Footprint | None = None
     note: str | None = None
+    facility: str | None = None
+    instrument: str | None = None
+    target: str | None = None
+    pol: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

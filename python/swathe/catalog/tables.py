@@ -28,7 +28,7 @@ from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
 from swathe.catalog.work import ChunkState, Phase, RowStatus
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -235,6 +235,10 @@ class GranuleRow(Base):
     outline: Mapped[list[float] | None] = mapped_column(JSON(none_as_null=True))
     wcs: Mapped[str | None] = mapped_column(Text)
     note: Mapped[str | None] = mapped_column(Text)
+    facility: Mapped[str | None] = mapped_column(String(100))
+    instrument: Mapped[str | None] = mapped_column(String(100))
+    target: Mapped[str | None] = mapped_column(String(100))
+    pol: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     size: Mapped[int] = mapped_column(BigInteger)
     version: Mapped[str] = mapped_column(Text)
     seen_at: Mapped[datetime]

@@ -73,6 +73,9 @@ def sync(
     name: Name,
     objects: Objects = None,
     threads: Threads = None,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read the headers of all, also of what is as it was.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -80,12 +83,17 @@ def sync(
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
-        report = _scan(catalog, catalog.dataset(name), objects, threads, quiet)
+        report = _scan(catalog, catalog.dataset(name), objects, threads, quiet, reread)
     _tell(report, as_json)
 
 
 def _scan(
-    catalog: Catalog, dataset: Dataset, objects: Path | None, threads: int | None, quiet: bool
+    catalog: Catalog,
+    dataset: Dataset,
+    objects: Path | None,
+    threads: int | None,
+    quiet: bool,
+    reread: bool = False,
 ) -> Report:
     from swathe.datasets.listing import list_objects, read_list
     from swathe.datasets.scan import scan
@@ -98,7 +106,12 @@ def _scan(
         found = list(list_objects(store, dataset.prefix, dataset.pattern))
     with progress_bar("cataloguing", not quiet, len(found)) as show:
         return scan(
-            catalog, dataset.name, found, threads=threads, show=lambda done, _total: show(done)
+            catalog,
+            dataset.name,
+            found,
+            threads=threads,
+            reread=reread,
+            show=lambda done, _total: show(done),
         )
 
 

@@ -33,6 +33,23 @@ SCALES = {
 astropy's names. UT may be off by 0.9 s."""
 EXPOSURES = ("TELAPSE", "XPOSURE", "EXPTIME", "EXPOSURE")
 FILTERS = ("FILTER", "BAND", "FILTNAM1")
+ORIGINS = (("TELESCOP", "OBSERVAT"), ("INSTRUME",), ("OBJECT",))
+STOKES = {
+    1: "I",
+    2: "Q",
+    3: "U",
+    4: "V",
+    -1: "RR",
+    -2: "LL",
+    -3: "RL",
+    -4: "LR",
+    -5: "XX",
+    -6: "YY",
+    -7: "XY",
+    -8: "YX",
+}
+"""FITS Standard 4.0, table 29."""
+MOST_STATES = 1_000
 SEEN_MJD = (-50_000.0, 100_000.0)
 """From 1722 to 2132: other numbers are no time of an image."""
 
@@ -211,6 +228,26 @@ def _filter(cards: Header) -> tuple[str, tuple[float, float] | None] | None:
     return name, None
 
 
+def origin(
+    header: Header, primary: Header | None = None
+) -> tuple[str | None, str | None, str | None]:
+    """Give the telescope, the instrument and what was looked at, as they stand there."""
+    facility, instrument, target = (
+        next(
+            (
+                value.strip()
+                for cards in (header, primary)
+                if cards is not None
+                for value in map(cards.get, names)
+                if isinstance(value, str) and value.strip()
+            ),
+            None,
+        )
+        for names in ORIGINS
+    )
+    return facility, instrument, target
+
+
 def _is_sdss(cards: Header) -> bool:
     return any(str(cards.get(key, "")).strip().upper() == "SDSS" for key in ("ORIGIN", "SURVEY"))
 
@@ -250,6 +287,26 @@ def wavelengths(wcs: WCS, positions: Sequence[float]) -> NDArray[np.float64] | N
     except Exception:  # units that are none, axes bound to others: nothing is known then
         return None
     return metres
+
+
+def polarizations(wcs: WCS, lengths: Sequence[int]) -> tuple[int, list[str]] | None:
+    """Give the axis of polarization, 0 being NAXIS1, and the states of its planes, if there is one.
+
+    The states are by the words of ObsCore; "" where a number is no state.
+    """
+    kinds = [str(kind).strip().upper() for kind in wcs.wcs.ctype]
+    if "STOKES" not in kinds or kinds.index("STOKES") >= len(lengths):
+        return None
+    number = kinds.index("STOKES")
+    if lengths[number] > MOST_STATES:
+        return None
+    try:
+        values = wcs.sub([number + 1]).all_pix2world(list(range(lengths[number])), 0)[0]
+    except Exception:  # an axis bound to others
+        return None
+    return number, [
+        STOKES.get(round(value), "") if math.isfinite(value) else "" for value in values.tolist()
+    ]
 
 
 def _from_velocity(values: Any, kind: str, wcs: WCS) -> Any:

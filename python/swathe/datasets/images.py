@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from swathe.boxes import Sky, read_wcs
 from swathe.catalog.holdings import Granule
 from swathe.datasets.footprint import footprint
-from swathe.datasets.headers import band, times
+from swathe.datasets.headers import band, origin, polarizations, times
 from swathe.errors import RegionError, SwatheError
 from swathe.objects import opened
 
@@ -113,6 +113,8 @@ def _granule(
             note = note or str(error).removeprefix(f"{label}: ")
     t_min, t_max = times(cards, shared)
     name, em_min, em_max = band(cards, wcs, image.shape, shared)
+    facility, instrument, target = origin(cards, shared)
+    states = None if wcs is None else polarizations(wcs, image.shape[::-1])
     return Granule(
         path=path,
         hdu=image.hdu,
@@ -127,6 +129,10 @@ def _granule(
         em_max=em_max,
         footprint=place,
         note=note,
+        facility=facility,
+        instrument=instrument,
+        target=target,
+        pol=() if states is None else tuple(state for state in states[1] if state),
     )
 
 

@@ -76,6 +76,7 @@ def scan(
     objects: Iterable[Listed | Unlisted],
     *,
     threads: int | None = None,
+    reread: bool = False,
     show: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Report:
     """Bring a dataset up to date with a listing of its store.
@@ -85,6 +86,7 @@ def scan(
         dataset: its name.
         objects: all there are; what is not among them has vanished.
         threads: how many read headers.
+        reread: read the headers of all, also of what is as it was.
         show: is told how many objects are done, of how many.
 
     Raises:
@@ -105,7 +107,7 @@ def scan(
     to_read: list[tuple[Listed, Replica | None]] = []
     for path, now in listed.items():
         before = known.get(path)
-        if before is None or not _is_settled(before, now):
+        if before is None or reread or not _is_settled(before, now):
             to_read.append((now, before))
             continue
         report.unchanged += 1
@@ -115,6 +117,8 @@ def scan(
     total = len(listed)
     show(done, total)
     keeper = _Keeper(catalog, dataset, store)
+    if reread:
+        to_read = [(now, before and replace(before, version=None)) for now, before in to_read]
     for found, before in _headers(store, to_read, threads or THREADS_PER_CORE * cores()):
         replica, images = _catalogued(found, before, report)
         keeper.add(replica, images)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.datasets.headers import SCALES, wavelengths
+from swathe.datasets.headers import SCALES, polarizations, wavelengths
 from swathe.portal.vo.faults import usage
 
 if TYPE_CHECKING:
@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
 LONGEST_AXIS = 100_000
 """Planes: the ends of each are kept in memory."""
-STOKES = {
-    1: "I",
-    2: "Q",
-    3: "U",
-    4: "V",
-    -1: "RR",
-    -2: "LL",
-    -3: "RL",
-    -4: "LR",
-    -5: "XX",
-    -6: "YY",
-    -7: "XY",
-    -8: "YX",
-}
-"""FITS Standard 4.0, table 29."""
 Span = tuple[int, int]
 
 
@@ -121,15 +106,8 @@ def time_axis(wcs: WCS, lengths: tuple[int, ...]) -> Axis | None:
 
 def stokes_axis(wcs: WCS, lengths: tuple[int, ...]) -> Stokes | None:
     """Give the axis of polarization; none where there is none."""
-    kinds = [str(kind).strip().upper() for kind in wcs.wcs.ctype]
-    if "STOKES" not in kinds or kinds.index("STOKES") >= len(lengths):
-        return None
-    number = kinds.index("STOKES")
-    try:
-        values = wcs.sub([number + 1]).all_pix2world(_edges(lengths[number])[:-1] + 0.5, 0)[0]
-    except Exception:  # an axis bound to others
-        return None
-    return Stokes(number, [STOKES.get(round(value), "") for value in values.tolist()])
+    found = polarizations(wcs, lengths)
+    return None if found is None else Stokes(*found)
 
 
 def _edges(length: int) -> NDArray[np.float64]:

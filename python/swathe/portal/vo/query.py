@@ -297,8 +297,9 @@ def _tests(given: Parameters) -> list[Test]:
         words = {value.strip().lower() for value in given.all(name)}
         if words:
             tests.append(_word(words_of, words))
-    for value in given.all("POL"):
-        parameters.state("POL", value)
+    states = {parameters.state("POL", value) for value in given.all("POL")}
+    if states:
+        tests.append(lambda match: not states.isdisjoint(match.granule.pol))
     for value in given.all("CALIB"):
         if value.strip() not in ("0", "1", "2", "3", "4"):
             raise usage(f"CALIB: expected 0, 1, 2, 3 or 4, found {parameters.shown(value)}")
@@ -352,10 +353,9 @@ WORDS: dict[str, Callable[[Match], str | None]] = {
     "DPTYPE": _kind,
     "CALIB": lambda _: str(CALIBRATED),
     "FORMAT": lambda _: descriptors.DATALINK_TYPE,
-    "POL": _unknown,
-    "FACILITY": _unknown,
-    "INSTRUMENT": _unknown,
-    "TARGET": _unknown,
+    "FACILITY": lambda match: match.granule.facility,
+    "INSTRUMENT": lambda match: match.granule.instrument,
+    "TARGET": lambda match: match.granule.target,
 }
 
 
@@ -382,7 +382,7 @@ def _row(service: Service, request: Request, match: Match) -> tuple[Any, ...]:
         service.url(request, "links", did),
         descriptors.DATALINK_TYPE,
         -(-granule.size // 1000),
-        None,
+        granule.target,
         *sky,
         None,
         *lengths,
@@ -393,5 +393,9 @@ def _row(service: Service, request: Request, match: Match) -> tuple[Any, ...]:
         None,
         granule.em_min,
         granule.em_max,
-        *(None,) * 7,
+        *(None,) * 3,
+        f"/{'/'.join(granule.pol)}/" if granule.pol else None,
+        len(granule.pol) or None,
+        granule.facility,
+        granule.instrument,
     )

@@ -1,0 +1,322 @@
+"""Pools whose workers are hosts of their own, and what `swathe simulate` says of the same.
+
+    python benches/hosts.py [--smoke] [--only linear|rounds|hot] [--workers 2,4,8] [--output FILE]
+
+Each worker has a network namespace, and in it a link of its own (56 ms, 4 MB/s) to the same server;
+between workers, links are as fast as this machine is. So more workers are more bandwidth, as in a
+cluster, though all share the two cores of this machine: what is read is what takes the time.
+Scheduler, workers and pool show each other certificates. Needs root, iproute2 and nginx.
+
+- linear: whole frames, once, from nothing: 2, 4, 8 workers should take half the time each.
+- rounds: the same frames five times, with caches of which four hold all of them.
+- hot: 20 batches for each frame there is, the n-th frame in proportion to 1/n.
+
+The simulation is given the link, the caches, the batches, and the seconds that a batch takes a
+worker that has all of it, measured at the start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from report import machine
+from swathe.catalog import Catalog
+from swathe.catalog.work import Done
+from swathe.jobs import Folder
+from swathe.sample import make_sample
+from swathe.workers.batches import Batch
+from swathe.workers.cluster import DaskPool
+from swathe.workers.pool import Moved
+from swathe.workers.security import make_certificates, read_address
+from swathe.workers.simulation import Pool, Simulation
+from swathe.workers.wires import Store
+from swathe.workers.workload import Batch as Simulated
+from workers import MEMORY_DISK, PATIENCE_S, RTT_MS, frames_of, process, through
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from servers import nginx, proxy_program
+
+BYTES_PER_S = 4_000_000
+NETWORK = "198.18.0"
+"""Of those set aside for measurements (RFC 2544)."""
+PORT = 8000
+DISPATCH_S = 0.002
+NEAR_BYTES_PER_S = 1e9
+CACHE_TIMES = 4
+"""So many caches hold all frames."""
+LARGE = 10 << 30
+FRAMES = 24
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is done: names of frames for each round, and what a cache may hold."""
+
+    name: str
+    rounds: Sequence[Sequence[str]]
+    cache_bytes: int
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of it: seconds of each round, and bytes of all."""
+
+    seconds: Sequence[float]
+    store_bytes: int
+    peer_bytes: int
+    on_holder: float
+
+
+def ip(*given: str) -> None:
+    """Change the network."""
+    subprocess.run(("ip", *given), check=True)
+
+
+@contextmanager
+def bridge() -> Iterator[str]:
+    """Have a network of our own; gives the name of what hosts are connected to."""
+    name = "swathe-bench"
+    ip("link", "add", name, "type", "bridge")
+    try:
+        ip("address", "add", f"{NETWORK}.1/24", "dev", name)
+        ip("link", "set", name, "up")
+        yield name
+    finally:
+        ip("link", "delete", name)
+
+
+@contextmanager
+def host(between: str, number: int) -> Iterator[str]:
+    """Have a host in the network; gives its name."""
+    name, plug = f"swathe-bench-{number}", f"swathe-plug-{number}"
+    ip("netns", "add", name)
+    try:
+        ip("link", "add", plug, "type", "veth", "peer", "name", "eth0", "netns", name)
+        ip("link", "set", plug, "master", between)
+        ip("link", "set", plug, "up")
+        ip("-n", name, "address", "add", f"{NETWORK}.{number + 2}/24", "dev", "eth0")
+        for each in ("lo", "eth0"):
+            ip("-n", name, "link", "set", each, "up")
+        yield name
+    finally:
+        ip("netns", "delete", name)
+
+
+@contextmanager
+def link(name: str, server: str) -> Iterator[None]:
+    """Run the proxy on a host, as its link to the server."""
+    command = ["ip", "netns", "exec", name, str(proxy_program()), "--upstream", server]
+    command += ["--listen", str(PORT), "--rtt-ms", str(RTT_MS)]
+    command += ["--shared-bytes-per-s", str(BYTES_PER_S)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdin is not None
+        if not running.stdout.readline().startswith("listening"):
+            raise RuntimeError(f"{name}: the proxy did not start")
+        yield
+        running.stdin.close()
+
+
+@contextmanager
+def worker(name: str, scheduler: str, certificates: Path, cache: Path, most: int) -> Iterator[None]:
+    """Run a worker on a host."""
+    command = ["ip", "netns", "exec", name, sys.executable, "-m", "swathe.cli", "pool", "worker"]
+    command += [scheduler, "--threads", "1", "--name", name, "--certificates", str(certificates)]
+    command += ["--cache", str(cache), "--cache-gb", str(most / 1e9)]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        running.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            running.wait(60)
+        running.kill()
+        running.wait()
+
+
+@contextmanager
+def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any]:
+    """Have a pool of so many hosts; gives it, and where what was done comes."""
+    with ExitStack() as stack:
+        between = stack.enter_context(bridge())
+        certificates = folder / "certificates"
+        make_certificates(certificates)
+        given = ["scheduler", "--host", f"{NETWORK}.1", "--port", "0"]
+        given += ["--certificates", str(certificates)]
+        scheduler = stack.enter_context(process(*given))
+        for number in range(workers):
+            name = stack.enter_context(host(between, number))
+            stack.enter_context(link(name, server))
+            cache = folder / f"cache-{number}"
+            stack.enter_context(worker(name, scheduler, certificates, cache, case.cache_bytes))
+        place, came = Folder(folder / "results"), queue.SimpleQueue[Done]()
+        pool = DaskPool(read_address(scheduler), place, certificates=certificates)
+        pool.start(lambda _number, done: came.put(done))
+        try:
+            until = time.monotonic() + PATIENCE_S
+            while sum(each.cache_bytes > 0 for each in pool.told().workers) < workers:
+                if time.monotonic() > until:
+                    raise RuntimeError(f"not all workers came: {pool.told()}")
+                time.sleep(0.1)
+            yield pool, came
+        finally:
+            pool.stop(PATIENCE_S)
+
+
+def really(case: Case, workers: int, server: str, folder: Path) -> Came:
+    """Run it."""
+    with pool_of(workers, case, server, folder) as (pool, came):
+        seconds = [
+            through(pool, came, numbered(names, turn)) for turn, names in enumerate(case.rounds)
+        ]
+        moved: Moved = pool.told().moved
+    return Came(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
+
+
+def numbered(names: Sequence[str], turn: int) -> list[Batch]:
+    """Give a batch that cuts all of each frame, with results of its own."""
+    return [
+        replace(batch, job=f"{batch.job}-{at}")
+        for at, batch in enumerate(frames_of(list(names), turn))
+    ]
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Batches that differ from round to round, for the simulation."""
+
+    turns: Sequence[Sequence[Simulated]]
+
+    @property
+    def count(self) -> int:
+        """Batches of a round."""
+        return len(self.turns[0])
+
+    @property
+    def mean_s(self) -> float:
+        """Mean seconds of a batch."""
+        return self.turns[0][0].seconds
+
+    def batches(self, turn: int) -> Iterator[Simulated]:
+        """Give those of a round."""
+        return iter(self.turns[turn])
+
+
+def simulated(case: Case, workers: int, frame_bytes: int, batch_s: float) -> Came:
+    """Say how it would run."""
+    turns = [
+        [Simulated(name, 1, frame_bytes, 4, batch_s) for name in names] for names in case.rounds
+    ]
+    store = Store(RTT_MS / 1e3, BYTES_PER_S, float("inf"), remote=False)
+    pool = Pool(
+        workers,
+        cache_bytes=case.cache_bytes,
+        link_bytes_per_s=NEAR_BYTES_PER_S,
+        dispatch_s=DISPATCH_S,
+    )
+    found = Simulation(pool, store, Turns(turns), 0, len(turns), seed=1).run()
+    seconds = [each.seconds for each in found.rounds]
+    return Came(seconds, found.store_bytes, found.peer_bytes, found.on_holder)
+
+
+def cases(names: Sequence[str], size: int) -> list[Case]:
+    """Give what is compared."""
+    rng = random.Random(1)
+    weights = [1 / (1 + at) for at in range(len(names))]
+    drawn = rng.choices(names, weights, k=20 * len(names))
+    small = int(1.05 * size / CACHE_TIMES)
+    return [
+        Case("linear", [names], LARGE),
+        Case("rounds", [names] * 5, small),
+        Case("hot", [drawn], small),
+    ]
+
+
+def main() -> None:
+    """Measure and compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="two workers, few frames")
+    parser.add_argument("--only", choices=("linear", "rounds", "hot"))
+    parser.add_argument("--workers", default="2,4,8")
+    parser.add_argument("--frames", type=int, default=FRAMES)
+    parser.add_argument("--sample", type=Path, default=Path("build/sample"), help="where it is")
+    parser.add_argument("--output", type=Path, default=Path("build/bench-hosts.json"))
+    asked = parser.parse_args()
+    frames, counts = asked.frames, [int(each) for each in asked.workers.split(",")]
+    if asked.smoke:
+        frames, counts = 4, [2]
+    sample = asked.sample.absolute()
+    make_sample(sample, 60, 1, 2000)
+    files = sorted(sample.rglob("*.fit"))[:frames]
+    size = files[0].stat().st_size
+    found = []
+    with ExitStack() as stack:
+        place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
+        named = stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=place))
+        folder = Path(named)
+        (folder / "nginx").mkdir()
+        server = stack.enter_context(nginx(folder / "nginx", "0.0.0.0"))
+        for path in files:
+            (server.folder / path.name).symlink_to(path)
+        upstream = f"{NETWORK}.1:{server.url.rpartition(':')[2]}"
+        os.environ["SWATHE_DATABASE"] = f"sqlite:///{folder}/catalog.sqlite"
+        with Catalog.open() as catalog:
+            catalog.add_store("far", f"http://127.0.0.1:{PORT}")
+        wanted = [
+            case
+            for case in cases([path.name for path in files], size * len(files))
+            if asked.only in (None, case.name)
+        ]
+        batch_s = one_batch(wanted[0], upstream, folder / "first")
+        print(f"a batch of a frame that is there takes {1e3 * batch_s:.0f} ms\n")
+        print("| case | workers | seconds | simulated | ratio | store / size | simulated | peers |")
+        print("|---|---|---|---|---|---|---|---|")
+        for case in wanted:
+            for workers in counts:
+                real = really(case, workers, upstream, folder / f"{case.name}-{workers}")
+                said = simulated(case, workers, size, batch_s)
+                found.append({"case": case.name, "workers": workers, "real": real, "said": said})
+                whole = size * len(files)
+                real_s, said_s = sum(real.seconds), sum(said.seconds)
+                print(
+                    f"| {case.name} | {workers} | {real_s:.1f} | {said_s:.1f} "
+                    f"| {real_s / said_s:.2f} "
+                    f"| {real.store_bytes / whole:.2f} | {said.store_bytes / whole:.2f} "
+                    f"| {real.peer_bytes / whole:.2f}, {said.peer_bytes / whole:.2f} |",
+                    flush=True,
+                )
+    asked.output.parent.mkdir(parents=True, exist_ok=True)
+    asked.output.write_text(
+        json.dumps({"machine": machine(), "found": found}, indent=1, default=vars)
+    )
+    print(f"\n{asked.output}")
+
+
+def one_batch(case: Case, server: str, folder: Path) -> float:
+    """Measure how long a worker takes for a batch that needs nothing from the server."""
+    names = case.rounds[0][:4]
+    known = Case("first", [names], LARGE)
+    with pool_of(1, known, server, folder) as (pool, came):
+        through(pool, came, numbered(names, 0))
+        return statistics.median(
+            through(pool, came, numbered(names, turn)) / len(names) for turn in range(1, 6)
+        )
+
+
+if __name__ == "__main__":
+    main()
