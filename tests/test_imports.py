@@ -17,6 +17,8 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
+    {"trace.recording", "trace.ulm"},
+    {"trace"},
     {"catalog.settings", "catalog.values", "catalog.holdings", "catalog.work"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
