@@ -23,7 +23,8 @@ from frames import SWATHE, Runner, swathe_command
 from portals import wait_until
 from swathe import _swathe
 from swathe.environment import this_host
-from swathe.trace import host, kernel
+from swathe.trace import Coded, host, kernel, read, recording
+from swathe.trace.collect import Collector
 from swathe.trace.host import Monitor, Pinged, Point, Reading
 
 EVENT = re.compile(r"DATE=\d{14}\.\d{6} HOST=(\S+) PROG=swathe LVL=(\w+) NL\.EVNT=(\w+) (.*)")
@@ -325,6 +326,53 @@ def test_lines_as_the_command_prints_them() -> None:
     assert {"CPU", "MEMORY", "SWAP", "NET", "TCP"} <= set(names)
     assert 3 <= names.count("CPU") <= 6
     assert {row[1] for row in rows if row} == {this_host()}
+
+
+def test_a_recording_has_the_points_too(tmp_path: Path) -> None:
+    run = tmp_path / "run.ulm"
+    gone = Pinged("gone", str(tmp_path / "none.fits"))
+    with recording(run), Monitor(0.05, stores=[gone]) as monitor:
+        wait_until(lambda: sum(point.name == "PING" for point in monitor.samples) >= 3)
+    found = read(run)
+    assert not found.damaged
+    names = [found.event.words[code] for code in found.event.codes]
+    for name in ("CPU", "MEMORY", "TCP", "PING"):
+        assert names.count(name) == sum(point.name == name for point in monitor.samples)
+    user = found.fields["USER_PERCENT"]
+    assert not isinstance(user, Coded)
+    assert [value for value in user.tolist() if value == value] == [
+        point.fields["USER_PERCENT"] for point in monitor.samples if point.name == "CPU"
+    ]
+
+
+def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
+    words = ("trace", "host", "--interval", "0.1", "--for", "0.45", "-o")
+    with Collector(tmp_path / "collected.ulm") as collector:
+        told = swathe_command(*words, collector.address)
+        assert (told.returncode, told.stderr, told.stdout) == (0, "", "")
+        wait_until(lambda: not collector.senders)
+    assert swathe_command(*words, tmp_path / "run.ulm").returncode == 0
+    for name in ("collected.ulm", "run.ulm"):
+        found = read(tmp_path / name)
+        assert not found.damaged
+        names = [found.event.words[code] for code in found.event.codes]
+        assert 2 <= names.count("CPU") <= 5
+    assert "CLOCK" in read(tmp_path / "collected.ulm").event.words
+
+
+def test_lines_are_read_as_they_were_meant(tmp_path: Path) -> None:
+    odd = 'a "b" \\ \t c=d\n\x01 Hä'
+    line = Point(1_795_224_638_055_784_999, "PING", {"STORE": odd, "RTT_S": 1.5e-7}).as_line()
+    path = tmp_path / "run.ulm"
+    path.write_text(line + "\n")
+    found = read(path)
+    assert found.time_ns.tolist() == [1_795_224_638_055_784_000]
+    stores = found.fields["STORE"]
+    assert isinstance(stores, Coded)
+    assert stores.words == (odd,)
+    rtt = found.fields["RTT_S"]
+    assert not isinstance(rtt, Coded)
+    assert rtt.tolist() == [1.5e-7]
 
 
 def test_the_command_ends_when_told(tmp_path: Path) -> None:

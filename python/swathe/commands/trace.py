@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,15 +98,18 @@ def watch_host(
     ] = None,
 ) -> None:
     """Watch this machine: processors, memory, swap, disks, network, stores."""
+    from swathe.trace import recording
     from swathe.trace.host import Monitor, Point
 
     stores = [_pinged(name) for name in store or ()]
 
     def tell(point: Point) -> None:
-        sys.stdout.write(point.as_line() + "\n")
-        sys.stdout.flush()
+        if output == "-":
+            sys.stdout.write(point.as_line() + "\n")
+            sys.stdout.flush()
 
-    with _told_to_end() as ending, Monitor(interval, stores=stores, tell=tell):
+    record = nullcontext() if output == "-" else recording(output)
+    with _told_to_end() as ending, record, Monitor(interval, stores=stores, tell=tell):
         ending.wait(long)
 
 

@@ -9,18 +9,18 @@ import numpy as np
 from swathe.trace.ulm import Coded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from swathe.trace import Events
 
-PROCESS = ("HOST", "PROG", "PID", "THREAD")
+PROCESS = ("HOST", "PROG", "PID", "THREAD", "LVL")
 Value = str | int | float
 
 
 def attributes(
-    events: Events, rows: NDArray[np.int64], but: Mapping[str, object] | tuple[str, ...] = PROCESS
+    events: Events, rows: NDArray[np.int64], but: Sequence[str] = PROCESS
 ) -> list[dict[str, Value]]:
     """Give the fields of some events but for these; whole numbers as `int`."""
     found: list[dict[str, Value]] = [{} for _ in range(len(rows))]

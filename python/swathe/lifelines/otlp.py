@@ -51,6 +51,7 @@ TIMEOUT_S = 30.0
 AGAIN = (429, 502, 503, 504)
 PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 LONGEST_PAUSE_S = 30.0
+BUT = ("HOST", "PROG", "PID", "LVL")
 PATH = "/v1/traces"
 HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
@@ -159,8 +160,8 @@ class _Otlp:
         """Give all spans in order of their beginning."""
         for first in range(0, len(self.spans), AT_ONCE):
             numbers = np.arange(first, min(first + AT_ONCE, len(self.spans)))
-            begun = attributes(self.events, self.spans.start[numbers], but=("HOST", "PROG", "PID"))
-            ended = attributes(self.events, self.spans.end[numbers], but=("HOST", "PROG", "PID"))
+            begun = attributes(self.events, self.spans.start[numbers], but=BUT)
+            ended = attributes(self.events, self.spans.end[numbers], but=BUT)
             process = self.process[self.spans.start[numbers]]
             request = ExportTraceServiceRequest()
             for code in np.unique(process):

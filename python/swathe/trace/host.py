@@ -21,6 +21,7 @@ from swathe.environment import this_host
 from swathe.errors import SwatheError
 from swathe.trace import kernel
 from swathe.trace.lines import line
+from swathe.trace.recording import point as record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +82,8 @@ class Monitor:
     >>> monitor.samples[0].name, monitor.samples[0].fields["USER_PERCENT"]
 
     Each interval gives one point each of CPU, MEMORY, SWAP and TCP, one of DISK for each disk, one
-    of NET for each interface, and one of PING for each store.
+    of NET for each interface, and one of PING for each store. Where events are recorded, these are
+    too.
 
     Args:
         interval_s: between readings; the first comes after the first interval.
@@ -157,6 +159,7 @@ class Monitor:
             return
         self.samples.append(point)
         self._tell(point)
+        record(point.name, **point.fields)
 
 
 @dataclass(frozen=True)
