@@ -45,14 +45,15 @@ class Happened:
         until_s: float,
         name: str,
         ended: Mapping[str, Any] | None = None,
+        /,
         **ids: Any,
     ) -> Happened:
         """Tell a stage; of those at one time that which is told first is the outer one."""
         self.point(from_s, f"{name}_START", **ids)
         self.point(until_s, f"{name}_END", **ids, **{"RESULT": "ok", **(ended or {})})
-        at_s, number, *rest = self.all[-1]
+        at_s, number, event, fields = self.all[-1]
         # Of what ends at one time the inner ends first, and all before something else begins.
-        self.all[-1] = (at_s, -number, *rest)
+        self.all[-1] = (at_s, -number, event, fields)
         return self
 
     def rows(self) -> list[tuple[float, int, str, dict[str, Any]]]:

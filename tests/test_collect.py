@@ -116,8 +116,8 @@ def test_a_hundred_senders_at_once(tmp_path: Path) -> None:
     for line in events_in(output):
         found.setdefault(int(fields(line)["PID"]), []).append(line)
     assert len(found) == senders
-    for n, each in found.items():
-        assert each == [event(n, number) for number in range(lines)]
+    for n, theirs in found.items():
+        assert theirs == [event(n, number) for number in range(lines)]
 
 
 def test_a_disk_that_blocks_holds_senders_up_and_loses_nothing(

@@ -287,7 +287,7 @@ def test_requests_are_bounded() -> None:
 
 def test_a_receiver_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(otlp.time, "sleep", slept.append)
+    monkeypatch.setattr("swathe.lifelines.otlp.time.sleep", slept.append)
     with receiver() as there:
         there.answers += [(503, b"", {}), (429, b"", {"Retry-After": "7"}), (200, b"", {})]
         send(a_job().events(), there.url)

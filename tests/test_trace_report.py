@@ -84,7 +84,7 @@ def test_shares_are_of_own_time() -> None:
     run.stage(2, 4, "DECODE", JOB="a", TARGET="t")
     run.on(thread=2).stage(1, 9, "FETCH", OBJECT="x")
     report = make_report(run.events())
-    shares = {stage.name: (stage.own_s, stage.share) for stage in report.stages}
+    shares: dict[str, Any] = {stage.name: (stage.own_s, stage.share) for stage in report.stages}
     assert shares["CUT"] == (pytest.approx(2), pytest.approx(0.2))
     assert shares["READ"] == (pytest.approx(6), pytest.approx(0.6))
     assert shares["DECODE"] == (pytest.approx(2), pytest.approx(0.2))
@@ -100,7 +100,7 @@ def test_what_runs_beside_is_set_against_the_threads_that_wait_for_it() -> None:
     report = make_report(run.events())
     assert stage_of(report, "READ").share == pytest.approx(1)
     fetch = stage_of(report, "FETCH")
-    assert (fetch.total_s, fetch.own_s, fetch.share) == (18, 18, pytest.approx(1.8))
+    assert [fetch.total_s, fetch.own_s, fetch.share] == pytest.approx([18, 18, 1.8])
 
 
 def test_stages_are_paired_by_their_ids_across_threads() -> None:
@@ -200,8 +200,9 @@ def test_the_slowest_targets_and_why() -> None:
     run.on(thread=21).stage(end_s, end_s + 1.9, "FETCH", OBJECT="sdss:f0.fits", REQUEST=79)
     slow, *others = make_report(run.events()).slowest
     assert (slow.target, slow.job, slow.object) == ("slow", "j1", "wan:f9.fits")
-    assert (slow.seconds, slow.begun_s) == (pytest.approx(2), pytest.approx(end_s))
-    assert (slow.stage, slow.stage_s) == ("READ", pytest.approx(1.9))
+    assert [slow.seconds, slow.begun_s] == pytest.approx([2, end_s])
+    assert slow.stage == "READ"
+    assert slow.stage_s == pytest.approx(1.9)
     assert slow.usual_s == pytest.approx(0.0075)
     assert slow.waiting_in == {"FETCH": pytest.approx(1.6)}
     first, second = slow.requests
@@ -220,7 +221,8 @@ def test_a_target_that_is_slow_in_no_stage_of_its_own() -> None:
     run.stage(end_s, end_s + 5, "CUT", TARGET="slow", OBJECT="x")
     run.stage(end_s, end_s + 0.008, "READ", TARGET="slow", OBJECT="x")
     slow = make_report(run.events()).slowest[0]
-    assert (slow.target, slow.stage, slow.usual_s) == ("slow", "CUT", pytest.approx(0.01))
+    assert (slow.target, slow.stage) == ("slow", "CUT")
+    assert slow.usual_s == pytest.approx(0.01)
 
 
 def test_a_target_done_twice_is_told_once() -> None:
@@ -367,8 +369,8 @@ def many(count: int) -> Events:
     for number in range(8):
         mine = lasting[thread == number]
         begun[thread == number] = np.cumsum(mine) - mine
-    parts = ((0, "CUT_START"), (0, "READ_START"), (6, "READ_END"), (6, "DECODE_START"))
-    parts += ((10, "DECODE_END"), (10, "CUT_END"))
+    parts = [(0, "CUT_START"), (0, "READ_START"), (6, "READ_END"), (6, "DECODE_START")]
+    parts += [(10, "DECODE_END"), (10, "CUT_END")]
     words = tuple(name for _, name in parts)
     time_ns = np.concatenate([begun + lasting * tenths // 10 for tenths, _ in parts])
     codes = np.repeat(np.arange(6, dtype=np.int32), targets)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swathe.trace import Coded
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -24,9 +26,9 @@ def codes_of(events: Events, name: str) -> tuple[Codes, tuple[str, ...]]:
     field = events.fields.get(name)
     if field is None:
         return np.full(len(events.time_ns), -1, np.int64), ()
-    if hasattr(field, "codes"):
+    if isinstance(field, Coded):
         return field.codes.astype(np.int64), field.words
-    values = np.asarray(field)
+    values = field
     found = ~np.isnan(values)
     numbers, inverse = np.unique(values[found], return_inverse=True)
     codes = np.full(len(values), -1, np.int64)
@@ -40,8 +42,8 @@ def numbers_of(events: Events, name: str) -> Numbers:
     field = events.fields.get(name)
     if field is None:
         return np.full(len(events.time_ns), np.nan)
-    if not hasattr(field, "codes"):
-        return np.asarray(field, dtype=np.float64)
+    if not isinstance(field, Coded):
+        return field
     values = np.full(len(field.words) + 1, np.nan)
     for code, word in enumerate(field.words):
         try:
@@ -56,7 +58,7 @@ def text_of(events: Events, name: str, row: int) -> str:
     field = events.fields.get(name)
     if field is None:
         return ""
-    if hasattr(field, "codes"):
+    if isinstance(field, Coded):
         code = int(field.codes[row])
         return field.words[code] if code >= 0 else ""
     value = float(field[row])

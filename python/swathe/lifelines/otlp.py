@@ -137,9 +137,10 @@ def _post(client: httpx.Client, url: str, body: bytes) -> ExportTraceServiceResp
     if answer.status_code != 200:
         raise OutputError(f"{shown(url)}: answered {answer.status_code} {answer.text[:300]!r}")
     try:
-        return ExportTraceServiceResponse.FromString(answer.content)
+        taken: ExportTraceServiceResponse = ExportTraceServiceResponse.FromString(answer.content)
     except Exception as error:
         raise OutputError(f"{shown(url)}: its answer is not OTLP: {error}") from error
+    return taken
 
 
 class _Otlp:

@@ -65,7 +65,8 @@ class Spans:
     @cached_property
     def duration_ns(self) -> NDArray[np.int64]:
         """From beginning to end; none is negative, whatever was done to clocks."""
-        return np.maximum(self.end_ns - self.start_ns, 0)
+        lasting: Rows = np.maximum(self.end_ns - self.start_ns, 0)
+        return lasting
 
 
 def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
