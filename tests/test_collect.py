@@ -15,12 +15,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from frames import SWATHE, Runner
 from portals import wait_until
+from swathe.environment import this_host
 from swathe.errors import OutputError, SettingsError
-from swathe.trace import collect, outlet
+from swathe.lifelines.offsets import aligned
+from swathe.trace import Coded, collect, outlet, point, read, start, stop
 from swathe.trace.clocks import Clock, Reply, read_reply
 from swathe.trace.collect import Collector
 
@@ -482,6 +485,43 @@ def test_what_was_sent_is_written_before_the_end(tmp_path: Path) -> None:
         counts = collector.stop()
     assert counts.events == 20_000
     assert b"".join(events_in(output)) == lines
+
+
+def test_what_the_recorder_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "EAGER_S", 0.05)
+    monkeypatch.setenv("SWATHE_TRACE_TOKEN", TOKEN)
+    output, threads, events = tmp_path / "run.ulm", 4, 2500
+
+    def run(thread: int) -> None:
+        for number in range(events):
+            point("STEP", number=number, worker=thread, text='a "b" Hä\n')
+
+    with Collector(output, token=TOKEN) as collector:
+        start(collector.address)
+        running = [threading.Thread(target=run, args=(n,)) for n in range(threads)]
+        for each in running:
+            each.start()
+        for each in running:
+            each.join()
+        wait_until(lambda: b"NL.EVNT=CLOCK " in output.read_bytes())
+        told = stop()
+        wait_until(lambda: not collector.senders)
+        counts = collector.stop()
+    assert told.dropped == 0
+    assert (counts.damaged, counts.half, counts.vanished, counts.lost) == (0, 0, 0, 0)
+    found = read(output)
+    assert found.damaged == ()
+    steps = np.flatnonzero(found.event.codes == found.event.words.index("STEP"))
+    workers, numbers = found.fields["WORKER"], found.fields["NUMBER"]
+    assert isinstance(workers, Coded)
+    assert not isinstance(numbers, Coded)
+    for code in np.unique(workers.codes[steps]):
+        mine = steps[workers.codes[steps] == code]
+        assert numbers[mine].tolist() == list(range(events))
+    # One machine has one clock.
+    _, [offset] = aligned(found)
+    assert offset.sender == f"{this_host()}:{os.getpid()}"
+    assert abs(offset.offset_s) <= offset.spread_s + 2e-6 or abs(offset.offset_s) < 0.05
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

