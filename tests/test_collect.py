@@ -11,12 +11,16 @@ import struct
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frames import SWATHE, Runner
 from portals import wait_until
@@ -25,7 +29,7 @@ from swathe.errors import OutputError, SettingsError
 from swathe.lifelines.offsets import aligned
 from swathe.trace import Coded, collect, outlet, point, read, start, stop
 from swathe.trace.clocks import Clock, Reply, read_reply
-from swathe.trace.collect import Collector
+from swathe.trace.collect import Collector, Sender
 
 TOKEN = "t0ken-hush-hush"
 START = b"DATE=20261121013038.055784 HOST=node7 PROG=swathe LVL=Usage NL.EVNT="
@@ -475,6 +479,87 @@ def test_a_full_disk_is_said_and_what_is_lost_is_counted() -> None:
         counts = collector.stop()
     assert counts.lost >= 2
     assert said[0] == "/dev/full: No space left on device; trying again"
+
+
+def test_an_end_while_the_disk_blocks_does_not_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "PATIENCE_S", 0.3)
+    os.mkfifo(tmp_path / "pipe")
+    with Collector(tmp_path / "pipe") as collector, fake(collector.address) as each:
+        each.send(event(1, 1) + event(1, 2))
+        wait_until(lambda: collector.count["events"] == 2)
+        assert collector.stop().lost == 2
+    # Lets the thread that waits for a reader go.
+    os.close(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK))
+
+
+class Written:
+    """What a sender needs of its collector, and of its connection."""
+
+    def __init__(self) -> None:
+        self.token, self.is_full, self.heard_s = None, False, 0.0
+        self.count: Counter[str] = Counter()
+        self.senders: set[Any] = set()
+        self.lines: list[bytes] = []
+
+    def put(self, lines: bytes) -> None:
+        self.lines.append(lines)
+
+    def point(self, name: str, **fields: Any) -> None:
+        pass
+
+    def warn(self, text: str) -> None:
+        pass
+
+    def now_ns(self) -> int:
+        return 0
+
+
+PIECES = st.sampled_from(
+    [
+        START + b"A\n",
+        START,
+        b"DATE=",
+        b"\n",
+        b"\r",
+        b"\x00",
+        b"\xff",
+        b"\xc3\xa4",
+        b"CLOCK_REPLY",
+        b"x" * 40,
+    ]
+)
+
+
+@given(st.lists(PIECES | st.binary(max_size=30), max_size=30), st.lists(st.integers(1, 150)))
+def test_of_any_bytes_the_events_are_written_whole(pieces: list[bytes], sizes: list[int]) -> None:
+    longest = 120
+    stream, collector = b"".join(pieces), Written()
+    sender = Sender(cast(Any, collector))
+    sender.buffer, sender.asks = bytearray(longest), 1
+    rest, sizes = stream, [*sizes, *[longest] * len(stream)]
+    while rest:
+        space = sender.get_buffer(-1)
+        size = min(sizes.pop(0), len(space), len(rest))
+        assert size > 0
+        space[:size] = rest[:size]
+        sender.buffer_updated(size)
+        rest = rest[size:]
+    *lines, half = stream.split(b"\n")
+    short = [line + b"\n" for line in lines if len(line) < longest]
+    expected = [line for line in short if line.startswith(b"DATE=") and is_text(line)]
+    assert b"".join(collector.lines) == b"".join(expected)
+    assert collector.count["events"] == len(expected)
+    assert collector.count["damaged"] == len(short) - len(expected)
+    assert collector.count["long"] == len(lines) - len(short) + (len(half) >= longest)
+
+
+def is_text(line: bytes) -> bool:
+    try:
+        return not set(line.decode()[:-1]) & {*map(chr, range(32)), "\x7f"}
+    except UnicodeDecodeError:
+        return False
 
 
 def test_what_was_sent_is_written_before_the_end(tmp_path: Path) -> None:

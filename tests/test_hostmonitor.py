@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 import shutil
@@ -12,12 +11,14 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frames import SWATHE, Runner, swathe_command
 from portals import wait_until
@@ -26,6 +27,7 @@ from swathe.environment import this_host
 from swathe.trace import Coded, host, kernel, read, recording
 from swathe.trace.collect import Collector
 from swathe.trace.host import Monitor, Pinged, Point, Reading
+from swathe.trace.lines import line
 
 EVENT = re.compile(r"DATE=\d{14}\.\d{6} HOST=(\S+) PROG=swathe LVL=(\w+) NL\.EVNT=(\w+) (.*)")
 
@@ -168,26 +170,23 @@ def test_what_a_disk_writes_is_counted(tmp_path: Path) -> None:
         rows = [line.split() for line in Path("/proc/diskstats").read_text().splitlines()]
         return {row[2]: int(row[5]) + int(row[9]) for row in rows}
 
-    before, before_kernels = Reading.now(), sectors()
+    kernels = [sectors()]
+    before = Reading.now()
+    kernels.append(sectors())
     with (tmp_path / "data").open("wb") as file:
-        for _ in range(8):
-            file.write(os.urandom(1 << 20))
+        file.write(os.urandom(8 << 20))
         file.flush()
         os.fsync(file.fileno())
-    after, after_kernels = Reading.now(), sectors()
+    kernels.append(sectors())
+    after = Reading.now()
+    kernels.append(sectors())
     elapsed_s = after.at_s - before.at_s
-    found = {
-        str(point.fields["DEVICE"]): elapsed_s
-        * (float(point.fields["READ_SECTORS_PER_S"]) + float(point.fields["WRITTEN_SECTORS_PER_S"]))
-        for point in after.since(before)
-        if point.name == "DISK"
-    }
-    whole = {path.name for path in Path("/sys/block").iterdir()}
-    assert set(found) <= whole
-    for device, count in found.items():
-        # Others may write in between.
-        most = after_kernels[device] - before_kernels[device]
-        assert count == pytest.approx(most, rel=0.5, abs=3000)
+    disks = [point.fields for point in after.since(before) if point.name == "DISK"]
+    assert {str(disk["DEVICE"]) for disk in disks} <= set(os.listdir("/sys/block"))
+    for disk in disks:
+        rate = float(disk["READ_SECTORS_PER_S"]) + float(disk["WRITTEN_SECTORS_PER_S"])
+        first, second, third, last = (each[str(disk["DEVICE"])] for each in kernels)
+        assert third - second - 1 <= rate * elapsed_s <= last - first + 1
 
 
 def test_retransmits_as_the_kernel_counts_them(
@@ -303,6 +302,7 @@ def test_a_store_that_hangs_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_readings_that_were_missed_are_left_out() -> None:
     told: list[float] = []
+    begun_s = time.monotonic()
 
     def slow(point: Point) -> None:
         if point.name == "CPU":
@@ -311,10 +311,9 @@ def test_readings_that_were_missed_are_left_out() -> None:
 
     with Monitor(0.1, tell=slow):
         wait_until(lambda: len(told) >= 6)
-    steps = [after - before for before, after in itertools.pairwise(told)]
-    # After the long one it is on its beat again, and nothing is caught up.
-    assert max(steps) >= 0.35
-    assert sum(step < 0.02 for step in steps) == 0
+    beats = (told[-1] - begun_s) / 0.1
+    # Three were missed while one took so long, and are not caught up.
+    assert len(told) <= beats - 2
 
 
 def test_lines_as_the_command_prints_them() -> None:
@@ -362,9 +361,9 @@ def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
 
 def test_lines_are_read_as_they_were_meant(tmp_path: Path) -> None:
     odd = 'a "b" \\ \t c=d\n\x01 Hä'
-    line = Point(1_795_224_638_055_784_999, "PING", {"STORE": odd, "RTT_S": 1.5e-7}).as_line()
+    told = Point(1_795_224_638_055_784_999, "PING", {"STORE": odd, "RTT_S": 1.5e-7}).as_line()
     path = tmp_path / "run.ulm"
-    path.write_text(line + "\n")
+    path.write_text(told + "\n")
     found = read(path)
     assert found.time_ns.tolist() == [1_795_224_638_055_784_000]
     stores = found.fields["STORE"]
@@ -373,6 +372,22 @@ def test_lines_are_read_as_they_were_meant(tmp_path: Path) -> None:
     rtt = found.fields["RTT_S"]
     assert not isinstance(rtt, Coded)
     assert rtt.tolist() == [1.5e-7]
+
+
+@given(st.dictionaries(st.sampled_from(["A", "B-1", "C.D_E"]), st.text(min_size=1), min_size=1))
+def test_any_text_is_read_as_it_was_meant(
+    new_path: Callable[[str], Path], fields: dict[str, str]
+) -> None:
+    path = new_path(".ulm")
+    path.write_text(f"{line(0, 'a b', 'X', {**fields, 'JOB': '7'})}\n", newline="")
+    found = read(path)
+    assert found.damaged == ()
+    for key, text in fields.items():
+        column = found.fields[key]
+        if isinstance(column, Coded):
+            assert column.words == (text,)
+        else:
+            assert column.tolist() == [float(text)]
 
 
 def test_the_command_ends_when_told(tmp_path: Path) -> None:
