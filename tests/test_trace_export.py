@@ -312,8 +312,8 @@ def test_spans_as_the_receiver_gets_them() -> None:
         assert cut.parent_span_id == batch.span_id
         assert spans["OPEN", worker].parent_span_id == batch.span_id
         assert spans["READ", worker].parent_span_id == cut.span_id
-        # Of another thread, with no target: by its object and time.
-        assert spans["FETCH", worker].parent_span_id in (cut.span_id, spans["READ", worker].span_id)
+        # Of another thread, and of no target.
+        assert spans["FETCH", worker].parent_span_id == batch.span_id
         assert {span.trace_id for span in (batch, cut)} == {job.trace_id}
     cut = spans["CUT", "w1"]
     assert told(cut.attributes) == {
@@ -336,6 +336,33 @@ def test_spans_as_the_receiver_gets_them() -> None:
     everything = there.spans()
     assert len({span.span_id for span in everything}) == len(everything)
     assert {(len(span.trace_id), len(span.span_id)) for span in everything} == {(16, 8)}
+
+
+def test_what_belongs_to_no_job_is_found_by_its_object() -> None:
+    run = Happened()
+    run.stage(0, 9, "CUT", TARGET="t", OBJECT="x")
+    run.on(thread=2).stage(1, 8, "OPEN", OBJECT="x")
+    run.on(thread=3).stage(2, 4, "FETCH", OBJECT="x", REQUEST=1)
+    run.on(thread=4).stage(2, 3, "FETCH", OBJECT="y", REQUEST=2)
+    run.on(thread=5).stage(2, 12, "FETCH", OBJECT="x", REQUEST=3)
+    run.on(host="node8", thread=6).stage(2, 3, "FETCH", OBJECT="x", REQUEST=4)
+    with receiver() as there:
+        send(run.events(), there.url)
+    ids = {span.span_id: span.name for span in there.spans()}
+    found = {
+        (span.name, told(span.attributes).get("REQUEST", "")): ids.get(span.parent_span_id)
+        for span in there.spans()
+    }
+    assert found == {
+        ("CUT", ""): None,
+        ("OPEN", ""): "CUT",
+        ("FETCH", "1"): "OPEN",
+        ("FETCH", "2"): None,
+        # It outlasts what it may have been for.
+        ("FETCH", "3"): None,
+        ("FETCH", "4"): None,
+    }
+    assert len({span.trace_id for span in there.spans()}) == 4
 
 
 def test_resources_are_processes() -> None:

@@ -103,6 +103,34 @@ def test_what_runs_beside_is_set_against_the_threads_that_wait_for_it() -> None:
     assert [fetch.total_s, fetch.own_s, fetch.share] == pytest.approx([18, 18, 1.8])
 
 
+def test_cuts_that_are_made_together_only_wait() -> None:
+    run = Happened()
+    for number in range(5):
+        run.point(0.1 * number - 1, "CUT_START", TARGET=f"t{number}", OBJECT="x")
+    run.stage(0, 4, "READ", OBJECT="x").stage(4, 5, "DECODE", OBJECT="x")
+    for number in range(5):
+        run.point(5 + number, "CUT_END", TARGET=f"t{number}", OBJECT="x")
+        run.stage(5 + number, 5.5 + number, "WRITE", TARGET=f"t{number}", OBJECT="x")
+    report = make_report(run.events())
+    shares = {stage.name: stage.share for stage in report.stages}
+    assert shares.pop("CUT") is None
+    assert shares == pytest.approx({"READ": 4 / 7.5, "DECODE": 1 / 7.5, "WRITE": 2.5 / 7.5})
+    slow = report.slowest[0]
+    assert (slow.target, slow.stage, slow.alike) == ("t4", "CUT", 4)
+    assert slow.seconds == pytest.approx(9.6)
+    assert slow.waiting_in == {"READ": pytest.approx(4), "DECODE": pytest.approx(1)}
+
+
+def test_what_is_done_at_once_counts_once() -> None:
+    run = Happened()
+    for number in range(8):
+        run.stage(0, 2, "HASH", TARGET=f"t{number}")
+    run.stage(2, 4, "WRITE", TARGET="t0")
+    report = make_report(run.events())
+    found = stage_of(report, "HASH")
+    assert [found.total_s, found.own_s, found.share] == pytest.approx([16, 2, 0.5])
+
+
 def test_stages_are_paired_by_their_ids_across_threads() -> None:
     run = Happened()
     for number in range(50):
@@ -210,9 +238,10 @@ def test_the_slowest_targets_and_why() -> None:
     assert first["seconds"] == pytest.approx(1.5)
     assert second["request"] == "78"
     assert slow.result == "error"
-    assert len(others) == 9
-    assert all(other.seconds == pytest.approx(0.01) for other in others)
-    assert all(other.waiting_in == {} for other in others)
+    # Of one object one is told.
+    [other] = others
+    assert (other.object, other.alike, other.waiting_in) == ("sdss:f0.fits", 98, {})
+    assert other.seconds == pytest.approx(0.01)
 
 
 def test_a_target_that_is_slow_in_no_stage_of_its_own() -> None:
@@ -230,7 +259,7 @@ def test_a_target_done_twice_is_told_once() -> None:
     for number in range(3):
         run.stage(10 * number, 10 * number + number + 1, "CUT", TARGET="again", OBJECT="x")
     slowest = make_report(run.events()).slowest
-    assert [(slow.target, slow.seconds) for slow in slowest] == [("again", 3.0)]
+    assert [(slow.target, slow.seconds, slow.alike) for slow in slowest] == [("again", 3.0, 0)]
 
 
 def stalled(lasting_s: float = 2.0, threads: int = 8, host: bool = False) -> Happened:

@@ -31,6 +31,7 @@ app = typer.Typer(
 )
 
 Run = Annotated[list[Path], typer.Argument(metavar="RUN.ulm", help="Events; rotated files too.")]
+MOST_STALLS = 5
 OTEL = "{}; try: pip install 'swathe[otel]'"
 
 
@@ -251,8 +252,10 @@ def _show(made: Report) -> None:
         typer.echo("\nslowest targets")
     for slow in made.slowest:
         typer.echo(_slow(slow))
-    for stall in made.stalls:
+    for stall in made.stalls[:MOST_STALLS]:
         typer.echo(_stall(stall))
+    if len(made.stalls) > MOST_STALLS:
+        typer.echo(f"\n{len(made.stalls) - MOST_STALLS} shorter stalls, see --json")
     if made.stores:
         typer.echo("\nMB/s from stores")
         rows = [
@@ -278,7 +281,8 @@ def _show_rest(made: Report) -> None:
         typer.echo(f"\n{host or '(no host)'}: {_figures(figures)}")
     for offset in made.offsets:
         typer.echo(
-            f"clock of {offset.sender}: {_s(offset.offset_s)} ahead, to ± {_s(offset.spread_s)}, "
+            f"clock of {offset.sender}: {_s(abs(offset.offset_s))} "
+            f"{'ahead' if offset.offset_s > 0 else 'behind'}, to ± {_s(offset.spread_s)}, "
             f"taken off {offset.events} events"
         )
     for name, count in made.unfinished.items():
@@ -305,6 +309,8 @@ def _slow(slow: Slow) -> str:
     for each in slow.requests[:1]:
         called = " ".join(word for word in (each["stage"], each["request"], each["from"]) if word)
         text += f" (the longest: {called}, {size_text(each['bytes'])} in {_s(each['seconds'])})"
+    if slow.alike:
+        text += f"; {slow.alike} more of this object"
     return text
 
 
@@ -322,16 +328,18 @@ def _stall(stall: Stall) -> str:
 
 
 def _figures(figures: Mapping[str, float]) -> str:
-    """Tell those that say what ran out."""
+    """Tell those that say what ran out, but for what did nothing."""
     told = []
     for name, value in figures.items():
         what = name.rpartition(".")[2]
-        if what.endswith("_PERCENT"):
+        if what.endswith("_PERCENT") and value >= 0.5:
             told.append(f"{name.removesuffix('_PERCENT')} {value:.0f} %")
-        elif what.endswith("BYTES_PER_S"):
+        elif what.endswith("BYTES_PER_S") and value >= 1000:
             told.append(f"{name.removesuffix('_BYTES_PER_S')} {value / 1e6:.3g} MB/s")
-        elif what in ("RETRANSMITS_PER_S", "RTT_S"):
-            told.append(f"{name} {value:.3g}")
+        elif what == "RTT_S":
+            told.append(f"{name.removesuffix('_S')} {_s(value)}")
+        elif what == "RETRANSMITS_PER_S" and value:
+            told.append(f"TCP.RETRANSMITS {value:.3g} /s")
     return ", ".join(told)
 
 

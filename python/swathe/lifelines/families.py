@@ -27,8 +27,8 @@ def parents_of(events: Events, spans: Spans) -> Rows:
     """Give what each stage lies in, -1 for none; always one of a smaller number.
 
     It is what it lies in by thread; else the last begun of these that it lies in by time: a stage
-    of the same target and process; of the same object, job and process; a batch of the same job and
-    process, or of the same job and worker; the job.
+    of the same target and process; of the same object and process, and of no target; a batch of
+    the same job and process, or of the same job and worker; the job; any of the same object.
     """
     parent = spans.parent.copy()
     codes = {
@@ -39,14 +39,17 @@ def parents_of(events: Events, spans: Spans) -> Rows:
     def are(*names: str) -> Mask:
         return np.isin(spans.stage, [n for n, name in enumerate(spans.names) if name in names])
 
+    shared = codes["TARGET"] < 0
     jobs, batches, requests = are("JOB"), are("BATCH"), are("PORTAL")
     works = ~(jobs | batches | requests)
+    waits = works & ~are(*BESIDE)
     ways = (
-        (works & ~are(*BESIDE), works, (*HERE, "JOB", "TARGET", "OBJECT"), ("TARGET",)),
-        (works & ~are(*BESIDE), works, (*HERE, "JOB", "OBJECT"), ("OBJECT",)),
+        (waits, works, (*HERE, "JOB", "TARGET", "OBJECT"), ("TARGET",)),
+        (waits & shared, works & shared, (*HERE, "JOB", "OBJECT"), ("OBJECT",)),
         (batches, works, (*HERE, "JOB"), ("JOB",)),
         (batches, works, ("JOB", "WORKER"), ("JOB", "WORKER")),
         (jobs, works | batches, ("JOB",), ("JOB",)),
+        (waits, works, (*HERE, "JOB", "OBJECT"), ("OBJECT",)),
     )
     for holders, wanted, same, needed in ways:
         key = joined([codes[name] for name in same])

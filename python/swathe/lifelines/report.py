@@ -29,7 +29,7 @@ AROUND = ("PORTAL", "JOB", "BATCH")
 """Stages that wait while others work."""
 BESIDE = ("FETCH", "PEER", "CONNECT")
 """Stages that run beside those that wait for them, unless they are in the same thread."""
-SLOWEST = 10
+SLOWEST, SEEN = 10, 100
 TOLD = 100
 
 
@@ -39,7 +39,8 @@ class Stage:
 
     Attributes:
         share: its own time, without the stages in it, of that of all threads; `None` for those
-            that only wait while others work. Of those that run beside others it may exceed 1.
+            that only wait while others work, as cuts of one object that are made together. Of
+            those that run beside others it may exceed 1.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Slow:
         stage: the one in it that took the most beyond what it usually takes.
         stage_s: so long it took.
         usual_s: the median of that stage.
+        alike: so many others of the same object are among the slowest hundred.
         waiting_in: seconds of that stage during which something of the same object was under way
             that belongs to no target, as `FETCH`; by stage.
         requests: the longest of these: stage, REQUEST, STORE or PEER, bytes, seconds.
@@ -78,6 +80,7 @@ class Slow:
     stage: str
     stage_s: float
     usual_s: float
+    alike: int
     waiting_in: dict[str, float]
     requests: list[dict[str, Any]]
     result: str
@@ -200,9 +203,13 @@ def _stages(events: Events, spans: Spans) -> list[Stage]:
     faults = np.bincount(spans.stage, weights=failed, minlength=count)
     around = np.array([name in AROUND for name in spans.names])
     beside = np.array([name in BESIDE for name in spans.names])
-    works = ~around[spans.stage] & ~beside[spans.stage[roots_of(spans.parent)]]
+    # Of those that begin in a thread before others have ended no one can say who works.
+    works = spans.nested & ~around[spans.stage] & ~beside[spans.stage[roots_of(spans.parent)]]
+    worked = np.bincount(spans.stage, weights=own_s * works, minlength=count)
     # Where nothing else was recorded, what runs beside is all there is.
-    whole_s = float(own_s[works].sum()) or float(owns[~around].sum()) or 1.0
+    whole_s = float(worked.sum()) or float(owns[~around].sum()) or 1.0
+    shares = np.where(beside, owns, worked) / whole_s
+    works_at_all = np.bincount(spans.stage, weights=works, minlength=count) > 0
     ordered = seconds[np.lexsort((seconds, spans.stage))]
     ends = np.cumsum(number)
     found = []
@@ -216,7 +223,7 @@ def _stages(events: Events, spans: Spans) -> list[Stage]:
                     count=len(times),
                     total_s=float(totals[stage]),
                     own_s=float(owns[stage]),
-                    share=None if around[stage] else float(owns[stage]) / whole_s,
+                    share=float(shares[stage]) if works_at_all[stage] or beside[stage] else None,
                     median_s=float(median_s),
                     p95_s=float(p95_s),
                     max_s=float(times[-1]),
@@ -230,18 +237,23 @@ def _stages(events: Events, spans: Spans) -> list[Stage]:
 def _slowest(
     events: Events, spans: Spans, outer: Rows, begun_ns: int, stages: list[Stage]
 ) -> list[Slow]:
-    """Find the targets that took longest; of those that were done twice the longer."""
+    """Find the targets that took longest, one of each object."""
+    objects = codes_of(events, "OBJECT")[0][spans.start]
     target = joined([codes_of(events, name)[0] for name in ("JOB", "TARGET", "OBJECT")])
     target = target[spans.start]
     medians = {stage.name: stage.median_s for stage in stages}
     medians_ns = np.array([1e9 * medians.get(name, 0.0) for name in spans.names])
-    order = outer[np.argsort(-spans.duration_ns[outer], kind="stable")]
-    found: dict[int, Slow] = {}
-    for span in order[: 10 * SLOWEST]:
-        if int(target[span]) not in found and len(found) < SLOWEST:
-            inside = _of_same(spans, target, int(span))
-            found[int(target[span])] = _why(events, spans, int(span), inside, medians_ns, begun_ns)
-    return list(found.values())
+    order = outer[np.argsort(-spans.duration_ns[outer], kind="stable")][:SEEN]
+    # What was done twice is of one object and, where that is not known, of one target.
+    group = np.where(objects >= 0, objects, -1 - target)[order]
+    _, first = np.unique(group, return_index=True)
+    found = []
+    for at in np.sort(first)[:SLOWEST]:
+        span = int(order[at])
+        alike = len(np.unique(target[order[group == group[at]]])) - 1
+        inside = _of_same(spans, target, span)
+        found.append(_why(events, spans, span, inside, medians_ns, begun_ns, alike))
+    return found
 
 
 def _of_same(spans: Spans, target: Rows, span: int) -> Rows:
@@ -260,6 +272,7 @@ def _why(
     inside: Rows,
     medians_ns: NDArray[np.float64],
     begun_ns: int,
+    alike: int,
 ) -> Slow:
     # A stage with others in it is late because they are; what counts is its own part.
     others = inside[inside != span]
@@ -279,6 +292,7 @@ def _why(
         stage=spans.names[spans.stage[worst]],
         stage_s=float(spans.duration_ns[worst]) / 1e9,
         usual_s=float(medians_ns[spans.stage[worst]]) / 1e9,
+        alike=alike,
         waiting_in=waiting,
         requests=requests,
         result=text_of(events, "RESULT", int(spans.end[span])),

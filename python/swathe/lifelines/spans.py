@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 IDS = ("JOB", "TARGET", "OBJECT", "REQUEST", "WORKER", "STORE", "PEER")
-DEEPEST = 32
+DEEPEST = 64
 """Stages of one thread in one another; more are concurrent ones that take turns in it."""
 ROUNDS = 4
 ENDED = "TRACE_END"
@@ -87,7 +87,9 @@ def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
     order = np.lexsort((starts, -time_ns[ends], time_ns[starts]))
     starts, ends = starts[order], ends[order]
     track = joined([codes_of(events, name)[0] for name in ("HOST", "PID")] + [thread])
-    parent, nested, own_ns = _nesting(starts, ends, track, time_ns)
+    parent, nested, own_ns = _nesting(
+        stage[starts], track[starts], time_ns[starts], time_ns[ends], track[starts] == track[ends]
+    )
     return Spans(
         names=names,
         stage=stage[starts],
@@ -135,43 +137,59 @@ def _paired(key: Rows, kind: Rows) -> tuple[Rows, Rows, Rows]:
 
 
 def _nesting(
-    starts: Rows, ends: Rows, track: Rows, time_ns: NDArray[np.int64]
-) -> tuple[Rows, Mask, NDArray[np.int64]]:
+    stage: Rows, track: Rows, begun_ns: Rows, over_ns: Rows, nested: Mask
+) -> tuple[Rows, Mask, Rows]:
     """Give parents, who takes turns with others in one thread, and own times."""
-    nested = track[starts] == track[ends]
+    # What is under way while its like begins and ends later, as cuts that are made together.
+    together = _together(joined([track, stage]), begun_ns, over_ns)
+    nested = nested & (over_ns > begun_ns) & ~together
     for tries in range(ROUNDS + 2):
         inside = np.flatnonzero(nested)
-        parent, own_ns, wrong = _stack(inside, starts, ends, track, time_ns)
+        parent, own_ns, wrong = _stack(inside, track, begun_ns, over_ns)
         if not len(wrong):
             break
         nested[wrong] = False
         if tries == ROUNDS:
-            nested &= ~np.isin(track[starts], track[starts[wrong]])
+            nested &= ~np.isin(track, track[wrong])
     return parent, nested, own_ns
 
 
-def _stack(
-    inside: Rows, starts: Rows, ends: Rows, track: Rows, time_ns: NDArray[np.int64]
-) -> tuple[Rows, NDArray[np.int64], Rows]:
+def _together(key: Rows, begun_ns: Rows, over_ns: Rows) -> Mask:
+    """Tell which have a key of which two overlap, and neither lies in the other."""
+    order = np.argsort(key, kind="stable")
+    number = np.unique(key, return_inverse=True)[1][order]
+    if not len(order):
+        return np.zeros(0, bool)
+    begins, ends = begun_ns[order] - begun_ns.min(), over_ns[order] - begun_ns.min()
+    # The latest end before, of the same key: those of others are made earlier than all.
+    span = np.int64(ends.max() + 1)
+    reached = np.maximum.accumulate(number * span + ends)[:-1] - number[1:] * span
+    crosses = np.flatnonzero((begins[1:] < reached) & (ends[1:] > reached)) + 1
+    return np.isin(key, key[order[crosses]])
+
+
+def _stack(inside: Rows, track: Rows, begun_ns: Rows, over_ns: Rows) -> tuple[Rows, Rows, Rows]:
     """Give parents and own times of all, and which do not end before what they lie in.
 
     All beginnings and ends of a thread in order are like calls and returns of functions: the last
-    that began at a depth owns all that happens below it, and the time until the next event.
+    that began at a depth owns all that happens below it, and the time until the next event. Of
+    those of one time ends come first, those of the inner ones before those of the outer.
     """
-    parent = np.full(len(starts), -1, np.int64)
-    own_ns = np.maximum(time_ns[ends] - time_ns[starts], 0)
+    parent = np.full(len(track), -1, np.int64)
+    own_ns = np.maximum(over_ns - begun_ns, 0)
     own_ns[inside] = 0
-    row = np.concatenate([starts[inside], ends[inside]])
+    span = np.concatenate([inside, inside])
     sign = np.repeat(np.array([1, -1]), len(inside))
-    order = np.lexsort((row, track[row]))
-    row, sign, span = row[order], sign[order], np.concatenate([inside, inside])[order]
+    at_ns = np.concatenate([begun_ns[inside], over_ns[inside]])
+    order = np.lexsort((sign * span, sign, at_ns, track[span]))
+    span, sign, at_ns = span[order], sign[order], at_ns[order]
     after = np.cumsum(sign)
     depth = np.where(sign > 0, after, after + 1)
-    gap_ns = np.maximum(np.diff(time_ns[row], append=time_ns[row[-1:]]), 0)
+    gap_ns = np.diff(at_ns, append=at_ns[-1:])
     wrong = [span[depth > DEEPEST]]
     for level in range(1, min(int(depth.max(initial=0)), DEEPEST) + 1):
         begins = (sign > 0) & (depth == level)
-        last = np.maximum.accumulate(np.where(begins, np.arange(len(row)), 0))
+        last = np.maximum.accumulate(np.where(begins, np.arange(len(span)), 0))
         ending = np.flatnonzero((sign < 0) & (depth == level))
         other = span[last[ending]] != span[ending]
         wrong += [span[ending[other]], span[last[ending[other]]]]
