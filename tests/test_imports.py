@@ -17,6 +17,10 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
+    {"trace.recording", "trace.ulm"},
+    {"trace"},
+    {"trace.clocks", "trace.kernel", "trace.lines", "trace.outlet"},
+    {"trace.collect", "trace.host"},
     {"catalog.settings", "catalog.values", "catalog.holdings", "catalog.work"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
@@ -66,6 +70,10 @@ LAYERS = (
     {"measuring.probe"},
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},
+    {"lifelines.attributes", "lifelines.columns"},
+    {"lifelines.hosts", "lifelines.offsets", "lifelines.spans"},
+    {"lifelines.families", "lifelines.stalls"},
+    {"lifelines.chrome", "lifelines.otlp", "lifelines.report"},
     {"__init__"},
     {"portal", "portal.config", "portal.sources", "portal.faults", "portal.users"},
     {"portal.streams", "portal.uploads", "portal.pictures"},
@@ -96,7 +104,7 @@ LAYERS = (
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
-    {"commands.portal", "commands.pool"},
+    {"commands.portal", "commands.pool", "commands.trace"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
