@@ -42,7 +42,8 @@ from swathe.jobs import Folder, Job, Jobs, Limits, Options, place_named
 from swathe.portal.config import config_of
 from swathe.sample import make_sample
 from swathe.workers import Runner
-from swathe.workers.cluster import DEATHS, DaskPool
+from swathe.workers.cluster import DaskPool
+from swathe.workers.flights import DEATHS
 from swathe.workers.member import TOKEN
 from swathe.workers.pool import Member
 from swathe.workers.security import ROLES, make_certificates, read_address, security_for
@@ -177,7 +178,7 @@ class Deadly:
 
 
 def test_a_batch_that_kills_workers_is_not_tried_for_ever(jobs: Jobs, tmp_path: Path) -> None:
-    deadly = replace(batch(["survey:x.fits"], 3), options=Deadly())  # type: ignore[arg-type]
+    deadly = replace(batch(["survey:x.fits"], 1), options=Deadly())  # type: ignore[arg-type]
     with pool_of(DEATHS) as (scheduler, _):
         pool = connected(scheduler.address, jobs.place)
         with started(pool) as at_work:
@@ -185,8 +186,29 @@ def test_a_batch_that_kills_workers_is_not_tried_for_ever(jobs: Jobs, tmp_path: 
             at_work.give(0, deadly)
             number, done = at_work.next()
     assert (number, done.complete) == (0, True)
-    assert [row.status for row in done.rows] == ["error"] * 3
-    assert f"{DEATHS} workers died" in done.rows[0].reason
+    [row] = done.rows
+    assert row.status == "error"
+    assert f"{DEATHS} workers died" in row.reason
+
+
+def test_a_row_that_kills_workers_is_the_only_error(jobs: Jobs, survey: Path) -> None:
+    frame = next(survey.rglob("*.fits")).relative_to(survey)
+    rows = [each._replace(source=f"survey:{frame}") for each in batch(["x"], 8).rows]
+    rows[5] = rows[5]._replace(planes=Deadly())  # type: ignore[arg-type]
+    # All of it twice, a half, a quarter, and alone twice.
+    with pool_of(7, worker=("--threads", "1")) as (scheduler, _):
+        pool = connected(scheduler.address, jobs.place)
+        with started(pool) as at_work:
+            members(pool, ready(7))
+            at_work.give(0, replace(batch(["x"], 8), rows=rows))
+            number, done = at_work.next()
+            assert len(members(pool, lambda found: len(found) <= 1)) == 1
+            at_work.give(1, batch([f"survey:{frame}"], 4, job="next"))
+            assert at_work.next()[1].complete
+    assert (number, done.complete, done.failure) == (0, True, None)
+    status = {row.number: row.status for row in done.rows}
+    assert status == {at: "error" if at == 5 else "ok" for at in range(8)}
+    assert "6 workers died" in next(row.reason for row in done.rows if row.number == 5)
 
 
 # ---- Where objects and results are
