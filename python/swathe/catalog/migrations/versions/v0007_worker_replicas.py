@@ -27,7 +27,7 @@ def upgrade() -> None:
         sa.Column("object", sa.Text(), nullable=False),
         sa.Column("bytes", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
-            ["pool"], ["pools.id"], name="fk_worker_replicas_pool_pools", ondelete="CASCADE"
+            ["pool"], ["pools.id"], name="fk_worker_replicas_pool", ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("id", name="pk_worker_replicas"),
     )
