@@ -191,24 +191,26 @@ def test_a_batch_that_kills_workers_is_not_tried_for_ever(jobs: Jobs, tmp_path: 
     assert f"{DEATHS} workers died" in row.reason
 
 
-def test_a_row_that_kills_workers_is_the_only_error(jobs: Jobs, survey: Path) -> None:
-    frame = next(survey.rglob("*.fits")).relative_to(survey)
-    rows = [each._replace(source=f"survey:{frame}") for each in batch(["x"], 8).rows]
-    rows[5] = rows[5]._replace(planes=Deadly())  # type: ignore[arg-type]
-    # All of it twice, a half, a quarter, and alone twice.
-    with pool_of(7, worker=("--threads", "1")) as (scheduler, _):
+def test_a_row_that_kills_workers_is_the_only_error(
+    jobs: Jobs, table: dict[str, list[Any]]
+) -> None:
+    frame = table["file"][0]
+    rows = list(batch([frame], 4).rows)
+    rows[2] = rows[2]._replace(planes=Deadly())  # type: ignore[arg-type]
+    # All of it twice, a half, and alone twice.
+    with pool_of(6, worker=("--threads", "1")) as (scheduler, _):
         pool = connected(scheduler.address, jobs.place)
         with started(pool) as at_work:
-            members(pool, ready(7))
-            at_work.give(0, replace(batch(["x"], 8), rows=rows))
+            members(pool, ready(6))
+            at_work.give(0, replace(batch([frame], 4), rows=rows))
             number, done = at_work.next()
             assert len(members(pool, lambda found: len(found) <= 1)) == 1
-            at_work.give(1, batch([f"survey:{frame}"], 4, job="next"))
+            at_work.give(1, batch([frame], 4, job="next"))
             assert at_work.next()[1].complete
     assert (number, done.complete, done.failure) == (0, True, None)
     status = {row.number: row.status for row in done.rows}
-    assert status == {at: "error" if at == 5 else "ok" for at in range(8)}
-    assert "6 workers died" in next(row.reason for row in done.rows if row.number == 5)
+    assert status == {at: "error" if at == 2 else "ok" for at in range(4)}
+    assert "5 workers died" in next(row.reason for row in done.rows if row.number == 2)
 
 
 # ---- Where objects and results are

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,8 +16,11 @@ import pytest
 from growers import PREFIX, Watched
 from pools import PATIENCE_S, Process, connected, members, ready
 from rigs import IMAGES, SIZE, Rig, at_work, notes, pool_of, rig_of
+from servers import proxy
+from swathe.catalog import Catalog
 from swathe.catalog.demand import Reserved
 from swathe.jobs import Folder
+from swathe.workers.batches import Batch
 from swathe.workers.growing import GrowingPool
 from swathe.workers.growth import Limits
 from swathe.workers.pool import HandOver, Pool
@@ -207,3 +212,49 @@ def test_hot_objects_are_copied_in_advance(rig: Rig) -> None:
         assert pool.told().peer_bytes_per_s > 0
         rig.do(work)
         assert rig.moved() < LITTLE
+
+
+def test_a_hot_object_spreads(rig: Rig) -> None:
+    """Behind a store that is far: all have it, and it was read from there once."""
+    with (
+        proxy(rig.server.url, rtt_ms=56, shared_bytes_per_s=20 * 10**6) as far,
+        Catalog.open() as catalog,
+    ):
+        catalog.remove_store("web")
+        catalog.add_store("web", far.url)
+        rig.worker("w0")
+        with at_work(rig, 1) as work:
+            other, _, _, hot, *_ = rig.batches()
+            work.give(0, hot)
+            assert work.next()[1].complete
+            for number in range(1, 4):
+                rig.worker(f"w{number}")
+            members(pool_of(work), ready(4))
+            # Whoever does its first batch takes long to begin with it.
+            for number in range(100, 130):
+                work.give(number, replace(other, job=f"other{number}"))
+            assert all(work.next()[1].complete for _ in range(100, 130))
+            assert spread_over(work, other) == 4
+            rig.moved()
+            begun = time.monotonic()
+            for number in range(1, 61):
+                work.give(number, replace(hot, job=f"hot{number}"))
+            spread_s = seconds_until(lambda: spread_over(work, hot) == 4, begun)
+            done = [work.next()[1] for _ in range(60)]
+            assert all(each.complete for each in done)
+            logging.getLogger(__name__).info("on 4 workers after %.2f s", spread_s)
+            # Others open it, and read nothing of it there.
+            assert rig.moved() < 0.1 * SIZE / IMAGES
+
+
+def spread_over(work: started, batch: Batch) -> int:
+    """How many workers hold the object of a batch."""
+    return sum(each.object == batch.rows[0].source for each in work.pool.told().held)
+
+
+def seconds_until(is_so: Callable[[], bool], begun: float) -> float:
+    """How long it took until something was so."""
+    while not is_so():
+        assert time.monotonic() - begun < PATIENCE_S
+        time.sleep(0.01)
+    return time.monotonic() - begun
