@@ -167,7 +167,7 @@ def test_heirs_that_are_gone_break_it_off() -> None:
     crew.pause_s = 0.05
 
     def go() -> None:
-        if crew.parting:
+        if crew.pulls():
             crew.gone.add("w2")
 
     told = parting(crew, objects(40), while_at_it=go)
@@ -180,7 +180,7 @@ def test_a_leaver_that_is_gone_breaks_it_off() -> None:
     crew.pause_s = 0.05
 
     def go() -> None:
-        if crew.parting:
+        if crew.pulls():
             crew.workers.pop("leaver", None)
 
     assert parting(crew, objects(100), while_at_it=go).state == "broken off"

@@ -448,6 +448,8 @@ def test_a_scheduler_beyond_loopback_wants_certificates() -> None:
         ('url = "dask://nowhere"', "expected the address of a scheduler"),
         ('certificates = "/tmp"', "workers.certificates: expected to come with workers.url"),
         ("batch_s = 60.0", "workers.batch_s: expected 0.5 to 5"),
+        ("hand_over_s = -1.0", "workers.hand_over_s: expected 0 to 3600"),
+        ("hand_over_s = inf", "workers.hand_over_s: expected 0 to 3600"),
         ("threads = 3", "unknown key in [workers]: 'threads'"),
     ],
 )

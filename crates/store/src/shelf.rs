@@ -18,9 +18,9 @@ mod ledger;
 
 use crate::error::StoreError;
 use bytes::Bytes;
+use ledger::Ledger;
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read, Write};
-use ledger::Ledger;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -486,14 +486,16 @@ fn write_new(
 /// When a file was put there, or marked.
 fn changed(stat: &Metadata) -> SystemTime {
     let seconds = Duration::from_secs(stat.ctime().try_into().unwrap_or(0));
-    SystemTime::UNIX_EPOCH + seconds + Duration::from_nanos(stat.ctime_nsec().try_into().unwrap_or(0))
+    SystemTime::UNIX_EPOCH
+        + seconds
+        + Duration::from_nanos(stat.ctime_nsec().try_into().unwrap_or(0))
 }
 
 /// What one use counts for a value that takes so many bytes.
 fn gain(seconds: &dyn Fn(u64) -> f64, bytes: u64) -> Duration {
     let gain_s = seconds(bytes) / on_disk(bytes.max(1)) as f64 * WEIGHED_BYTES;
-    // Not a number counts for nothing.
-    Duration::from_secs_f64(gain_s.max(0.0).min(MOST_GAIN_S))
+    let counts = gain_s > 0.0; // not a number does not
+    Duration::from_secs_f64(if counts { gain_s.min(MOST_GAIN_S) } else { 0.0 })
 }
 
 fn checksum(key: &str, value: &[u8]) -> u32 {

@@ -100,6 +100,8 @@ class Spreading:
         limit_s = self._hand_over_s if grace_s is None else min(grace_s, self._hand_over_s)
         told = HandOver(worker.name, "finishing", limit_s=limit_s)
         self._hand_overs.append(told)
+        # Whoever gets its batches may still ask it.
+        self._crew.parting.update(dict.fromkeys(held, address))
         self._crew.spawn(self._part(address, worker, held, grace_s, told))
 
     async def _part(
@@ -159,7 +161,6 @@ class Spreading:
         for source, heir in plan.given:
             if source in described:
                 shares.setdefault(heir, []).append(source)
-                crew.parting[source] = address
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
         if not shares:
             self._tell(told, state="refused", refused=refused or "it held nothing alone")

@@ -25,6 +25,8 @@ const LISTED: u64 = 1 << 18;
 pub(super) struct Cells {
     blocks: Arc<Blocks>,
     of: Arc<Opened>,
+    /// Whether those who have it, too, are about to go.
+    only: bool,
 }
 
 /// One version of an object.
@@ -95,7 +97,12 @@ impl Cells {
     }
 
     pub(super) fn of(blocks: Arc<Blocks>, of: Arc<Opened>) -> Cells {
-        Cells { blocks, of }
+        Cells { blocks, of, only: false }
+    }
+
+    /// The same, worth what its store asks for it: nobody else will have it.
+    pub(super) fn only(self, only: bool) -> Cells {
+        Cells { only, ..self }
     }
 
     pub(super) fn opened(&self) -> &Arc<Opened> {
@@ -147,7 +154,8 @@ impl Cells {
     /// a peer that has them.
     pub(super) fn refetch_s(&self, bytes: u64) -> f64 {
         let store_s = self.of.request_s + bytes as f64 * self.of.byte_s;
-        let peer_s = self.blocks.peers.refetch_s(&self.of.called, bytes);
+        let peers = (!self.only).then_some(&self.blocks.peers);
+        let peer_s = peers.and_then(|peers| peers.refetch_s(&self.of.called, bytes));
         peer_s.map_or(store_s, |peer_s| store_s.min(peer_s))
     }
 

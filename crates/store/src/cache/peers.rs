@@ -186,9 +186,8 @@ impl Peers {
         let each_s = store_s / wanted.len().max(1) as f64;
         let room = cells.limit() / SHARE / CELL_BYTES;
         wanted.truncate(usize::try_from(room).unwrap_or(usize::MAX));
-        let pays = |peer: &Peer, cells: usize| {
-            lock(&peer.state).seconds(cells) < each_s * cells as f64
-        };
+        let pays =
+            |peer: &Peer, cells: usize| lock(&peer.state).seconds(cells) < each_s * cells as f64;
         self.ask(&self.of(called), cells, wanted, None, pays)
     }
 

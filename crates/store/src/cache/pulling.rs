@@ -1,8 +1,8 @@
 //! Blocks that are fetched from other workers before anybody reads them: copies of what many want,
 //! and what one that leaves hands over.
 
-use super::cell::{Cells, Described, Opened};
 use super::Blocks;
+use super::cell::{Cells, Described, Opened};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,12 +45,10 @@ impl Blocks {
             Some(_) => {}
             None => self.note_opened(&wanted),
         }
-        if only {
-            self.have(object, Vec::new());
-        } else {
+        if !only {
             self.have(object, peers.clone());
         }
-        let cells = Cells::of(self.clone(), wanted);
+        let cells = Cells::of(self.clone(), wanted).only(only);
         let before = cells.here(&told.cells);
         let lacking = cells.lacking(&told.cells);
         let moved = self.peers.pull(&cells, lacking, peers, until);
