@@ -258,7 +258,16 @@ def test_the_first_tables_get_what_they_lack(url: str) -> None:
     Catalog.open(url).close()
     execute(url, "ALTER TABLE samples DROP COLUMN requests")
     execute(url, "ALTER TABLE profiles DROP COLUMN notes")
-    later = ("reservations", "deleted_jobs", "job_chunks", "job_rows", "jobs", "tokens")
+    later = (
+        "worker_replicas",
+        "pools",
+        "reservations",
+        "deleted_jobs",
+        "job_chunks",
+        "job_rows",
+        "jobs",
+        "tokens",
+    )
     for table in (*later, "hosts", "footprints", "granules", "replicas", "datasets"):
         execute(url, f"DROP TABLE {table}")
     execute(

@@ -106,33 +106,40 @@ def test_the_worthiest_is_handed_over_first() -> None:
         Block("cheap", 100 * MB, 1.5),
     ]
     heirs = {"w1": 1000 * MB}
-    assert hand_over(blocks, heirs, 100 * MB, 60.0) == [
+    assert hand_over(blocks, heirs, 100 * MB, 60.0).given == [
         ("dearest per byte", "w1"),
         ("dear", "w1"),
         ("cheap", "w1"),
     ]
-    assert hand_over(blocks, heirs, 100 * MB, 1.15) == [("dearest per byte", "w1"), ("dear", "w1")]
+    plan = hand_over(blocks, heirs, 100 * MB, 1.15)
+    assert plan.given == [("dearest per byte", "w1"), ("dear", "w1")]
+    assert plan.refused == {"cheap": "no time"}
 
 
 def test_what_is_cheaper_to_fetch_again_is_refused() -> None:
-    assert hand_over([Block("a", 100 * MB, 0.9)], {"w1": 1000 * MB}, 100 * MB, 60.0) == []
+    plan = hand_over([Block("a", 100 * MB, 0.9)], {"w1": 1000 * MB}, 100 * MB, 60.0)
+    assert plan == ([], {"a": "cheaper to fetch again"})
 
 
 def test_what_would_take_an_hour_is_refused() -> None:
     blocks = [Block(f"o{number}", 6 * MB, 30.0) for number in range(1000)]
-    given = hand_over(blocks, {"w1": 10**12}, 1.7 * MB, 60.0)
+    given, refused = hand_over(blocks, {"w1": 10**12}, 1.7 * MB, 60.0)
     assert len(given) == 17
+    assert list(refused.values()) == ["no time"] * 983
     # Over a slow line all of it is.
-    assert hand_over(blocks, {"w1": 10**12}, 0.1 * MB, 3600.0) == []
+    assert hand_over(blocks, {"w1": 10**12}, 0.1 * MB, 3600.0).given == []
 
 
 def test_heirs_are_filled_evenly_and_never_over_their_room() -> None:
     blocks = [Block(f"o{number}", 10 * MB, 10.0) for number in range(30)]
-    given = hand_over(blocks, {"w1": 95 * MB, "w2": 95 * MB, "full": 5 * MB}, 1e9, 60.0)
+    rooms = {"w1": 95 * MB, "w2": 95 * MB, "full": 5 * MB}
+    given, refused = hand_over(blocks, rooms, 1e9, 60.0)
+    assert set(refused.values()) == {"no room"}
     shares = [sum(heir == name for _, heir in given) for name in ("w1", "w2", "full")]
     assert shares == [9, 9, 0]
-    assert hand_over(blocks, {}, 1e9, 60.0) == []
-    assert hand_over(blocks, {"w1": 10**12}, 0.0, 60.0) == []
+    alone = hand_over(blocks, {}, 1e9, 60.0)
+    assert (alone.given, set(alone.refused.values())) == ([], {"no heir"})
+    assert hand_over(blocks, {"w1": 10**12}, 0.0, 60.0).given == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -143,7 +150,9 @@ def test_hand_over_keeps_within_budget_and_room(seed: int) -> None:
     ]
     heirs = {f"w{number}": rng.randrange(300 * MB) for number in range(8)}
     rate, budget = rng.choice([1e6, 1e7, 1e9]), rng.choice([0.0, 1.0, 60.0])
-    given = hand_over(blocks, heirs, rate, budget)
+    given, refused = hand_over(blocks, heirs, rate, budget)
+    assert {source for source, _ in given} | set(refused) == {each.source for each in blocks}
+    assert len(given) + len(refused) == len(blocks)
     of = {block.source: block for block in blocks}
     assert len({source for source, _ in given}) == len(given)
     assert sum(of[source].size for source, _ in given) <= budget * rate

@@ -259,6 +259,31 @@ def test_a_fault_of_ours_is_told(pool: Pool, images: list[str]) -> None:
     assert done.failure == "internal: KeyError: 99"
 
 
+class PanicError(BaseException):
+    """What would end a thread, as a panic of the engine does."""
+
+
+def test_what_would_end_a_thread_is_an_error_of_its_rows(
+    images: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def panics(*_given: object) -> None:
+        raise PanicError("at the disco")
+
+    with started(LocalPool(Folder(tmp_path / "results"), 1)) as at_work:
+        with monkeypatch.context() as patch:
+            patch.setattr("swathe.workers.batches._Work.run", panics)
+            for number in range(4):  # more than there are threads
+                at_work.give(number, batch(images, 3))
+            done = [at_work.next()[1] for _ in range(4)]
+        at_work.give(9, batch(images, 3, job="next"))
+        assert {row.status for row in at_work.next()[1].rows} == {"ok"}
+    for each in done:
+        assert (each.complete, each.failure) == (True, None)
+        assert {(row.status, row.reason) for row in each.rows} == {
+            ("error", "internal: PanicError: at the disco")
+        }
+
+
 def test_a_lane_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = LocalPool(Folder(tmp_path / "results"), 1)
     go = threading.Event()

@@ -42,7 +42,8 @@ from swathe.jobs import Folder, Job, Jobs, Limits, Options, place_named
 from swathe.portal.config import config_of
 from swathe.sample import make_sample
 from swathe.workers import Runner
-from swathe.workers.cluster import DEATHS, DaskPool
+from swathe.workers.cluster import DaskPool
+from swathe.workers.flights import DEATHS
 from swathe.workers.member import TOKEN
 from swathe.workers.pool import Member
 from swathe.workers.security import ROLES, make_certificates, read_address, security_for
@@ -177,7 +178,7 @@ class Deadly:
 
 
 def test_a_batch_that_kills_workers_is_not_tried_for_ever(jobs: Jobs, tmp_path: Path) -> None:
-    deadly = replace(batch(["survey:x.fits"], 3), options=Deadly())  # type: ignore[arg-type]
+    deadly = replace(batch(["survey:x.fits"], 1), options=Deadly())  # type: ignore[arg-type]
     with pool_of(DEATHS) as (scheduler, _):
         pool = connected(scheduler.address, jobs.place)
         with started(pool) as at_work:
@@ -185,8 +186,31 @@ def test_a_batch_that_kills_workers_is_not_tried_for_ever(jobs: Jobs, tmp_path: 
             at_work.give(0, deadly)
             number, done = at_work.next()
     assert (number, done.complete) == (0, True)
-    assert [row.status for row in done.rows] == ["error"] * 3
-    assert f"{DEATHS} workers died" in done.rows[0].reason
+    [row] = done.rows
+    assert row.status == "error"
+    assert f"{DEATHS} workers died" in row.reason
+
+
+def test_a_row_that_kills_workers_is_the_only_error(
+    jobs: Jobs, table: dict[str, list[Any]]
+) -> None:
+    frame = table["file"][0]
+    rows = list(batch([frame], 4).rows)
+    rows[2] = rows[2]._replace(planes=Deadly())  # type: ignore[arg-type]
+    # All of it twice, a half, and alone twice.
+    with pool_of(6, worker=("--threads", "1")) as (scheduler, _):
+        pool = connected(scheduler.address, jobs.place)
+        with started(pool) as at_work:
+            members(pool, ready(6))
+            at_work.give(0, replace(batch([frame], 4), rows=rows))
+            number, done = at_work.next()
+            assert len(members(pool, lambda found: len(found) <= 1)) == 1
+            at_work.give(1, batch([frame], 4, job="next"))
+            assert at_work.next()[1].complete
+    assert (number, done.complete, done.failure) == (0, True, None)
+    status = {row.number: row.status for row in done.rows}
+    assert status == {at: "error" if at == 2 else "ok" for at in range(4)}
+    assert "5 workers died" in next(row.reason for row in done.rows if row.number == 2)
 
 
 # ---- Where objects and results are
@@ -424,6 +448,8 @@ def test_a_scheduler_beyond_loopback_wants_certificates() -> None:
         ('url = "dask://nowhere"', "expected the address of a scheduler"),
         ('certificates = "/tmp"', "workers.certificates: expected to come with workers.url"),
         ("batch_s = 60.0", "workers.batch_s: expected 0.5 to 5"),
+        ("hand_over_s = -1.0", "workers.hand_over_s: expected 0 to 3600"),
+        ("hand_over_s = inf", "workers.hand_over_s: expected 0 to 3600"),
         ("threads = 3", "unknown key in [workers]: 'threads'"),
     ],
 )

@@ -16,13 +16,16 @@ from growers import (
     workers_of,
 )
 from jobbing import check, ended
-from pools import Process, environment, jobs_of, many_targets, process
+from pools import Process, environment, jobs_of, many_targets, members, process, ready
 from portals import wait_until
+from rigs import IMAGES, at_work, pool_of, rig_of
 from slurming import said, slurm
 from swathe.jobs import Jobs, Options
 from swathe.sample import make_sample
 from swathe.workers.growth import Limits
-from swathe.workers.providers import ProviderError, Slurm
+from swathe.workers.providers import ProviderError, Slurm, worker_command
+from test_workers_parting import LITTLE, caching, hand_over_when_let_go, handed
+from test_workers_parting import ended as over
 
 LIMITS = Limits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0, hand_over_s=0.0)
 
@@ -103,6 +106,36 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
     assert len(provider.names) >= 2
     assert provider.most == 1
     check(jobs, job, table, tmp_path)
+
+
+def test_one_that_is_not_needed_hands_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rig in rig_of(tmp_path, monkeypatch):
+        command = worker_command(rig.scheduler.address, None, 1, 600.0, tmp_path / "grown")
+        provider = Watched(Slurm(command, PREFIX, threads=1, walltime_s=600.0))
+        hand_over_when_let_go(rig, provider, "slurm")
+        assert len(provider.names) == 2
+        provider.close()
+
+
+def test_one_that_is_cancelled_hands_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rig in rig_of(tmp_path, monkeypatch):
+        command = worker_command(rig.scheduler.address, None, 1, 600.0, tmp_path / "grown")
+        provider = Slurm(command, PREFIX, threads=1, walltime_s=600.0)
+        with caching(), at_work(rig, 0) as work:
+            provider.start(f"{PREFIX}0-first")
+            members(pool_of(work), ready(1))
+            rig.do(work)
+            provider.start(f"{PREFIX}1-second")
+            members(pool_of(work), ready(2))
+            rig.moved()
+            subprocess.run(["scancel", number_of(f"{PREFIX}0-first")], check=True, timeout=30)
+            told = handed(work.pool, over)
+            assert (told.worker, told.state) == (f"{PREFIX}0-first", "done")
+            assert (told.objects, told.heirs) == (IMAGES, (f"{PREFIX}1-second",))
+            members(pool_of(work), ready(1))
+            rig.do(work)
+            assert rig.moved() < LITTLE
+        provider.close()
 
 
 def test_jobs_that_slurm_does_not_take(jobs: Jobs, scheduler: Process) -> None:

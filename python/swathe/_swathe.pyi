@@ -179,6 +179,29 @@ def blocks_are_at(peers: dict[str, list[tuple[str, str]]]) -> None:
 def blocks_of(objects: list[str]) -> list[int]:
     """Give how many bytes are kept of objects that this process has opened, by these names."""
 
+Described = tuple[str, str, int, float, float, list[int]]
+"""Of an object: URL, place and version, size, seconds of a request to its store and of a byte,
+and numbers of the cells that are here."""
+
+def blocks_described(objects: list[str]) -> list[Described | None]:
+    """Tell what others must know to pull objects that this process has opened, by these names."""
+
+def pull_blocks(
+    name: str, told: Described, peers: list[tuple[str, str]], limit_s: float, only: bool
+) -> tuple[int, int]:
+    """Fetch blocks of an object from workers that have them; gives bytes, and how many came.
+
+    Args:
+        name: of the object.
+        told: what one of them says of it.
+        peers: URL and token of each, to be asked in order.
+        limit_s: no longer than that.
+        only: nobody else will have it, so that it is worth what its store asks for it.
+    """
+
+def peer_costs() -> tuple[float, float] | None:
+    """Tell what other workers cost of late: seconds until they answer, bytes per second."""
+
 def rename_each(moves: list[tuple[str, str]]) -> int:
     """Rename files, in order, up to the first that cannot be; tells how many were."""
 

@@ -26,8 +26,8 @@ mod _swathe {
     use crate::shelves::{Kept, clear_kept, kept};
     #[pymodule_export]
     use crate::stores::{
-        Source, Stores, Timing, assumed_costs, blocks_are_at, blocks_of, confine, measure,
-        measure_open, share_blocks, take_timings,
+        Source, Stores, Timing, assumed_costs, blocks_are_at, blocks_described, blocks_of, confine,
+        measure, measure_open, peer_costs, pull_blocks, share_blocks, take_timings,
     };
     #[pymodule_export]
     use crate::trace::{

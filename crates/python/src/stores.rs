@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use swathe_engine::Cancel;
 use swathe_plan::Costs;
-use swathe_store::{Blocks, Identity};
+use swathe_store::{Blocks, Described, Identity};
 
 /// Bytes that are read at once: they are all in memory.
 const MOST_BYTES: u64 = 64 << 20;
@@ -229,6 +230,51 @@ pub(crate) fn blocks_of(py: Python<'_>, objects: Vec<String>) -> PyResult<Vec<u6
     enter(py, &Cancel::default(), move || {
         Ok(objects.iter().map(|object| blocks.held(object)).collect())
     })
+}
+
+/// What a worker tells of an object: URL, beginning of keys, size, what its store costs, cells.
+type Told = (String, String, u64, f64, f64, Vec<u64>);
+
+/// Tell what others must know to pull objects. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn blocks_described(
+    py: Python<'_>,
+    objects: Vec<String>,
+) -> PyResult<Vec<Option<Told>>> {
+    let Some(blocks) = blocks(py)? else { return Ok(vec![None; objects.len()]) };
+    let told = |found: Described| {
+        (found.url, found.object, found.size, found.request_s, found.byte_s, found.cells)
+    };
+    enter(py, &Cancel::default(), move || {
+        Ok(objects.iter().map(|object| blocks.described(object).map(told)).collect())
+    })
+}
+
+/// Fetch blocks from other workers. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn pull_blocks(
+    py: Python<'_>,
+    name: String,
+    told: Told,
+    peers: Vec<(String, String)>,
+    limit_s: f64,
+    only: bool,
+) -> PyResult<(u64, u64)> {
+    let Some(blocks) = blocks(py)? else { return Ok((0, 0)) };
+    let limit = Duration::try_from_secs_f64(limit_s)
+        .map_err(|error| PyValueError::new_err(format!("limit_s: {limit_s}: {error}")))?;
+    let (url, key, size, request_s, byte_s, cells) = told;
+    let told = Described { url, object: key, size, request_s, byte_s, cells };
+    enter(py, &Cancel::default(), move || {
+        let pulled = blocks.pull(&name, &told, peers, limit, only);
+        Ok((pulled.bytes, pulled.blocks))
+    })
+}
+
+/// Tell what other workers cost. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn peer_costs(py: Python<'_>) -> PyResult<Option<(f64, f64)>> {
+    Ok(blocks(py)?.and_then(|blocks| blocks.peer_costs()))
 }
 
 fn blocks(py: Python<'_>) -> PyResult<Option<Arc<Blocks>>> {

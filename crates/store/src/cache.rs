@@ -6,6 +6,7 @@
 
 mod cell;
 mod peers;
+mod pulling;
 mod reading;
 mod serving;
 mod tls;
@@ -15,8 +16,10 @@ use crate::shelf::{Shelf, limit_of};
 use crate::source::{Fetched, Moved, Source, TRUSTED, Traffic, Version};
 use crate::timing::Measured;
 use bytes::Bytes;
+pub use cell::Described;
 use cell::{CELL_BYTES, Cell, Cells, Gathered, Opened};
 use peers::Peers;
+pub use pulling::Pulled;
 use reading::Reading;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -99,10 +102,15 @@ impl Blocks {
 
     /// Bytes that are here of an object that this process has opened under this very name.
     pub fn held(self: &Arc<Blocks>, object: &str) -> u64 {
+        self.cells(object).map_or(0, |cells| cells.held())
+    }
+
+    /// The cells of an object that this process has opened under this very name.
+    fn cells(self: &Arc<Blocks>, object: &str) -> Option<Cells> {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let found = opened.get(object).cloned();
         drop(opened);
-        found.map_or(0, |found| Cells::of(self.clone(), found).held())
+        found.map(|found| Cells::of(self.clone(), found))
     }
 
     /// Whether the disk takes blocks.

@@ -18,7 +18,7 @@ mod stores;
 mod timing;
 mod write;
 
-pub use cache::{Blocks, Identity};
+pub use cache::{Blocks, Described, Identity, Pulled};
 pub use copy::{Copied, Copies, Done, Order};
 pub use error::StoreError;
 pub use list::{Entry, Listing};

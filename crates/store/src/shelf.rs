@@ -7,12 +7,21 @@
 //! Who writes or removes holds a lock on the file `usage`, which says how many bytes there are.
 //! They are added before they are written and taken off after they are removed: whoever is killed
 //! in between leaves too large a number, never too small a one. Readers need no lock.
+//!
+//! What goes first when room is needed is written in the modification time of each file: of values
+//! that are put and read without a weight, when they were used last. Of those with one, the
+//! level of the shelf at the time, and above it, for each use, what fetching them again costs for
+//! what they take; the level rises to what goes (GreedyDual-Size with frequency, Cherkasova 1998).
+//! See `docs/design/016-what-goes-first.md`.
+
+mod ledger;
 
 use crate::error::StoreError;
 use bytes::Bytes;
-use std::fs::{self, DirBuilder, File, TryLockError};
+use ledger::Ledger;
+use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -26,18 +35,31 @@ const FAN_OUT: u64 = 256;
 const DISK_BLOCK_BYTES: u64 = 4096;
 /// Eviction goes down to this share of the limit, so that it is not needed for every value.
 const EVICT_TO_PERCENT: u64 = 90;
-/// A value that was read is marked as used if its last mark is older than this.
+/// Uses of a value within this time count once.
 const MARK_EVERY: Duration = Duration::from_secs(60);
 /// A writer that has waited for the others so long gives up: one of them may have been stopped.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Where the bytes in use are written down.
 const USAGE_FILE: &str = "usage";
 
+/// What stands above the level for one use: seconds for each second of fetching a GiB of it again.
+const WEIGHED_BYTES: f64 = (1 << 30) as f64;
+/// Nothing counts for more: that is 10 kB in a second.
+const MOST_GAIN_S: f64 = 1e5;
+/// Uses that count, at most: what was used often long ago must go some time.
+const MOST_USES: u32 = 16;
+
+/// The seconds that it takes to fetch a value again, by its bytes; `None`: only when it was used
+/// last counts.
+pub(crate) type Weight<'a> = Option<&'a dyn Fn(u64) -> f64>;
+
 /// A size-limited folder of values.
 #[derive(Debug)]
 pub struct Shelf {
     folder: PathBuf,
     limit: u64,
+    /// A value that was read is marked as used if its last mark is older than this.
+    mark_every: Duration,
     /// Threads of this process queue here, and only one waits for other processes.
     writing: Mutex<()>,
 }
@@ -56,13 +78,8 @@ pub struct Usage {
 struct Kept {
     path: PathBuf,
     bytes: u64,
-    used: SystemTime,
-}
-
-/// The locked file that says how many bytes are in use.
-struct Ledger {
-    file: File,
-    bytes: u64,
+    /// The least goes first: where it stands, and of equals when that was said.
+    stands: (SystemTime, SystemTime),
 }
 
 impl Shelf {
@@ -94,7 +111,8 @@ impl Shelf {
 
     /// A shelf in a folder, made when the first value is put.
     pub fn at(folder: impl Into<PathBuf>, limit: u64) -> Shelf {
-        Shelf { folder: folder.into(), limit, writing: Mutex::new(()) }
+        let mark_every = MARK_EVERY;
+        Shelf { folder: folder.into(), limit, mark_every, writing: Mutex::new(()) }
     }
 
     /// Where it lies.
@@ -109,6 +127,11 @@ impl Shelf {
 
     /// The value put last under `key`; `None` where there is none that can be read whole.
     pub fn get(&self, key: &str) -> Option<Bytes> {
+        self.get_weighed(key, None)
+    }
+
+    /// As [`Shelf::get`], of a value that was put with a weight.
+    pub(crate) fn get_weighed(&self, key: &str, weight: Weight<'_>) -> Option<Bytes> {
         let path = self.path(key);
         let mut file = File::open(&path).ok()?;
         let bytes = self.read(&mut file)?;
@@ -116,11 +139,27 @@ impl Shelf {
             self.discard(&path, key);
             return None;
         };
-        if file.metadata().ok()?.modified().ok()?.elapsed().is_ok_and(|age| age > MARK_EVERY) {
-            // Only the order of eviction hangs on the mark, and the folder may be read-only.
-            let _ = file.set_modified(SystemTime::now());
-        }
+        // Only the order of eviction hangs on the mark, and the folder may be read-only.
+        let _ = self.mark(&file, weight);
         Some(Bytes::from(bytes).slice(value_at..))
+    }
+
+    /// Note a use of a value.
+    fn mark(&self, file: &File, weight: Weight<'_>) -> Option<()> {
+        let stat = file.metadata().ok()?;
+        let marked = if weight.is_some() { changed(&stat) } else { stat.modified().ok()? };
+        if marked.elapsed().is_ok_and(|age| age > self.mark_every) {
+            let stands = match weight {
+                None => SystemTime::now(),
+                Some(seconds) => {
+                    let (level, gain) = (self.level()?, gain(seconds, stat.len()));
+                    let most = level + gain * (MOST_USES - 1);
+                    stat.modified().ok()?.clamp(level, most) + gain
+                }
+            };
+            let _ = file.set_modified(stands);
+        }
+        Some(())
     }
 
     /// Up to `max` first bytes of the value under `key`, not checked: what [`Shelf::get`] is
@@ -135,28 +174,47 @@ impl Shelf {
         whole.then(|| Bytes::from(bytes).slice(value_at..))
     }
 
+    /// Whether there is a value under `key`, most likely.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.path(key).exists()
+    }
+
     /// Keep `value` under `key`, in place of what was there. Values used longest ago give way
     /// before the limit is passed; one larger than the limit is not kept.
     ///
     /// # Errors
     /// [`StoreError::Io`] where the folder cannot be written.
     pub fn put(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.put_weighed(key, value, None)
+    }
+
+    /// As [`Shelf::put`]; those of least worth give way.
+    ///
+    /// # Errors
+    /// As [`Shelf::put`].
+    pub(crate) fn put_weighed(
+        &self,
+        key: &str,
+        value: &[u8],
+        weight: Weight<'_>,
+    ) -> Result<(), StoreError> {
         if self.fits(key, value).is_none() {
             return Ok(());
         }
         let _turn = self.turn();
         let ledger = self.ledger()?;
-        self.write(ledger, key, value)
+        self.write(ledger, key, value, weight)
     }
 
     /// Keep what `change` makes of the value under `key`, if it makes anything; nobody else
-    /// changes it meanwhile. As [`Shelf::put`].
+    /// changes it meanwhile. As [`Shelf::put_weighed`].
     ///
     /// # Errors
     /// As [`Shelf::put`].
-    pub fn update(
+    pub(crate) fn update(
         &self,
         key: &str,
+        weight: Weight<'_>,
         change: impl FnOnce(Option<Bytes>) -> Option<Vec<u8>>,
     ) -> Result<(), StoreError> {
         let _turn = self.turn();
@@ -167,7 +225,7 @@ impl Shelf {
             Some(Bytes::from(bytes).slice(value_at..))
         });
         match change(kept) {
-            Some(value) => self.write(ledger, key, &value),
+            Some(value) => self.write(ledger, key, &value, weight),
             None => Ok(()),
         }
     }
@@ -178,21 +236,31 @@ impl Shelf {
         (bytes <= self.limit).then_some(bytes)
     }
 
-    fn write(&self, mut ledger: Ledger, key: &str, value: &[u8]) -> Result<(), StoreError> {
+    fn write(
+        &self,
+        mut ledger: Ledger,
+        key: &str,
+        value: &[u8],
+        weight: Weight<'_>,
+    ) -> Result<(), StoreError> {
         let Some(bytes) = self.fits(key, value) else { return Ok(()) };
         let path = self.path(key);
         if ledger.bytes + bytes > self.limit {
             let most = (self.limit / 100 * EVICT_TO_PERCENT).min(self.limit - bytes);
-            let left = self.evict(most)?;
-            ledger.set(left).map_err(|source| self.fail(source))?;
+            self.evict_to(&mut ledger, most)?;
         }
         let before = ledger.bytes;
         ledger.set(before + bytes).map_err(|source| self.fail(source))?;
-        let replaced = fs::metadata(&path).map_or(0, |stat| on_disk(stat.len()));
+        let (replaced, stood) = fs::metadata(&path)
+            .map_or((0, None), |stat| (on_disk(stat.len()), stat.modified().ok()));
+        let stands = weight.map(|seconds| {
+            let least = ledger.level + gain(seconds, bytes);
+            stood.map_or(least, |stood| stood.max(least))
+        });
         let new = path.with_extension("new");
         let folder = path.parent().unwrap_or(&self.folder);
         let written = fs::create_dir_all(folder)
-            .and_then(|()| write_new(&new, key, value))
+            .and_then(|()| write_new(&new, key, value, stands))
             .and_then(|()| fs::rename(&new, &path));
         let now = match written {
             Ok(()) => before + bytes - replaced.min(before),
@@ -232,8 +300,13 @@ impl Shelf {
         }
         let _turn = self.turn();
         let mut ledger = self.ledger()?;
-        let left = self.evict(0)?;
-        ledger.set(left).map_err(|source| self.fail(source))
+        self.evict_to(&mut ledger, 0)
+    }
+
+    /// Where the highest stood of what went.
+    fn level(&self) -> Option<SystemTime> {
+        let file = File::open(self.folder.join(USAGE_FILE)).ok()?;
+        Ledger::of(file).ok().map(|ledger| ledger.level)
     }
 
     /// The file of the value whose key has this digest, as it is, if it is no longer than `most`:
@@ -308,26 +381,24 @@ impl Shelf {
                 Err(error) => return Err(fail(error.into())),
             }
         }
-        let mut ledger = Ledger { file, bytes: 0 };
-        match ledger.noted() {
-            Some(bytes) => ledger.bytes = bytes,
-            None => {
-                let left = self.evict(u64::MAX)?;
-                ledger.set(left).map_err(fail)?;
-            }
-        }
-        Ok(ledger)
+        Ledger::of(file).or_else(|file| {
+            // Nothing that is there may stand higher than what is to come.
+            let level = self.list()?.iter().map(|kept| kept.stands.0).max();
+            let mut ledger = Ledger::new(file, level.unwrap_or_else(SystemTime::now));
+            self.evict_to(&mut ledger, u64::MAX)?;
+            Ok(ledger)
+        })
     }
 
-    /// Remove what was used longest ago until at most so many bytes are left, and what was left
-    /// half-written. Gives what is left. Only for who holds the ledger.
-    fn evict(&self, most: u64) -> Result<u64, StoreError> {
+    /// Remove what stands lowest until at most so many bytes are left, and what was left
+    /// half-written; note what is left.
+    fn evict_to(&self, ledger: &mut Ledger, most: u64) -> Result<(), StoreError> {
         let (unfinished, mut kept): (Vec<Kept>, Vec<Kept>) =
             self.list()?.into_iter().partition(Kept::is_unfinished);
         unfinished.iter().try_for_each(|kept| remove(&kept.path))?;
         let mut bytes: u64 = kept.iter().map(|value| value.bytes).sum();
         if bytes > most {
-            kept.sort_by_key(|value| value.used);
+            kept.sort_unstable_by_key(|value| value.stands);
         }
         for value in kept {
             if bytes <= most {
@@ -335,8 +406,9 @@ impl Shelf {
             }
             remove(&value.path)?;
             bytes -= value.bytes;
+            ledger.level = ledger.level.max(value.stands.0);
         }
-        Ok(bytes)
+        ledger.set(bytes).map_err(|source| self.fail(source))
     }
 
     /// All files of values, finished or not.
@@ -349,8 +421,8 @@ impl Shelf {
             for path in entries(&folder)? {
                 // Another process may have removed it in the meantime.
                 let Ok(stat) = fs::metadata(&path) else { continue };
-                let used = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                kept.push(Kept { path, bytes: on_disk(stat.len()), used });
+                let stands = (stat.modified().unwrap_or(SystemTime::UNIX_EPOCH), changed(&stat));
+                kept.push(Kept { path, bytes: on_disk(stat.len()), stands });
             }
         }
         Ok(kept)
@@ -360,26 +432,6 @@ impl Shelf {
 impl Kept {
     fn is_unfinished(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "new")
-    }
-}
-
-impl Ledger {
-    /// The number that stands in the file, with its complement.
-    fn noted(&self) -> Option<u64> {
-        let mut noted = [0; 16];
-        self.file.read_exact_at(&mut noted, 0).ok()?;
-        let (bytes, complement) = noted.split_at(8);
-        let bytes = u64::from_le_bytes(bytes.try_into().ok()?);
-        (complement == (!bytes).to_le_bytes()).then_some(bytes)
-    }
-
-    fn set(&mut self, bytes: u64) -> std::io::Result<()> {
-        let mut noted = [0; 16];
-        noted[..8].copy_from_slice(&bytes.to_le_bytes());
-        noted[8..].copy_from_slice(&(!bytes).to_le_bytes());
-        self.file.write_all_at(&noted, 0)?;
-        self.bytes = bytes;
-        Ok(())
     }
 }
 
@@ -413,7 +465,12 @@ pub(crate) fn value_in(file: Bytes, key: &str) -> Option<Bytes> {
     check(&file, key).map(|value_at| file.slice(value_at..))
 }
 
-fn write_new(path: &Path, key: &str, value: &[u8]) -> std::io::Result<()> {
+fn write_new(
+    path: &Path,
+    key: &str,
+    value: &[u8],
+    stands: Option<SystemTime>,
+) -> std::io::Result<()> {
     let mut head = [0; HEAD_BYTES];
     head[..8].copy_from_slice(MAGIC);
     head[8..12].copy_from_slice(&checksum(key, value).to_le_bytes());
@@ -422,7 +479,23 @@ fn write_new(path: &Path, key: &str, value: &[u8]) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(&head)?;
     file.write_all(key.as_bytes())?;
-    file.write_all(value)
+    file.write_all(value)?;
+    stands.map_or(Ok(()), |stands| file.set_modified(stands))
+}
+
+/// When a file was put there, or marked.
+fn changed(stat: &Metadata) -> SystemTime {
+    let seconds = Duration::from_secs(stat.ctime().try_into().unwrap_or(0));
+    SystemTime::UNIX_EPOCH
+        + seconds
+        + Duration::from_nanos(stat.ctime_nsec().try_into().unwrap_or(0))
+}
+
+/// What one use counts for a value that takes so many bytes.
+fn gain(seconds: &dyn Fn(u64) -> f64, bytes: u64) -> Duration {
+    let gain_s = seconds(bytes) / on_disk(bytes.max(1)) as f64 * WEIGHED_BYTES;
+    let counts = gain_s > 0.0; // not a number does not
+    Duration::from_secs_f64(if counts { gain_s.min(MOST_GAIN_S) } else { 0.0 })
 }
 
 fn checksum(key: &str, value: &[u8]) -> u32 {
@@ -472,180 +545,4 @@ fn fnv1a(bytes: &[u8]) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shelf(limit: u64) -> (tempfile::TempDir, Shelf) {
-        let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::at(folder.path().join("index"), limit);
-        (folder, shelf)
-    }
-
-    fn file_of(shelf: &Shelf, key: &str) -> PathBuf {
-        shelf.path(key)
-    }
-
-    #[test]
-    fn values_come_back_and_are_replaced() {
-        let (_folder, shelf) = shelf(1 << 20);
-        assert_eq!(shelf.get("a"), None);
-        shelf.put("a", b"one").unwrap();
-        shelf.put("b", b"").unwrap();
-        shelf.put("a", b"two").unwrap();
-        assert_eq!(shelf.get("a").unwrap(), "two");
-        assert_eq!(shelf.get("b").unwrap(), "");
-        assert_eq!(shelf.usage().unwrap().values, 2);
-        shelf.clear().unwrap();
-        assert_eq!(shelf.get("a"), None);
-        assert_eq!(shelf.usage().unwrap().bytes, 0);
-    }
-
-    #[test]
-    fn a_file_damaged_at_any_byte_or_cut_anywhere_counts_as_absent_and_is_removed() {
-        let (_folder, shelf) = shelf(1 << 20);
-        shelf.put("key", b"some value").unwrap();
-        let path = file_of(&shelf, "key");
-        let good = fs::read(&path).unwrap();
-        for at in 0..good.len() {
-            let mut bad = good.clone();
-            bad[at] ^= 4;
-            for bad in [&bad, &good[..at]] {
-                fs::write(&path, bad).unwrap();
-                assert_eq!(shelf.get("key"), None, "byte {at} flipped or cut off");
-                assert!(!path.exists());
-            }
-        }
-        fs::write(&path, &good).unwrap();
-        assert_eq!(shelf.get("key").unwrap(), "some value");
-    }
-
-    #[test]
-    fn a_clash_of_hashes_is_no_hit() {
-        let (_folder, shelf) = shelf(1 << 20);
-        shelf.put("key", b"value").unwrap();
-        fs::create_dir_all(file_of(&shelf, "other").parent().unwrap()).unwrap();
-        fs::copy(file_of(&shelf, "key"), file_of(&shelf, "other")).unwrap();
-        assert_eq!(shelf.get("other"), None);
-    }
-
-    #[test]
-    fn the_limit_holds_and_the_longest_unused_goes_first() {
-        let limit = 20 * 4096;
-        let (_folder, shelf) = shelf(limit);
-        let value = vec![7; 1000];
-        for i in 0..100 {
-            shelf.put(&format!("{i}"), &value).unwrap();
-            let age = Duration::from_secs(1000 - i);
-            let file = File::options().write(true).open(file_of(&shelf, &format!("{i}"))).unwrap();
-            file.set_modified(SystemTime::now() - age).unwrap();
-            assert!(shelf.usage().unwrap().bytes <= limit);
-        }
-        assert_eq!(shelf.get("0"), None);
-        assert_eq!(shelf.get("99").unwrap(), value);
-        assert!(shelf.usage().unwrap().values >= 17);
-        shelf.put("huge", &[0; 100_000]).unwrap();
-        assert_eq!(shelf.get("huge"), None);
-        assert_eq!(shelf.get("99").unwrap(), value);
-    }
-
-    #[test]
-    fn replacing_a_value_takes_no_more_room() {
-        let (_folder, shelf) = shelf(10 * 4096);
-        shelf.put("kept", b"kept").unwrap();
-        for i in 0..100 {
-            shelf.put("key", format!("{i}").as_bytes()).unwrap();
-        }
-        assert_eq!(shelf.usage().unwrap(), Usage { values: 2, bytes: 2 * 4096, limit: 10 * 4096 });
-        assert_eq!(shelf.ledger().unwrap().bytes, 2 * 4096);
-        assert_eq!(shelf.get("kept").unwrap(), "kept");
-    }
-
-    #[test]
-    fn what_a_killed_writer_left_is_counted_and_then_removed() {
-        let (_folder, shelf) = shelf(4 * 4096);
-        shelf.put("key", b"value").unwrap();
-        let left = file_of(&shelf, "other").with_extension("new");
-        fs::create_dir_all(left.parent().unwrap()).unwrap();
-        fs::write(&left, [1; 5000]).unwrap();
-        shelf.ledger().unwrap().set(3 * 4096).unwrap();
-        assert_eq!(shelf.usage().unwrap().values, 1);
-        shelf.put("one", b"1").unwrap();
-        assert!(left.exists());
-        shelf.put("two", b"2").unwrap();
-        assert!(!left.exists());
-        assert_eq!(shelf.get("two").unwrap(), "2");
-    }
-
-    #[test]
-    fn without_its_number_the_folder_is_counted() {
-        let (_folder, shelf) = shelf(1 << 20);
-        shelf.put("key", b"value").unwrap();
-        for wrong in [&b""[..], b"short", &[7; 16]] {
-            fs::write(shelf.folder.join(USAGE_FILE), wrong).unwrap();
-            assert_eq!(shelf.ledger().unwrap().bytes, 4096);
-        }
-        fs::remove_dir_all(&shelf.folder).unwrap();
-        shelf.put("key", b"value").unwrap();
-        assert_eq!(shelf.ledger().unwrap().bytes, 4096);
-    }
-
-    #[test]
-    fn a_writer_that_was_stopped_holds_nobody_up_for_long() {
-        let (_folder, shelf) = shelf(1 << 20);
-        shelf.put("key", b"value").unwrap();
-        let _stopped = shelf.ledger().unwrap();
-        let began = Instant::now();
-        let error = shelf.put("key", b"other").unwrap_err();
-        assert!(error.to_string().contains(USAGE_FILE), "{error}");
-        assert!(began.elapsed() < 2 * LONGEST_WAIT);
-        assert_eq!(shelf.get("key").unwrap(), "value");
-    }
-
-    #[test]
-    fn an_unwritable_folder_is_an_error_that_names_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        fs::write(&file, b"").unwrap();
-        let error = Shelf::at(file.join("index"), 1 << 20).put("key", b"value").unwrap_err();
-        assert!(error.to_string().contains("file/index"), "{error}");
-    }
-
-    #[test]
-    fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
-        let (_folder, shelf) = shelf(200_000);
-        let stop = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let writers: Vec<_> = (0..4u8)
-                .map(|writer| {
-                    // Each as if in a process of its own.
-                    let shelf = Shelf::at(shelf.folder(), 200_000);
-                    scope.spawn(move || {
-                        for i in 0..300 {
-                            let value = vec![writer; 500 + 40 * i];
-                            shelf.put(&format!("{}", i % 70), &value).unwrap();
-                        }
-                    })
-                })
-                .collect();
-            let (shelf, stop) = (&shelf, &stop);
-            let reader = scope.spawn(move || {
-                let mut seen = 0;
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    for i in 0..70 {
-                        if let Some(value) = shelf.get(&format!("{i}")) {
-                            assert!(value.iter().all(|byte| *byte == value[0]));
-                            seen += 1;
-                        }
-                    }
-                    assert!(shelf.usage().unwrap().bytes <= 200_000);
-                }
-                seen
-            });
-            writers.into_iter().for_each(|writer| writer.join().unwrap());
-            stop.store(true, std::sync::atomic::Ordering::Relaxed);
-            assert!(reader.join().unwrap() > 0);
-        });
-        let found = shelf.usage().unwrap();
-        assert_eq!(shelf.ledger().unwrap().bytes, found.bytes);
-    }
-}
+mod tests;

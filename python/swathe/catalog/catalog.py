@@ -13,6 +13,7 @@ from swathe.catalog.predictions import Predictions
 from swathe.catalog.stores import Stores
 from swathe.catalog.summaries import Summaries
 from swathe.catalog.tokens import Tokens
+from swathe.catalog.workers import Workers
 
 
 class Catalog(
@@ -27,6 +28,7 @@ class Catalog(
     JobQueue,
     Chunks,
     Demand,
+    Workers,
 ):
     """Stores, what was measured, how predictions came out, datasets, users' tokens, jobs, workers.
 

@@ -383,6 +383,29 @@ class ReservationTable(Base):
     workers: Mapped[int]
 
 
+class PoolTable(Base):
+    """A pool of workers, as its portal told last; `held` counts what each worker has of objects."""
+
+    __tablename__ = "pools"
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    address: Mapped[str] = mapped_column(Text)
+    told_at: Mapped[datetime]
+    workers: Mapped[int]
+    held: Mapped[int]
+    bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class WorkerReplicaTable(Base):
+    """So many bytes of an object that a worker keeps."""
+
+    __tablename__ = "worker_replicas"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    pool: Mapped[str] = mapped_column(ForeignKey("pools.id", ondelete="CASCADE"), index=True)
+    worker: Mapped[str] = mapped_column(Text)
+    object: Mapped[str] = mapped_column(Text)
+    bytes: Mapped[int] = mapped_column(BigInteger)
+
+
 class TokenRow(Base):
     """A token that lets a user in: its hash, never itself."""
 

@@ -94,6 +94,10 @@ def worker(
         float | None,
         typer.Option(min=0, help="Seconds after which it takes nothing more, and ends."),
     ] = None,
+    grace: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds it may take to end: it finishes, and hands over."),
+    ] = 80.0,
     attached: Annotated[
         bool, typer.Option("--attached", help="End when standard input does.")
     ] = False,
@@ -121,6 +125,7 @@ def worker(
             host=host,
             folder=folder,
             lifetime_s=lifetime,
+            grace_s=grace,
             attached=attached,
             tell=_teller("worker", as_json),
             warn=lambda text: typer.echo(f"swathe: {text}", err=True),
@@ -130,13 +135,22 @@ def worker(
 @app.command()
 def status(
     url: Annotated[str, typer.Argument(metavar="URL", help="Of the portal.")],
+    config: Config = None,
     as_json: Json = False,
 ) -> None:
-    """Show the workers of a portal, what they do and what they hold."""
-    from swathe.client import connect
+    """Show the workers of a portal, what they do and what they hold.
 
-    with connect(url) as portal:
-        found = portal.pool()
+    Where it does not answer, what they held as the catalogue has it.
+    """
+    from swathe.client import connect
+    from swathe.errors import SourceError
+
+    try:
+        with connect(url) as portal:
+            found = portal.pool()
+    except SourceError as error:
+        _kept(config, as_json, error)
+        return
     if as_json:
         print_json(found)
         return
@@ -155,11 +169,48 @@ def status(
             typer.echo(
                 "  reservation {number}: {workers} from {starts_at} to {ends_at}".format(**each)
             )
+    for each in found["hand_overs"]:
+        typer.echo(f"  {_handed(each)}")
     titles = ("worker", "host", "threads", "busy", "waiting", "holds", "of", "refused")
     print_table(titles, map(_row, found["workers"]))
     if found["held"]:
         held = [(one["worker"], one["object"], size_text(one["bytes"])) for one in found["held"]]
         print_table(("worker", "object", "holds"), held)
+
+
+def _kept(config: Path | None, as_json: bool, error: Exception) -> None:
+    """Show what workers held, as the catalogue has it."""
+    from swathe.catalog import Catalog
+    from swathe.portal.config import read_config
+
+    with Catalog.open(read_config(config).catalog.database) as catalog:
+        found = catalog.worker_replicas()
+    if not found:
+        raise error
+    typer.echo(f"swathe: {error}; as the catalogue has it:", err=True)
+    if as_json:
+        print_json([{**asdict(each), "told_at": _iso(each.told_at)} for each in found])
+        return
+    for each in found:
+        typer.echo(
+            f"{each.address} at {_iso(each.told_at)}: {each.workers} workers, "
+            f"{size_text(each.bytes)} of {each.held} objects"
+        )
+        rows = [(worker, source, size_text(size)) for worker, source, size in each.replicas]
+        print_table(("worker", "object", "holds"), rows)
+        if each.held > len(rows):
+            typer.echo(f"and {each.held - len(rows)} more")
+
+
+def _handed(each: dict[str, Any]) -> str:
+    """Give what a worker that leaves gave to others."""
+    refused = f"; not: {each['refused']}" if each["refused"] else ""
+    heirs = f" to {', '.join(each['heirs'])}" if each["heirs"] else ""
+    return (
+        f"{each['worker']} leaves, {each['state']}: {each['objects']} objects, "
+        f"{each['blocks']} blocks, {size_text(each['bytes'])}{heirs} "
+        f"in {each['seconds']:.1f} s{refused}"
+    )
 
 
 @app.command()

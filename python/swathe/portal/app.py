@@ -23,6 +23,7 @@ from swathe.portal.api import make_api, not_served
 from swathe.portal.config import growth_of
 from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.guard import EXPOSED, Guard
+from swathe.portal.replicas import Replicas
 from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
@@ -101,6 +102,7 @@ def pool_of(config: Config, place: Place, catalog: Catalog) -> Pool:
             certificates=workers.certificates,
             hosts=config.access.hosts,
             batch_s=workers.batch_s,
+            hand_over_s=workers.hand_over_s,
         )
     except OutputError as error:
         raise SettingsError(f"results: {error}") from error
@@ -110,7 +112,14 @@ def pool_of(config: Config, place: Place, catalog: Catalog) -> Pool:
 def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
     """Give a pool whose workers are started and ended as they are needed."""
     walltime_s, threads = workers.walltime_s, workers.cores
-    command = worker_command(workers.url, workers.certificates, threads, walltime_s, workers.cache)
+    command = worker_command(
+        workers.url,
+        workers.certificates,
+        threads,
+        walltime_s,
+        workers.cache,
+        hand_over_s=workers.hand_over_s,
+    )
     prefix = f"swathe-{pool.digest}-"
     provider: Provider
     if workers.grow == "processes":
@@ -155,7 +164,8 @@ async def _working(portal: Portal, _app: FastAPI) -> AsyncIterator[None]:
     runner = Runner(portal.jobs, portal.pool)
     runner.start()
     try:
-        yield
+        with Replicas(portal.catalog, portal.pool):
+            yield
     finally:
         await run_in_threadpool(runner.stop)
 

@@ -120,6 +120,7 @@ class Workers:
         url: of a scheduler, `dask://HOST:PORT`; empty: threads of this process.
         certificates: the folder that `swathe pool init` made; needed beyond loopback.
         batch_s: how long a batch is to take.
+        hand_over_s: how long a worker that leaves may hand over what it holds; 0: nothing.
         grow: what starts workers when more are wanted: nothing, this machine, or Slurm.
         minimum: workers there are always.
         maximum: never more, whatever waits or is reserved.
@@ -137,6 +138,7 @@ class Workers:
     url: str = ""
     certificates: Path | None = None
     batch_s: float = 1.0
+    hand_over_s: float = 60.0
     grow: Literal["", "processes", "slurm"] = ""
     minimum: int = 0
     maximum: int = 4
@@ -317,6 +319,8 @@ def _checked(config: Config) -> Config:
 def _check_workers(workers: Workers) -> None:
     if not 0.5 <= workers.batch_s <= 5:
         raise _wrong("workers.batch_s", "0.5 to 5", workers.batch_s)
+    if not 0 <= workers.hand_over_s <= 3600:
+        raise _wrong("workers.hand_over_s", "0 to 3600", workers.hand_over_s)
     _check_growth(workers)
     if not workers.url:
         for name in ("certificates", "grow"):
@@ -345,7 +349,7 @@ def growth_of(workers: Workers) -> Limits:
 
     names = ("minimum", "maximum", "spare", "soon_s", "idle_s", "start_s")
     try:
-        # Nothing is handed over, so that it takes no time.
+        # Times end when a worker takes nothing more: what it hands over, it does afterwards.
         return Limits(**{name: getattr(workers, name) for name in names}, hand_over_s=0.0)
     except ValueError as error:
         raise SettingsError(f"workers.{error}") from None

@@ -144,6 +144,10 @@ def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -
         failure = str(error)
     except Exception as error:  # a fault of ours must not stop the jobs of others
         failure = f"internal: {type(error).__name__}: {error}"
+    except BaseException as error:  # what would end the thread, as a panic of the engine
+        reason = f"internal: {type(error).__name__}: {error}"
+        rows = [_ended(row, "error", reason) for row in batch.rows]
+        return Done(rows, time.perf_counter() - begun)
     return Done([], time.perf_counter() - begun, complete=False, failure=failure)
 
 

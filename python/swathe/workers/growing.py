@@ -6,20 +6,20 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from swathe.errors import JobError, SwatheError
 from swathe.workers.growth import Demand, Growth, Idle, Limits, Reservation, ending, leaving
-from swathe.workers.pool import Grown, pauses
+from swathe.workers.pool import FINISH_S, Grown, Pool, pauses
 from swathe.workers.providers import name_in, slot_of
 
 if TYPE_CHECKING:
     from swathe.catalog.demand import Reserved, Waiting
     from swathe.catalog.work import Done
     from swathe.workers.batches import Batch
-    from swathe.workers.pool import Back, Pool, Told
+    from swathe.workers.pool import Back, Member, Told
     from swathe.workers.providers import Provider, Started
 
 log = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ LOOK_S = 1.0
 """How often to compare what there is with what is wanted."""
 JOIN_S = 120.0
 """A worker that runs for so long and has not joined never will."""
+PART_S = 5.0
+"""One that has not parted so long after it should have is told to end."""
 AT_ONCE = 20
 """Workers that are started between two looks."""
 FIRST_PAUSE_S = 1.0
@@ -40,12 +42,31 @@ NEWEST = 0.3
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker that was started by us: since when it runs and had work last."""
+    """A worker that was started by us: since when it runs and had work last.
+
+    One that is let go first hands over what it holds, until `parts_by` at the latest.
+    """
 
     since: float
     last: float
     joined: bool = False
     told_to_end: bool = False
+    parts_by: float | None = None
+
+    @property
+    def stays(self) -> bool:
+        return not self.told_to_end and self.parts_by is None
+
+
+class Parting(Pool, Protocol):
+    """A pool whose workers hand over what they hold before they go."""
+
+    @property
+    def hand_over_s(self) -> float:
+        """How long that may take."""
+
+    def let_go(self, names: Sequence[str]) -> None:
+        """Give workers nothing more, and have them hand over what they hold: `told` says when."""
 
 
 class GrowingPool:
@@ -53,7 +74,7 @@ class GrowingPool:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: Parting,
         provider: Provider,
         limits: Limits,
         *,
@@ -187,6 +208,7 @@ class GrowingPool:
         members = {each.name: each for each in told.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
         self._follow(started, set(members), working, now)
+        self._end_parted(members, now)
         soon = ending(
             (now + alive[name].left_s for name in self._ours if name in alive), self._limits, now
         )
@@ -199,7 +221,7 @@ class GrowingPool:
         staying = [
             name
             for name in there
-            if not (name in self._ours and self._ours[name].told_to_end)
+            if not (name in self._ours and not self._ours[name].stays)
             and not (name in members and members[name].refused == "leaving")
         ]
         starting = sum(not each.joined for each in self._ours.values())
@@ -210,7 +232,7 @@ class GrowingPool:
             if now >= self._paused_until:
                 self._start(min(missing, AT_ONCE), now)
         elif len(staying) > target:
-            self._end(len(staying) - target, alive, working, now)
+            self._end(len(staying) - target, alive, members, working, now)
         waiting = (each.why for each in alive.values() if each.state == "waiting" and each.why)
         self._tell(target=target, starting=starting, trouble=self._failed or next(waiting, ""))
 
@@ -251,20 +273,48 @@ class GrowingPool:
                 return
             self._ours[name] = _Worker(now, now)
 
-    def _end(self, surplus: int, alive: dict[str, Started], working: set[str], now: float) -> None:
-        """End some that are not needed: first those that still wait for a place."""
-        mine = {name: each for name, each in self._ours.items() if not each.told_to_end}
+    def _end(
+        self,
+        surplus: int,
+        alive: Mapping[str, Started],
+        members: Mapping[str, Member],
+        working: set[str],
+        now: float,
+    ) -> None:
+        """End some that are not needed: first those that still wait for a place.
+
+        The others are let go, those of least worth first: they are ended when they have parted.
+        """
+        mine = {name: each for name, each in self._ours.items() if each.stays}
         queued = [name for name in mine if name in alive and alive[name].state == "waiting"]
-        gone = queued[:surplus]
+        self._stop(queued[:surplus])
         idle = [
-            Idle(name, each.last)
+            Idle(name, each.last, members[name].worth_s, now + alive[name].left_s)
             for name, each in mine.items()
-            if each.joined and name not in working
+            if name in members and name in alive and name not in working
         ]
-        gone += leaving(idle, surplus - len(gone), self._limits, now)
+        gone = leaving(idle, surplus - len(queued[:surplus]), self._limits, now)
         if gone:
-            self._provider.stop(gone)
+            self._pool.let_go(gone)
             for name in gone:
+                self._ours[name].parts_by = now + FINISH_S + self._pool.hand_over_s + PART_S
+
+    def _end_parted(self, members: Mapping[str, Member], now: float) -> None:
+        """End those that were let go, and have handed over what they hold."""
+        self._stop(
+            [
+                name
+                for name, each in self._ours.items()
+                if each.parts_by is not None
+                and not each.told_to_end
+                and (name not in members or members[name].parted or now >= each.parts_by)
+            ]
+        )
+
+    def _stop(self, names: Sequence[str]) -> None:
+        if names:
+            self._provider.stop(names)
+            for name in names:
                 self._ours[name].told_to_end = True
 
     def _fail(self, trouble: str, now: float) -> None:

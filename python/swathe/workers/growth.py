@@ -12,6 +12,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,16 @@ class Block:
     refetch_s: float
 
 
+Refusal = Literal["cheaper to fetch again", "no heir", "no room", "no time"]
+
+
+class Plan(NamedTuple):
+    """What a worker that leaves gives to whom, the worthiest first; what not, and why."""
+
+    given: list[tuple[str, str]]
+    refused: dict[str, Refusal]
+
+
 def needed(
     demand: Demand, limits: Limits, now: float, reservations: Iterable[Reservation] = ()
 ) -> int:
@@ -162,7 +173,7 @@ def ending(ends: Iterable[float], limits: Limits, now: float) -> int:
 
 def hand_over(
     blocks: Sequence[Block], heirs: Mapping[str, int], bytes_per_s: float, budget_s: float
-) -> list[tuple[str, str]]:
+) -> Plan:
     """Say what a worker that leaves gives to whom: (object, heir), the worthiest first.
 
     Args:
@@ -175,18 +186,24 @@ def hand_over(
     or no time is left.
     """
     if not bytes_per_s > 0:
-        return []
+        return Plan([], {each.source: "no time" for each in blocks})
     gaining = [each for each in blocks if each.size / bytes_per_s < each.refetch_s]
+    refused: dict[str, Refusal] = {each.source: "cheaper to fetch again" for each in blocks}
     gaining.sort(key=lambda each: (-each.refetch_s / max(each.size, 1), each.source))
     rooms = [(-room, heir) for heir, room in heirs.items()]
     heapq.heapify(rooms)
     left = budget_s * bytes_per_s
     given = []
     for block in gaining:
-        if not rooms or block.size > min(left, -rooms[0][0]):
+        if not rooms or block.size > -rooms[0][0]:
+            refused[block.source] = "no room" if rooms else "no heir"
             continue
+        if block.size > left:
+            refused[block.source] = "no time"
+            continue
+        del refused[block.source]
         room, heir = rooms[0]
         heapq.heapreplace(rooms, (room + block.size, heir))
         left -= block.size
         given.append((block.source, heir))
-    return given
+    return Plan(given, refused)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swathe import _swathe
 from swathe.environment import in_url, this_host
@@ -28,6 +28,7 @@ from swathe.known import Storages, adopt
 from swathe.workers.batches import packed, run
 
 if TYPE_CHECKING:
+    from swathe._swathe import Described
     from swathe.catalog import Store
     from swathe.jobs import Place
     from swathe.workers.batches import Batch
@@ -99,6 +100,29 @@ class Joined:
     peer: Peer | None = None
 
 
+class Worked(NamedTuple):
+    """What a worker tells with a batch that it did.
+
+    Attributes:
+        done: what became of it.
+        held: bytes that it holds of objects, as far as that is new.
+        costs: what other workers cost it, if it knows: seconds, bytes per second.
+    """
+
+    done: bytes
+    held: dict[str, int]
+    costs: tuple[float, float] | None
+
+
+class Pulled(NamedTuple):
+    """What a worker got of others: bytes, blocks, and what it holds and knows now."""
+
+    bytes: int
+    blocks: int
+    held: dict[str, int]
+    costs: tuple[float, float] | None
+
+
 class NotJoinedError(SwatheError):
     """A batch came to a worker that knows too little, or no longer the same, to do it."""
 
@@ -158,6 +182,7 @@ class Here:
         self._shared_at = ""
         self._peer: Peer | None = None
         self._held: OrderedDict[str, int] = OrderedDict()
+        self._granted: float | None = None
 
     def share(self, host: str, certificates: tuple[str, str, str] | None) -> None:
         """Give blocks to other workers, at the address by which this one is known.
@@ -199,6 +224,20 @@ class Here:
             if self._pool == pool:
                 self._pool, self._state, self._place = "", "", None
 
+    @property
+    def has_portal(self) -> bool:
+        """Whether it works for anybody."""
+        return bool(self._pool)
+
+    @property
+    def granted_until(self) -> float | None:
+        """Until when the portal wants it to stay, although it is to end, if it has said so."""
+        return self._granted
+
+    def grant(self, seconds: float) -> None:
+        """Let it stay so long, where it is to end; with 0 it may go."""
+        self._granted = time.monotonic() + seconds
+
     def _checked(self, at: FolderAt | BucketAt) -> Place:
         """Give the place of results, after a look.
 
@@ -225,10 +264,8 @@ class Here:
             )
         return Folder(Path(at.path))
 
-    def work(
-        self, key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]
-    ) -> tuple[bytes, dict[str, int]]:
-        """Do a batch; gives what became of it, and how much is held of objects as far as is new.
+    def work(self, key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]) -> Worked:
+        """Do a batch.
 
         `peers` have blocks of objects of the batch, those that are to be asked first first.
 
@@ -250,7 +287,7 @@ class Here:
             _swathe.blocks_are_at(peers)
             done = run(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody asks for them here
-            return packed(done), self._newly_held(batch)
+            return Worked(packed(done), self._newly_held(batch), _swathe.peer_costs())
         finally:
             with self._lock:
                 self._at_work -= 1
@@ -273,6 +310,27 @@ class Here:
                 if size != before:
                     new[name] = size
         return new
+
+    def pull(
+        self, wanted: list[tuple[str, Described, list[Peer]]], limit_s: float, *, only: bool
+    ) -> Pulled:
+        """Get objects from workers that hold them, one after the other, for so long at most.
+
+        With `only` they leave, and nobody else will have it.
+        """
+        until = time.monotonic() + limit_s
+        came = blocks = 0
+        names = []
+        for source, described, peers in wanted:
+            if (left_s := until - time.monotonic()) <= 0:
+                break
+            size, count = _swathe.pull_blocks(source, described, peers, left_s, only)
+            came, blocks = came + size, blocks + count
+            names.append(source)
+        held = dict(zip(names, _swathe.blocks_of(names), strict=True))
+        with self._lock:
+            self._held.update({name: size for name, size in held.items() if size})
+        return Pulled(came, blocks, held, _swathe.peer_costs())
 
     def stop(self, keys: list[str]) -> None:
         """Stop batches, within a second; those that have not begun as soon as they do."""
@@ -313,9 +371,7 @@ async def join(invitation: bytes) -> Joined:
     return await asyncio.to_thread(here.join, invitation)
 
 
-def work(
-    key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]
-) -> tuple[bytes, dict[str, int]]:
+def work(key: str, state: str, payload: bytes, peers: dict[str, list[Peer]]) -> Worked:
     """Do a batch."""
     from distributed import get_worker
 
@@ -331,3 +387,29 @@ def stop(keys: list[str]) -> None:
 def leave(pool: str) -> None:
     """Let this worker go."""
     here.leave(pool)
+
+
+def grant(seconds: float) -> None:
+    """Let this worker, which is to end, stay so long."""
+    here.grant(seconds)
+
+
+async def describe(objects: list[str]) -> dict[str, Described]:
+    """Tell what others must know to pull objects."""
+    found = await asyncio.to_thread(_swathe.blocks_described, objects)
+    return {name: told for name, told in zip(objects, found, strict=True) if told is not None}
+
+
+async def pull(
+    wanted: list[tuple[str, Described, list[Peer]]],
+    limit_s: float,
+    only: bool,
+) -> Pulled:
+    """Let this worker get objects from others."""
+    return await asyncio.to_thread(here.pull, wanted, limit_s, only=only)
+
+
+async def room() -> int:
+    """Tell how many bytes more the cache may take before something must go."""
+    kept = await asyncio.to_thread(_swathe.kept, "blocks")
+    return max(0, kept.limit - kept.bytes)

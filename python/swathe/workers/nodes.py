@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -18,7 +19,7 @@ from distributed.comm.core import connect
 
 from swathe.errors import SettingsError, SwatheError
 from swathe.workers.member import TOPIC, here
-from swathe.workers.pool import pauses
+from swathe.workers.pool import FINISH_S, pauses
 from swathe.workers.security import protocol
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 STDIN = 0
 CONNECT_S = 5.0
 LEAVE_S = 5.0
-FINISH_S = 20.0
-"""How long a worker whose time is over may go on with what it has."""
+ANSWER_S = 3.0
+"""How long one that is to end waits to be told by the portal that it should stay a little."""
+LOOK_S = 0.05
 
 Tell = Callable[[str], None]
 
@@ -113,7 +115,7 @@ def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> 
 
 
 async def _scheduler(address: Address, security: Security | None, tell: Tell) -> None:
-    ending = _told_to_end(attached=False)
+    ending = _told_to_end(attached=False).told
     try:
         scheduler = await PoolScheduler(
             host=address.host,
@@ -141,6 +143,7 @@ def serve_worker(
     host: str | None,
     folder: str,
     lifetime_s: float | None,
+    grace_s: float,
     attached: bool,
     tell: Tell,
     warn: Tell,
@@ -154,8 +157,10 @@ def serve_worker(
         name: what it is called, else by its address.
         host: where it listens, else the address by which the scheduler is reached.
         folder: for files of Dask's own.
-        lifetime_s: it takes nothing more after so long, does what it has, and ends.
-        attached: it ends when its standard input does.
+        lifetime_s: it takes nothing more after so long, and ends as when it is told to.
+        grace_s: how long it may take to end: it does what it has, and hands over what it holds.
+            Told a second time it ends at once.
+        attached: it ends at once when its standard input does.
         tell: called with its address, each time that it joins a scheduler.
         warn: called with what is wrong.
 
@@ -170,6 +175,7 @@ def serve_worker(
             tell,
             warn,
             lifetime_s,
+            grace_s,
             attached,
             nthreads=threads,
             name=name,
@@ -185,36 +191,37 @@ async def _worker(
     tell: Tell,
     warn: Tell,
     lifetime_s: float | None,
+    grace_s: float,
     attached: bool,
     **settings: Any,
 ) -> None:
-    ending, over = _told_to_end(attached), asyncio.Event()
+    ending = _told_to_end(attached)
     if lifetime_s is not None:
-        asyncio.get_running_loop().call_later(lifetime_s, over.set)
+        asyncio.get_running_loop().call_later(lifetime_s, ending.told.set)
     url = address.url(security)
     waits = pauses()
-    while not (ending.is_set() or over.is_set()):
+    while not ending.told.is_set():
         try:
             await reach(url, security, "worker")
-            await _work(url, security, ending, over, tell, settings)
+            await _work(url, security, ending, grace_s, tell, settings)
             waits = pauses()
             fault = "the scheduler is gone"
         except SettingsError:
             raise
         except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
             fault = str(error)
-        if not (ending.is_set() or over.is_set()):
+        if not ending.told.is_set():
             pause_s = next(waits)
             warn(f"{address}: {fault}; looking for it again in {pause_s:g} s")
             with suppress(TimeoutError):
-                await asyncio.wait_for(ending.wait(), pause_s)
+                await asyncio.wait_for(ending.told.wait(), pause_s)
 
 
 async def _work(
     url: str,
     security: Security | None,
-    ending: asyncio.Event,
-    over: asyncio.Event,
+    ending: Ending,
+    grace_s: float,
     tell: Tell,
     settings: dict[str, Any],
 ) -> None:
@@ -229,21 +236,32 @@ async def _work(
         await worker.close(timeout=LEAVE_S)
         raise
     tell(worker.address)
-    told, gone = asyncio.create_task(ending.wait()), asyncio.create_task(worker.finished())
-    late = asyncio.create_task(over.wait())
-    await asyncio.wait((told, gone, late), return_when=asyncio.FIRST_COMPLETED)
-    if ending.is_set() or over.is_set():
+    told, gone = asyncio.create_task(ending.told.wait()), asyncio.create_task(worker.finished())
+    await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
+    if told.done() and not gone.done():
         # So that nobody takes what it was doing for the reason why it went.
-        worker.log_event(TOPIC, {"leaving": worker.address})
-    until = time.monotonic() + FINISH_S
-    # What it did is forgotten once the portal has it.
-    while over.is_set() and worker.state.tasks and time.monotonic() < until:
-        if told.done() or gone.done():
-            break
-        await asyncio.sleep(0.05)
-    for task in (told, gone, late):
+        worker.log_event(TOPIC, {"leaving": worker.address, "grace_s": grace_s})
+        await _part(worker, ending, gone, grace_s)
+    for task in (told, gone):
         task.cancel()
     await worker.close(timeout=LEAVE_S)
+
+
+async def _part(
+    worker: PoolWorker, ending: Ending, gone: asyncio.Task[None], grace_s: float
+) -> None:
+    """Stay as long as the portal wants, for what is being done and what others are to have."""
+    began = time.monotonic()
+    while here.has_portal and not (ending.hurry.is_set() or gone.done()):
+        now, granted = time.monotonic(), here.granted_until
+        # A portal that says nothing may have none to ask, or be an older one.
+        until = began + ANSWER_S if granted is None else granted
+        if granted is None and worker.state.tasks:
+            # What it did is forgotten once the portal has it.
+            until = began + FINISH_S
+        if now >= min(until, began + grace_s):
+            return
+        await asyncio.sleep(LOOK_S)
 
 
 def _certificates(security: Security | None) -> tuple[str, str, str] | None:
@@ -254,18 +272,33 @@ def _certificates(security: Security | None) -> tuple[str, str, str] | None:
     return told.tls_ca_file, told.tls_worker_cert, told.tls_worker_key
 
 
-def _told_to_end(attached: bool) -> asyncio.Event:
+@dataclass(frozen=True)
+class Ending:
+    """Whether the process is told to end, and at once."""
+
+    told: asyncio.Event
+    hurry: asyncio.Event
+
+    def tell(self) -> None:
+        """Tell it to end; at once, where it was told before."""
+        if self.told.is_set():
+            self.hurry.set()
+        self.told.set()
+
+
+def _told_to_end(attached: bool) -> Ending:
     """Give what is set when the process is told to end; attached, when standard input ends, too."""
-    ending = asyncio.Event()
+    ending = Ending(asyncio.Event(), asyncio.Event())
     loop = asyncio.get_running_loop()
 
     def read() -> None:
         if not os.read(STDIN, 1024):
             loop.remove_reader(STDIN)
-            ending.set()
+            ending.hurry.set()
+            ending.told.set()
 
     if attached:
         loop.add_reader(STDIN, read)
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ending.set)
+        loop.add_signal_handler(number, ending.tell)
     return ending

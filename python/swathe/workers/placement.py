@@ -223,6 +223,11 @@ class Placement:
         member.held_bytes -= self._holders[source][worker]
         self._release(worker, source)
 
+    def forgo(self, worker: str, source: str) -> None:
+        """Note that a copy that was wanted is not made."""
+        if worker in self._members:
+            self._unexpect(worker, source)
+
     def place(self, batch: Hashable, work: Work, now: float) -> Placed | None:
         """Choose who does a batch; `None` where enough is placed."""
         if batch in self._flights:

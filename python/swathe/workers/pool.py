@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from swathe.catalog.work import Done
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 LANES = 2
 """While one keeps what it did, the other cuts."""
+HAND_OVER_S = 60.0
+"""How long a worker that leaves may hand over what it holds to others."""
+FINISH_S = 20.0
+"""How long a worker that takes nothing more may go on with what it has."""
 BATCH_S = 1.0
 """A batch is to take about so long: others wait for it, and who is killed loses it."""
 FIRST_PAUSE_S = 0.5
@@ -52,6 +56,8 @@ class Member:
         cache_bytes: what its block cache may hold.
         held_bytes: what it holds of objects, as it told last.
         refused: why it is given nothing; empty where it is.
+        worth_s: predicted seconds of fetching again from stores what only it holds.
+        parted: whether it leaves, and has nothing more to do or to hand over.
     """
 
     name: str
@@ -61,6 +67,38 @@ class Member:
     waiting: int = 0
     cache_bytes: int = 0
     held_bytes: int = 0
+    refused: str = ""
+    worth_s: float = 0.0
+    parted: bool = False
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """What a worker that leaves gave to others.
+
+    Attributes:
+        worker: the one that leaves.
+        state: whether it still does what it had, hands over, has done so, has been gone in the
+            middle of it, or had nothing to hand over that was worth it.
+        heirs: who got something, or is to.
+        objects: that were handed over.
+        bytes: of them.
+        blocks: of the cache, as they were checked and kept by the heirs.
+        seconds: that it took so far.
+        limit_s: that it may take at most.
+        alone_bytes: what only it held.
+        refused: what was not handed over, and why.
+    """
+
+    worker: str
+    state: Literal["finishing", "handing over", "done", "broken off", "refused"]
+    heirs: tuple[str, ...] = ()
+    objects: int = 0
+    bytes: int = 0
+    blocks: int = 0
+    seconds: float = 0.0
+    limit_s: float = 0.0
+    alone_bytes: int = 0
     refused: str = ""
 
 
@@ -74,6 +112,8 @@ class Moved:
         store_bytes: from stores, by so many `store_requests`.
         peer_bytes: from the caches of other workers.
         cache_bytes: from the caches of the workers themselves; requests are pieces.
+        copies: of objects that many waited for, made on other workers in advance; `copied_bytes`.
+        handed_bytes: that workers which left gave to others.
     """
 
     batches: int = 0
@@ -84,18 +124,22 @@ class Moved:
     peer_requests: int = 0
     cache_bytes: int = 0
     cache_requests: int = 0
+    copies: int = 0
+    copied_bytes: int = 0
+    handed_bytes: int = 0
 
     def with_done(self, done: Done, *, near: bool) -> Moved:
         """Give the same with a batch that was done."""
-        return Moved(
-            self.batches + 1,
-            self.near + near,
-            self.store_bytes + done.bytes_moved,
-            self.store_requests + done.requests,
-            self.peer_bytes + done.from_peers[0],
-            self.peer_requests + done.from_peers[1],
-            self.cache_bytes + done.from_cache[0],
-            self.cache_requests + done.from_cache[1],
+        return replace(
+            self,
+            batches=self.batches + 1,
+            near=self.near + near,
+            store_bytes=self.store_bytes + done.bytes_moved,
+            store_requests=self.store_requests + done.requests,
+            peer_bytes=self.peer_bytes + done.from_peers[0],
+            peer_requests=self.peer_requests + done.from_peers[1],
+            cache_bytes=self.cache_bytes + done.from_cache[0],
+            cache_requests=self.cache_requests + done.from_cache[1],
         )
 
 
@@ -135,6 +179,9 @@ class Told:
         held: what they keep.
         moved: what was read, and from where.
         grown: how it grows; `None` where it does not.
+        hand_overs: of the workers that leave, and left last, the newest last.
+        peer_s: what a request to another worker takes, as measured.
+        peer_bytes_per_s: of what it sends then.
     """
 
     kind: Literal["local", "dask"]
@@ -145,6 +192,9 @@ class Told:
     held: Sequence[Held]
     moved: Moved = field(default_factory=Moved)
     grown: Grown | None = None
+    hand_overs: Sequence[HandOver] = ()
+    peer_s: float = 0.0
+    peer_bytes_per_s: float = 0.0
 
 
 def pauses(first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -> Iterator[float]:

@@ -20,11 +20,14 @@ from typing import IO, Literal, Protocol
 
 from swathe.environment import VARIABLE
 from swathe.errors import SwatheError
+from swathe.workers.pool import FINISH_S, HAND_OVER_S
 
 State = Literal["waiting", "running", "ended"]
 
 MARGIN_S = 60.0
 """A worker takes nothing more so long before its walltime ends, or half of it if that is less."""
+LAST = 0.9
+"""The part of that in which it may end."""
 END_S = 30.0
 SLURM_S = 15.0
 SAID = 300
@@ -98,16 +101,22 @@ def worker_command(
     threads: int,
     walltime_s: float,
     cache: Path | None = None,
+    hand_over_s: float = HAND_OVER_S,
 ) -> Command:
     """Give what starts a worker of a scheduler by its name; a walltime of 0 does not end.
 
-    Its block cache is in a folder of `cache` that no other has at the time, by its name.
+    It ends within its walltime, also where it hands over what it holds for `hand_over_s`. Its block
+    cache is in a folder of `cache` that no other has at the time, by its name.
     """
     command = [sys.executable, "-m", "swathe.cli", "pool", "worker", url, "--threads", f"{threads}"]
     if certificates is not None:
         command += ["--certificates", str(certificates)]
+    grace_s = FINISH_S + hand_over_s
     if walltime_s:
+        grace_s = min(grace_s, LAST * margin_s(walltime_s))
         command += ["--lifetime", f"{walltime_s - margin_s(walltime_s):g}"]
+
+    command += ["--grace", f"{grace_s:g}"]
 
     def named(name: str) -> list[str]:
         own = [] if cache is None else ["--cache", str(cache / str(slot_of(name)))]

@@ -448,6 +448,6 @@ class Simulation:
         ]
         end = self._now
         rate = self._pool.link_bytes_per_s
-        for source, heir in hand_over(blocks, rooms, rate, limits.hand_over_s):
+        for source, heir in hand_over(blocks, rooms, rate, limits.hand_over_s).given:
             end = max(end, self._copy(source, self._workers[heir]))
         self._remove(worker, end)

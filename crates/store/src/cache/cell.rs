@@ -18,11 +18,15 @@ const EXTENT_BYTES: usize = 4 + 4;
 const GLANCED: usize = 510;
 /// Cells that are looked at to see how much of an object is here.
 const SAMPLED: u64 = 1024;
+/// Cells that are looked at to tell others which are here: those of 64 GiB.
+const LISTED: u64 = 1 << 18;
 
 /// The cells of one version of an object.
 pub(super) struct Cells {
     blocks: Arc<Blocks>,
     of: Arc<Opened>,
+    /// Whether those who have it, too, are about to go.
+    only: bool,
 }
 
 /// One version of an object.
@@ -34,6 +38,45 @@ pub(super) struct Opened {
     /// What the keys of its cells begin with.
     object: String,
     size: u64,
+    /// What a request to its store costs: seconds, and seconds for each byte.
+    request_s: f64,
+    byte_s: f64,
+}
+
+/// What others must know of an object to ask for its cells, and which of them are here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Described {
+    /// Where it is, as users may see it.
+    pub url: String,
+    /// What the keys of its cells begin with: place and version.
+    pub object: String,
+    /// Bytes of all of it.
+    pub size: u64,
+    /// Seconds of a request to its store.
+    pub request_s: f64,
+    /// And for each byte.
+    pub byte_s: f64,
+    /// Numbers of the cells that are here, most likely.
+    pub cells: Vec<u64>,
+}
+
+impl Opened {
+    /// What another worker says of an object.
+    pub(super) fn told(called: &str, told: &Described) -> Opened {
+        Opened {
+            called: called.to_string(),
+            url: told.url.clone(),
+            object: told.object.clone(),
+            size: told.size,
+            request_s: told.request_s,
+            byte_s: told.byte_s,
+        }
+    }
+
+    /// Whether this is the same object, at the same version.
+    pub(super) fn is_same(&self, other: &Opened) -> bool {
+        self.object == other.object && self.size == other.size
+    }
 }
 
 impl Cells {
@@ -46,12 +89,20 @@ impl Cells {
     ) -> Cells {
         let url = source.url().to_string();
         let object = format!("{place}\n{url}\n{}", source.version());
-        let of = Opened { called: called.to_string(), url, object, size: source.len() };
+        let (costs, size) = (source.costs(), source.len());
+        let request_s = costs.latency_s();
+        let byte_s = (costs.request.seconds(CELL_BYTES as f64) - request_s) / CELL_BYTES as f64;
+        let of = Opened { called: called.to_string(), url, object, size, request_s, byte_s };
         Cells::of(blocks, Arc::new(of))
     }
 
     pub(super) fn of(blocks: Arc<Blocks>, of: Arc<Opened>) -> Cells {
-        Cells { blocks, of }
+        Cells { blocks, of, only: false }
+    }
+
+    /// The same, worth what its store asks for it: nobody else will have it.
+    pub(super) fn only(self, only: bool) -> Cells {
+        Cells { only, ..self }
     }
 
     pub(super) fn opened(&self) -> &Arc<Opened> {
@@ -70,6 +121,42 @@ impl Cells {
     /// Bytes that there may be of all objects.
     pub(super) fn limit(&self) -> u64 {
         self.blocks.shelf.limit()
+    }
+
+    /// What to tell others of the object.
+    pub(super) fn described(&self) -> Described {
+        let Opened { url, object, size, request_s, byte_s, .. } = &*self.of;
+        let count = size.div_ceil(CELL_BYTES).min(LISTED);
+        Described {
+            url: url.clone(),
+            object: object.clone(),
+            size: *size,
+            request_s: *request_s,
+            byte_s: *byte_s,
+            cells: (0..count).filter(|&number| self.blocks.shelf.has(&self.key(number))).collect(),
+        }
+    }
+
+    /// Those of some cells that are not wholly here.
+    pub(super) fn lacking(&self, numbers: &[u64]) -> Vec<u64> {
+        let is_whole = |number| self.glance(number).is_some_and(|c| c.bytes() == self.len(number));
+        let count = self.of.size.div_ceil(CELL_BYTES);
+        let numbers = numbers.iter().copied().filter(|&number| number < count);
+        numbers.filter(|&number| !is_whole(number)).collect()
+    }
+
+    /// How many of some cells are here, at least in part.
+    pub(super) fn here(&self, numbers: &[u64]) -> u64 {
+        numbers.iter().filter(|&&number| self.blocks.shelf.has(&self.key(number))).count() as u64
+    }
+
+    /// Seconds that so many bytes of it would take if they were not here: from its store, or from
+    /// a peer that has them.
+    pub(super) fn refetch_s(&self, bytes: u64) -> f64 {
+        let store_s = self.of.request_s + bytes as f64 * self.of.byte_s;
+        let peers = (!self.only).then_some(&self.blocks.peers);
+        let peer_s = peers.and_then(|peers| peers.refetch_s(&self.of.called, bytes));
+        peer_s.map_or(store_s, |peer_s| store_s.min(peer_s))
     }
 
     /// Bytes of the object that are here, most likely; of many cells, by a sample of them.
@@ -115,21 +202,23 @@ impl Cells {
 
     /// A cell as far as it is here, checked.
     pub(super) fn load(&self, number: u64) -> Option<Cell> {
-        Cell::whole(number, self.blocks.shelf.get(&self.key(number))?)
+        let weight = |bytes| self.refetch_s(bytes);
+        Cell::whole(number, self.blocks.shelf.get_weighed(&self.key(number), Some(&weight))?)
     }
 
     /// Add pieces, each with its place in the cell, to what is here.
     pub(super) fn store(&self, number: u64, pieces: &[(usize, Bytes)], came_s: u64) {
         let length = self.len(number) as usize;
         let key = self.key(number);
+        let weight = |bytes| self.refetch_s(bytes);
         match pieces {
             [(0, piece)] if piece.len() == length => {
                 let mut value = head(came_s, &[0..length]);
                 value.extend_from_slice(piece);
-                self.blocks.keep(|shelf| shelf.put(&key, &value));
+                self.blocks.keep(|shelf| shelf.put_weighed(&key, &value, Some(&weight)));
             }
             _ => self.blocks.keep(|shelf| {
-                shelf.update(&key, |known| {
+                shelf.update(&key, Some(&weight), |known| {
                     let known = known.and_then(|value| Cell::whole(number, value));
                     joined(known.as_ref(), pieces, length, came_s)
                 })

@@ -14,11 +14,11 @@ use bytes::{Buf, Bytes, BytesMut};
 use futures_util::stream::{self, StreamExt};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
 /// A peer that takes longer to accept a connection is away.
 const CONNECT: Duration = Duration::from_millis(500);
@@ -40,6 +40,8 @@ const ASSUMED: (f64, f64) = (0.001, 100e6);
 const WEIGHT: f64 = 0.2;
 /// Objects whose peers are known.
 const OBJECTS: usize = 10_000;
+/// Answers that what peers cost is learnt from.
+const ANSWERS: usize = 64;
 /// Of a whole cache, what may be fetched in advance of being read.
 const SHARE: u64 = 4;
 
@@ -50,6 +52,8 @@ pub(super) struct Peers {
     by_url: Mutex<HashMap<String, Arc<Peer>>>,
     by_object: Mutex<HashMap<String, Vec<Arc<Peer>>>>,
     notes: Mutex<Vec<String>>,
+    /// Of the last answers: seconds until it began, and bytes per second where it was long.
+    answers: Mutex<VecDeque<(f64, Option<f64>)>>,
 }
 
 /// Another worker.
@@ -125,6 +129,14 @@ impl Peers {
         if by_object.len() >= OBJECTS && !by_object.contains_key(object) {
             by_object.clear(); // they are told again with the next batch
         }
+        by_object.insert(object.to_string(), self.known(peers));
+        drop(by_object);
+        let mut by_url = lock(&self.by_url);
+        by_url.retain(|_, peer| Arc::strong_count(peer) > 1 || lock(&peer.state).is_of_use());
+    }
+
+    /// Those at these URLs with these tokens, and what is known of them.
+    fn known(&self, peers: Vec<(String, String)>) -> Vec<Arc<Peer>> {
         let mut by_url = lock(&self.by_url);
         let mut known = |(url, token): (String, String)| {
             let same = by_url.get(&url).filter(|peer| peer.token == token).cloned();
@@ -134,9 +146,23 @@ impl Peers {
                 peer
             })
         };
-        let found = peers.into_iter().take(ASKED).map(&mut known).collect();
-        by_object.insert(object.to_string(), found);
-        by_url.retain(|_, peer| Arc::strong_count(peer) > 1 || lock(&peer.state).is_of_use());
+        peers.into_iter().take(ASKED).map(&mut known).collect()
+    }
+
+    /// Seconds that so many bytes of an object take from a peer that has it; `None` where none is
+    /// known to.
+    pub(super) fn refetch_s(&self, object: &str, bytes: u64) -> Option<f64> {
+        let cells = bytes as f64 / CELL_BYTES as f64;
+        let seconds = self.of(object).into_iter().map(|peer| lock(&peer.state).some_s(cells));
+        seconds.min_by(f64::total_cmp)
+    }
+
+    /// What peers cost of late, by the median of many answers: seconds until one begins, and bytes
+    /// per second; `None` where too little came.
+    pub(super) fn costs(&self) -> Option<(f64, f64)> {
+        let answers = lock(&self.answers);
+        let begun = median(answers.iter().map(|answer| answer.0).collect())?;
+        Some((begun, median(answers.iter().filter_map(|answer| answer.1).collect())?))
     }
 
     fn of(&self, object: &str) -> Vec<Arc<Peer>> {
@@ -156,23 +182,57 @@ impl Peers {
     /// Get cells from peers, as far as they have them and that takes less than the store, which
     /// is predicted to take `store_s` for all. Gives what came.
     pub(super) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> Moved {
+        let called = &cells.opened().called;
+        let each_s = store_s / wanted.len().max(1) as f64;
+        let room = cells.limit() / SHARE / CELL_BYTES;
+        wanted.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+        let pays =
+            |peer: &Peer, cells: usize| lock(&peer.state).seconds(cells) < each_s * cells as f64;
+        self.ask(&self.of(called), cells, wanted, None, pays)
+    }
+
+    /// Get cells from these peers whatever that costs, until a moment.
+    pub(super) fn pull(
+        &self,
+        cells: &Cells,
+        wanted: Vec<u64>,
+        peers: Vec<(String, String)>,
+        until: Instant,
+    ) -> Moved {
+        let called = &cells.opened().called;
+        let mut peers = self.known(peers);
+        peers.retain(|peer| lock(&peer.state).may_be_asked(called));
+        self.ask(&peers, cells, wanted, Some(until), |_, _| true)
+    }
+
+    fn ask(
+        &self,
+        peers: &[Arc<Peer>],
+        cells: &Cells,
+        mut wanted: Vec<u64>,
+        until: Option<Instant>,
+        pays: impl Fn(&Peer, usize) -> bool,
+    ) -> Moved {
         let mut moved = Moved::default();
         let Some(client) = self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
         else {
             return moved;
         };
         let called = &cells.opened().called;
-        let each_s = store_s / wanted.len().max(1) as f64;
-        let room = cells.limit() / SHARE / CELL_BYTES;
-        wanted.truncate(usize::try_from(room).unwrap_or(usize::MAX));
-        for peer in self.of(called) {
+        for peer in peers {
             if wanted.is_empty() {
                 break;
             }
-            if lock(&peer.state).seconds(wanted.len()) >= each_s * wanted.len() as f64 {
+            if !pays(peer, wanted.len()) {
                 continue;
             }
-            let (left, fault) = peer.get(&client, cells, wanted, &mut moved);
+            let (left, fault) = peer.get(&client, cells, wanted, until, |answer| {
+                moved.requests += 1;
+                if let Some(answer) = answer {
+                    moved.bytes += answer.bytes;
+                    self.learn(answer);
+                }
+            });
             wanted = left;
             let mut state = lock(&peer.state);
             match fault {
@@ -191,6 +251,28 @@ impl Peers {
             }
         }
         moved
+    }
+
+    fn learn(&self, answer: &Answer) {
+        let mut answers = lock(&self.answers);
+        if answers.len() == ANSWERS {
+            answers.pop_front();
+        }
+        answers.push_back((answer.first_byte_s, answer.bytes_per_s()));
+    }
+}
+
+/// The middle one of some numbers.
+fn median(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied()
+}
+
+impl Answer {
+    /// As it came, once it had begun; `None` of so little that this says nothing.
+    fn bytes_per_s(&self) -> Option<f64> {
+        let streaming_s = self.seconds - self.first_byte_s;
+        (self.bytes >= CELL_BYTES && streaming_s > 0.0).then(|| self.bytes as f64 / streaming_s)
     }
 }
 
@@ -222,12 +304,23 @@ impl State {
 
     /// Seconds that so many cells are predicted to take.
     fn seconds(&mut self, cells: usize) -> f64 {
+        self.forget();
+        let rounds = cells.div_ceil(MOST_CELLS * STREAMS) as f64;
+        rounds * self.first_byte_s + cells as f64 * self.cell_bytes / self.bytes_per_s
+    }
+
+    /// The same of one request for a part of a cell, or some whole ones.
+    fn some_s(&mut self, cells: f64) -> f64 {
+        self.forget();
+        self.first_byte_s + cells * CELL_BYTES as f64 / self.bytes_per_s
+    }
+
+    /// Forget what was measured too long ago.
+    fn forget(&mut self) {
         if self.measured.elapsed() > MEASURED {
             let (away, wrong) = (self.away, std::mem::take(&mut self.wrong));
             *self = State { away, wrong, ..State::new() };
         }
-        let rounds = cells.div_ceil(MOST_CELLS * STREAMS) as f64;
-        rounds * self.first_byte_s + cells as f64 * self.cell_bytes / self.bytes_per_s
     }
 
     fn learn(&mut self, answer: &Answer) {
@@ -238,9 +331,8 @@ impl State {
         if held > 0 {
             come(&mut self.cell_bytes, answer.bytes as f64 / held as f64);
         }
-        let streaming_s = answer.seconds - answer.first_byte_s;
-        if answer.bytes >= CELL_BYTES && streaming_s > 0.0 {
-            come(&mut self.bytes_per_s, answer.bytes as f64 / streaming_s);
+        if let Some(bytes_per_s) = answer.bytes_per_s() {
+            come(&mut self.bytes_per_s, bytes_per_s);
         }
     }
 }
@@ -250,14 +342,15 @@ impl Peer {
         Peer { url, token, state: Mutex::new(State::new()) }
     }
 
-    /// Put what it has of some cells on the shelf; gives those that are still wanted, and why no
-    /// more was asked for.
+    /// Put what it has of some cells on the shelf, as far as that comes until a moment; gives those
+    /// that are still wanted, and why no more was asked for. Each answer is `noted`.
     fn get(
         self: &Arc<Peer>,
         client: &Client,
         cells: &Cells,
         wanted: Vec<u64>,
-        moved: &mut Moved,
+        until: Option<Instant>,
+        mut noted: impl FnMut(Option<&Answer>),
     ) -> (Vec<u64>, Option<Fault>) {
         let Ok(net) = net() else { return (wanted, None) };
         let groups: Vec<Vec<(u64, u128)>> = wanted
@@ -269,21 +362,26 @@ impl Peer {
         net.runtime.spawn(async move {
             let asked = groups.into_iter().map(|group| peer.ask(&client, group));
             let mut answers = stream::iter(asked).buffered(STREAMS);
-            while let Some(answer) = answers.next().await {
-                let is_last = answer.is_err();
-                if sender.send(answer).await.is_err() || is_last {
-                    break;
+            let all = async {
+                while let Some(answer) = answers.next().await {
+                    let is_last = answer.is_err();
+                    if sender.send(answer).await.is_err() || is_last {
+                        break;
+                    }
                 }
+            };
+            match until {
+                Some(until) => _ = timeout_at(until.into(), all).await,
+                None => all.await,
             }
         });
         let mut left: HashSet<u64> = wanted.iter().copied().collect();
         let mut fault = None;
         while let Some(answer) = receiver.blocking_recv() {
-            moved.requests += 1;
+            noted(answer.as_ref().ok());
             match answer {
                 Err(found) => fault = Some(found),
                 Ok(answer) => {
-                    moved.bytes += answer.bytes;
                     lock(&self.state).learn(&answer);
                     for (number, file) in answer.files {
                         let Some(file) = file else { continue };

@@ -2,6 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::fs;
 use std::sync::atomic::AtomicU64;
+use swathe_plan::Curve;
 
 pub(super) const SIZE: usize = 700_000;
 pub(super) const LIMIT: u64 = 1 << 30;
@@ -304,4 +305,27 @@ fn an_error_is_the_last_and_what_came_before_is_kept() {
     let found: Vec<_> = source.fetch(vec![0..100, 50..150, 0..10], 1).collect();
     assert_eq!(found.len(), 2);
     assert!(found[0].is_ok() && found[1].is_err());
+}
+
+#[test]
+fn what_came_from_far_outlasts_what_came_from_near() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = blocks(&folder, 3_000_000);
+    let all = [0..SIZE as u64];
+    let reader = |seed: u32, latency_s: f64, bytes_per_s: f64| {
+        let mut inner = object(seed);
+        inner.costs.request = Curve::affine(latency_s, bytes_per_s);
+        let called = format!("store:{seed}");
+        let source = Cached::new(Arc::new(inner), &called, "", blocks.clone(), true);
+        assert_right(seed, &all, &read(&source, &all));
+        source
+    };
+    let far = reader(1, 0.056, 20e6);
+    (2..20).for_each(|seed| _ = reader(seed, 0.001, 100e6));
+    assert!(far.at_hand(&all).is_some());
+    assert!(reader(19, 0.001, 100e6).at_hand(&all).is_some());
+    assert_eq!(blocks.held("store:2"), 0);
+    // Not for ever.
+    (20..300).for_each(|seed| _ = reader(seed, 0.001, 100e6));
+    assert!(far.at_hand(&all).is_none());
 }

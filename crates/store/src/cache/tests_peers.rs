@@ -256,3 +256,96 @@ fn nothing_else_is_answered() {
         assert!(found.contains(status), "{line}: {found}");
     }
 }
+
+/// What a holder says of an object.
+fn described(there: &tempfile::TempDir, seed: u32) -> Described {
+    let blocks = blocks(there, LIMIT);
+    cached(object(seed), &blocks);
+    blocks.described("store:a").unwrap()
+}
+
+fn pull(blocks: &Arc<Blocks>, told: &Described, address: SocketAddr, limit: Duration) -> Pulled {
+    let peers = vec![(format!("http://{address}"), TOKEN.to_string())];
+    blocks.pull("store:a", told, peers, limit, true)
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+fn what_is_pulled_is_read_from_here_although_nobody_had_opened_it() {
+    let (there, address) = holder(1, &ALL);
+    let folder = tempfile::tempdir().unwrap();
+    let heir = blocks(&folder, LIMIT);
+    heir.ask(None).unwrap();
+    let told = described(&there, 1);
+    assert_eq!(told.cells, [0, 1, 2]);
+    let moved = pull(&heir, &told, address, LONG);
+    assert!((SIZE as u64..SIZE as u64 + 1000).contains(&moved.bytes));
+    assert_eq!(heir.held("store:a"), SIZE as u64);
+    assert_eq!(moved.blocks, 3);
+    assert_eq!(pull(&heir, &told, address, LONG), Pulled::default(), "it is here");
+    assert_eq!(all(1, &heir).0, asked(0, 0));
+    assert!(heir.peer_costs().is_some_and(|(begun_s, rate)| begun_s > 0.0 && rate > 1e6));
+}
+
+#[test]
+fn what_is_known_at_another_version_is_not_pulled() {
+    let (there, address) = holder(1, &ALL);
+    let told = described(&there, 1);
+    let folder = tempfile::tempdir().unwrap();
+    let heir = blocks(&folder, LIMIT);
+    heir.ask(None).unwrap();
+    cached(object(2), &heir);
+    assert_eq!(pull(&heir, &told, address, LONG), Pulled::default());
+    // One whose blocks are not of what it says gives nothing that is kept.
+    let lies = Described { object: "of another".into(), ..told };
+    let folder = tempfile::tempdir().unwrap();
+    let heir = blocks(&folder, LIMIT);
+    heir.ask(None).unwrap();
+    pull(&heir, &lies, address, LONG);
+    assert_eq!(heir.held("store:a"), 0);
+}
+
+#[test]
+fn damaged_blocks_are_not_pulled() {
+    let (there, address) = holder(1, &ALL);
+    for path in files(&there) {
+        let mut bytes = fs::read(&path).unwrap();
+        let at = bytes.len() - 1000;
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let heir = blocks(&folder, LIMIT);
+    heir.ask(None).unwrap();
+    pull(&heir, &described(&there, 1), address, LONG);
+    assert_eq!(heir.held("store:a"), 0);
+    assert_eq!(all(1, &heir).0, whole());
+}
+
+#[test]
+fn pulling_ends_in_time_whatever_the_peer_does() {
+    let (there, _) = holder(1, &ALL);
+    let told = described(&there, 1);
+    for (says, closes) in [(Vec::new(), false), (answer(&[4, 0, 0, 0, 1]), false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let heir = blocks(&folder, LIMIT);
+        heir.ask(None).unwrap();
+        let began = std::time::Instant::now();
+        let moved = pull(&heir, &told, false_peer(says, closes), Duration::from_millis(300));
+        assert_eq!(moved, Pulled::default());
+        assert!(began.elapsed() < LONG);
+        assert_eq!(heir.held("store:a"), 0);
+    }
+}
+
+#[test]
+fn a_copy_of_what_a_peer_has_goes_before_what_only_the_store_has() {
+    let (_there, address) = holder(1, &ALL);
+    let (_here, heir) = asker(address, TOKEN);
+    all(1, &heir);
+    let cells = cached(object(1), &heir).cells;
+    let copy_s = cells.refetch_s(CELL_BYTES);
+    heir.have("store:a", Vec::new());
+    assert!(copy_s < cells.refetch_s(CELL_BYTES) / 2.0);
+}

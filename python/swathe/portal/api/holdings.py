@@ -137,6 +137,9 @@ def pool(
         moved=models.PoolMoved.model_validate(told.moved),
         truncated=len(held) > limit,
         grown=None if told.grown is None else models.PoolGrowth.model_validate(told.grown),
+        hand_overs=[models.HandOver.model_validate(each) for each in told.hand_overs],
+        peer_s=told.peer_s,
+        peer_bytes_per_s=told.peer_bytes_per_s,
     )
 
 

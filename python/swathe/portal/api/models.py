@@ -242,6 +242,8 @@ class PoolWorker(Given):
     cache_bytes: int
     held_bytes: int
     refused: str
+    worth_s: float
+    parted: bool
 
 
 class HeldObject(Given):
@@ -256,6 +258,7 @@ class PoolMoved(Given):
     """Where what batches read came from, since the portal was started.
 
     `near` are the batches that were given to a worker that held something of their objects.
+    Besides, workers were given copies of hot objects, and what others handed over that left.
     """
 
     batches: int
@@ -266,6 +269,27 @@ class PoolMoved(Given):
     peer_requests: int
     cache_bytes: int
     cache_requests: int
+    copies: int
+    copied_bytes: int
+    handed_bytes: int
+
+
+class HandOver(Given):
+    """What a worker that leaves gave to others, its heirs, and what it did not, and why.
+
+    `alone_bytes` is what nobody else held; it may take `limit_s` at most.
+    """
+
+    worker: str
+    state: Literal["finishing", "handing over", "done", "broken off", "refused"]
+    heirs: list[str]
+    objects: int
+    bytes: int
+    blocks: int
+    seconds: float
+    limit_s: float
+    alone_bytes: int
+    refused: str
 
 
 class Reservation(Given):
@@ -290,7 +314,11 @@ class PoolGrowth(Given):
 
 
 class Pool(Given):
-    """Who does the work of jobs; `truncated` if more is held; `grown`: how it grows, if it does."""
+    """Who does the work of jobs; `truncated` if more is held; `grown`: how it grows, if it does.
+
+    `hand_overs` are of workers that leave, or left last. Requests to workers take `peer_s`, and
+    bring `peer_bytes_per_s`, as measured.
+    """
 
     kind: Literal["local", "dask"]
     address: str
@@ -301,6 +329,9 @@ class Pool(Given):
     moved: PoolMoved
     truncated: bool
     grown: PoolGrowth | None
+    hand_overs: list[HandOver]
+    peer_s: float
+    peer_bytes_per_s: float
 
 
 class Found(BaseModel):

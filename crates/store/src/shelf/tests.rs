@@ -1,0 +1,322 @@
+use super::*;
+use proptest::prelude::*;
+
+fn shelf(limit: u64) -> (tempfile::TempDir, Shelf) {
+    let folder = tempfile::tempdir().unwrap();
+    let shelf = Shelf::at(folder.path().join("index"), limit);
+    (folder, shelf)
+}
+
+fn file_of(shelf: &Shelf, key: &str) -> PathBuf {
+    shelf.path(key)
+}
+
+#[test]
+fn values_come_back_and_are_replaced() {
+    let (_folder, shelf) = shelf(1 << 20);
+    assert_eq!(shelf.get("a"), None);
+    shelf.put("a", b"one").unwrap();
+    shelf.put("b", b"").unwrap();
+    shelf.put("a", b"two").unwrap();
+    assert_eq!(shelf.get("a").unwrap(), "two");
+    assert_eq!(shelf.get("b").unwrap(), "");
+    assert_eq!(shelf.usage().unwrap().values, 2);
+    shelf.clear().unwrap();
+    assert_eq!(shelf.get("a"), None);
+    assert_eq!(shelf.usage().unwrap().bytes, 0);
+}
+
+#[test]
+fn a_file_damaged_at_any_byte_or_cut_anywhere_counts_as_absent_and_is_removed() {
+    let (_folder, shelf) = shelf(1 << 20);
+    shelf.put("key", b"some value").unwrap();
+    let path = file_of(&shelf, "key");
+    let good = fs::read(&path).unwrap();
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 4;
+        for bad in [&bad, &good[..at]] {
+            fs::write(&path, bad).unwrap();
+            assert_eq!(shelf.get("key"), None, "byte {at} flipped or cut off");
+            assert!(!path.exists());
+        }
+    }
+    fs::write(&path, &good).unwrap();
+    assert_eq!(shelf.get("key").unwrap(), "some value");
+}
+
+#[test]
+fn a_clash_of_hashes_is_no_hit() {
+    let (_folder, shelf) = shelf(1 << 20);
+    shelf.put("key", b"value").unwrap();
+    fs::create_dir_all(file_of(&shelf, "other").parent().unwrap()).unwrap();
+    fs::copy(file_of(&shelf, "key"), file_of(&shelf, "other")).unwrap();
+    assert_eq!(shelf.get("other"), None);
+}
+
+#[test]
+fn the_limit_holds_and_the_longest_unused_goes_first() {
+    let limit = 20 * 4096;
+    let (_folder, shelf) = shelf(limit);
+    let value = vec![7; 1000];
+    for i in 0..100 {
+        shelf.put(&format!("{i}"), &value).unwrap();
+        let age = Duration::from_secs(1000 - i);
+        let file = File::options().write(true).open(file_of(&shelf, &format!("{i}"))).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+        assert!(shelf.usage().unwrap().bytes <= limit);
+    }
+    assert_eq!(shelf.get("0"), None);
+    assert_eq!(shelf.get("99").unwrap(), value);
+    assert!(shelf.usage().unwrap().values >= 17);
+    shelf.put("huge", &[0; 100_000]).unwrap();
+    assert_eq!(shelf.get("huge"), None);
+    assert_eq!(shelf.get("99").unwrap(), value);
+}
+
+#[test]
+fn replacing_a_value_takes_no_more_room() {
+    let (_folder, shelf) = shelf(10 * 4096);
+    shelf.put("kept", b"kept").unwrap();
+    for i in 0..100 {
+        shelf.put("key", format!("{i}").as_bytes()).unwrap();
+    }
+    assert_eq!(shelf.usage().unwrap(), Usage { values: 2, bytes: 2 * 4096, limit: 10 * 4096 });
+    assert_eq!(shelf.ledger().unwrap().bytes, 2 * 4096);
+    assert_eq!(shelf.get("kept").unwrap(), "kept");
+}
+
+#[test]
+fn what_a_killed_writer_left_is_counted_and_then_removed() {
+    let (_folder, shelf) = shelf(4 * 4096);
+    shelf.put("key", b"value").unwrap();
+    let left = file_of(&shelf, "other").with_extension("new");
+    fs::create_dir_all(left.parent().unwrap()).unwrap();
+    fs::write(&left, [1; 5000]).unwrap();
+    shelf.ledger().unwrap().set(3 * 4096).unwrap();
+    assert_eq!(shelf.usage().unwrap().values, 1);
+    shelf.put("one", b"1").unwrap();
+    assert!(left.exists());
+    shelf.put("two", b"2").unwrap();
+    assert!(!left.exists());
+    assert_eq!(shelf.get("two").unwrap(), "2");
+}
+
+#[test]
+fn without_its_number_the_folder_is_counted() {
+    let (_folder, shelf) = shelf(1 << 20);
+    shelf.put("key", b"value").unwrap();
+    for wrong in [&b""[..], b"short", &[7; 16]] {
+        fs::write(shelf.folder.join(USAGE_FILE), wrong).unwrap();
+        assert_eq!(shelf.ledger().unwrap().bytes, 4096);
+    }
+    fs::remove_dir_all(&shelf.folder).unwrap();
+    shelf.put("key", b"value").unwrap();
+    assert_eq!(shelf.ledger().unwrap().bytes, 4096);
+}
+
+#[test]
+fn a_writer_that_was_stopped_holds_nobody_up_for_long() {
+    let (_folder, shelf) = shelf(1 << 20);
+    shelf.put("key", b"value").unwrap();
+    let _stopped = shelf.ledger().unwrap();
+    let began = Instant::now();
+    let error = shelf.put("key", b"other").unwrap_err();
+    assert!(error.to_string().contains(USAGE_FILE), "{error}");
+    assert!(began.elapsed() < 2 * LONGEST_WAIT);
+    assert_eq!(shelf.get("key").unwrap(), "value");
+}
+
+#[test]
+fn an_unwritable_folder_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, b"").unwrap();
+    let error = Shelf::at(file.join("index"), 1 << 20).put("key", b"value").unwrap_err();
+    assert!(error.to_string().contains("file/index"), "{error}");
+}
+
+#[test]
+fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
+    let (_folder, shelf) = shelf(200_000);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4u8)
+            .map(|writer| {
+                // Each as if in a process of its own.
+                let shelf = Shelf::at(shelf.folder(), 200_000);
+                scope.spawn(move || {
+                    for i in 0..300 {
+                        let value = vec![writer; 500 + 40 * i];
+                        let seconds = |_| f64::from(writer) * 0.01 * (i % 7) as f64;
+                        let key = format!("{}", i % 70);
+                        shelf.put_weighed(&key, &value, Some(&seconds)).unwrap();
+                        if i % 3 == 0 {
+                            shelf.get_weighed(&key, Some(&seconds));
+                        }
+                    }
+                })
+            })
+            .collect();
+        let (shelf, stop) = (&shelf, &stop);
+        let reader = scope.spawn(move || {
+            let mut seen = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                for i in 0..70 {
+                    if let Some(value) = shelf.get(&format!("{i}")) {
+                        assert!(value.iter().all(|byte| *byte == value[0]));
+                        seen += 1;
+                    }
+                }
+                assert!(shelf.usage().unwrap().bytes <= 200_000);
+            }
+            seen
+        });
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(reader.join().unwrap() > 0);
+    });
+    let found = shelf.usage().unwrap();
+    assert_eq!(shelf.ledger().unwrap().bytes, found.bytes);
+}
+
+const DAY: f64 = 86_400.0;
+
+/// A shelf on which each use counts.
+fn weighing(limit: u64) -> (tempfile::TempDir, Shelf) {
+    let (folder, mut shelf) = shelf(limit);
+    shelf.mark_every = Duration::ZERO;
+    (folder, shelf)
+}
+
+/// Put a value of one block of the disk, that takes so many seconds to fetch again.
+fn put(shelf: &Shelf, key: &str, seconds: f64) {
+    shelf.put_weighed(key, &[1; 1000], Some(&|_| seconds)).unwrap();
+}
+
+fn has(shelf: &Shelf, keys: &[&str]) -> Vec<bool> {
+    keys.iter().map(|key| shelf.has(key)).collect()
+}
+
+#[test]
+fn what_is_cheap_to_fetch_again_goes_first() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    for number in 0..5 {
+        put(&shelf, &format!("wan {number}"), 0.07);
+        put(&shelf, &format!("lan {number}"), 0.003);
+    }
+    for number in 0..4 {
+        put(&shelf, &format!("more {number}"), 0.07);
+    }
+    assert_eq!(has(&shelf, &["wan 0", "wan 1", "wan 2", "wan 3", "wan 4"]), [true; 5]);
+    assert_eq!(has(&shelf, &["lan 0", "lan 1", "lan 2", "lan 3"]), [false; 4]);
+    assert_eq!(has(&shelf, &["more 0", "more 3"]), [true; 2]);
+}
+
+#[test]
+fn of_equal_worth_the_oldest_goes() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    for number in 0..30 {
+        put(&shelf, &format!("{number}"), 0.01);
+        std::thread::sleep(Duration::from_millis(5)); // clocks of file systems are coarse
+    }
+    assert_eq!(has(&shelf, &["29", "28", "27", "26"]), [true; 4]);
+    assert_eq!(has(&shelf, &["0", "10", "18"]), [false; 3]);
+}
+
+#[test]
+fn what_is_used_often_stays_and_goes_in_the_end() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    put(&shelf, "often", 0.01);
+    for _ in 0..100 {
+        shelf.get_weighed("often", Some(&|_| 0.01)).unwrap();
+    }
+    for number in 0..50 {
+        put(&shelf, &format!("{number}"), 0.01);
+    }
+    assert!(shelf.has("often"));
+    for number in 0..500 {
+        put(&shelf, &format!("{number}"), 0.01);
+    }
+    assert!(!shelf.has("often"), "uses of long ago count for ever");
+}
+
+#[test]
+fn what_was_dear_long_ago_goes_in_the_end() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    put(&shelf, "dear", 0.1);
+    for number in 0..40 {
+        put(&shelf, &format!("{number}"), 0.01);
+    }
+    assert!(shelf.has("dear"));
+    for number in 0..400 {
+        put(&shelf, &format!("{number}"), 0.01);
+    }
+    assert!(!shelf.has("dear"));
+}
+
+#[test]
+fn the_level_is_that_of_all_processes_and_survives_its_file() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    for number in 0..40 {
+        put(&shelf, &format!("{number}"), 0.05);
+    }
+    let level = shelf.level().unwrap();
+    let other = Shelf::at(shelf.folder(), 10 * 4096);
+    assert_eq!(other.level(), Some(level));
+    assert_eq!(other.ledger().unwrap().level, level);
+    // As older versions wrote it, and nothing at all: what is there stands no higher than what comes.
+    let noted = fs::read(shelf.folder.join(USAGE_FILE)).unwrap();
+    for left in [&noted[..16], &[]] {
+        fs::write(shelf.folder.join(USAGE_FILE), left).unwrap();
+        put(&shelf, "new", 0.0);
+        let highest = shelf.list().unwrap().iter().map(|kept| kept.stands.0).max();
+        assert_eq!(highest, shelf.level());
+        assert!(shelf.level().unwrap() >= level);
+        assert!(shelf.usage().unwrap().bytes <= 10 * 4096);
+    }
+}
+
+#[test]
+fn weights_that_make_no_sense_harm_nothing() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    for (number, seconds) in [f64::NAN, f64::INFINITY, -1.0, 1e300, 0.0].into_iter().enumerate() {
+        put(&shelf, &format!("{number}"), seconds);
+        assert!(shelf.get_weighed(&format!("{number}"), Some(&|_| seconds)).is_some());
+    }
+    let most = SystemTime::now() + Duration::from_secs_f64(DAY + 2.0 * MOST_GAIN_S);
+    assert!(shelf.list().unwrap().iter().all(|kept| kept.stands.0 < most));
+    // Marks of another clock.
+    for at in [SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(1 << 31)] {
+        File::options().write(true).open(file_of(&shelf, "0")).unwrap().set_modified(at).unwrap();
+        assert!(shelf.get_weighed("0", Some(&|_| 0.01)).is_some());
+        assert!(shelf.list().unwrap().iter().all(|kept| kept.stands.0 < most));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn the_limit_holds_and_who_went_was_worth_no_more_than_who_stayed(
+        steps in prop::collection::vec((0..25u8, 0..60_000usize, 0.0..0.5f64, any::<bool>()), 1..80)
+    ) {
+        let limit = 40 * 4096;
+        let (_folder, shelf) = weighing(limit);
+        let mut level = SystemTime::UNIX_EPOCH;
+        for (key, size, seconds, reads) in steps {
+            let (key, weight) = (key.to_string(), |_| seconds);
+            if reads {
+                shelf.get_weighed(&key, Some(&weight));
+                continue;
+            }
+            shelf.put_weighed(&key, &vec![key.len() as u8; size], Some(&weight)).unwrap();
+            let kept = shelf.list().unwrap();
+            prop_assert!(kept.iter().map(|kept| kept.bytes).sum::<u64>() <= limit);
+            let now = shelf.level().unwrap();
+            // What stays stands no lower than what went.
+            prop_assert!(now >= level && kept.iter().all(|kept| kept.stands.0 >= now));
+            level = now;
+        }
+    }
+}
