@@ -28,7 +28,7 @@ from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
 from swathe.catalog.work import ChunkState, Phase, RowStatus
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
