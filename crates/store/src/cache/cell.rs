@@ -62,7 +62,7 @@ pub struct Described {
 
 impl Opened {
     /// What another worker says of an object.
-    pub(super) fn told(called: &str, told: &Described) -> Opened {
+    pub(super) fn as_described(called: &str, told: &Described) -> Opened {
         Opened {
             called: called.to_string(),
             url: told.url.clone(),
@@ -76,6 +76,13 @@ impl Opened {
     /// Whether this is the same object, at the same version.
     pub(super) fn is_same(&self, other: &Opened) -> bool {
         self.object == other.object && self.size == other.size
+    }
+}
+
+impl Opened {
+    /// What events call it; a URL that was asked for may hold credentials.
+    pub(super) fn told(&self) -> &str {
+        if self.called.contains("://") { &self.url } else { &self.called }
     }
 }
 

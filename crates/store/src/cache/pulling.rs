@@ -36,7 +36,7 @@ impl Blocks {
         only: bool,
     ) -> Pulled {
         let until = Instant::now() + limit.min(LONGEST);
-        let wanted = Arc::new(Opened::told(object, told));
+        let wanted = Arc::new(Opened::as_described(object, told));
         if !self.takes() {
             return Pulled::default();
         }
