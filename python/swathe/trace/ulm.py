@@ -83,12 +83,12 @@ def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Eve
 
     def column(values: _swathe.Column, words: tuple[str, ...] | None) -> Coded | Numbers:
         if words is None:
-            return np.frombuffer(values, np.float64)
-        return Coded(np.frombuffer(values, np.int32), words)
+            return np.frombuffer(memoryview(values), np.float64)
+        return Coded(np.frombuffer(memoryview(values), np.int32), words)
 
     return Events(
-        np.frombuffer(times, np.int64),
-        Coded(np.frombuffer(codes, np.int32), words or ()),
+        np.frombuffer(memoryview(times), np.int64),
+        Coded(np.frombuffer(memoryview(codes), np.int32), words or ()),
         {key: column(*values) for key, values in columns},
         tuple(Damaged(line, reason) for line, reason in damaged),
         damaged_count,
