@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
 import servers
 import swathe
 from frames import KINDS, contents, noise, swathe_command, write_kinds
+from portals import served
 from swathe import trace
 from swathe.errors import FormatError, NotFoundError, OutputError, TraceError
 from swathe.trace import Coded, Events
@@ -327,9 +329,7 @@ def test_a_collector_that_comes_later_gets_what_comes_then(
     port = servers.free_port()
     trace.start(f"tcp://127.0.0.1:{port}")
     trace.point("KEPT")
-    told = []
-    until(lambda: bool(told.append(capfd.readouterr().err) or "".join(told)))
-    assert "refused" in "".join(told)
+    until(lambda: "refused" in capfd.readouterr().err)
     with Collector(port=port) as collector:
         until(lambda: b"KEPT" in b"".join(collector.said))
         assert trace.stop().dropped == 0
@@ -495,6 +495,21 @@ def test_cutouts_are_the_same_with_and_without(tmp_path: Path, run: Path) -> Non
     with trace.recording(run):
         traced = swathe.cut_many(boxes(files, 40), tmp_path / "traced", progress=False)
     assert list(plain["sha256"]) == list(traced["sha256"])
+
+
+def test_requests_to_a_portal_are_told(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(trace.VARIABLE, str(run))
+    with served(tmp_path) as portal:
+        for path in ("/api/?secret=1", "/none"):
+            httpx.get(portal.url + path)
+        until(lambda: run.read_text().count("PORTAL_END") == 2)
+    ends = named(rows(run), "PORTAL_END")
+    assert [row["PATH"] for row in ends] == ["/api/", "/none"]
+    assert (ends[1]["STATUS"], ends[1]["RESULT"], ends[1]["METHOD"]) == (404, "missing", "GET")
+    assert all(row["BYTES"] > 0 for row in ends)
+    assert len(named(rows(run), "PORTAL_START")) == len({row["REQUEST"] for row in ends}) == 2
 
 
 # ---- The command

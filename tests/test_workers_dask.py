@@ -37,6 +37,7 @@ from pools import (
 )
 from portals import add_survey, finished, served, submitted, wait_until
 from servers import free_port, nginx, s3s_fs
+from swathe import trace
 from swathe.errors import OutputError, SettingsError
 from swathe.jobs import Folder, Job, Jobs, Limits, Options, place_named
 from swathe.portal.config import config_of
@@ -118,6 +119,31 @@ def test_workers_that_are_killed_and_come_back(
             job = ended(jobs, job)
             assert [each.name for each in members(pool, ready(1))] == ["w2"]
     check(jobs, job, table, tmp_path)
+
+
+def test_workers_and_runners_tell_what_they_do(
+    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(trace.VARIABLE, str(tmp_path / "pool.{pid}.ulm"))
+    with (
+        pool_of(1) as (scheduler, _),
+        trace.recording(tmp_path / "portal.ulm"),
+        running(jobs, scheduler.address),
+    ):
+        job = ended(jobs, jobs.submit(table, Options(), "me"))
+    events = trace.read(tmp_path.glob("pool.*.ulm"))
+    names = [events.event.words[code] for code in events.event.codes]
+    assert names.count("CUT_END") == names.count("CUT_START") == ROWS
+    assert names.count("BATCH_END") == names.count("BATCH_START") > 0
+    ids = {key: events.fields[key] for key in ("JOB", "WORKER")}
+    for row, name in enumerate(names):
+        if name == "CUT_END":
+            given = {key: each.words[each.codes[row]] for key, each in ids.items()}
+            assert given == {"JOB": job.id, "WORKER": "w0"}
+    told = trace.read(tmp_path / "portal.ulm")
+    names = [told.event.words[code] for code in told.event.codes]
+    assert names.count("JOB_START") == names.count("JOB_END") == 1
+    assert told.fields["RESULT"].words == ("ok",)
 
 
 def test_a_scheduler_that_is_killed_and_comes_back(

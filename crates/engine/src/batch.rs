@@ -665,17 +665,15 @@ impl Writer {
         let began = work.stages.enter_untold(Stage::Hash);
         let messages: Vec<&[u8]> = self.waiting.iter().map(|waiting| &waiting.bytes[..]).collect();
         let digests = sha256::digests(&messages);
-        let mut now = work.stages.enter_untold(Stage::Write);
+        let hashed = work.stages.enter_untold(Stage::Write);
+        let mut now = hashed;
         let traced = swathe_trace::is_on();
-        if traced {
-            for Waiting { about, .. } in &self.waiting {
-                tell_start("HASH_START", began, about);
-                tell_end("HASH_END", now, about, None, None);
-            }
-        }
         for (waiting, sha256) in std::mem::take(&mut self.waiting).into_iter().zip(digests) {
             let bytes = waiting.bytes.len() as u64;
             if traced {
+                // All of one target together: what they are about is recorded once.
+                tell_start("HASH_START", began, &waiting.about);
+                tell_end("HASH_END", hashed, &waiting.about, None, None);
                 tell_start("WRITE_START", now, &waiting.about);
             }
             let written = self.output.put(&waiting.name, &waiting.bytes);

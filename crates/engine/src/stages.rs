@@ -180,8 +180,7 @@ fn tell(
     bytes: Option<u64>,
     ended: Option<(&str, Option<&EngineError>)>,
 ) {
-    swathe_trace::event_at(level, name, at, |record| {
-        record.ids(about);
+    swathe_trace::event_at(level, name, at, about, |record| {
         if let Some(bytes) = bytes {
             record.number("BYTES", bytes);
         }

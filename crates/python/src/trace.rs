@@ -168,10 +168,10 @@ pub(crate) fn trace_event(name: &str, fields: &Bound<'_, PyDict>) -> PyResult<()
         // What the event says of itself counts.
         let rest = scope.ids().iter().filter(|id| !hidden(id)).cloned().collect();
         let before = swathe_trace::Scope::new(rest).enter();
-        swathe_trace::event(level, name, |record| _ = record.ids(&ids));
+        swathe_trace::event(level, name, &ids, |_| {});
         before.enter();
     } else {
-        swathe_trace::event(level, name, |record| _ = record.ids(&ids));
+        swathe_trace::event(level, name, &ids, |_| {});
     }
     Ok(())
 }

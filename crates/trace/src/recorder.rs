@@ -183,21 +183,27 @@ pub fn forget() {
     }
 }
 
-/// Record an event of a moment. `name`: a key.
+/// Record an event of a moment. `name`: a key; `about`: its first fields.
 #[inline]
-pub fn event_at(level: Level, name: &str, at: Instant, fill: impl FnOnce(&mut Record<'_>)) {
+pub fn event_at(
+    level: Level,
+    name: &str,
+    at: Instant,
+    about: &Ids,
+    fill: impl FnOnce(&mut Record<'_>),
+) {
     let number = RECORDING.load(Ordering::Relaxed);
     if number != 0 {
-        record(number, level, name, at, fill);
+        record(number, level, name, at, about, fill);
     }
 }
 
 /// Record an event of now.
 #[inline]
-pub fn event(level: Level, name: &str, fill: impl FnOnce(&mut Record<'_>)) {
+pub fn event(level: Level, name: &str, about: &Ids, fill: impl FnOnce(&mut Record<'_>)) {
     let number = RECORDING.load(Ordering::Relaxed);
     if number != 0 {
-        record(number, level, name, Instant::now(), fill);
+        record(number, level, name, Instant::now(), about, fill);
     }
 }
 
@@ -246,12 +252,6 @@ impl Record<'_> {
         self.0.extend_from_slice(&digits[at..]);
         self
     }
-
-    /// Several, ready.
-    pub fn ids(&mut self, ids: &Ids) -> &mut Self {
-        self.0.extend_from_slice(&ids.0);
-        self
-    }
 }
 
 /// What a thread records into.
@@ -259,6 +259,8 @@ struct Local {
     recorder: Arc<Recorder>,
     ring: Arc<Ring>,
     text: Vec<u8>,
+    /// Of the last event.
+    about: Vec<u8>,
     /// The scope was not told since it changed.
     scope_changed: bool,
 }
@@ -283,7 +285,14 @@ pub(crate) fn scope_changed() {
     });
 }
 
-fn record(number: u32, level: Level, name: &str, at: Instant, fill: impl FnOnce(&mut Record<'_>)) {
+fn record(
+    number: u32,
+    level: Level,
+    name: &str,
+    at: Instant,
+    about: &Ids,
+    fill: impl FnOnce(&mut Record<'_>),
+) {
     // It fails only at the very end of a thread.
     let _ = LOCAL.try_with(|local| {
         let Ok(mut local) = local.try_borrow_mut() else { return };
@@ -291,7 +300,7 @@ fn record(number: u32, level: Level, name: &str, at: Instant, fill: impl FnOnce(
             *local = register(number);
         }
         if let Some(local) = &mut *local {
-            local.record(level, name, at, fill);
+            local.record(level, name, at, about, fill);
         }
     });
 }
@@ -318,7 +327,8 @@ fn register(number: u32) -> Option<Local> {
         }
     };
     drop(rings);
-    Some(Local { recorder, ring, text: Vec::new(), scope_changed: true })
+    let (text, about) = (Vec::new(), Vec::new());
+    Some(Local { recorder, ring, text, about, scope_changed: true })
 }
 
 impl Local {
@@ -327,6 +337,7 @@ impl Local {
         level: Level,
         name: &str,
         at: Instant,
+        Ids(about): &Ids,
         fill: impl FnOnce(&mut Record<'_>),
     ) {
         if self.scope_changed {
@@ -336,12 +347,25 @@ impl Local {
             }
             self.scope_changed = false;
         }
-        let Ok(length) = u8::try_from(name.len()) else { return self.ring.lose() };
+        let (Ok(length), Ok(ids)) = (u8::try_from(name.len()), u16::try_from(about.len())) else {
+            return self.ring.lose();
+        };
+        // Events that follow each other are often about the same.
+        let same = !about.is_empty() && self.about == *about;
         self.text.clear();
         self.text.extend_from_slice(name.as_bytes());
+        if !same {
+            self.text.extend_from_slice(about);
+        }
         fill(&mut Record(&mut self.text));
         let time_ns = at.saturating_duration_since(anchor()).as_nanos() as u64;
-        let put = self.ring.put(Head { name: length, level: level as u8, time_ns }, &self.text);
+        let ids = if same { 0 } else { ids };
+        let head = Head { name: length, level: level as u8, ids, same, time_ns };
+        let put = self.ring.put(head, &self.text);
+        if !same && put != Put::Lost {
+            self.about.clear();
+            self.about.extend_from_slice(about);
+        }
         if put == Put::Pressing
             && self.recorder.asleep.load(Ordering::Relaxed)
             && self.recorder.asleep.swap(false, Ordering::Relaxed)
@@ -414,12 +438,21 @@ struct Writer {
     sink: Box<dyn Sink>,
     /// ` HOST=... PROG=... LVL=... NL.EVNT=` of each level.
     starts: [Vec<u8>; LEVELS.len()],
-    /// ` PID=... THREAD=... JOB=...` of each ring.
-    threads: Vec<Vec<u8>>,
+    /// Of each ring.
+    threads: Vec<Known>,
     lines: Lines,
     compared: Instant,
     /// That it does not work was said.
     warned: bool,
+}
+
+/// What is known of a ring.
+#[derive(Default)]
+struct Known {
+    /// ` PID=... THREAD=... JOB=...`
+    thread: Vec<u8>,
+    /// The ids of its last event.
+    about: Vec<u8>,
 }
 
 /// Lines to be written.
@@ -433,7 +466,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, start: &[u8], thread: &[u8], head: Head, text: &[u8]) {
+    fn push(&mut self, start: &[u8], known: &mut Known, head: Head, text: &[u8]) {
         let time_ns = self.offset_ns + head.time_ns as i64;
         let second = time_ns.div_euclid(1_000_000_000);
         if second != self.second {
@@ -443,10 +476,15 @@ impl Lines {
             push_second(&mut self.date, second);
             self.date.push(b'.');
         }
-        let (name, fields) = text.split_at(usize::from(head.name).min(text.len()));
+        let (name, rest) = text.split_at(usize::from(head.name).min(text.len()));
+        let (ids, fields) = rest.split_at(usize::from(head.ids).min(rest.len()));
+        if !head.same {
+            known.about.clear();
+            known.about.extend_from_slice(ids);
+        }
         self.text.extend_from_slice(&self.date);
         push_digits(&mut self.text, time_ns.rem_euclid(1_000_000_000) / 1000, 6);
-        for part in [start, name, thread, fields] {
+        for part in [start, name, &known.thread, &known.about, fields] {
             self.text.extend_from_slice(part);
         }
         self.text.push(b'\n');
@@ -510,24 +548,24 @@ impl Writer {
         let mut text = Vec::new();
         for (index, ring) in rings.iter().enumerate() {
             if self.threads.len() == index {
-                self.threads.push(Vec::new());
+                self.threads.push(Known::default());
             }
-            let mut thread = std::mem::take(&mut self.threads[index]);
+            let mut known = std::mem::take(&mut self.threads[index]);
             ring.take(&mut text, &mut |head, text| {
                 if head.name == 0 {
-                    thread.clear();
+                    known.thread.clear();
                     let (pid, number) = (std::process::id().into(), ring.number);
-                    Record(&mut thread).number("PID", pid).number("THREAD", number);
-                    thread.extend_from_slice(text);
+                    Record(&mut known.thread).number("PID", pid).number("THREAD", number);
+                    known.thread.extend_from_slice(text);
                     return;
                 }
                 let start = &self.starts[usize::from(head.level) % LEVELS.len()];
-                self.lines.push(start, &thread, head, text);
+                self.lines.push(start, &mut known, head, text);
                 if self.lines.text.len() >= BATCH_BYTES {
                     self.flush(write);
                 }
             });
-            self.threads[index] = thread;
+            self.threads[index] = known;
         }
         self.flush(write);
     }
@@ -560,8 +598,9 @@ impl Writer {
             .number("DROPPED", self.recorder.lost() + unwritten);
         let time_ns = anchor().elapsed().as_nanos() as u64;
         let level = Level::Usage as u8;
-        let head = Head { name, level, time_ns };
-        self.lines.push(&self.starts[usize::from(level)], &[], head, &text);
+        let head = Head { name, level, time_ns, ..Head::default() };
+        let start = &self.starts[usize::from(level)];
+        self.lines.push(start, &mut Known::default(), head, &text);
         let mut lost = 0;
         let written = self.sink.write(&self.lines.text, &mut 0);
         self.note(written);

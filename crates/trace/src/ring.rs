@@ -25,6 +25,10 @@ struct Apart(AtomicU64);
 pub(crate) struct Head {
     /// How long the name at the start of the text is; 0: the text is the scope from here on.
     pub name: u8,
+    /// How long the ids are that follow it.
+    pub ids: u16,
+    /// Whether there are none, since they are those of the record before.
+    pub same: bool,
     /// Number of the level.
     pub level: u8,
     /// Nanoseconds of the clock that only goes forward.
@@ -75,7 +79,11 @@ impl Ring {
             self.lose();
             return Put::Lost;
         }
-        let first = text.len() as u64 | u64::from(head.name) << 32 | u64::from(head.level) << 40;
+        let first = text.len() as u64
+            | u64::from(head.name) << 32
+            | u64::from(head.level) << 40
+            | u64::from(head.same) << 44
+            | u64::from(head.ids) << 48;
         self.word(start).store(first, Ordering::Relaxed);
         self.word(start + 1).store(head.time_ns, Ordering::Relaxed);
         let (whole, rest) = text.as_chunks::<8>();
@@ -106,7 +114,9 @@ impl Ring {
             let first = self.word(at).load(Ordering::Relaxed);
             let head = Head {
                 name: (first >> 32) as u8,
-                level: (first >> 40) as u8,
+                level: (first >> 40) as u8 & 15,
+                same: first >> 44 & 1 == 1,
+                ids: (first >> 48) as u16,
                 time_ns: self.word(at + 1).load(Ordering::Relaxed),
             };
             let length = (first as u32 as usize).min(RECORD_BYTES);
@@ -154,7 +164,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn head(time_ns: u64) -> Head {
-        Head { name: 3, level: 1, time_ns }
+        Head { name: 3, level: 1, ids: 60_000, same: time_ns % 2 == 0, time_ns }
     }
 
     fn taken(ring: &Ring) -> Vec<(Head, Vec<u8>)> {

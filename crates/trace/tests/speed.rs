@@ -22,8 +22,8 @@ fn events_per_second() {
                             let began = Instant::now();
                             let mut paused = 0.0;
                             for number in 0..2_000_000u64 {
-                                event(Level::Usage, "CUT_END", |record| {
-                                    record.ids(&about).number("BYTES", number).text("RESULT", "ok");
+                                event(Level::Usage, "CUT_END", &about, |record| {
+                                    record.number("BYTES", number).text("RESULT", "ok");
                                 });
                                 // As long as the ring is large: then nothing is lost.
                                 if pause && number % 2000 == 0 {
@@ -53,7 +53,7 @@ fn events_per_second() {
     }
     let began = Instant::now();
     for number in 0..100_000_000u64 {
-        event(Level::Usage, "OFF", |record| _ = record.number("BYTES", number));
+        event(Level::Usage, "OFF", &about, |record| _ = record.number("BYTES", number));
     }
     println!("off: {:.2} ns", began.elapsed().as_secs_f64() * 10.0);
 }

@@ -17,7 +17,7 @@ use reqwest::{Client, Response, StatusCode};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use swathe_trace::{Level, event};
+use swathe_trace::{Ids, Level, event};
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 
@@ -228,7 +228,7 @@ impl Peers {
                 continue;
             }
             let told = |level, name, result: Option<(&str, u64)>| {
-                event(level, name, |record| {
+                event(level, name, &Ids::default(), |record| {
                     record.text("OBJECT", cells.opened().told()).text("PEER", &peer.url);
                     if let Some((result, bytes)) = result {
                         record.number("BYTES", bytes).text("RESULT", result);

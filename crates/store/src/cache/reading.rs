@@ -8,7 +8,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use swathe_trace::{Level, event};
+use swathe_trace::{Ids, Level, event};
 
 /// Requests on their way: some of their parts from the server, the others from blocks.
 pub(super) struct Reading {
@@ -65,7 +65,7 @@ impl Reading {
     }
 
     fn tell(&self, name: &str, bytes: u64) {
-        event(Level::Usage, name, |record| {
+        event(Level::Usage, name, &Ids::default(), |record| {
             record.text("OBJECT", self.gathered.cells().opened().told()).number("BYTES", bytes);
         });
     }

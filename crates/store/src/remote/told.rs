@@ -32,8 +32,8 @@ impl<'a> Told<'a> {
             told.number = REQUESTS.fetch_add(1, Ordering::Relaxed);
             told.ended = false;
             scope.adopt();
-            event(Level::Usage, "FETCH_START", |record| {
-                record.ids(about).number("REQUEST", told.number);
+            event(Level::Usage, "FETCH_START", about, |record| {
+                record.number("REQUEST", told.number);
             });
         }
         told
@@ -54,9 +54,9 @@ impl<'a> Told<'a> {
         }
         self.scope.adopt();
         let level = if result == "error" { Level::Error } else { Level::Usage };
-        event(level, "FETCH_END", |record| {
-            record.ids(self.about).number("REQUEST", self.number);
-            record.number("BYTES", bytes as u64).text("RESULT", result);
+        event(level, "FETCH_END", self.about, |record| {
+            record.number("REQUEST", self.number).number("BYTES", bytes as u64);
+            record.text("RESULT", result);
             if let Some(error) = error {
                 record.text("REASON", &error.to_string());
             }
