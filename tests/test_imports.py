@@ -17,6 +17,13 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
+    {"trace.ulm"},
+    {"trace"},
+    {"lifelines", "lifelines.stages", "lifelines.view"},
+    {"lifelines.clocks", "lifelines.lines"},
+    {"lifelines.loads"},
+    {"lifelines.packed", "lifelines.picture"},
+    {"lifelines.following", "lifelines.serving"},
     {"catalog.settings", "catalog.values", "catalog.holdings", "catalog.work"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
@@ -96,7 +103,7 @@ LAYERS = (
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
-    {"commands.portal", "commands.pool"},
+    {"commands.portal", "commands.pool", "commands.trace"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
