@@ -32,6 +32,7 @@ UNITS = (
     ("_BYTES", "bytes"),
     ("_S", "s"),
 )
+LEFT = 1e-9
 WORTH = ("CUT", "FETCH", "PEER", "DECODE", "OPEN", "JOB", "BATCH", "PORTAL")
 """Stages that come first."""
 
@@ -144,7 +145,10 @@ def _has(traced: Traced, word: str, name: str) -> bool:
 
 def _stepped(name: str, times: NDArray[np.int64], changes: NDArray[np.float64]) -> Series:
     order = np.argsort(times, kind="stable")
-    return Series(name, times[order], np.cumsum(changes[order]))
+    values = np.cumsum(changes[order])
+    # What is left of sums and differences.
+    values[np.abs(values) < LEFT * values.max(initial=0)] = 0
+    return Series(name, times[order], values)
 
 
 def _level(traced: Traced, load: Load) -> Series:

@@ -13,12 +13,17 @@
   const MOST_PIXELS = 2.6e6;
   const GUTTER = 128;
   const RIGHT = 14;
-  const AXIS = 34;
+  const OVERVIEW = 30; // Height of the whole run, above all.
+  const AXIS = OVERVIEW + 44; // Where the lifelines begin, below the times.
   const APART = ["HOST", "DEVICE", "INTERFACE", "STORE"];
   const SERIES = ["--c-1", "--c-2", "--c-3", "--c-4", "--c-5", "--c-6"];
   const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f8: Float64Array };
   const DONE = 0;
+  const UNFINISHED = 2;
   const FAILED = 3;
+  const AROUND = 4; // Of pieces to and from what is around targets: waiting is nobody's outcome.
+  const PLANES = [AROUND, DONE, 1, UNFINISHED, FAILED]; // The last lies above.
+  const LONG = 256; // Pieces longer than such a part of the run are looked through apart.
 
   const root = document.getElementById("viewer");
   const settings = JSON.parse(root.dataset.settings || "{}");
@@ -148,6 +153,7 @@
   class Pieces {
     constructor(trace, lines, shown) {
       const lane = new Int16Array(trace.words.length).fill(-1);
+      const around = trace.words.map((word) => /^(PORTAL|JOB|BATCH)_(START|END)$/.test(word));
       shown.forEach((word, height) => {
         const code = trace.words.indexOf(word);
         if (code >= 0) lane[code] = height;
@@ -155,7 +161,9 @@
       const { starts, points, outcome } = lines;
       const { time, code } = trace;
       // How many begin at each event: a sort by counting.
-      const begin = new Uint32Array(trace.count + 1);
+      const long = trace.end / LONG;
+      const isLong = (from, to) => (time[to] - time[from] > long ? 1 : 0);
+      const begin = [0, 1].map(() => new Uint32Array(trace.count + 1));
       let drawn = 0;
       const walk = (take) => {
         for (let line = 0; line < outcome.length; line += 1) {
@@ -174,86 +182,93 @@
           if (before >= 0) drawn += 1;
         }
       };
-      walk((from) => (begin[from + 1] += 1));
+      walk((from, to) => (begin[isLong(from, to)][from + 1] += 1));
       this.lines = drawn;
-      for (let i = 0; i < trace.count; i += 1) begin[i + 1] += begin[i];
-      const count = begin[trace.count];
-      this.count = count;
-      this.x1 = new Float64Array(count);
-      this.x2 = new Float64Array(count);
-      this.kind = new Uint32Array(count); // from lane, to lane, outcome
-      this.line = new Uint32Array(count);
-      walk((from, to, line) => {
-        const at = begin[from]++;
-        this.x1[at] = time[from];
-        this.x2[at] = time[to];
-        this.kind[at] = (lane[code[from]] << 16) | (lane[code[to]] << 8) | outcome[line];
-        this.line[at] = line;
+      this.parts = begin.map((places) => {
+        for (let i = 0; i < trace.count; i += 1) places[i + 1] += places[i];
+        const count = places[trace.count];
+        // kind: from which lane, to which, and the outcome.
+        return { count, x1: new Float64Array(count), x2: new Float64Array(count), kind: new Uint32Array(count), line: new Uint32Array(count), weight: null };
       });
-      this.weight = null;
-      this.blocks = blocks(this.x2);
+      walk((from, to, line) => {
+        const which = isLong(from, to);
+        const part = this.parts[which];
+        const at = begin[which][from]++;
+        const how = around[code[from]] || around[code[to]] ? AROUND : outcome[line];
+        part.x1[at] = time[from];
+        part.x2[at] = time[to];
+        part.kind[at] = (lane[code[from]] << 16) | (lane[code[to]] << 8) | how;
+        part.line[at] = line;
+      });
+      for (const part of this.parts) part.blocks = blocks(part.x2);
+      this.count = this.parts[0].count + this.parts[1].count;
       this.levels = new Map();
     }
 
-    /** Count pieces that begin and end in the same columns of a width, once. */
+    /** Give the pieces merged to columns of a width. */
     level(width) {
-      const known = this.levels.get(width);
-      if (known) return known;
-      let size = 1024;
-      while (size < 2 * this.count) size *= 2;
-      const slots = new Uint32Array(size);
-      const begins = new Float64Array(this.count);
-      const ends = new Float64Array(this.count);
-      const kinds = new Uint32Array(this.count);
-      const weights = new Uint32Array(this.count);
-      let made = 0;
-      for (let i = 0; i < this.count; i += 1) {
-        const b = Math.floor(this.x1[i] / width);
-        const e = Math.floor(this.x2[i] / width);
-        const kind = this.kind[i];
-        if (e - b > LONGEST) {
-          [begins[made], ends[made], kinds[made], weights[made]] = [b, e, kind, 1];
-          made += 1;
-          continue;
-        }
-        let slot = (Math.imul(b | 0, 0x9e3779b1) ^ Math.imul(e - b, 0x85ebca6b) ^ Math.imul(kind, 0xc2b2ae35)) >>> 0;
-        slot = (slot ^ (slot >>> 15)) & (size - 1);
-        for (;;) {
-          const at = slots[slot] - 1;
-          if (at < 0) {
-            slots[slot] = made + 1;
-            begins[made] = b;
-            ends[made] = e;
-            kinds[made] = kind;
-            weights[made] = 1;
-            made += 1;
-            break;
-          }
-          if (begins[at] === b && ends[at] === e && kinds[at] === kind) {
-            weights[at] += 1;
-            break;
-          }
-          slot = (slot + 1) & (size - 1);
-        }
+      if (!this.levels.has(width)) {
+        if (this.levels.size > 24) this.levels.delete(this.levels.keys().next().value);
+        this.levels.set(width, this.parts.map((part) => merged(part, width)));
       }
-      const level = { count: made, x1: begins.slice(0, made), x2: ends.slice(0, made), kind: kinds.slice(0, made), weight: weights.slice(0, made) };
-      for (let i = 0; i < made; i += 1) {
-        level.x1[i] = (level.x1[i] + 0.5) * width;
-        level.x2[i] = (level.x2[i] + 0.5) * width;
-      }
-      level.blocks = blocks(level.x2);
-      if (this.levels.size > 24) this.levels.delete(this.levels.keys().next().value);
-      this.levels.set(width, level);
-      return level;
+      return this.levels.get(width);
     }
 
     /** What is drawn of a stretch of time: the pieces themselves, or a level if they are many. */
     within(t0, t1, perPixel) {
       let many = 0;
-      ranges(this, t0, t1, (from, to) => (many += to - from));
-      if (many <= SOME) return { source: this, many };
-      return { source: this.level(2 ** Math.floor(Math.log2(perPixel))), many };
+      for (const part of this.parts) ranges(part, t0, t1, (from, to) => (many += to - from));
+      if (many <= SOME) return { parts: this.parts, many };
+      return { parts: this.level(2 ** Math.floor(Math.log2(perPixel))), many };
     }
+  }
+
+  /** Count pieces that begin and end in the same columns of a width, once. */
+  function merged(part, width) {
+    let size = 1024;
+    while (size < 2 * part.count) size *= 2;
+    const slots = new Uint32Array(size);
+    const begins = new Float64Array(part.count);
+    const ends = new Float64Array(part.count);
+    const kinds = new Uint32Array(part.count);
+    const weights = new Uint32Array(part.count);
+    let made = 0;
+    for (let i = 0; i < part.count; i += 1) {
+      const b = Math.floor(part.x1[i] / width);
+      const e = Math.floor(part.x2[i] / width);
+      const kind = part.kind[i];
+      if (e - b > LONGEST) {
+        [begins[made], ends[made], kinds[made], weights[made]] = [b, e, kind, 1];
+        made += 1;
+        continue;
+      }
+      let slot = (Math.imul(b | 0, 0x9e3779b1) ^ Math.imul(e - b, 0x85ebca6b) ^ Math.imul(kind, 0xc2b2ae35)) >>> 0;
+      slot = (slot ^ (slot >>> 15)) & (size - 1);
+      for (;;) {
+        const at = slots[slot] - 1;
+        if (at < 0) {
+          slots[slot] = made + 1;
+          begins[made] = b;
+          ends[made] = e;
+          kinds[made] = kind;
+          weights[made] = 1;
+          made += 1;
+          break;
+        }
+        if (begins[at] === b && ends[at] === e && kinds[at] === kind) {
+          weights[at] += 1;
+          break;
+        }
+        slot = (slot + 1) & (size - 1);
+      }
+    }
+    const level = { count: made, x1: begins.slice(0, made), x2: ends.slice(0, made), kind: kinds.slice(0, made), weight: weights.slice(0, made) };
+    for (let i = 0; i < made; i += 1) {
+      level.x1[i] = (level.x1[i] + 0.5) * width;
+      level.x2[i] = (level.x2[i] + 0.5) * width;
+    }
+    level.blocks = blocks(level.x2);
+    return level;
   }
 
   function blocks(ends) {
@@ -265,11 +280,11 @@
     return latest;
   }
 
-  /** Tell the stretches of a source that may have pieces between two times. */
-  function ranges(source, t0, t1, take) {
-    const last = lower(source.x1, t1);
+  /** Tell the stretches of a part that may have pieces between two times. */
+  function ranges(part, t0, t1, take) {
+    const last = lower(part.x1, t1);
     for (let block = 0; block * BLOCK < last; block += 1) {
-      if (source.blocks[block] < t0) continue;
+      if (part.blocks[block] < t0) continue;
       take(block * BLOCK, Math.min(last, (block + 1) * BLOCK));
     }
   }
@@ -285,13 +300,34 @@
       if (width !== this.width || height !== this.height) {
         this.width = width;
         this.height = height;
-        this.planes = [0, 1, 2, 3].map(() => new Uint32Array(width * height));
-        this.used = [false, false, false, false];
+        this.planes = PLANES.map(() => new Uint32Array(width * height));
+        this.used = PLANES.map(() => false);
+        this.whole = new Map();
         this.image = new ImageData(width, height);
         this.out = new Uint32Array(this.image.data.buffer);
       }
       this.planes.forEach((plane, i) => this.used[i] && plane.fill(0));
       this.used.fill(false);
+    }
+
+    /** Count a piece; those that go from edge to edge at the same heights are drawn once, at last. */
+    add(outcome, xa, ya, xb, yb, weight) {
+      const { width } = this;
+      if (xa >= 0 || xb <= width || ya === yb) {
+        this.stroke(outcome, xa, ya, xb, yb, weight);
+        return;
+      }
+      const slope = (yb - ya) / (xb - xa);
+      const key = (outcome * 8192 + Math.round(ya - xa * slope)) * 8192 + Math.round(ya + (width - xa) * slope);
+      this.whole.set(key, (this.whole.get(key) ?? 0) + weight);
+    }
+
+    finish() {
+      for (const [key, weight] of this.whole) {
+        const left = Math.floor(key / 8192);
+        this.stroke(Math.floor(left / 8192), 0, left % 8192, this.width, key % 8192, weight);
+      }
+      this.whole.clear();
     }
 
     stroke(outcome, xa, ya, xb, yb, weight) {
@@ -325,11 +361,12 @@
     picture(colors, strong) {
       const { out, planes } = this;
       out.fill(0);
-      planes.forEach((plane, outcome) => {
-        if (!this.used[outcome]) return;
+      for (const outcome of PLANES) {
+        if (!this.used[outcome]) continue;
+        const plane = planes[outcome];
         let most = 3;
         for (let i = 0; i < plane.length; i += 1) if (plane[i] > most) most = plane[i];
-        const shades = shadesOf(colors[outcome], strong, outcome === FAILED ? 0.75 : 0.3);
+        const shades = shadesOf(colors[outcome], outcome === AROUND ? colors[outcome] : strong, outcome === FAILED ? 0.75 : 0.3);
         const scale = (shades.length - 1) / Math.log2(1 + most);
         const table = new Uint32Array(4096);
         for (let v = 1; v < 4096; v += 1) table[v] = shades[Math.min(255, Math.round(Math.log2(1 + v) * scale))];
@@ -337,7 +374,7 @@
           const v = plane[i];
           if (v) out[i] = v < 4096 ? table[v] : shades[(Math.log2(1 + v) * scale) | 0];
         }
-      });
+      }
       return this.image;
     }
   }
@@ -364,7 +401,7 @@
     const ended = trace.ofWord(`${load.event}_END`);
     const times = new Float64Array(begun.length + ended.length);
     const values = new Float64Array(begun.length + ended.length);
-    let [a, b, made, sum] = [0, 0, 0, 0];
+    let [a, b, made, sum, most] = [0, 0, 0, 0, 0];
     const speed = (start, end) => {
       if (load.how === "level") return 1;
       const taken = Math.max(1, trace.time[end] - trace.time[start]);
@@ -378,9 +415,12 @@
       sum += first ? speed(event, other) : -speed(other, event);
       const at = first ? trace.time[event] : Math.max(trace.time[event], trace.time[other] + (load.how === "flow" ? 1 : 0));
       times[made] = made ? Math.max(at, times[made - 1]) : at;
-      values[made] = Math.abs(sum) < 1e-6 ? 0 : sum;
+      values[made] = sum;
+      if (sum > most) most = sum;
       made += 1;
     }
+    // What is left of sums and differences.
+    for (let i = 0; i < made; i += 1) if (Math.abs(values[i]) < 1e-9 * most) values[i] = 0;
     return [{ name: load.name, times: times.subarray(0, made), values: values.subarray(0, made) }];
   }
 
@@ -620,9 +660,9 @@
   function rebuild() {
     lines = trace.lines(state.kind);
     pieces = new Pieces(trace, lines, shownLanes());
-    find(state.wanted);
-    arrange();
     refreshSide();
+    arrange();
+    find(state.wanted);
     draw();
   }
 
@@ -715,7 +755,7 @@
     const rowsOfMarks = shownMarks();
     const scatter = scatters().find((each) => each.name === state.scatter);
     const lanes = shownLanes();
-    const below = rowsOfLoads.length * 92 + rowsOfMarks.length * 20 + (rowsOfMarks.length ? 14 : 0) + (scatter ? 128 : 0) + 66;
+    const below = rowsOfLoads.length * 80 + rowsOfMarks.length * 20 + (scatter ? 112 : 0) + AXIS + 30;
     const room = window.innerHeight - ui.plot.getBoundingClientRect().top - window.scrollY - 70;
     const tall = Math.max(200, lanes.length * 17, Math.min(Math.max(room - below, 380), lanes.length * 44));
     const made = { width, panels: [], left: GUTTER, right: width - RIGHT };
@@ -725,12 +765,12 @@
       top += height + gap;
     };
     panel("lines", tall, 24, { lanes });
-    if (scatter) panel("scatter", 92, 36, { scatter });
-    for (const load of rowsOfLoads) panel("load", 62, 30, { load });
+    if (scatter) panel("scatter", 80, 32, { scatter });
+    for (const load of rowsOfLoads) panel("load", 54, 26, { load });
     for (const word of rowsOfMarks) panel("marks", 14, 6, { word });
-    if (rowsOfMarks.length) top += 8;
-    panel("overview", 36, 10);
-    made.height = top;
+    made.bottom = top;
+    made.height = top + 6;
+    made.panels.push({ kind: "overview", top: 4, height: OVERVIEW });
     const ratio = Math.min(window.devicePixelRatio || 1, Math.sqrt(MOST_PIXELS / (width * tall)));
     made.ratio = Math.max(1, ratio);
     for (const canvas of [ui.canvas, ui.over]) {
@@ -754,7 +794,7 @@
       sheet: read("--sheet"),
       accent: read("--accent"),
       sunken: read("--sunken"),
-      outcome: [0, 1, 2, 3].map((each) => read(`--outcome-${each}`)),
+      outcome: [...[0, 1, 2, 3].map((each) => read(`--outcome-${each}`)), read("--step-2")],
       series: SERIES.map(read),
       sans: `12px ${read("--sans")}`,
       mono: `11px ${read("--mono")}`,
@@ -795,7 +835,7 @@
   function axis(g) {
     const c = colors();
     const { made, digits } = ticks(trace, state.t0, state.t1, (layout.right - layout.left) / 118);
-    const bottom = layout.panels.find((panel) => panel.kind === "overview").top - 8;
+    const { bottom } = layout;
     g.font = c.sans;
     g.textAlign = "center";
     g.textBaseline = "alphabetic";
@@ -841,11 +881,11 @@
         g.fillText("No events chosen", layout.width / 2, panel.top + panel.height / 2);
       }
       const perPixel = (state.t1 - state.t0) / ((layout.right - layout.left) * layout.ratio);
-      const { source, many } = pieces.within(state.t0, state.t1, perPixel);
+      const { parts, many } = pieces.within(state.t0, state.t1, perPixel);
       panel.many = many;
       panel.drawn = 0;
       panel.dense = many > FEW;
-      (panel.dense ? dense : single)(g, panel, source);
+      (panel.dense ? dense : single)(g, panel, parts);
     },
 
     scatter(g, panel) {
@@ -927,7 +967,11 @@
           if (Number.isNaN(columns.last[i])) continue;
           const [px, next] = [place(i), place(i + 1)];
           g.globalAlpha = 0.12;
-          if (drawn.length === 1) g.fillRect(px, y(columns.mean[i]), next - px, panel.top + panel.height - y(columns.mean[i]));
+          if (drawn.length === 1) {
+            const foot = panel.top + panel.height;
+            g.fillRect(px, y(columns.mean[i]), 1, foot - y(columns.mean[i]));
+            if (next - px > 1) g.fillRect(px + 1, y(columns.last[i]), next - px - 1, foot - y(columns.last[i]));
+          }
           g.globalAlpha = 0.28;
           if (columns.high[i] > columns.low[i]) g.fillRect(px, y(columns.high[i]), Math.max(1, Math.min(next - px, 1)), y(columns.low[i]) - y(columns.high[i]));
         }
@@ -1064,7 +1108,7 @@
   }
 
   /** Draw many pieces as how many go through each pixel. */
-  function dense(g, panel, source) {
+  function dense(g, panel, parts) {
     const { ratio } = layout;
     const wide = Math.round((layout.right - layout.left) * ratio);
     const tall = Math.round(panel.height * ratio);
@@ -1072,17 +1116,29 @@
     const heights = panel.lanes.map((_, lane) => (laneY(panel, lane) - panel.top) * ratio);
     raster.begin(wide, tall);
     let drawn = 0;
-    const { x1, x2, kind, weight } = source;
-    ranges(source, state.t0, state.t1, (from, to) => {
-      for (let i = from; i < to; i += 1) {
-        if (x2[i] < state.t0) continue;
-        const k = kind[i];
-        raster.stroke(k & 255, (x1[i] - state.t0) * scale, heights[k >> 16], (x2[i] - state.t0) * scale, heights[(k >> 8) & 255], weight ? weight[i] : 1);
-        drawn += 1;
-      }
-    });
-    panel.drawn = drawn;
+    const { t0, t1 } = state;
+    let own = 0;
+    for (const { x2, kind, ...part } of parts) {
+      ranges(part, t0, t1, (from, to) => {
+        for (let i = from; i < to; i += 1) if (x2[i] >= t0 && (kind[i] & 255) !== AROUND) own += 1;
+      });
+    }
+    for (const part of parts) {
+      const { x1, x2, kind, weight } = part;
+      ranges(part, t0, t1, (from, to) => {
+        for (let i = from; i < to; i += 1) {
+          const k = kind[i];
+          if (x2[i] < t0 || (own <= FEW && (k & 255) !== AROUND)) continue;
+          raster.add(k & 255, (x1[i] - t0) * scale, heights[k >> 16], (x2[i] - t0) * scale, heights[(k >> 8) & 255], weight ? weight[i] : 1);
+          drawn += 1;
+        }
+      });
+    }
+    raster.finish();
     place(g, raster, panel);
+    // Many wait, few are at work: these can be told apart.
+    if (own <= FEW) single(g, panel, parts, false);
+    panel.drawn = drawn + (own <= FEW ? own : 0);
   }
 
   function place(g, made, panel) {
@@ -1099,34 +1155,42 @@
   }
 
   /** Draw few pieces as lines, and their events as points. */
-  function single(g, panel, source) {
+  function single(g, panel, parts, around = true) {
     const c = colors();
-    const found = [[], [], [], []];
-    ranges(source, state.t0, state.t1, (from, to) => {
-      for (let i = from; i < to; i += 1) if (source.x2[i] >= state.t0) found[source.kind[i] & 255].push(i);
-    });
+    const found = PLANES.map(() => []);
+    for (const part of parts) {
+      ranges(part, state.t0, state.t1, (from, to) => {
+        for (let i = from; i < to; i += 1) {
+          const kind = part.kind[i];
+          if (!around && (kind & 255) === AROUND) continue;
+          if (part.x2[i] >= state.t0) found[kind & 255].push({ x1: part.x1[i], x2: part.x2[i], from: kind >> 16, to: (kind >> 8) & 255 });
+        }
+      });
+    }
     const total = found.reduce((sum, each) => sum + each.length, 0);
     panel.drawn = total;
     g.save();
     g.beginPath();
     g.rect(layout.left, panel.top, layout.right - layout.left, panel.height);
     g.clip();
-    found.forEach((some, outcome) => {
-      if (!some.length) return;
+    for (const outcome of PLANES) {
+      const some = found[outcome];
+      if (!some.length) continue;
       g.strokeStyle = g.fillStyle = c.outcome[outcome];
-      g.lineWidth = outcome === DONE ? 1 : 1.6;
-      g.setLineDash(outcome === 2 ? [5, 3] : []);
-      g.globalAlpha = outcome === DONE ? Math.max(0.3, Math.min(0.85, 400 / total)) : 0.95;
+      const plain = outcome === DONE || outcome === AROUND;
+      g.lineWidth = plain ? 1 : 1.6;
+      g.setLineDash(outcome === UNFINISHED ? [5, 3] : []);
+      g.globalAlpha = plain ? Math.max(0.3, Math.min(0.85, 400 / total)) : 0.95;
       g.beginPath();
-      for (const i of some) {
-        g.moveTo(x(source.x1[i]), laneY(panel, source.kind[i] >> 16));
-        g.lineTo(x(source.x2[i]), laneY(panel, (source.kind[i] >> 8) & 255));
+      for (const piece of some) {
+        g.moveTo(x(piece.x1), laneY(panel, piece.from));
+        g.lineTo(x(piece.x2), laneY(panel, piece.to));
       }
       g.stroke();
-      if (total > FEW / 4) return;
+      if (total > FEW / 4) continue;
       g.beginPath();
-      for (const i of some) {
-        for (const [at, lane] of [[source.x1[i], source.kind[i] >> 16], [source.x2[i], (source.kind[i] >> 8) & 255]]) {
+      for (const piece of some) {
+        for (const [at, lane] of [[piece.x1, piece.from], [piece.x2, piece.to]]) {
           const [px, py] = [x(at), laneY(panel, lane)];
           if (px < layout.left - 3 || px > layout.right + 3) continue;
           g.moveTo(px + 2, py);
@@ -1135,7 +1199,7 @@
       }
       g.globalAlpha = 1;
       g.fill();
-    });
+    }
     g.restore();
     g.setLineDash([]);
     g.globalAlpha = 1;
@@ -1220,7 +1284,7 @@
   function cover(g) {
     const c = colors();
     const px = Math.min(layout.right, Math.max(layout.left, x(state.head)));
-    const bottom = layout.panels.find((panel) => panel.kind === "overview").top - 6;
+    const { bottom } = layout;
     g.globalAlpha = 0.9;
     g.fillStyle = c.sheet;
     g.fillRect(px, AXIS - 4, layout.right - px + 1, bottom - AXIS + 4);
@@ -1254,7 +1318,7 @@
       g.stroke();
     }
     if (state.pointer !== undefined && state.pointer >= layout.left && state.pointer <= layout.right) {
-      const bottom = layout.panels.find((each) => each.kind === "overview").top - 6;
+      const { bottom } = layout;
       g.fillStyle = c.quiet;
       g.globalAlpha = 0.6;
       g.fillRect(state.pointer, AXIS - 4, 1, bottom - AXIS + 4);
@@ -1281,7 +1345,7 @@
       const [from, to] = state.zoomBox;
       g.fillStyle = c.accent;
       g.globalAlpha = 0.18;
-      g.fillRect(Math.min(from, to), AXIS, Math.abs(to - from), layout.height - AXIS - 60);
+      g.fillRect(Math.min(from, to), AXIS, Math.abs(to - from), layout.bottom - AXIS);
       g.globalAlpha = 1;
     }
   }
@@ -1475,15 +1539,18 @@
     }
     if (panel.many > SOME) return null;
     let best = null;
-    ranges(pieces, t(px - 6), t(px + 6), (from, to) => {
-      for (let i = from; i < to; i += 1) {
-        const [ya, yb] = [laneY(panel, pieces.kind[i] >> 16), laneY(panel, (pieces.kind[i] >> 8) & 255)];
-        if (py < Math.min(ya, yb) || py > Math.max(ya, yb) || ya === yb) continue;
-        const here = x(pieces.x1[i]) + ((py - ya) / (yb - ya)) * (x(pieces.x2[i]) - x(pieces.x1[i]));
-        const apart = Math.abs(here - px);
-        if (apart <= 5 && (!best || apart < best.apart)) best = { apart, line: pieces.line[i], x1: pieces.x1[i] };
-      }
-    });
+    for (const part of pieces.parts) {
+      ranges(part, t(px - 6), t(px + 6), (from, to) => {
+        for (let i = from; i < to; i += 1) {
+          const [ya, yb] = [laneY(panel, part.kind[i] >> 16), laneY(panel, (part.kind[i] >> 8) & 255)];
+          if (py < Math.min(ya, yb) - 3 || py > Math.max(ya, yb) + 3 || ya === yb) continue;
+          // How far it is from a line, not from a place on it.
+          const [wide, tall] = [x(part.x2[i]) - x(part.x1[i]), yb - ya];
+          const apart = Math.abs((px - x(part.x1[i])) * tall - (py - ya) * wide) / Math.hypot(wide, tall);
+          if (apart <= 4 && (!best || apart < best.apart)) best = { apart, line: part.line[i], x1: part.x1[i] };
+        }
+      });
+    }
     if (!best) return null;
     for (let p = lines.starts[best.line]; p < lines.starts[best.line + 1]; p += 1) {
       if (trace.time[lines.points[p]] === best.x1 && panel.lanes.includes(trace.words[trace.code[lines.points[p]]])) {
@@ -1599,7 +1666,7 @@
     };
     const pointers = new Map();
     let drag = null;
-    const overview = (py) => py >= layout.panels[layout.panels.length - 1].top - 4;
+    const overview = (py) => py < OVERVIEW + 8;
     ui.canvas.addEventListener("wheel", (event) => {
       if (!trace) return;
       event.preventDefault();
@@ -1797,6 +1864,12 @@
       while (document.hidden) await sleep(500);
     }
   }
+
+  /** For programs: what is drawn, in numbers. */
+  root.told = {
+    series: (name) => seriesOf(trace, trace.loads.find((load) => load.name === name)).map((line) => ({ ...line, times: [...(line.times ?? [])], values: [...(line.values ?? [])] })),
+    place: (event) => [x(trace.time[event]), laneY(layout.panels[0], layout.panels[0].lanes.indexOf(trace.words[trace.code[event]]))],
+  };
 
   async function start() {
     build();
