@@ -17,7 +17,7 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
-    {"trace.ulm"},
+    {"trace.recording", "trace.ulm"},
     {"trace"},
     {"lifelines", "lifelines.stages", "lifelines.view"},
     {"lifelines.clocks", "lifelines.lines"},

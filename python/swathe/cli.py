@@ -35,6 +35,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.NoSuchDatasetError, 2),
     (errors.DatasetError, 2),
     (errors.SettingsError, 2),
+    (errors.TraceError, 2),
     (errors.TokenError, 2),
     (errors.JobError, 2),
     (errors.NoSuchJobError, 2),

@@ -1,5 +1,34 @@
-"""Events: timestamped lines of what happened, recorded and read."""
+"""Events: what happened, when, to which object, target or job; recorded, and read as columns.
 
-from swathe.trace.ulm import Coded, Damaged, Events, read
+>>> with swathe.trace.recording("run.ulm"):
+...     swathe.cut_many("targets.csv", output="cutouts/")
+>>> events = swathe.trace.read("run.ulm")
+"""
 
-__all__ = ["Coded", "Damaged", "Events", "read"]
+from swathe.trace.recording import (
+    Counts,
+    event,
+    from_environment,
+    point,
+    recording,
+    scope,
+    start,
+    stop,
+)
+from swathe.trace.ulm import Coded, Damaged, Events, Numbers, read
+
+__all__ = [
+    "Coded",
+    "Counts",
+    "Damaged",
+    "Events",
+    "Numbers",
+    "event",
+    "from_environment",
+    "point",
+    "read",
+    "recording",
+    "scope",
+    "start",
+    "stop",
+]

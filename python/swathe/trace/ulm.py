@@ -1,23 +1,34 @@
-"""Reading ULM lines."""
+"""Reading events: lines of ULM as columns.
+
+`DATE` becomes the times, `NL.EVNT` the names, every other key a column. Ids (`JOB`, `TARGET`,
+`PID` ...) are always words. Any other key is a column of numbers where all its values are.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from swathe import _swathe
 
-Numbers = NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Numbers: TypeAlias = "NDArray[np.float64]"
+"""A column of numbers, NaN where an event has none."""
 
 
 @dataclass(frozen=True)
 class Coded:
-    """A column of words: codes into them, -1 where a line has none."""
+    """A column of words.
+
+    Attributes:
+        codes: for each event which word; -1 where it has none.
+        words: each once.
+    """
 
     codes: NDArray[np.int32]
     words: tuple[str, ...]
@@ -25,7 +36,12 @@ class Coded:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A line that is no event."""
+    """A line that is no event.
+
+    Attributes:
+        line: its number in its file, from 1.
+        reason: what is wrong, with the file where several were read.
+    """
 
     line: int
     reason: str
@@ -33,7 +49,15 @@ class Damaged:
 
 @dataclass(frozen=True)
 class Events:
-    """Events in order of their times, by columns."""
+    """Events in the order of time; those of one time in the order of the lines.
+
+    Attributes:
+        time_ns: nanoseconds since 1970.
+        event: their names.
+        fields: all other columns by key.
+        damaged: the first 100 lines that were left out.
+        damaged_count: how many were left out.
+    """
 
     time_ns: NDArray[np.int64]
     event: Coded
@@ -42,47 +66,30 @@ class Events:
     damaged_count: int
 
 
-NUMBERS = re.compile("(.*_(S|BYTES|PERCENT|PER_S)|BYTES|CONNECTIONS)$")
-
-
 def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Events:
-    """Read events (for now: without quotes)."""
+    """Read events from a file, or from several, as those that were rotated.
+
+    Damaged lines are left out and counted.
+
+    Raises:
+        NotFoundError: there is no such file.
+        FormatError: it is compressed, or a folder, or a pipe.
+    """
+    import numpy as np
+
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    rows, damaged = [], []
-    for line, text in enumerate((t for p in paths for t in Path(p).read_text().splitlines()), 1):
-        try:
-            found = dict(part.split("=", 1) for part in text.split(" "))
-            when = datetime.strptime(found.pop("DATE"), "%Y%m%d%H%M%S.%f").replace(tzinfo=UTC)
-            at = (
-                round(when.timestamp()) * 10**9
-                if not when.microsecond
-                else (int(when.replace(microsecond=0).timestamp()) * 10**6 + when.microsecond)
-                * 1000
-            )
-            rows.append((at, found.pop("NL.EVNT"), found))
-        except (ValueError, KeyError):
-            damaged.append(Damaged(line, "no event"))
-    rows.sort(key=lambda row: row[0])
-    names = list(dict.fromkeys(name for row in rows for name in row[2]))
-    columns: dict[str, Coded | Numbers] = {}
-    for name in names:
-        values = [row[2].get(name) for row in rows]
-        if NUMBERS.match(name):
-            columns[name] = np.array([float("nan") if v is None else float(v) for v in values])
-        else:
-            columns[name] = coded(values)
+    names = [os.fspath(path) for path in paths]
+    times, (codes, words), columns, damaged, damaged_count = _swathe.read_ulm(names)
+
+    def column(values: _swathe.Column, words: tuple[str, ...] | None) -> Coded | Numbers:
+        if words is None:
+            return np.frombuffer(values, np.float64)
+        return Coded(np.frombuffer(values, np.int32), words)
+
     return Events(
-        np.array([row[0] for row in rows], np.int64),
-        coded([row[1] for row in rows]),
-        columns,
-        tuple(damaged[:100]),
-        len(damaged),
+        np.frombuffer(times, np.int64),
+        Coded(np.frombuffer(codes, np.int32), words or ()),
+        {key: column(*values) for key, values in columns},
+        tuple(Damaged(line, reason) for line, reason in damaged),
+        damaged_count,
     )
-
-
-def coded(values: list[str | None]) -> Coded:
-    """Give a column."""
-    words = {
-        word: code for code, word in enumerate(dict.fromkeys(v for v in values if v is not None))
-    }
-    return Coded(np.array([-1 if v is None else words[v] for v in values], np.int32), tuple(words))
