@@ -1673,7 +1673,7 @@
       const [px] = place(event);
       const lineHigh = event.deltaMode === 1 ? 30 : 1;
       if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan(((event.deltaX || event.deltaY) * lineHigh) / 1200);
-      else zoom(Math.exp(Math.max(-120, Math.min(120, event.deltaY * lineHigh)) * 0.0035), Math.max(layout.left, px));
+      else zoom(Math.exp(Math.max(-600, Math.min(600, event.deltaY * lineHigh)) * 0.0035), Math.max(layout.left, px));
     }, { passive: false });
     ui.canvas.addEventListener("pointerdown", (event) => {
       if (!trace || event.button) return;
