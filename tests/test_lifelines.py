@@ -296,7 +296,7 @@ def test_gauges_are_told_apart(tmp_path: Path) -> None:
     assert told == {"a sda": [10, 40], "a sdb": [20], "b sda": [30]}
     (ping,) = series(traced, load_of(traced, "PING rtt"))
     assert ping.values.tolist() == [0.5]
-    assert [load.name for load in first_loads(traced)] == ["DISK busy"]
+    assert [load.name for load in first_loads(loads(traced))] == ["DISK busy"]
 
 
 def header_of(parts: list[bytes | memoryview]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ that began before it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,8 +111,9 @@ class Traced:
                 return self._stages()
         raise ValueError(f"kind: expected one of {', '.join(KINDS)}, found {kind!r}")
 
+    @cached_property
     def outcomes(self) -> NDArray[np.uint8]:
-        """Give for each event how what it belongs to went."""
+        """For each event, how what it belongs to went."""
         events = self.events
         made = np.zeros(len(events.time_ns), np.uint8)
         starts = np.array([stage_of(word)[1] == START for word in events.event.words], bool)
@@ -154,7 +156,7 @@ class Traced:
     ) -> Lines:
         """Put own events, and those joined, in the order of lines and time."""
         outcome = np.zeros(count, np.uint8)
-        told = self.outcomes()[mine]
+        told = self.outcomes[mine]
         for value in (EMPTY, UNFINISHED, FAILED):
             outcome[line[told == value]] = value
         codes, words = self.codes(named)
@@ -179,7 +181,7 @@ class Traced:
         points = np.zeros(int(starts[-1]), np.int32)
         points[starts[:-1]] = first
         points[starts[:-1][two] + 1] = last[two]
-        told = self.outcomes()
+        told = self.outcomes
         outcome = told[first]
         outcome[two] = np.maximum(outcome[two], told[last[two]])
         stages = [stage_of(word)[0] for word in self.events.event.words]
@@ -317,7 +319,7 @@ class _Own:
         """Give the lines that have such events, and the first of each."""
         at = np.flatnonzero(which)
         lines = self._line[at]
-        begins = np.flatnonzero(np.diff(lines, prepend=-1))
+        begins = np.flatnonzero(np.append(True, lines[1:] != lines[:-1]))[: len(lines)]
         return lines[begins], self._mine[at[begins]]
 
     def _mix(self, ids: tuple[str, ...], events: Index) -> NDArray[np.uint64]:

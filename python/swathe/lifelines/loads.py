@@ -20,6 +20,8 @@ from swathe.lifelines.stages import END, MONITOR, START, stage_of
 from swathe.trace import Coded
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from swathe.lifelines.lines import Traced
 
 APART = ("HOST", "DEVICE", "INTERFACE", "STORE")
@@ -94,9 +96,8 @@ def loads(traced: Traced) -> list[Load]:
     return made
 
 
-def first_loads(traced: Traced) -> list[Load]:
+def first_loads(known: Sequence[Load]) -> list[Load]:
     """Give those to show when nobody says which: of each sort the most telling one."""
-    known = loads(traced)
     wanted = (
         [load for load in known if load.how == "rate" and stage_of(load.event)[1] == END],
         [load for load in known if load.how == "level"],

@@ -79,6 +79,7 @@ def packed(
     times = events.time_ns // 1000
     start = _first(times)
     apart = traced.partner - np.arange(len(times))
+    known = loads(traced)
     kinds = [kind for kind in kinds or traced.kinds() if kind != "stage"]
     header: dict[str, Any] = {
         "version": 1,
@@ -90,9 +91,9 @@ def packed(
         "partner": arrays.put(np.where(traced.partner < 0, 0, apart).astype("<i4")),
         "lanes": traced.lanes,
         "outcomes": OUTCOMES,
-        "outcome": arrays.put(traced.outcomes()),
-        "loads": [asdict(load) for load in loads(traced)],
-        "first_loads": [load.name for load in first_loads(traced)],
+        "outcome": arrays.put(traced.outcomes),
+        "loads": [asdict(load) for load in known],
+        "first_loads": [load.name for load in first_loads(known)],
         "fields": [_field(arrays, name, column) for name, column in events.fields.items()],
         "kinds": [_lines(arrays, traced, kind) for kind in kinds],
         "damaged": [[each.line, each.reason] for each in events.damaged],

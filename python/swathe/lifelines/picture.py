@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from swathe.errors import OutputError
 from swathe.lifelines.lines import FAILED, OUTCOMES, Lines, Traced
-from swathe.lifelines.loads import Load, binned, first_loads, series
+from swathe.lifelines.loads import Load, binned, first_loads, loads, series
 
 if TYPE_CHECKING:
     import os
@@ -42,7 +42,7 @@ def figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    chosen = first_loads(traced) if chosen is None else chosen
+    chosen = first_loads(loads(traced)) if chosen is None else chosen
     made = Figure(figsize=(width / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout="constrained")
     FigureCanvasAgg(made)
     made.suptitle(title, x=0.01, ha="left", fontsize="medium")

@@ -334,13 +334,18 @@
       const { width, height } = this;
       const plane = this.planes[outcome];
       this.used[outcome] = true;
-      const [dx, dy] = [xb - xa, yb - ya];
+      const dx = xb - xa;
+      const dy = yb - ya;
       if (Math.abs(dy) >= Math.abs(dx)) {
         if (dy < 0) return this.stroke(outcome, xb, yb, xa, ya, weight);
         const first = Math.max(0, Math.round(ya));
         const last = Math.min(height - 1, Math.round(yb));
         const slope = dy ? dx / dy : 0;
         let x = xa + (first - ya) * slope + 0.5;
+        if (Math.min(xa, xb) >= 0 && Math.max(xa, xb) < width - 1) {
+          for (let y = first, row = first * width; y <= last; y += 1, row += width, x += slope) plane[row + (x | 0)] += weight;
+          return undefined;
+        }
         for (let y = first; y <= last; y += 1, x += slope) {
           if (x >= 0 && x < width) plane[y * width + (x | 0)] += weight;
         }
@@ -1150,7 +1155,7 @@
       ui.scratch.width = image.width;
       ui.scratch.height = image.height;
     }
-    ui.scratch.getContext("2d").putImageData(image, 0, 0);
+    ui.scratch.getContext("2d", { willReadFrequently: true }).putImageData(image, 0, 0);
     g.drawImage(ui.scratch, layout.left, panel.top, layout.right - layout.left, panel.height);
   }
 
