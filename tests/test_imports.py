@@ -94,7 +94,7 @@ LAYERS = (
     {"portal.api", "portal.vo"},
     {"portal.pages.words", "portal.pages.assets", "portal.pages.pasted", "portal.pages.plots"},
     {"portal.pages.skymap", "portal.pages.render"},
-    {"portal.pages.holdings", "portal.pages.jobs", "portal.pages.session"},
+    {"portal.pages.holdings", "portal.pages.jobs", "portal.pages.session", "portal.pages.tracing"},
     {"portal.pages.archive"},
     {"portal.pages.submission"},
     {"portal.pages.routes"},

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+import portals
 import traces
+from portals import Served, database_in, served
+from swathe.catalog import Catalog
 from swathe.lifelines.following import Shown
 from swathe.lifelines.lines import Traced
 from swathe.lifelines.loads import loads, series
@@ -28,7 +32,7 @@ from swathe.lifelines.packed import packed
 from swathe.lifelines.view import page as page_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, ViewportSize
+    from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize
 
 CHROMIUM = shutil.which("chromium")
 SCREENSHOTS = Path(__file__).parents[1] / "build" / "screenshots"
@@ -85,16 +89,23 @@ def visit(browser: Browser) -> Iterator[Visit]:
     faults: list[str] = []
     contexts = []
 
+    def asked(url: str, address: str) -> None:
+        if not url.startswith((address, "data:", "blob:")):
+            faults.append(f"asked for {url}")
+
+    def said(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            faults.append(message.text)
+
     def opened(url: str | Path, **settings: Any) -> Page:
         address = url.as_uri() if isinstance(url, Path) else url
         context = browser.new_context(**{"viewport": WIDE, **settings})
         context.set_default_timeout(20_000)
         contexts.append(context)
         page = context.new_page()
-        own = (address, "data:", "blob:")
-        page.on("request", lambda asked: asked.url.startswith(own) or faults.append(asked.url))
+        page.on("request", lambda request: asked(request.url, address))
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda said: said.type != "error" or faults.append(said.text))
+        page.on("console", said)
         page.goto(address)
         page.wait_for_selector(READY)
         return page
@@ -518,3 +529,78 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
         assert failed.returncode != 0
         assert said in failed.stderr
         assert "Traceback" not in failed.stderr
+
+
+RECORDED = "import sys, swathe.trace; swathe.trace.start(sys.argv.pop(1)); {}"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, run: Path) -> Iterator[tuple[Served, str]]:
+    """A portal that needs tokens and records its events; and the token of an admin."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "events.ulm").write_text(run.read_text())
+    with Catalog.open(database_in(folder)) as catalog:
+        root = catalog.add_token("root", ["admin"])[0]
+        (folder / "bob.token").write_text(catalog.add_token("bob", ["read", "submit"])[0])
+
+    plain = portals.command_for
+
+    def command(*given: Any) -> list[str]:
+        python, _, module, *words = plain(*given)
+        start = RECORDED.format(f"import {module} as command; command.main()")
+        return [python, "-c", start, str(folder / "events.ulm"), *words]
+
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(portals, "command_for", command)
+            running = stack.enter_context(served(folder, '[access]\ntokens = "required"\n'))
+        yield running, root
+
+
+def test_trace_of_a_portal_is_for_admins(recorded: tuple[Served, str]) -> None:
+    running, root = recorded
+    bob = (running.folder / "bob.token").read_text()
+    for address in ("/trace", "/trace/data"):
+        turned = httpx.get(running.url + address)
+        assert turned.status_code == 303
+        refused = httpx.get(running.url + address, headers={"Authorization": f"Bearer {bob}"})
+        assert refused.status_code == 403
+        assert "admin" in refused.text
+        allowed = httpx.get(running.url + address, headers={"Authorization": f"Bearer {root}"})
+        assert allowed.status_code == 200, allowed.text
+    for token, link in ((bob, False), (root, True)):
+        front = httpx.get(running.url, headers={"Authorization": f"Bearer {token}"}).text
+        assert ('href="/trace"' in front) == link
+
+
+def test_trace_of_a_portal_is_live(
+    recorded: tuple[Served, str], browser: Browser, run: Path
+) -> None:
+    running, root = recorded
+    context = browser.new_context(
+        viewport=WIDE, extra_http_headers={"Authorization": f"Bearer {root}"}
+    )
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.goto(running.url + "/trace")
+    page.wait_for_selector(READY)
+    seen = number(page, "events")
+    assert seen >= run.read_text().count("\n")
+    assert page.locator("main").count() == 1
+    assert page.locator('nav a[aria-current="page"]').inner_text() == "Trace"
+    keep(page, "portal")
+    with (running.folder / "events.ulm").open("a") as file:
+        file.write(traces.line(400_000, "MARK", PID=1) + "\n")
+    settle(page, "d.events > value", seen)
+    assert faults == []
+    context.close()
+
+
+def test_portal_that_records_nothing_says_so(tmp_path: Path) -> None:
+    with served(tmp_path) as running:
+        answer = httpx.get(running.url + "/trace")
+        assert answer.status_code == 404
+        assert "nothing is recorded" in answer.text
+        assert 'href="/trace"' not in httpx.get(running.url).text

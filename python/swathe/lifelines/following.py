@@ -6,6 +6,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,10 @@ from swathe.trace import Coded, Damaged, Events, read
 
 MOST_BYTES = 1 << 30
 """Read at a time: what is more comes the next time."""
+LINE_BYTES = 400
+"""No shorter than most lines are: so much is read for each event that is kept."""
+MOST_FOLLOWED = 2_000_000
+"""Events that are kept of what grows without end."""
 TOLD = 100
 """So many damaged lines are told one by one."""
 
@@ -26,8 +31,15 @@ TOLD = 100
 class Tail:
     """The events of files, read on whenever it is asked whether there are more."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
-        """Take the files; one that is not there yet may come."""
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], most: int | None = None) -> None:
+        """Take the files; one that is not there yet may come.
+
+        Args:
+            paths: of the files.
+            most: how many events are kept: the newest.
+        """
+        self._most = most
+        self.left_out = False
         self._paths = [Path(path) for path in paths]
         # By device and inode, as a file that is rotated away has another name.
         self._done: dict[tuple[int, int], int] = {}
@@ -58,10 +70,14 @@ class Tail:
         with path.open("rb") as file:
             at = os.fstat(file.fileno())
             identity = (at.st_dev, at.st_ino)
-            done = self._done.get(identity, 0)
+            first = 0 if self._most is None else max(0, at.st_size - self._most * LINE_BYTES)
+            done = self._done.get(identity, first)
             # Shorter than it was: begun anew.
             done = 0 if at.st_size < done else done
             file.seek(done)
+            if done == first > 0 and identity not in self._done:
+                self.left_out = True
+                done += len(file.readline(LINE_BYTES * 100))
             found = file.read(min(MOST_BYTES, max(0, at.st_size - done)))
         found = found[: found.rfind(b"\n") + 1]
         self._done[identity] = done + len(found)
@@ -74,6 +90,31 @@ class Tail:
             moved = tuple(Damaged(each.line + self._lines, each.reason) for each in fresh.damaged)
             self.events = joined(self.events, fresh, moved)
         self._lines += lines
+        if self._most is not None and len(self.events.time_ns) > self._most:
+            self.events = _newest(self.events, self._most)
+            self.left_out = True
+
+
+def _newest(events: Events, most: int) -> Events:
+    return replace(
+        events,
+        time_ns=events.time_ns[-most:],
+        event=_used(events.event, most),
+        fields={
+            name: _used(column, most) if isinstance(column, Coded) else column[-most:]
+            for name, column in events.fields.items()
+        },
+    )
+
+
+def _used(column: Coded, most: int) -> Coded:
+    """Give the end of a column, with the words that are left in it."""
+    codes = column.codes[-most:]
+    there = np.zeros(len(column.words) + 1, bool)
+    there[codes] = True
+    moved = np.cumsum(there[:-1], dtype=np.int32) - 1
+    words = tuple(word for word, kept in zip(column.words, there, strict=False) if kept)
+    return Coded(np.where(codes < 0, np.int32(-1), np.append(moved, np.int32(-1))[codes]), words)
 
 
 def _parsed(lines: bytes) -> Events:
@@ -148,14 +189,25 @@ class Shown:
     """What a page shows: packed anew when there is more."""
 
     def __init__(
-        self, paths: Sequence[str | os.PathLike[str]], *, align: bool = True, grows: bool = True
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        align: bool = True,
+        grows: bool = True,
+        most: int = MOST_FOLLOWED,
     ) -> None:
-        """Take the files; `align`: to the clock of a collector; `grows`: look for more.
+        """Take the files.
+
+        Args:
+            paths: of the files.
+            align: the times to the clock of a collector.
+            grows: look for more each time.
+            most: of files that grow, events that are kept.
 
         Raises:
             NotFoundError: where a file that does not grow is not there.
         """
-        self._tail = Tail(paths)
+        self._tail = Tail(paths, most if grows else None)
         self._paths = paths
         self._align = align
         self._grows = grows
@@ -186,5 +238,6 @@ class Shown:
         return Traced(aligned(events) if self._align else events)
 
     def _pack(self) -> None:
-        self._packed = packed(self.traced())
+        traced = self.traced()
+        self._packed = packed(traced, left_out=self._tail.left_out)
         self._version += 1

@@ -558,7 +558,7 @@
       path.setAttribute("d", "M3 3h18v18H3zM5 5v14h14V5zM3 15.5 15.5 3H21v1.2L4.2 21H3z");
       mark.append(path);
       root.append(make("header", { class: "bar" }, make("div", {}, make("span", { class: "brand" }, mark, "Swathe trace"), (ui.live = make("span", { class: "who" })))));
-    } else ui.live = make("span", { class: "quiet small" });
+    } else ui.live = make("span", { class: "quiet small", role: "status" });
     ui.title = make("h1", {}, root.dataset.title || "Trace");
     ui.facts = make("p", { class: "lede small" });
     const button = (key, label, title, action, more = {}) =>
@@ -606,7 +606,7 @@
       "Wheel or + \u2212: zoom. Drag or arrows: pan. Shift and drag: zoom to a box. Click: keep a line. Space: play. , and .: event before and after. Home, End: first, last. 0: whole run.",
     );
     const stage = make("div", { class: "stage" }, ui.legend, ui.plot, ui.keys, ui.detail);
-    root.append(make(settings.bar === false ? "div" : "main", { class: "viewer", id: "main" }, make("div", { class: "about" }, ui.title, ui.facts), tools, make("div", { class: "lay" }, ui.side, stage)));
+    root.append(make(settings.bar === false ? "div" : "main", { class: "viewer", id: settings.bar === false ? undefined : "main" }, make("div", { class: "about" }, ui.title, ui.facts, settings.bar === false ? ui.live : ""), tools, make("div", { class: "lay" }, ui.side, stage)));
     listen();
   }
 
@@ -748,7 +748,7 @@
     const many = hosts?.how === "coded" ? hosts.words.length : hosts ? 1 : 0;
     const damaged = trace.header.damaged_count;
     ui.facts.textContent = trace.count
-      ? `${plural(trace.count, "event")} in ${duration(trace.end)} from ${day(trace.start)} ${clock(trace.start)} UTC, ${plural(many, "host")}${damaged ? `; ${plural(damaged, "damaged line")} left out, the first: line ${trace.header.damaged[0]?.[0]}, ${trace.header.damaged[0]?.[1]}` : ""}.`
+      ? `${plural(trace.count, "event")} in ${duration(trace.end)} from ${day(trace.start)} ${clock(trace.start)} UTC, ${plural(many, "host")}${trace.header.left_out ? "; older ones are left out" : ""}${damaged ? `; ${plural(damaged, "damaged line")} left out, the first: line ${trace.header.damaged[0]?.[0]}, ${trace.header.damaged[0]?.[1]}` : ""}.`
       : "No events yet.";
   }
 
