@@ -591,7 +591,6 @@
       make("div", { class: "group" }, make("label", { for: "kind" }, "A line for each"), ui.kind),
       make("div", { class: "group" }, make("label", { for: "find" }, "Find"), ui.find, ui.found),
       settings.follow ? make("div", { class: "group" }, button("follow", "Follow", "Keep to the newest (F)", () => setFollow(!state.follow), { "aria-pressed": "true" })) : "",
-      ui.at,
     );
     ui.canvas = make("canvas", { tabindex: "0", role: "img", "aria-describedby": "keys" });
     ui.over = make("canvas", { class: "over", "aria-hidden": "true" });
@@ -605,7 +604,7 @@
       { class: "small quiet keys", id: "keys" },
       "Wheel or + \u2212: zoom. Drag or arrows: pan. Shift and drag: zoom to a box. Click: keep a line. Space: play. , and .: event before and after. Home, End: first, last. 0: whole run.",
     );
-    const stage = make("div", { class: "stage" }, ui.legend, ui.plot, ui.keys, ui.detail);
+    const stage = make("div", { class: "stage" }, make("div", { class: "above" }, ui.legend, ui.at), ui.plot, ui.keys, ui.detail);
     root.append(make(settings.bar === false ? "div" : "main", { class: "viewer", id: settings.bar === false ? undefined : "main" }, make("div", { class: "about" }, ui.title, ui.facts, settings.bar === false ? ui.live : ""), tools, make("div", { class: "lay" }, ui.side, stage)));
     listen();
   }
@@ -1746,7 +1745,8 @@
     ui.canvas.addEventListener("dblclick", (event) => zoom(0.25, place(event)[0]));
     document.addEventListener("keydown", (event) => {
       if (!trace || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.target.closest("input, select, textarea") && event.key !== "Escape") return;
+      const box = event.target.closest("input, select, textarea");
+      if (box && event.key !== "Escape" && (box.type !== "checkbox" || event.key === " ")) return;
       if (event.key === " " && event.target.closest("button, summary")) return;
       const inTable = event.target.closest(".table, .side");
       const keys = {
