@@ -151,6 +151,30 @@ def test_fetch_that_a_read_waits_for_is_joined(tmp_path: Path) -> None:
     ]
 
 
+def test_tiles_that_targets_share_are_those_of_their_thread(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "READ_START", "OBJECT=o THREAD=1"),
+        (3, "READ_END", "OBJECT=o THREAD=1"),
+        (4, "CUT_START", "OBJECT=o THREAD=1 TARGET=a"),
+        (4, "CUT_START", "OBJECT=o THREAD=1 TARGET=b"),
+        (4, "READ_START", "OBJECT=o THREAD=1"),
+        (5, "READ_START", "OBJECT=o THREAD=2"),
+        (6, "READ_END", "OBJECT=o THREAD=2"),
+        (7, "READ_END", "OBJECT=o THREAD=1"),
+        (8, "READ_START", "OBJECT=o THREAD=1"),
+        (9, "READ_END", "OBJECT=o THREAD=1"),
+        (10, "CUT_END", "OBJECT=o THREAD=1 TARGET=a"),
+        (11, "CUT_END", "OBJECT=o THREAD=1 TARGET=b"),
+    )
+    traced = Traced(found)
+    read = [(4, "CUT_START"), (4, "READ_START"), (7, "READ_END")]
+    assert steps(traced, traced.lines("target")) == {
+        "a": [*read, (10, "CUT_END")],
+        "b": [*read, (11, "CUT_END")],
+    }
+
+
 def test_line_that_stops_says_so(tmp_path: Path) -> None:
     found = events_of(
         tmp_path,

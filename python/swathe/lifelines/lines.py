@@ -1,9 +1,10 @@
 """Lifelines: which events each goes through, by time.
 
 A line of a target goes through its own events and those shared by all targets of its object (open,
-plan, fetch, tiles decoded once), which name the object only. Of a shared stage it takes the last
-that ended before its own next event: what was waited for. A stage around it, as a job, is the last
-that began before it.
+plan, fetch, tiles decoded once), which name the object only. Of a shared stage before its cut it
+takes the last that ended before its own next event: what was waited for; of one within, the first
+that the same thread began once the cut had begun. A stage around it, as a job, is the last that
+began before it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from swathe.lifelines.stages import (
     MOVING,
     POINT,
     START,
+    WITHIN,
     Index,
     codes_of,
     lanes,
@@ -200,10 +202,13 @@ class Traced:
         by_object = self.codes("OBJECT")[0][shared] >= 0
         by_job = ~by_object & (self.codes("JOB")[0][shared] >= 0)
         by_worker = by_job & (self.codes("WORKER")[0][shared] >= 0)
+        names = [stage_of(word)[0] in WITHIN for word in self.events.event.words]
+        within = by_object & np.array(names, bool)[self.events.event.codes[shared]]
         found: list[tuple[Index, Index]] = []
         own = _Own(self, mine, line, count)
         for which, ids in (
-            (by_object, ("HOST", "PID", "OBJECT")),
+            (by_object & ~within, ("HOST", "PID", "OBJECT")),
+            (within, ("THREAD", "HOST", "PID", "OBJECT")),
             (by_worker, ("JOB", "WORKER")),
             (by_job & ~by_worker, ("JOB",)),
         ):
@@ -286,6 +291,15 @@ class _Own:
             after = (ended >= 0) & (traced.rank[ended] >= self._last[able])
             add(ended[after], everyone[after])
             return found
+        if stage in WITHIN and START in heights:
+            chosen = height == heights[START]
+            ranks = traced.rank[shared[chosen]]
+            begun = _first(of_shared[chosen], ranks, shared[chosen], of_line, self._first[able])
+            there = (begun >= 0) & (traced.rank[begun] <= self._last[able])
+            add(begun[there], everyone[there])
+            ended = np.where(there, traced.partner[begun], -1)
+            add(ended[ended >= 0], everyone[ended >= 0])
+            return found
         none = everyone
         for kind in (END, POINT):
             if kind not in heights:
@@ -331,6 +345,14 @@ class _Own:
         made = np.zeros(self._count, np.uint64)
         made[lines] = self._mix(ids, first)
         return made
+
+
+def _first(groups: Index, ranks: Index, events: Index, of: Index, after: Index) -> Index:
+    """Give for each of `of` the first event of its group at or after a rank; -1 where none is."""
+    # The last one of a time that runs backwards.
+    most = int(max(ranks.max(initial=0), after.max(initial=0)))
+    order = np.arange(len(ranks))[::-1]
+    return _last(groups[order], most - ranks[order], events[order], of, most - after)
 
 
 def _last(groups: Index, ranks: Index, events: Index, of: Index, before: Index) -> Index:

@@ -37,8 +37,10 @@ WORKING = (
 ABOVE = ("BATCH_END", "JOB_END", "PORTAL_END")
 AROUND = ("PORTAL", "JOB", "BATCH")
 """Stages that are begun before a target and ended after it."""
-MONITOR = ("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "CLOCK")
-"""Points of the host monitor and the collector: no part of any lifeline."""
+WITHIN = ("READ", "DECODE", "ASSEMBLE", "HASH", "WRITE")
+"""Stages of a cut; where several targets share one, it has begun with the first of them."""
+MONITOR = ("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "CLOCK", "TRACE_END")
+"""Of the host monitor, the collector and the recorder: no part of any lifeline."""
 IDS = ("HOST", "PID", "JOB", "TARGET", "OBJECT", "REQUEST", "WORKER", "STORE", "PEER")
 START, END, POINT = 1, 2, 0
 
