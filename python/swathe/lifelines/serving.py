@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -38,7 +39,7 @@ def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTT
         def do_GET(self) -> None:
             """Send the page or its data."""
             # Names of others that lead here are of pages that want to read along.
-            name = self.headers.get("Host", "").rpartition(":")[0]
+            name = re.sub(r":[0-9]*$", "", self.headers.get("Host", ""))
             if name not in NAMES:
                 self._answer(400, b"this is not called so", "text/plain")
                 return

@@ -51,7 +51,9 @@
       this.words = header.events;
       this.code = array(header.event);
       this.outcome = array(header.outcome);
-      this.partner = Int32Array.from(array(header.partner), (apart, i) => (apart ? i + apart : -1));
+      // In the buffer itself: nobody else reads it.
+      this.partner = array(header.partner);
+      for (let i = 0; i < this.count; i += 1) this.partner[i] = this.partner[i] ? i + this.partner[i] : -1;
       this.lanes = header.lanes;
       this.loads = header.loads;
       this.end = this.count ? this.time[this.count - 1] : 0;
@@ -225,25 +227,40 @@
 
   /** Count pieces that begin and end in the same columns of a width, once. */
   function merged(part, width) {
-    let size = 1024;
-    while (size < 2 * part.count) size *= 2;
-    const slots = new Uint32Array(size);
+    // Small as long as it may be: what is merged fits into the caches of the processor.
+    let slots = new Uint32Array(1 << 16);
     const begins = new Float64Array(part.count);
     const ends = new Float64Array(part.count);
     const kinds = new Uint32Array(part.count);
     const weights = new Uint32Array(part.count);
     let made = 0;
+    const hash = (b, e, kind) => {
+      const mixed = Math.imul(b | 0, 0x9e3779b1) ^ Math.imul(e - b, 0x85ebca6b) ^ Math.imul(kind, 0xc2b2ae35);
+      return (mixed ^ (mixed >>> 15)) & (slots.length - 1);
+    };
+    const grow = () => {
+      slots = new Uint32Array(4 * slots.length);
+      for (let at = 0; at < made; at += 1) {
+        if (ends[at] - begins[at] > LONGEST) continue;
+        let slot = hash(begins[at], ends[at], kinds[at]);
+        while (slots[slot]) slot = (slot + 1) & (slots.length - 1);
+        slots[slot] = at + 1;
+      }
+    };
     for (let i = 0; i < part.count; i += 1) {
       const b = Math.floor(part.x1[i] / width);
       const e = Math.floor(part.x2[i] / width);
       const kind = part.kind[i];
       if (e - b > LONGEST) {
-        [begins[made], ends[made], kinds[made], weights[made]] = [b, e, kind, 1];
+        begins[made] = b;
+        ends[made] = e;
+        kinds[made] = kind;
+        weights[made] = 1;
         made += 1;
         continue;
       }
-      let slot = (Math.imul(b | 0, 0x9e3779b1) ^ Math.imul(e - b, 0x85ebca6b) ^ Math.imul(kind, 0xc2b2ae35)) >>> 0;
-      slot = (slot ^ (slot >>> 15)) & (size - 1);
+      if (2 * made > slots.length) grow();
+      let slot = hash(b, e, kind);
       for (;;) {
         const at = slots[slot] - 1;
         if (at < 0) {
@@ -259,7 +276,7 @@
           weights[at] += 1;
           break;
         }
-        slot = (slot + 1) & (size - 1);
+        slot = (slot + 1) & (slots.length - 1);
       }
     }
     const level = { count: made, x1: begins.slice(0, made), x2: ends.slice(0, made), kind: kinds.slice(0, made), weight: weights.slice(0, made) };
@@ -478,7 +495,8 @@
   }
 
   const day = (us) => new Date(Math.floor(us / 1e3)).toISOString().slice(0, 10);
-  const grouped = (value) => value.toLocaleString("en-US");
+  const thousands = new Intl.NumberFormat("en-US");
+  const grouped = (value) => thousands.format(value);
   const plural = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
 
   const STEPS = [];
