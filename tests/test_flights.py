@@ -7,7 +7,7 @@ import math
 import pytest
 
 from swathe.catalog.work import Done
-from swathe.workers.flights import DEATHS, MOST_DEATHS, Flight
+from swathe.workers.flights import DEATHS, MOST_DEATHS, Flight, Whole
 from test_workers import batch, never
 
 
@@ -82,8 +82,8 @@ def test_parts_are_counted_together() -> None:
     flight.died()
     flight.died()
     one, other = flight.verdict()  # type: ignore[misc]
+    assert one.whole is other.whole
     whole = one.whole
-    assert whole is not None
-    assert other.whole is whole
+    assert isinstance(whole, Whole)
     assert whole.add(Done([], complete=False, failure="why")) is None
     assert whole.add(Done([])) == Done([], complete=False, failure="why", notes=[])

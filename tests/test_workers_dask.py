@@ -135,15 +135,18 @@ def test_workers_and_runners_tell_what_they_do(
     names = [events.event.words[code] for code in events.event.codes]
     assert names.count("CUT_END") == names.count("CUT_START") == ROWS
     assert names.count("BATCH_END") == names.count("BATCH_START") > 0
-    ids = {key: events.fields[key] for key in ("JOB", "WORKER")}
-    for row, name in enumerate(names):
-        if name == "CUT_END":
-            given = {key: each.words[each.codes[row]] for key, each in ids.items()}
-            assert given == {"JOB": job.id, "WORKER": "w0"}
+    for key, value in (("JOB", job.id), ("WORKER", "w0")):
+        field = events.fields[key]
+        assert isinstance(field, trace.Coded)
+        assert {
+            field.words[field.codes[row]] for row, name in enumerate(names) if name == "CUT_END"
+        } == {value}
     told = trace.read(tmp_path / "portal.ulm")
     names = [told.event.words[code] for code in told.event.codes]
     assert names.count("JOB_START") == names.count("JOB_END") == 1
-    assert told.fields["RESULT"].words == ("ok",)
+    result = told.fields["RESULT"]
+    assert isinstance(result, trace.Coded)
+    assert result.words == ("ok",)
 
 
 def test_a_scheduler_that_is_killed_and_comes_back(

@@ -15,6 +15,7 @@ import typer
 
 from swathe.commands.options import Json
 from swathe.commands.output import print_json, print_table
+from swathe.commands.view import view
 from swathe.sizes import size_text
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ app = typer.Typer(
     help="Record what happens, from many machines, and see where the time went.",
     no_args_is_help=True,
 )
+app.command()(view)
 
 Run = Annotated[list[Path], typer.Argument(metavar="RUN.ulm", help="Events; rotated files too.")]
 MOST_STALLS = 5

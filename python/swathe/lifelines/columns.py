@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from swathe.trace import Events
 
     Numbers = NDArray[np.float64]
-    Codes = NDArray[np.int64]
+    Codes = NDArray[np.int32]
+    Keys = NDArray[np.int64]
 
 LARGEST = 1 << 62
 
@@ -25,13 +26,13 @@ def codes_of(events: Events, name: str) -> tuple[Codes, tuple[str, ...]]:
     """Give a field as codes, -1 where an event has none, and the text of each."""
     field = events.fields.get(name)
     if field is None:
-        return np.full(len(events.time_ns), -1, np.int64), ()
+        return np.full(len(events.time_ns), -1, np.int32), ()
     if isinstance(field, Coded):
-        return field.codes.astype(np.int64), field.words
+        return field.codes, field.words
     values = field
     found = ~np.isnan(values)
     numbers, inverse = np.unique(values[found], return_inverse=True)
-    codes = np.full(len(values), -1, np.int64)
+    codes = np.full(len(values), -1, np.int32)
     codes[found] = inverse
     words = tuple(str(int(number)) if number.is_integer() else str(number) for number in numbers)
     return codes, words
@@ -67,7 +68,7 @@ def text_of(events: Events, name: str, row: int) -> str:
     return str(int(value)) if value.is_integer() else str(value)
 
 
-def joined(columns: Iterable[Codes]) -> Codes:
+def joined(columns: Iterable[NDArray[np.integer[Any]]]) -> Keys:
     """Give a number for each combination of codes."""
     key, most = np.zeros(0, np.int64), 1
     for codes in columns:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from swathe.lifelines.columns import codes_of, event_codes, joined, numbers_of
+from swathe.trace import Coded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,6 +74,25 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
             )
         )
     return time_ns, found
+
+
+def on_one_clock(events: Events) -> Events:
+    """Give the events at the times of the collector's clock, in their order by that."""
+    time_ns, found = aligned(events)
+    if not found:
+        return events
+    order = np.argsort(time_ns, kind="stable")
+    fields = {
+        name: _ordered(column, order) if isinstance(column, Coded) else column[order]
+        for name, column in events.fields.items()
+    }
+    return replace(
+        events, time_ns=time_ns[order], event=_ordered(events.event, order), fields=fields
+    )
+
+
+def _ordered(column: Coded, order: NDArray[np.int64]) -> Coded:
+    return Coded(column.codes[order], column.words)
 
 
 def _rows_by_process(events: Events) -> dict[str, NDArray[np.int64]]:

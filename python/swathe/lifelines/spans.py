@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
     kind = kinds[events.event.codes]
     stage = stages[events.event.codes]
     rows = np.flatnonzero(kind)
-    columns = [stage[rows]]
+    columns: list[NDArray[np.integer[Any]]] = [stage[rows]]
     columns += [codes_of(events, name)[0][rows] for name in ("HOST", "PID", *IDS)]
     key = joined(columns)
     thread = codes_of(events, "THREAD")[0]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +19,9 @@ VARIABLE = "SWATHE_TRACE"
 """Where commands and workers record to, if it is set."""
 TOKEN_VARIABLE = "SWATHE_TRACE_TOKEN"
 """What a collector is told."""
+
+_places: list[str] = []
+"""Where events are recorded to."""
 
 Value = str | int | float | None
 """Of a field. `None`: the event has no such field."""
@@ -59,11 +63,21 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
     place = os.fspath(place).replace("{pid}", str(os.getpid())).replace("{host}", host)
     _prepare()
     _swathe.trace_start(place, prog, host, os.environ.get(TOKEN_VARIABLE))
+    _places[:] = [place]
 
 
 def stop() -> Counts:
     """Record no more, and write what is left; give how many events there were."""
+    _places.clear()
     return Counts(*_swathe.trace_stop())
+
+
+def recorded_file() -> Path | None:
+    """Give the file that events of this process are being written to, if it is one."""
+    place = _places[0] if _places else "stderr"
+    if place in ("stderr", "syslog") or place.startswith(("tcp://", "memory:")):
+        return None
+    return Path(place.partition("?")[0])
 
 
 @contextmanager

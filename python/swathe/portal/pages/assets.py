@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from swathe.errors import NotFoundError
+from swathe.lifelines.view import STATIC
 
 FOLDER = Path(__file__).parent / "static"
 MEDIA_TYPES = {
@@ -43,7 +44,8 @@ def path_of(name: str) -> Path | None:
         import bokeh
 
         return Path(bokeh.__file__).parent / "server" / "static" / "js" / BOKEH
-    known = {path.name: path for path in FOLDER.iterdir() if path.suffix in MEDIA_TYPES}
+    files = [*FOLDER.iterdir(), *STATIC.iterdir()]
+    known = {path.name: path for path in files if path.suffix in MEDIA_TYPES}
     return known.get(name)
 
 

@@ -23,6 +23,7 @@ from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.pages import assets
 from swathe.portal.pages.words import FILTERS
 from swathe.portal.state import portal_of
+from swathe.trace import recorded_file
 
 log = logging.getLogger("swathe.portal")
 # Nothing but what this portal serves itself; no script and no style within a page.
@@ -63,6 +64,9 @@ def page(
 ) -> HTMLResponse:
     """Give a page made of a template; `plots` for those with Bokeh on them."""
     portal = portal_of(request)
+    # Whoever may see this page was asked for just now.
+    user = portal.access.remembered(token_of(request))
+    sees_all = user is not None and (not portal.access.required or user.may("admin"))
 
     def here(**changes: Any) -> str:
         """Give the URL of this page with other parameters; `None` leaves one out."""
@@ -74,8 +78,8 @@ def page(
         request=request,
         path=request.url.path,
         title=portal.config.vo.title,
-        # Whoever may see this page was asked for just now.
-        user=portal.access.remembered(token_of(request)),
+        user=user,
+        traced=sees_all and recorded_file() is not None,
         tokens=portal.access.required,
         signed_in=COOKIE in request.cookies,
         here=here,

@@ -9,15 +9,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.portal.pages import archive, assets, jobs, session, submission
+from swathe.portal.pages import archive, assets, jobs, session, submission, tracing
 from swathe.portal.pages.render import HEADERS, PageRoute
 
 
 def build_router() -> APIRouter:
     """Give the routes of the pages, to be asked last: what nobody else has is not found here."""
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
-    for part in (archive.router, submission.router, jobs.router, session.router):
-        router.include_router(part)
+    for part in (archive, submission, jobs, tracing, session):
+        router.include_router(part.router)
     router.add_api_route("/static/{name}", static, methods=["GET", "HEAD"])
     router.add_api_route("/favicon.ico", favicon, methods=["GET", "HEAD"])
     router.add_api_route("/{path:path}", missing, methods=["GET", "HEAD"])

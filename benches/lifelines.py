@@ -1,0 +1,154 @@
+"""How long a large trace takes to be seen, and whether it moves smoothly.
+
+    python benches/lifelines.py [--events 1000000] [--seconds 5]
+
+A job of many cuts is made up from a seed and written as ULM. Then each step from the file to the
+first picture is timed: reading it, finding the lines, packing and writing the page, and what
+Chromium takes to load and draw it; and the whole command. Frames are counted while the view is
+panned and zoomed, as fast as the browser draws them (headless: without a graphics card).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from report import machine
+from swathe.lifelines.lines import Traced
+from swathe.lifelines.offsets import on_one_clock
+from swathe.lifelines.packed import packed
+from swathe.lifelines.view import page
+from swathe.trace import read
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+import traces
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Result = TypeVar("Result")
+TARGETS = 20
+"""Of each object."""
+PER_OBJECT = 208
+"""Events of an object of so many targets, about."""
+FRAMES = """async seconds => {
+    const viewer = document.getElementById('viewer');
+    const canvas = viewer.querySelector('canvas');
+    const box = canvas.getBoundingClientRect();
+    const send = (type, more) => canvas.dispatchEvent(new %(event)s(type, {
+        bubbles: true, cancelable: true, clientX: box.x + 600, clientY: box.y + 200, ...more }));
+    const frames = () => Number(viewer.dataset.frames);
+    const [first, began] = [frames(), performance.now()];
+    let slowest = 0, before = began, step = 0;
+    while (performance.now() - began < seconds * 1000) {
+        await new Promise(requestAnimationFrame);
+        const now = performance.now();
+        slowest = Math.max(slowest, now - before);
+        before = now;
+        step += 1;
+        %(act)s
+    }
+    return [(frames() - first) / (performance.now() - began) * 1000, slowest];
+}"""
+PAN = FRAMES % {
+    "event": "WheelEvent",
+    "act": "send('wheel', { shiftKey: true, deltaY: step % 200 < 100 ? 12 : -12 });",
+}
+ZOOM = FRAMES % {
+    "event": "WheelEvent",
+    "act": "send('wheel', { deltaY: step % 120 < 60 ? -25 : 25 });",
+}
+
+
+def timed(what: str, work: Callable[[], Result]) -> Result:
+    """Do something and print what it took."""
+    began = time.perf_counter()
+    found = work()
+    print(f"{what:44} {time.perf_counter() - began:8.3f} s", flush=True)
+    return found
+
+
+def opened(browser: Browser, url: str) -> Page:
+    """Open a page and wait for its first picture."""
+    shown = browser.new_page(viewport={"width": 1400, "height": 950})
+    shown.goto(url, wait_until="commit")
+    shown.wait_for_selector("#viewer[data-state=ready]", timeout=120_000)
+    return shown
+
+
+def drawn(browser: Browser, url: str, seconds: float) -> None:
+    """Time the browser: to the first picture, and how often it draws."""
+    shown = timed("Chromium: load, unpack, first picture", lambda: opened(browser, url))
+    first = float(shown.locator("#viewer").get_attribute("data-first") or "nan")
+    print(f"{'  by its own clock':44} {first / 1e3:8.3f} s")
+    for what, script in (("panned, whole run", PAN), ("zoomed in and out", ZOOM)):
+        rate, slowest = shown.evaluate(script, seconds)
+        print(f"{what:44} {rate:8.1f} frames/s, the slowest {slowest:.0f} ms")
+    for _ in range(6):
+        shown.keyboard.press("+")
+    shown.wait_for_timeout(500)
+    rate, slowest = shown.evaluate(PAN, seconds)
+    print(f"{'panned, a 64th of the run':44} {rate:8.1f} frames/s, the slowest {slowest:.0f} ms")
+    shown.close()
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    asked = parser.parse_args()
+    print(machine())
+    chromium = shutil.which("chromium")
+    with tempfile.TemporaryDirectory() as folder:
+        run, html = Path(folder) / "run.ulm", Path(folder) / "run.html"
+        text = traces.job(max(1, asked.events // PER_OBJECT), TARGETS, hosts=2)
+        run.write_text("\n".join(text) + "\n")
+        print(f"{len(text):,} events, {run.stat().st_size / 1e6:.0f} MB of ULM")
+        del text
+        events = timed("read", lambda: read(run))
+        traced = timed("pairs and lanes", lambda: Traced(on_one_clock(events)))
+        lines = timed("lifelines of targets", lambda: traced.lines("target"))
+        print(f"{'':44} {len(lines):8,} lines through {len(lines.points):,} points")
+        parts = timed("pack (with lifelines of all kinds)", lambda: packed(traced))
+        made = timed("page", lambda: page("run.ulm", parts))
+        print(f"{'':44} {len(made) / 1e6:8.1f} MB")
+        command = [sys.executable, "-m", "swathe.cli", "trace", "view", str(run)]
+        timed(
+            "the whole command, to the written page",
+            lambda: subprocess.run(
+                [*command, "--output", str(html)], check=True, stdout=subprocess.DEVNULL
+            ),
+        )
+        if chromium is None:
+            print("there is no chromium")
+            return
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            drawn(browser, html.as_uri(), asked.seconds)
+            began = time.perf_counter()
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            try:
+                assert process.stdout is not None
+                url = process.stdout.readline().split(maxsplit=1)[1].strip()
+                opened(browser, url).close()
+                taken = time.perf_counter() - began
+                print(f"{'served: from the command to the picture':44} {taken:8.3f} s")
+            finally:
+                process.terminate()
+                process.wait(timeout=20)
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()

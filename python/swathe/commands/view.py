@@ -1,0 +1,176 @@
+"""The command `swathe trace view`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swathe.commands.options import Json
+from swathe.commands.output import print_json
+
+if TYPE_CHECKING:
+    from swathe.lifelines.following import Shown
+    from swathe.lifelines.lines import Traced
+
+PIXELS = 20_000
+
+
+def view(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN.ulm...", help="What was recorded; several: as one.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write a page, *.html, that needs nothing else."),
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", metavar="FILE", help="Draw a picture, *.png or *.svg.")
+    ] = None,
+    width: Annotated[int, typer.Option(min=200, max=PIXELS, help="Of the picture, pixels.")] = 1600,
+    height: Annotated[
+        int, typer.Option(min=200, max=PIXELS, help="Of the picture, pixels.")
+    ] = 1000,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="A line for each target, object, request, job or stage; else the first."),
+    ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Only these types of events, from below; else all."),
+    ] = None,
+    loads: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="These load-lines, as `CUT done`; else the first."),
+    ] = None,
+    clocks: Annotated[
+        str, typer.Option(help="aligned: to that of the collector; written: as they are.")
+    ] = "aligned",
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on as the files grow.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Serve the page there; 0: any free one.")
+    ] = 0,
+    open_: Annotated[
+        bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what was recorded: lifelines, load-lines and points on one axis of time.
+
+    Without --output and --png the page is served on this machine until Ctrl-C.
+    """
+    from swathe.lifelines.following import Shown
+    from swathe.lifelines.lines import KINDS
+
+    if kind not in (None, *KINDS):
+        raise typer.BadParameter(f"must be {', '.join(KINDS)}, not {kind!r}", param_hint="--kind")
+    if clocks not in ("aligned", "written"):
+        raise typer.BadParameter(
+            f"must be aligned or written, not {clocks!r}", param_hint="--clocks"
+        )
+    if follow and (output or png):
+        raise typer.BadParameter("what is written does not go on: --follow serves the page")
+    shown = Shown(runs, align=clocks == "aligned", grows=follow)
+    title = ", ".join(run.name for run in runs)
+    settings: dict[str, Any] = {}
+    if kind:
+        settings["kind"] = kind
+    if events:
+        settings["events"] = _names(events)
+    if loads:
+        settings["loads"] = _names(loads)
+    if not (output or png):
+        if not follow:
+            # What cannot be read is told here, not on the page.
+            shown.data("")
+        _serve(shown, title, port, open_, as_json, {**settings, "follow": follow})
+        return
+    traced = shown.traced()
+    told: dict[str, Any] = {"events": len(traced.events.time_ns)}
+    if output:
+        told["page"] = str(_page(traced, output, title, settings))
+    if png:
+        told["picture"] = str(_picture(traced, png, title, settings, (width, height)))
+    told["damaged"] = traced.events.damaged_count
+    if as_json:
+        print_json(told)
+    else:
+        for path in (told.get("page"), told.get("picture")):
+            if path:
+                typer.echo(f"{path}: {told['events']:,} events")
+        for each in traced.events.damaged[:5]:
+            typer.echo(f"  line {each.line}: {each.reason}", err=True)
+        if (more := told["damaged"] - 5) > 0:
+            typer.echo(f"  and {more:,} more damaged lines", err=True)
+    if open_ and output:
+        typer.launch(str(output))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _page(traced: Traced, output: Path, title: str, settings: dict[str, Any]) -> Path:
+    from swathe.errors import OutputError
+    from swathe.lifelines.packed import packed
+    from swathe.lifelines.view import page
+
+    if output.suffix.lower() != ".html":
+        raise OutputError(f"{output}: a page is *.html")
+    made = page(title, packed(traced), **settings)
+    try:
+        output.write_bytes(made)
+    except OSError as error:
+        raise OutputError(f"{output}: {error.strerror}") from error
+    return output
+
+
+def _picture(
+    traced: Traced, png: Path, title: str, settings: dict[str, Any], size: tuple[int, int]
+) -> Path:
+    from swathe.lifelines.loads import loads
+    from swathe.lifelines.picture import figure, save
+
+    names = settings.get("loads")
+    known = {load.name: load for load in loads(traced)}
+    for name in names or ():
+        if name not in known:
+            raise typer.BadParameter(
+                f"there is no {name!r}; there are: {', '.join(known)}", param_hint="--loads"
+            )
+    chosen = None if names is None else [known[name] for name in names]
+    made = figure(
+        traced,
+        title,
+        kind=settings.get("kind"),
+        events=settings.get("events"),
+        chosen=chosen,
+        width=size[0],
+        height=size[1],
+    )
+    save(made, png)
+    return png
+
+
+def _serve(
+    shown: Shown, title: str, port: int, open_: bool, as_json: bool, settings: dict[str, Any]
+) -> None:
+    from swathe.errors import OutputError
+    from swathe.lifelines.serving import HOST, server
+
+    try:
+        serving = server(shown, title, port, **settings)
+    except OSError as error:
+        raise OutputError(f"{HOST}:{port}: {error.strerror}") from error
+    url = f"http://{HOST}:{serving.server_address[1]}/"
+    if as_json:
+        print_json({"view": url})
+    else:
+        typer.echo(f"view: {url}")
+    if open_:
+        typer.launch(url)
+    with serving:
+        serving.serve_forever()

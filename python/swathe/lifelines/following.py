@@ -1,0 +1,243 @@
+"""Files of events that grow: what is new is read, what was read is kept."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swathe.errors import NotFoundError, SourceError
+from swathe.lifelines.lines import Traced
+from swathe.lifelines.offsets import on_one_clock
+from swathe.lifelines.packed import packed
+from swathe.trace import Coded, Damaged, Events, read
+
+MOST_BYTES = 1 << 30
+"""Read at a time: what is more comes the next time."""
+LINE_BYTES = 400
+"""No shorter than most lines are: so much is read for each event that is kept."""
+MOST_FOLLOWED = 2_000_000
+"""Events that are kept of what grows without end."""
+TOLD = 100
+"""So many damaged lines are told one by one."""
+
+
+class Tail:
+    """The events of files, read on whenever it is asked whether there are more."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], most: int | None = None) -> None:
+        """Take the files; one that is not there yet may come.
+
+        Args:
+            paths: of the files.
+            most: how many events are kept: the newest.
+        """
+        self._most = most
+        self.left_out = False
+        self._paths = [Path(path) for path in paths]
+        # By device and inode, as a file that is rotated away has another name.
+        self._done: dict[tuple[int, int], int] = {}
+        self._lines = 0
+        self.events: Events | None = None
+
+    def read_on(self) -> bool:
+        """Read what was added; tell whether that was anything.
+
+        Raises:
+            SourceError: where a file cannot be read.
+        """
+        more = False
+        for path in self._paths:
+            try:
+                fresh = self._whole_lines(path)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise SourceError(f"{path}: {error.strerror}") from error
+            if fresh:
+                self._add(_parsed(fresh), fresh.count(b"\n"))
+                more = True
+        return more
+
+    def _whole_lines(self, path: Path) -> bytes:
+        """Give what was added to a file, up to the end of its last line."""
+        with path.open("rb") as file:
+            at = os.fstat(file.fileno())
+            identity = (at.st_dev, at.st_ino)
+            first = 0 if self._most is None else max(0, at.st_size - self._most * LINE_BYTES)
+            done = self._done.get(identity, first)
+            # Shorter than it was: begun anew.
+            done = 0 if at.st_size < done else done
+            file.seek(done)
+            if done == first > 0 and identity not in self._done:
+                self.left_out = True
+                done += len(file.readline(LINE_BYTES * 100))
+            found = file.read(min(MOST_BYTES, max(0, at.st_size - done)))
+        found = found[: found.rfind(b"\n") + 1]
+        self._done[identity] = done + len(found)
+        return found
+
+    def _add(self, fresh: Events, lines: int) -> None:
+        if self.events is None:
+            self.events = fresh
+        else:
+            moved = tuple(Damaged(each.line + self._lines, each.reason) for each in fresh.damaged)
+            self.events = joined(self.events, fresh, moved)
+        self._lines += lines
+        if self._most is not None and len(self.events.time_ns) > self._most:
+            self.events = _newest(self.events, self._most)
+            self.left_out = True
+
+
+def _newest(events: Events, most: int) -> Events:
+    return replace(
+        events,
+        time_ns=events.time_ns[-most:],
+        event=_used(events.event, most),
+        fields={
+            name: _used(column, most) if isinstance(column, Coded) else column[-most:]
+            for name, column in events.fields.items()
+        },
+    )
+
+
+def _used(column: Coded, most: int) -> Coded:
+    """Give the end of a column, with the words that are left in it."""
+    codes = column.codes[-most:]
+    there = np.zeros(len(column.words) + 1, bool)
+    there[codes] = True
+    moved = np.cumsum(there[:-1], dtype=np.int32) - 1
+    words = tuple(word for word, kept in zip(column.words, there, strict=False) if kept)
+    return Coded(np.where(codes < 0, np.int32(-1), np.append(moved, np.int32(-1))[codes]), words)
+
+
+def _parsed(lines: bytes) -> Events:
+    with tempfile.NamedTemporaryFile(prefix="swathe-trace-", suffix=".ulm") as file:
+        file.write(lines)
+        file.flush()
+        return read(file.name)
+
+
+def joined(before: Events, after: Events, damaged: tuple[Damaged, ...] = ()) -> Events:
+    """Give the events of both, in order of their times."""
+    times = np.concatenate([before.time_ns, after.time_ns])
+    order = np.argsort(times, kind="stable")
+    sizes = (len(before.time_ns), len(after.time_ns))
+    fields: dict[str, Coded | NDArray[np.float64]] = {}
+    for name in dict.fromkeys([*before.fields, *after.fields]):
+        column = _column(before.fields.get(name), after.fields.get(name), sizes)
+        if isinstance(column, Coded):
+            fields[name] = Coded(column.codes[order], column.words)
+        else:
+            fields[name] = column[order]
+    event = _words(before.event, after.event)
+    return Events(
+        times[order],
+        Coded(event.codes[order], event.words),
+        fields,
+        (before.damaged + damaged)[:TOLD],
+        before.damaged_count + after.damaged_count,
+    )
+
+
+def _column(
+    before: Coded | NDArray[np.float64] | None,
+    after: Coded | NDArray[np.float64] | None,
+    sizes: tuple[int, int],
+) -> Coded | NDArray[np.float64]:
+    coded = isinstance(before, Coded) or isinstance(after, Coded)
+    first, last = (
+        _filled(column, size, coded) for column, size in zip((before, after), sizes, strict=True)
+    )
+    if isinstance(first, Coded) and isinstance(last, Coded):
+        return _words(first, last)
+    assert not isinstance(first, Coded) and not isinstance(last, Coded)
+    return np.concatenate([first, last])
+
+
+def _filled(
+    column: Coded | NDArray[np.float64] | None, size: int, coded: bool
+) -> Coded | NDArray[np.float64]:
+    """Give a column of this kind: of nothing where there is none, numbers as words if need be."""
+    if column is None:
+        return Coded(np.full(size, -1, np.int32), ()) if coded else np.full(size, np.nan)
+    if coded and not isinstance(column, Coded):
+        there = ~np.isnan(column)
+        values, inverse = np.unique(column[there], return_inverse=True)
+        codes = np.full(size, -1, np.int32)
+        codes[there] = inverse
+        return Coded(codes, tuple(f"{value:.17g}" for value in values))
+    return column
+
+
+def _words(before: Coded, after: Coded) -> Coded:
+    known = {word: code for code, word in enumerate(before.words)}
+    for word in after.words:
+        known.setdefault(word, len(known))
+    # One more, of none.
+    moved = np.array([*(known[word] for word in after.words), -1], np.int32)
+    return Coded(np.concatenate([before.codes, moved[after.codes]]), tuple(known))
+
+
+class Shown:
+    """What a page shows: packed anew when there is more."""
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        align: bool = True,
+        grows: bool = True,
+        most: int = MOST_FOLLOWED,
+    ) -> None:
+        """Take the files.
+
+        Args:
+            paths: of the files.
+            align: the times to the clock of a collector.
+            grows: look for more each time.
+            most: of files that grow, events that are kept.
+
+        Raises:
+            NotFoundError: where a file that does not grow is not there.
+        """
+        self._tail = Tail(paths, most if grows else None)
+        self._paths = paths
+        self._align = align
+        self._grows = grows
+        self._lock = threading.Lock()
+        self._version = 0
+        self._packed: list[bytes | memoryview] = []
+
+    def data(self, seen: str) -> tuple[str, list[bytes | memoryview] | None]:
+        """Give the version and what is packed; nothing if that was seen."""
+        with self._lock:
+            if self._version == 0 or self._grows:
+                more = self._tail.read_on()
+                if more or self._version == 0:
+                    self._pack()
+            version = str(self._version)
+            return version, None if seen == version else self._packed
+
+    def traced(self) -> Traced:
+        """Give the events as they are read now."""
+        if self._tail.events is None:
+            for path in self._paths:
+                if not self._grows and not os.path.exists(path):
+                    raise NotFoundError(f"{path}: there is no such file")
+            self._tail.read_on()
+        events = self._tail.events
+        if events is None:
+            events = _parsed(b"")
+        return Traced(on_one_clock(events) if self._align else events)
+
+    def _pack(self) -> None:
+        traced = self.traced()
+        self._packed = packed(traced, left_out=self._tail.left_out)
+        self._version += 1

@@ -1,0 +1,193 @@
+"""A picture of a trace for reports: what the viewer shows at first."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swathe.errors import OutputError
+from swathe.lifelines.lines import FAILED, OUTCOMES, Lines, Traced
+from swathe.lifelines.loads import Load, binned, first_loads, loads, series
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = ("#0072b2", "#b8860b", "#cc79a7", "#d55e00")
+"""Of OUTCOMES: told apart also by those who see fewer colours."""
+FEW = 20_000
+"""More segments than these are drawn as a density."""
+BINS = 400
+PER_INCH = 100
+
+
+def figure(
+    traced: Traced,
+    title: str,
+    *,
+    kind: str | None = None,
+    events: Sequence[str] | None = None,
+    chosen: Sequence[Load] | None = None,
+    width: int = 1600,
+    height: int = 1000,
+) -> Figure:
+    """Draw lifelines, and load-lines below them on the same axis."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    chosen = first_loads(loads(traced)) if chosen is None else chosen
+    made = Figure(figsize=(width / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout="constrained")
+    FigureCanvasAgg(made)
+    made.suptitle(title, x=0.01, ha="left", fontsize="medium")
+    shares = [max(3.0, 0.9 * len(chosen)), *[1.0] * len(chosen)]
+    axes = made.subplots(len(shares), 1, sharex=True, squeeze=False, height_ratios=shares)[:, 0]
+    draw_lines(axes[0], traced, traced.lines(kind or traced.kinds()[0]), events, width)
+    for place, load in zip(axes[1:], chosen, strict=True):
+        draw_load(place, traced, load)
+    times = traced.events.time_ns
+    if len(times):
+        start = datetime.fromtimestamp(times[0] / 1e9, UTC)
+        axes[-1].set_xlabel(f"seconds after {start:%Y-%m-%d %H:%M:%S.%f} UTC")
+    return made
+
+
+def seconds(traced: Traced, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give times after the first event."""
+    start = traced.events.time_ns[0] if len(traced.events.time_ns) else 0
+    made: NDArray[np.float64] = (times_ns - start) / 1e9
+    return made
+
+
+def segments(
+    traced: Traced, lines: Lines, events: Sequence[str] | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Give the events at both ends of each piece between chosen types, and of which line it is."""
+    codes = traced.events.event
+    shown = np.array([events is None or word in events for word in codes.words], bool)
+    line = np.repeat(np.arange(len(lines)), np.diff(lines.starts))
+    kept = shown[codes.codes[lines.points]]
+    points, line = lines.points[kept], line[kept]
+    same = line[1:] == line[:-1]
+    return points[:-1][same], points[1:][same], line[1:][same]
+
+
+def draw_lines(
+    axes: Axes,
+    traced: Traced,
+    lines: Lines,
+    events: Sequence[str] | None = None,
+    width: int = 1600,
+) -> None:
+    """Draw lifelines; as a density where they are many."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    shown = [word for word in traced.lanes if events is None or word in events]
+    heights = {word: place for place, word in enumerate(shown)}
+    words = traced.events.event.words
+    lane = np.array([heights.get(word, -1) for word in words])[traced.events.event.codes]
+    first, last, line = segments(traced, lines, events)
+    x = seconds(traced, traced.events.time_ns)
+    end = float(x[-1]) if len(x) else 1.0
+    for outcome, color in enumerate(COLORS):
+        mine = lines.outcome[line] == outcome
+        a, b = first[mine], last[mine]
+        if len(line) > FEW:
+            if len(a):
+                _density(axes, x[a], x[b], lane[a], lane[b], (end or 1.0, len(shown)), color, width)
+            continue
+        ends = np.stack([x[a], lane[a], x[b], lane[b]], axis=1).reshape(-1, 2, 2)
+        strong = 1.0 if outcome == FAILED else min(1.0, 0.15 + 60 / (len(line) + 1))
+        axes.add_collection(LineCollection(list(ends), colors=color, lw=0.8, alpha=strong))
+    axes.set_yticks(range(len(shown)), shown, fontsize="x-small")
+    axes.set(xlim=(0, end or 1.0), ylim=(-0.7, len(shown) - 0.3))
+    axes.grid(axis="y", alpha=0.25, lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    counts = np.bincount(lines.outcome, minlength=len(OUTCOMES))
+    handles = [
+        Line2D([], [], color=color, label=f"{name}: {count:,}")
+        for name, color, count in zip(OUTCOMES, COLORS, counts, strict=True)
+        if count
+    ]
+    if handles:
+        title = f"{len(lines):,} {lines.kind}{'s' if len(lines) != 1 else ''}"
+        axes.legend(handles=handles, title=title, loc="upper left", fontsize="small")
+
+
+def _density(
+    axes: Axes,
+    x1: NDArray[np.float64],
+    x2: NDArray[np.float64],
+    y1: NDArray[np.int64],
+    y2: NDArray[np.int64],
+    most: tuple[float, int],
+    color: str,
+    width: int,
+) -> None:
+    """Draw how many segments go through each pixel."""
+    from matplotlib.colors import to_rgb
+
+    end, lanes = most
+    rows = max(2, 600 // lanes)
+    counts = np.zeros(width * lanes * rows, np.int64)
+    for step in range(rows):
+        # Each segment crosses so many rows; a line that falls, as one that rises.
+        part = (step + 0.5) / rows
+        columns = np.minimum(((x1 + part * (x2 - x1)) / end * width).astype(np.int64), width - 1)
+        row = np.minimum(((y1 + part * (y2 - y1)) * rows).astype(np.int64), lanes * rows - 1)
+        counts += np.bincount(row * width + columns, minlength=len(counts))
+    shade = np.log1p(counts) / np.log1p(max(1, counts.max()))
+    picture = np.empty((lanes * rows, width, 4))
+    picture[..., :3] = to_rgb(color)
+    picture[..., 3] = np.where(counts, 0.25 + 0.75 * shade, 0).reshape(lanes * rows, width)
+    axes.imshow(
+        picture,
+        extent=(0, end, 0, lanes),
+        origin="lower",
+        aspect="auto",
+        interpolation="nearest",
+    )
+
+
+def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
+    """Draw a load-line."""
+    times = traced.events.time_ns
+    for number, line in enumerate(series(traced, load)):
+        label = line.name if line.name != load.name else None
+        if load.how == "rate" and len(times):
+            edges = np.linspace(times[0], times[-1] + 1, BINS + 1).astype(np.int64)
+            if len(np.unique(edges)) == len(edges):
+                axes.stairs(binned(line, edges), seconds(traced, edges), label=label)
+            continue
+        kept = slice(None, None, max(1, len(line.values) // 200_000))
+        at, values = seconds(traced, line.time_ns)[kept], line.values[kept]
+        axes.step(at, values, where="post", lw=0.9, color=f"C{number % 10}", label=label)
+    unit = f", {load.unit}" if load.unit else ""
+    axes.set_title(f"{load.name}{unit}", loc="left", fontsize="small", pad=3)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25, lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="x-small", loc="upper right")
+
+
+def save(made: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a picture.
+
+    Raises:
+        OutputError: where it cannot be written.
+    """
+    where = Path(path)
+    if where.suffix.lower() not in (".png", ".svg"):
+        raise OutputError(f"{where}: a picture is *.png or *.svg")
+    try:
+        made.savefig(where)
+    except OSError as error:
+        raise OutputError(f"{where}: {error}") from error

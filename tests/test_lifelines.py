@@ -1,0 +1,430 @@
+"""Lifelines, load-lines and pairs of small traces, against what was worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import traces
+from swathe.errors import NotFoundError, OutputError
+from swathe.lifelines.following import Shown, Tail, joined
+from swathe.lifelines.lines import DONE, EMPTY, FAILED, UNFINISHED, Lines, Traced
+from swathe.lifelines.loads import Load, binned, first_loads, loads, series
+from swathe.lifelines.offsets import on_one_clock
+from swathe.lifelines.packed import packed
+from swathe.lifelines.picture import figure, save, segments
+from swathe.lifelines.stages import lanes, partners
+from swathe.trace import Events, read
+
+
+def events_of(folder: Path, *rows: tuple[Any, ...]) -> Events:
+    """Read a trace of such rows: microseconds, event, and other fields as text or a mapping."""
+    text = []
+    for at, event, *told in rows:
+        fields = dict(part.split("=") for part in " ".join(told).split())
+        host, level = fields.pop("HOST", "a"), fields.pop("LVL", "Usage")
+        text.append(traces.line(at, event, host, level, **{"PID": 1, **fields}))
+    (folder / "run.ulm").write_text("\n".join(text) + "\n")
+    return read(folder / "run.ulm")
+
+
+def steps(traced: Traced, lines: Lines) -> dict[str, list[tuple[int, str]]]:
+    """Give what each line goes through, by its name: microseconds and event."""
+    events = traced.events
+    start = events.time_ns[0]
+    words = events.event.words
+    made = {}
+    for number in range(len(lines)):
+        points = lines.points[lines.starts[number] : lines.starts[number + 1]]
+        made[lines.words[lines.names[number]]] = [
+            (int(events.time_ns[point] - start) // 1000, words[events.event.codes[point]])
+            for point in points
+        ]
+    return made
+
+
+def test_lanes_rise_as_a_cut_does(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "CUT_END"),
+        (1, "REDUCE_END"),
+        (2, "REDUCE_START"),
+        (3, "CPU"),
+        (4, "JOB_START"),
+        (5, "JOB_END"),
+        (6, "CUT_START"),
+        (7, "CACHE_HIT"),
+        (8, "OPEN_START"),
+        (9, "MARK"),
+    )
+    assert lanes(found) == [
+        *("JOB_START", "OPEN_START", "CUT_START", "CACHE_HIT", "CUT_END"),
+        *("REDUCE_START", "REDUCE_END", "MARK", "JOB_END"),
+    ]
+
+
+@pytest.mark.parametrize(("fetched", "first"), [(5, "FETCH_START"), (15, "CUT_START")])
+def test_fetches_are_where_the_trace_has_them(tmp_path: Path, fetched: int, first: str) -> None:
+    found = events_of(
+        tmp_path,
+        (10, "CUT_START", "TARGET=t OBJECT=o"),
+        (fetched, "FETCH_START", "OBJECT=o"),
+        (20, "CUT_END", "TARGET=t OBJECT=o"),
+    )
+    assert lanes(found)[0] == first
+
+
+def test_pairs_have_the_same_ids(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "CUT_START", "TARGET=a THREAD=1"),
+        (1, "CUT_START", "TARGET=b THREAD=1"),
+        (2, "CUT_END", "TARGET=a THREAD=1"),
+        (3, "READ_START", "TARGET=b"),
+        (4, "CUT_END", "TARGET=c THREAD=1"),
+        (5, "CUT_END", "TARGET=b THREAD=2"),
+        (6, "CUT_START", "HOST=z TARGET=a THREAD=1"),
+        (7, "STEP_START", "THREAD=1"),
+        (8, "STEP_START", "THREAD=2"),
+        (9, "STEP_START", "THREAD=2"),
+        (10, "STEP_END", "THREAD=2"),
+        (11, "STEP_END", "THREAD=1"),
+        (12, "STEP_END", "THREAD=2"),
+    )
+    # An end on another thread is found; of stages within one another the inner one is first.
+    expected = [2, 5, 0, -1, -1, 1, -1, 11, 12, 10, 9, 7, 8]
+    assert partners(found).tolist() == expected
+
+
+def test_line_joins_what_its_object_shares(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "JOB_START", "JOB=j"),
+        (1, "OPEN_START", "JOB=j OBJECT=o"),
+        (2, "OPEN_START", "JOB=j OBJECT=other"),
+        (3, "OPEN_END", "JOB=j OBJECT=o"),
+        (4, "OPEN_END", "JOB=j OBJECT=other"),
+        (5, "FETCH_START", "JOB=j OBJECT=o REQUEST=1"),
+        (6, "FETCH_START", "JOB=j OBJECT=o REQUEST=2"),
+        (7, "FETCH_END", "JOB=j OBJECT=o REQUEST=1"),
+        (9, "CUT_START", "JOB=j OBJECT=o TARGET=a"),
+        (10, "CUT_END", "JOB=j OBJECT=o TARGET=a RESULT=ok"),
+        (11, "FETCH_END", "JOB=j OBJECT=o REQUEST=2"),
+        (12, "CUT_START", "JOB=j OBJECT=o TARGET=b"),
+        (13, "CUT_END", "JOB=j OBJECT=o TARGET=b RESULT=ok"),
+        (14, "JOB_END", "JOB=j"),
+        (15, "JOB_START", "JOB=later"),
+    )
+    traced = Traced(found)
+    shared = [(0, "JOB_START"), (1, "OPEN_START"), (3, "OPEN_END")]
+    first = [(5, "FETCH_START"), (7, "FETCH_END"), (9, "CUT_START"), (10, "CUT_END")]
+    second = [(6, "FETCH_START"), (11, "FETCH_END"), (12, "CUT_START"), (13, "CUT_END")]
+    assert steps(traced, traced.lines("target")) == {
+        "a": [*shared, *first, (14, "JOB_END")],
+        "b": [*shared, *second, (14, "JOB_END")],
+    }
+
+
+def test_fetch_that_a_read_waits_for_is_joined(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (1, "CUT_START", "OBJECT=o TARGET=a"),
+        (2, "READ_START", "OBJECT=o TARGET=a"),
+        (3, "FETCH_START", "OBJECT=o REQUEST=1"),
+        (8, "FETCH_END", "OBJECT=o REQUEST=1"),
+        (9, "READ_END", "OBJECT=o TARGET=a"),
+        (10, "CUT_END", "OBJECT=o TARGET=a"),
+        (11, "FETCH_START", "OBJECT=o REQUEST=2"),
+        (12, "FETCH_END", "OBJECT=o REQUEST=2"),
+    )
+    traced = Traced(found)
+    (line,) = steps(traced, traced.lines("target")).values()
+    assert [name for _, name in line] == [
+        *("CUT_START", "READ_START", "FETCH_START", "FETCH_END", "READ_END", "CUT_END")
+    ]
+
+
+def test_tiles_that_targets_share_are_those_of_their_thread(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "READ_START", "OBJECT=o THREAD=1"),
+        (3, "READ_END", "OBJECT=o THREAD=1"),
+        (4, "CUT_START", "OBJECT=o THREAD=1 TARGET=a"),
+        (4, "CUT_START", "OBJECT=o THREAD=1 TARGET=b"),
+        (4, "READ_START", "OBJECT=o THREAD=1"),
+        (5, "READ_START", "OBJECT=o THREAD=2"),
+        (6, "READ_END", "OBJECT=o THREAD=2"),
+        (7, "READ_END", "OBJECT=o THREAD=1"),
+        (8, "READ_START", "OBJECT=o THREAD=1"),
+        (9, "READ_END", "OBJECT=o THREAD=1"),
+        (10, "CUT_END", "OBJECT=o THREAD=1 TARGET=a"),
+        (11, "CUT_END", "OBJECT=o THREAD=1 TARGET=b"),
+    )
+    traced = Traced(found)
+    read = [(4, "CUT_START"), (4, "READ_START"), (7, "READ_END")]
+    assert steps(traced, traced.lines("target")) == {
+        "a": [*read, (10, "CUT_END")],
+        "b": [*read, (11, "CUT_END")],
+    }
+
+
+def test_line_that_stops_says_so(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "CUT_START", "TARGET=stopped OBJECT=o"),
+        (1, "READ_START", "TARGET=stopped OBJECT=o"),
+        (2, "FETCH_START", "OBJECT=o REQUEST=1"),
+        (3, "CUT_START", "TARGET=outside"),
+        (4, "CUT_END", "TARGET=outside RESULT=no-overlap"),
+        (5, "CUT_START", "TARGET=broken"),
+        (6, "CUT_END", "TARGET=broken RESULT=error LVL=Error"),
+        (7, "CUT_START", "TARGET=good"),
+        (8, "CUT_END", "TARGET=good RESULT=ok"),
+    )
+    traced = Traced(found)
+    lines = traced.lines("target")
+    told = {lines.words[name]: how for name, how in zip(lines.names, lines.outcome, strict=True)}
+    assert told == {"stopped": UNFINISHED, "outside": EMPTY, "broken": FAILED, "good": DONE}
+    assert steps(traced, lines)["stopped"] == [(0, "CUT_START"), (1, "READ_START")]
+
+
+def test_same_target_of_two_jobs_and_two_processes_is_four_lines(tmp_path: Path) -> None:
+    rows = [
+        (at, name, f"TARGET=a {ids}")
+        for at, name in ((0, "CUT_START"), (5, "CUT_END"))
+        for ids in ("JOB=x HOST=p", "JOB=y HOST=p", "HOST=p", "HOST=q")
+    ]
+    # One job on two hosts is one line.
+    rows.append((9, "WRITE_START", "TARGET=a JOB=x HOST=q"))
+    lines = Traced(events_of(tmp_path, *rows)).lines("target")
+    assert sorted(np.diff(lines.starts).tolist()) == [2, 2, 2, 3]
+
+
+def test_kinds_of_lines(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "JOB_START", "JOB=j"),
+        (1, "FETCH_START", "JOB=j OBJECT=o REQUEST=7"),
+        (2, "CONNECT_START", "JOB=j OBJECT=o REQUEST=7"),
+        (3, "CONNECT_END", "JOB=j OBJECT=o REQUEST=7"),
+        (4, "FETCH_END", "JOB=j OBJECT=o REQUEST=7"),
+        (5, "JOB_END", "JOB=j"),
+        (6, "TALLY"),
+    )
+    traced = Traced(found)
+    assert traced.kinds() == ["object", "request", "job", "stage"]
+    request = steps(traced, traced.lines("request"))
+    assert request == {
+        "7": [(1, "FETCH_START"), (2, "CONNECT_START"), (3, "CONNECT_END"), (4, "FETCH_END")]
+    }
+    assert steps(traced, traced.lines("job")) == {"j": [(0, "JOB_START"), (5, "JOB_END")]}
+    alone = traced.lines("stage")
+    assert [n.item() for n in np.diff(alone.starts)] == [2, 2, 2, 1]
+    with pytest.raises(ValueError, match=r"target, object, request, job, stage, found 'x'"):
+        traced.lines("x")
+
+
+def test_clocks_are_on_one_clock(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (1000, "CUT_START", "HOST=slow TARGET=a"),
+        (1100, "CUT_END", "HOST=slow TARGET=a"),
+        (2900, "JOB_START", "HOST=good JOB=j"),
+        (5000, "CLOCK", "HOST=good SENDER=slow:1 OFFSET_S=-0.002 SPREAD_S=0.0001"),
+    )
+    made = on_one_clock(found)
+    words = [made.event.words[code] for code in made.event.codes]
+    assert words == ["JOB_START", "CUT_START", "CUT_END", "CLOCK"]
+    start = found.time_ns[0] - 1_000_000
+    assert ((made.time_ns - start) // 1000).tolist() == [2900, 3000, 3100, 5000]
+    host = made.fields["HOST"]
+    assert not isinstance(host, np.ndarray)
+    assert [host.words[code] for code in host.codes] == ["good", "slow", "slow", "good"]
+
+
+def test_clock_that_drifts_is_followed(tmp_path: Path) -> None:
+    told = "HOST=c SENDER=s:1 SPREAD_S=0.001"
+    found = events_of(
+        tmp_path,
+        (0, "CLOCK", f"{told} OFFSET_S=0.000100"),
+        (5000, "MARK", "HOST=s"),
+        (10000, "CLOCK", f"{told} OFFSET_S=0.000300"),
+        (90000, "MARK", "HOST=s"),
+    )
+    made = on_one_clock(found)
+    assert ((made.time_ns - found.time_ns[0]) // 1000).tolist() == [0, 4800, 10000, 89700]
+
+
+def test_damaged_lines_are_left_out_and_counted(tmp_path: Path) -> None:
+    good = traces.line(0, "CUT_START", TARGET="a", PID=1)
+    (tmp_path / "run.ulm").write_text(f"{good}\nnonsense\nDATE=2026 NL.EVNT=X\n")
+    shown = Shown([tmp_path / "run.ulm"], grows=False)
+    header = header_of(packed(shown.traced()))
+    assert header["damaged_count"] == 2
+    assert [line for line, _ in header["damaged"]] == [2, 3]
+    assert header["count"] == 1
+
+
+def load_of(traced: Traced, name: str) -> Load:
+    return next(load for load in loads(traced) if load.name == name)
+
+
+def changes(traced: Traced, name: str) -> list[tuple[int, float]]:
+    (line,) = series(traced, load_of(traced, name))
+    start = traced.events.time_ns[0]
+    times = ((line.time_ns - start) // 1000).tolist()
+    return list(zip(times, line.values.tolist(), strict=True))
+
+
+def test_load_lines(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "FETCH_START", "REQUEST=1"),
+        (10, "FETCH_START", "REQUEST=2"),
+        (20, "FETCH_END", "REQUEST=1 BYTES=4000"),
+        (30, "FETCH_END", "REQUEST=9 BYTES=777"),
+        (40, "FETCH_END", "REQUEST=2 BYTES=6000"),
+        (50, "FETCH_START", "REQUEST=3"),
+    )
+    traced = Traced(found)
+    # An end without a start ends nothing; a start without an end goes on.
+    assert changes(traced, "FETCH in progress") == [(0, 1), (10, 2), (20, 1), (40, 0), (50, 1)]
+    flow = [(0, 200e6), (10, 400e6), (20, 200e6), (40, 0)]
+    told = changes(traced, "FETCH bytes")
+    assert [at for at, _ in told] == [at for at, _ in flow]
+    assert [speed for _, speed in told] == pytest.approx([speed for _, speed in flow])
+    (done,) = series(traced, load_of(traced, "FETCH done"))
+    edges: NDArray[np.int64] = found.time_ns[0] + np.array([0, 25_000, 50_000])
+    assert binned(done, edges).tolist() == [40_000, 80_000]
+
+
+def test_gauges_are_told_apart(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "DISK", "HOST=a DEVICE=sda BUSY_PERCENT=10"),
+        (0, "DISK", "HOST=a DEVICE=sdb BUSY_PERCENT=20"),
+        (1, "DISK", "HOST=b DEVICE=sda BUSY_PERCENT=30"),
+        (2, "DISK", "HOST=a DEVICE=sda BUSY_PERCENT=40"),
+        (3, "PING", "HOST=a STORE=s RESULT=error"),
+        (4, "PING", "HOST=a STORE=s RTT_S=0.5"),
+    )
+    traced = Traced(found)
+    busy = load_of(traced, "DISK busy")
+    assert busy.unit == "%"
+    told = {line.name: line.values.tolist() for line in series(traced, busy)}
+    assert told == {"a sda": [10, 40], "a sdb": [20], "b sda": [30]}
+    (ping,) = series(traced, load_of(traced, "PING rtt"))
+    assert ping.values.tolist() == [0.5]
+    assert [load.name for load in first_loads(loads(traced))] == ["DISK busy"]
+
+
+def header_of(parts: list[bytes | memoryview]) -> dict[str, Any]:
+    whole = b"".join(parts)
+    (length,) = struct.unpack_from("<I", whole)
+    header: dict[str, Any] = json.loads(whole[8 : 8 + length])
+    return header
+
+
+def test_trace_without_events_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "run.ulm").write_text("")
+    traced = Shown([tmp_path / "run.ulm"], grows=False).traced()
+    assert header_of(packed(traced))["count"] == 0
+    for kind in traced.kinds():
+        assert len(traced.lines(kind)) == 0
+    save(figure(traced, "none"), tmp_path / "none.png")
+
+
+def test_tail_gives_what_reading_at_once_gives(tmp_path: Path) -> None:
+    text = traces.job(6, 5, hosts=2)
+    path = tmp_path / "run.ulm"
+    path.write_text("")
+    tail = Tail([path])
+    assert not tail.read_on()
+    # Cut in the middle of lines, and not in order of their times.
+    whole = "\n".join([*text[200:], *text[:200]]) + "\n"
+    for at in range(0, len(whole), 9_973):
+        with path.open("a") as file:
+            file.write(whole[at : at + 9_973])
+        assert tail.read_on()
+        assert not tail.read_on()
+    assert tail.events is not None
+    at_once = read(path)
+    assert (tail.events.time_ns == at_once.time_ns).all()
+    assert tail.events.fields.keys() == at_once.fields.keys()
+    ours, theirs = Traced(tail.events).lines("target"), Traced(at_once).lines("target")
+    assert sorted(ours.words) == sorted(theirs.words)
+    assert steps(Traced(tail.events), ours) == steps(Traced(at_once), theirs)
+
+
+def test_rotated_file_is_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.ulm"
+    path.write_text(traces.line(0, "A", PID=1) + "\n")
+    tail = Tail([path])
+    tail.read_on()
+    path.rename(tmp_path / "run.ulm.1")
+    path.write_text(traces.line(5, "B", PID=1, BYTES=7) + "\n")
+    assert tail.read_on()
+    assert tail.events is not None
+    assert tail.events.event.words == ("A", "B")
+    moved = tail.events.fields["BYTES"]
+    assert isinstance(moved, np.ndarray)
+    assert np.isnan(moved[0])
+    assert moved[1] == 7
+
+
+def test_numbers_join_words(tmp_path: Path) -> None:
+    words = events_of(tmp_path, (0, "A", "KEY=x"))
+    numbers = events_of(tmp_path, (1, "A"))
+    mixed = Events(
+        numbers.time_ns,
+        numbers.event,
+        {**numbers.fields, "KEY": np.array([12.0])},
+        (),
+        0,
+    )
+    column = joined(words, mixed).fields["KEY"]
+    assert not isinstance(column, np.ndarray)
+    assert [column.words[code] for code in column.codes] == ["x", "12"]
+
+
+def test_picture_shows_the_lines(tmp_path: Path) -> None:
+    path = tmp_path / "run.ulm"
+    path.write_text("\n".join(traces.job(10, 10)) + "\n")
+    traced = Shown([path], grows=False).traced()
+    lines = traced.lines("target")
+    first, last, line = segments(traced, lines, ["CUT_START", "CUT_END"])
+    assert len(line) == len(lines) == 100
+    assert (traced.partner[first] == last).all()
+    for few, name in ((100_000, "lines.png"), (0, "density.png")):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("swathe.lifelines.picture.FEW", few)
+            save(figure(traced, "run", width=800, height=600), tmp_path / name)
+        with Image.open(tmp_path / name) as picture:
+            assert picture.size == (800, 600)
+            blue = np.asarray(picture.convert("RGB")).astype(int)
+        # The colour of what is done: more blue than red by far.
+        assert ((blue[..., 2] - blue[..., 0]) > 60).sum() > 2000
+    with pytest.raises(OutputError, match=r"a picture is \*.png or \*.svg"):
+        save(figure(traced, "run"), tmp_path / "x.gif")
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"nothing\.ulm"):
+        Shown([tmp_path / "nothing.ulm"], grows=False).traced()
+    # One that is followed may come.
+    shown = Shown([tmp_path / "nothing.ulm"])
+    version, parts = shown.data("")
+    assert parts is not None
+    (tmp_path / "nothing.ulm").write_text(traces.line(0, "A", PID=1) + "\n")
+    later, parts = shown.data(version)
+    assert later != version
+    assert parts is not None
+    assert header_of(parts)["events"] == ["A"]
+    assert shown.data(later) == (later, None)
