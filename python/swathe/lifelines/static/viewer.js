@@ -8,6 +8,7 @@
 (() => {
   const FEW = 5000; // Pieces of line that are drawn one by one.
   const SOME = 150000; // More in sight than these, and a level is used.
+  const SETTLED_MS = 150;
   const LONGEST = 4095; // Columns: longer pieces are kept as they are in all levels.
   const BLOCK = 256;
   const MOST_PIXELS = 2.6e6;
@@ -221,7 +222,20 @@
       let many = 0;
       for (const part of this.parts) ranges(part, t0, t1, (from, to) => (many += to - from));
       if (many <= SOME) return { parts: this.parts, many };
-      return { parts: this.level(2 ** Math.floor(Math.log2(perPixel))), many };
+      const width = 2 ** Math.floor(Math.log2(perPixel));
+      if (!this.levels.has(width)) {
+        // While it is zoomed one that is near will do; this one is made when that is over.
+        for (const near of [width / 2, width * 2, width / 4, width * 4, width / 8]) {
+          if (!this.levels.has(near)) continue;
+          clearTimeout(this.later);
+          this.later = setTimeout(() => {
+            this.level(width);
+            draw();
+          }, SETTLED_MS);
+          return { parts: this.levels.get(near), many };
+        }
+      }
+      return { parts: this.level(width), many };
     }
   }
 
@@ -320,6 +334,8 @@
         this.planes = PLANES.map(() => new Uint32Array(width * height));
         this.used = PLANES.map(() => false);
         this.whole = new Map();
+        this.last = -1;
+        this.same = 0;
         this.image = new ImageData(width, height);
         this.out = new Uint32Array(this.image.data.buffer);
       }
@@ -336,10 +352,24 @@
       }
       const slope = (yb - ya) / (xb - xa);
       const key = (outcome * 8192 + Math.round(ya - xa * slope)) * 8192 + Math.round(ya + (width - xa) * slope);
-      this.whole.set(key, (this.whole.get(key) ?? 0) + weight);
+      // Side by side, most are alike.
+      if (key === this.last) {
+        this.same += weight;
+        return;
+      }
+      this.keep();
+      this.last = key;
+      this.same = weight;
+    }
+
+    keep() {
+      if (this.same) this.whole.set(this.last, (this.whole.get(this.last) ?? 0) + this.same);
+      this.same = 0;
     }
 
     finish() {
+      this.keep();
+      this.last = -1;
       for (const [key, weight] of this.whole) {
         const left = Math.floor(key / 8192);
         this.stroke(Math.floor(left / 8192), 0, left % 8192, this.width, key % 8192, weight);
