@@ -294,6 +294,7 @@ class Job:
         threads: int = 1,
         append: bool = False,
         stores: Stores | None = None,
+        ids: list[str] | None = None,
     ) -> None: ...
     def start(self) -> Batch:
         """Start cutting."""
@@ -353,6 +354,9 @@ def trace_start(place: str, prog: str, host: str, token: str | None) -> None:
 def trace_stop() -> tuple[int, int, int]:
     """Stop; events that were recorded, dropped and written."""
 
+def trace_is_on() -> bool:
+    """Tell whether events are recorded."""
+
 def trace_forget() -> None:
     """Record nothing in this process, a forked child."""
 
@@ -365,5 +369,5 @@ class Scope:
     def enter(self) -> None:
         """Make them those of this thread."""
 
-def trace_scope(ids: Mapping[str, str | int | float | None]) -> Scope:
-    """Add ids to all events of this thread; gives those of before."""
+def trace_scope(ids: Mapping[str, str | int | float | None], keep: bool) -> Scope:
+    """Add ids to all events of this thread, `keep`: those it lacks; gives those of before."""

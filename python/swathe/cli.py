@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe import errors
-from swathe.commands import buffer, cache, dataset, pool, portal, probe, store, token, trace
+from swathe import errors, trace
+from swathe.commands import buffer, cache, dataset, pool, portal, probe, store, token
+from swathe.commands import trace as tracing
 from swathe.commands.find import find
 from swathe.commands.options import Json, Quiet
 from swathe.commands.output import print_json
@@ -67,7 +68,7 @@ app.add_typer(dataset.app, name="dataset")
 app.add_typer(portal.app, name="portal")
 app.add_typer(token.app, name="token")
 app.add_typer(pool.app, name="pool")
-app.add_typer(trace.app, name="trace")
+app.add_typer(tracing.app, name="trace")
 app.command()(find)
 app.command()(predict)
 app.command()(probe.probe)
@@ -93,6 +94,16 @@ def main() -> None:
         # Whoever read our output has had enough, as `| head` has.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    finally:
+        _end_trace()
+
+
+def _end_trace() -> None:
+    """Say where events of this command are lost."""
+    counts = trace.stop()
+    if counts.dropped:
+        every = counts.written + counts.dropped
+        typer.echo(f"swathe: {counts.dropped:,} of {every:,} events were dropped", err=True)
 
 
 def _fail(error: BaseException, code: int, message: str | None = None) -> None:
@@ -115,11 +126,24 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback does all
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    trace_to: Annotated[
+        str | None,
+        typer.Option(
+            "--trace",
+            metavar="PLACE",
+            envvar=trace.VARIABLE,
+            help="Record events: into FILE, FILE?rotate_mb=100&keep=5, memory:FILE?mb=64, stderr, "
+            "syslog, or to the collector at tcp://HOST:PORT.",
+        ),
+    ] = None,
 ) -> None:
-    pass
+    if trace_to:
+        trace.start(trace_to)
+        # What this command starts records too.
+        os.environ[trace.VARIABLE] = trace_to
 
 
 @app.command()

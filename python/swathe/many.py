@@ -8,9 +8,10 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from swathe import _swathe
+from swathe import _swathe, trace
 from swathe.archive import mend
 from swathe.environment import cores
 from swathe.errors import OutputError
@@ -118,26 +119,31 @@ def cut_many(
         with suppress(OutputError):
             Manifest([], [], meta).write(manifest_path)
     begun = time.perf_counter()
-    batch = job.start()
     with (
-        _interrupt_later(batch.cancel),
-        progress_bar("cutting", progress, len(todo)) as show,
+        trace.scope.where_none(job=token_hex(4)),
+        trace.event("JOB", rows=len(todo)) as event,
     ):
-        try:
-            _collect(batch, manifest, todo, paths, show, manifest_path)
-        except BaseException:
-            batch.cancel()
-            raise
-        finally:
+        batch = job.start()
+        with (
+            _interrupt_later(batch.cancel),
+            progress_bar("cutting", progress, len(todo)) as show,
+        ):
             try:
-                cost = batch.finish()
-                meta["predicted_s"] = round(prediction.seconds, 6)
-                meta["actual_s"] = round(time.perf_counter() - begun, 6)
-                meta.update(_cost(cost, started))
-                meta.update(manifest.counts())
-                meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {kind}")
+                _collect(batch, manifest, todo, paths, show, manifest_path)
+            except BaseException:
+                batch.cancel()
+                raise
             finally:
-                manifest.write(manifest_path)
+                try:
+                    cost = batch.finish()
+                    meta["predicted_s"] = round(prediction.seconds, 6)
+                    meta["actual_s"] = round(time.perf_counter() - begun, 6)
+                    meta.update(_cost(cost, started))
+                    meta.update(manifest.counts())
+                    meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {kind}")
+                finally:
+                    manifest.write(manifest_path)
+        event.add(bytes=int(sum(manifest.bytes)))
     return manifest.table()
 
 

@@ -143,6 +143,8 @@ def job_of(
         read.hdu[chosen],
         read.boxes[chosen],
         names if names is not None else [""] * len(chosen),
+        # Only events have them.
+        ids=[read.ids[row] for row in chosen.tolist()] if _swathe.trace_is_on() else None,
         **{"output": "", "kind": "folder", "stores": stores_for(read.files), **settings},
     )
 

@@ -34,14 +34,18 @@ pub(crate) fn cut(
     work.reading.memory = if work.keeps { Memory::of(object.source())? } else { None };
     let mut jobs: Vec<Job> =
         placed.into_iter().map(|(id, placed)| Job { id, placed, state: State::Waiting }).collect();
-    match &template.image.storage {
+    let cut = match &template.image.storage {
         Storage::Contiguous { offset } => {
             from_rows(&object.content, *offset, template, &mut jobs, work, done)
         }
         Storage::Tiles(table) => {
             from_tiles(&object.content, table, template, &mut jobs, work, done)
         }
+    };
+    if let Err(error) = &cut {
+        work.stages.fail(error);
     }
+    cut
 }
 
 /// One region on its way to a cutout.
@@ -101,6 +105,7 @@ impl Job {
         Ok(Cutout {
             template: template.clone(),
             region: self.placed.output.clone(),
+            about: std::mem::take(&mut self.placed.about),
             header: filling.header_start..filling.data.start,
             data: filling.data,
             file: filling.file,
@@ -124,6 +129,7 @@ fn from_rows(
     work: &mut Work,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
+    work.stages.enter(Stage::Plan);
     let size = template.image.dtype.size() as u64;
     let whole = Region::whole(&template.image.shape);
     let gap_bytes = content.gap_bytes();
@@ -140,9 +146,12 @@ fn from_rows(
     sweeps.sort_by_key(|sweep| std::cmp::Reverse(sweep.first));
     let mut active: Vec<Sweep> = Vec::new();
     let what = || format!("the image in HDU {}", template.hdu);
+    let planned = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
+    work.stages.moved(planned.bytes());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
-    let read = content.read(&segments, Break::Anywhere, &what, &mut reading, &mut |at, piece| {
+    let read = content.read(planned, &what, &mut reading, &mut |at, piece| {
+        work.stages.moved(piece.len());
         work.stages.enter(Stage::Assemble);
         let end = at + piece.len() as u64;
         while sweeps.last().is_some_and(|sweep| sweep.first < end) {
@@ -152,6 +161,7 @@ fn from_rows(
         while next < active.len() {
             let sweep = &mut active[next];
             let job = &mut jobs[sweep.job];
+            work.begin(job.id, work.stages.read_since(), &job.placed.about);
             let filling = job.filling(template)?;
             let pixels = &mut filling.file[filling.data.clone()];
             if copy_piece(sweep, pixels, at, piece, offset, size) {
@@ -164,7 +174,11 @@ fn from_rows(
                 next += 1;
             }
         }
-        work.stages.enter(Stage::Read);
+        if sweeps.is_empty() && active.is_empty() {
+            work.stages.enter_untold(Stage::Read);
+        } else {
+            work.stages.enter(Stage::Read);
+        }
         Ok(())
     });
     work.reading = reading;
@@ -262,34 +276,42 @@ fn from_tiles(
         .collect();
     let mut next = 0;
     let what = || format!("the tiles of HDU {}", template.hdu);
+    work.stages.enter(Stage::Plan);
+    let planned = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
+    work.stages.moved(planned.bytes());
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
-    let read =
-        content.read(&segments, Break::BetweenSegments, &what, &mut reading, &mut |at, piece| {
-            let end = at + piece.len() as u64;
-            while let Some(segment) = segments.get(next).filter(|segment| segment.end <= end) {
-                let bytes = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
-                let Needed { tile, pairs: ref range } = needed[order[next]];
-                let takers = &pairs[range.clone()];
-                let entry = &entries[order[next]];
-                next += 1;
-                work.stages.enter(Stage::Decode);
-                let mut pixels = std::mem::take(&mut work.tile);
-                tiles.decode(
-                    tile,
-                    entry,
-                    bytes,
-                    takers,
-                    memory.as_ref(),
-                    &mut work.codec,
-                    &mut pixels,
-                )?;
-                tiles.give(tile, &pixels, takers, work, done)?;
-                work.tile = pixels;
-            }
+    let read = content.read(planned, &what, &mut reading, &mut |at, piece| {
+        let end = at + piece.len() as u64;
+        work.stages.moved(piece.len());
+        while let Some(segment) = segments.get(next).filter(|segment| segment.end <= end) {
+            let bytes = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
+            let Needed { tile, pairs: ref range } = needed[order[next]];
+            let takers = &pairs[range.clone()];
+            let entry = &entries[order[next]];
+            next += 1;
+            work.stages.enter(Stage::Decode);
+            work.stages.moved(bytes.len());
+            let mut pixels = std::mem::take(&mut work.tile);
+            tiles.decode(
+                tile,
+                entry,
+                bytes,
+                takers,
+                memory.as_ref(),
+                &mut work.codec,
+                &mut pixels,
+            )?;
+            tiles.give(tile, &pixels, takers, work, done)?;
+            work.tile = pixels;
+        }
+        if next < segments.len() {
             work.stages.enter(Stage::Read);
-            Ok(())
-        });
+        } else {
+            work.stages.enter_untold(Stage::Read);
+        }
+        Ok(())
+    });
     work.reading = reading;
     read
 }
@@ -361,12 +383,13 @@ impl Tiles<'_> {
         work: &mut Work,
         done: &mut Done<'_>,
     ) -> Result<(), EngineError> {
-        work.stages.enter(Stage::Assemble);
+        work.stages.count(Stage::Assemble);
         let size = self.template.image.dtype.size();
         let region = self.table.tile(&self.template.image.shape, tile);
         for &(_, number) in takers {
             let job = &mut self.jobs[number];
             let output = job.placed.output.clone();
+            work.begin(job.id, work.stages.read_since(), &job.placed.about);
             if let Some(part) = region.intersection(&job.placed.inside) {
                 let filling = job.filling(self.template)?;
                 let to_pixels = &mut filling.file[filling.data.clone()];
@@ -378,10 +401,11 @@ impl Tiles<'_> {
             }
             self.left[number] -= 1;
             if self.left[number] == 0 {
+                work.stages.enter(Stage::Assemble);
                 let id = job.id;
                 let cutout = job.finish(self.template);
                 done(id, cutout, work)?;
-                work.stages.enter(Stage::Assemble);
+                work.stages.enter_untold(Stage::Assemble);
             }
         }
         Ok(())
@@ -415,26 +439,24 @@ fn read_entries(
         .collect();
     let mut entries = Vec::with_capacity(needed.len());
     let what = || format!("the table of tiles in HDU {}", template.hdu);
+    work.stages.enter(Stage::Plan);
+    let planned = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
+    work.stages.moved(planned.bytes());
     work.stages.enter(Stage::Read);
-    content.read(
-        &segments,
-        Break::BetweenSegments,
-        &what,
-        &mut work.reading,
-        &mut |at, piece| {
-            let end = at + piece.len() as u64;
-            while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {
-                let row = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
-                let entry = table.entry(row).map_err(|source| EngineError::Header {
-                    url: template.url.clone(),
-                    hdu: template.hdu,
-                    source,
-                })?;
-                entries.push(entry);
-            }
-            Ok(())
-        },
-    )?;
+    work.stages.moved(planned.bytes());
+    content.read(planned, &what, &mut work.reading, &mut |at, piece| {
+        let end = at + piece.len() as u64;
+        while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {
+            let row = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
+            let entry = table.entry(row).map_err(|source| EngineError::Header {
+                url: template.url.clone(),
+                hdu: template.hdu,
+                source,
+            })?;
+            entries.push(entry);
+        }
+        Ok(())
+    })?;
     if let Some(empty) = entries.iter().position(|entry| entry.len == 0) {
         let at = entries[empty].offset;
         return Err(EngineError::Truncated {

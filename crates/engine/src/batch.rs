@@ -3,10 +3,10 @@
 use crate::assemble;
 use crate::cutout::{Cutout, Mode, Placed};
 use crate::error::EngineError;
-use crate::object::{Object, Selector};
+use crate::object::{Object, Selector, about};
 use crate::output::{Output, OutputKind};
 use crate::sha256;
-use crate::stages::{Stage, Stages};
+use crate::stages::{Stage, Stages, tell_end, tell_start};
 use crate::template::Template;
 use crate::work::{Cancel, Work};
 use std::collections::{HashMap, VecDeque};
@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_array::{Region, RegionError};
 use swathe_store::{Stores, Traffic};
+use swathe_trace::{Ids, Scope};
 
 /// Targets of one object that a thread takes at once: few enough that threads share the work on
 /// one object, many enough that what they share is read once.
@@ -42,6 +43,8 @@ pub struct Target {
     pub pixels: [i64; 4],
     /// Name of its result.
     pub name: String,
+    /// What its user calls it, where that is another name.
+    pub id: Option<String>,
 }
 
 /// What is to be cut, and where it goes.
@@ -181,14 +184,18 @@ impl Batch {
             cancel,
             job,
         });
+        let scope = Scope::current();
         let (sender, rows) = channel();
         let mut batch = Batch { rows, threads: Vec::new(), shared, started: Instant::now() };
         for number in 0..threads {
             let shared = batch.shared.clone();
             let mut writer = Writer::new(output.clone(), sender.clone());
-            let thread = std::thread::Builder::new()
-                .name(format!("swathe-cut-{number}"))
-                .spawn(move || shared.run(&mut writer));
+            let scope = scope.clone();
+            let thread =
+                std::thread::Builder::new().name(format!("swathe-cut-{number}")).spawn(move || {
+                    scope.enter();
+                    shared.run(&mut writer)
+                });
             match thread {
                 Ok(thread) => batch.threads.push(thread),
                 // With at least one thread the batch is only slower.
@@ -309,6 +316,9 @@ impl Shared {
         let mut work = Work::start(self.cancel.clone());
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
+            if swathe_trace::is_on() {
+                work.stages.about(about(&self.job.stores.called(&self.job.files[unit.file])));
+            }
             work.stages.enter(Stage::Open);
             let waiting = lock(&self.units).len() as u32;
             let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
@@ -323,24 +333,27 @@ impl Shared {
                     .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
                     .unwrap_or_default();
                 work = Work::start(self.cancel.clone());
-                self.fail_rest(&unit, writer, || EngineError::Internal {
+                self.fail_rest(&unit, writer, &mut work, || EngineError::Internal {
                     place: format!("cutting from {}", self.job.files[unit.file]),
                     message: message.clone(),
                 });
             }
             self.release(&unit);
         }
+        work.stages.about(Ids::default());
         writer.flush(&mut work);
-        work.stages.enter(Stage::Open);
+        work.stages.enter_untold(Stage::Open);
         work
     }
 
     fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut Work) {
         writer.begin(unit.targets.len());
+        work.begun.clear();
         let object = match self.open(unit.file) {
             Ok(object) => object,
             Err((missing, message)) => {
-                return self.fail_rest(unit, writer, || reopen_error(missing, &message));
+                work.stages.fail(&reopen_error(missing, &message));
+                return self.fail_rest(unit, writer, work, || reopen_error(missing, &message));
             }
         };
         if self.run_opened(unit, &object, writer, work) {
@@ -353,7 +366,7 @@ impl Shared {
                 self.run_opened(unit, &object, writer, work);
             }
             Err((missing, message)) => {
-                self.fail_rest(unit, writer, || reopen_error(missing, &message));
+                self.fail_rest(unit, writer, work, || reopen_error(missing, &message));
             }
         }
     }
@@ -372,9 +385,10 @@ impl Shared {
             Ok(template) => template,
             Err(error) if object.is_stale(&error) => return false,
             Err(error) => {
+                work.stages.fail(&error);
                 let message = error.to_string();
                 let mut first = Some(error);
-                self.fail_rest(unit, writer, || {
+                self.fail_rest(unit, writer, work, || {
                     first.take().unwrap_or_else(|| reopen_error(false, &message))
                 });
                 return true;
@@ -386,8 +400,11 @@ impl Shared {
                 continue;
             }
             match place(&self.job, &template, target) {
-                Ok(place) => placed.push_back((index, place)),
-                Err(error) => writer.fail(index, target, error),
+                Ok(mut place) => {
+                    place.about = self.about(target, object);
+                    placed.push_back((index, place));
+                }
+                Err(error) => writer.fail(index, target, error, &self.about(target, object), work),
             }
         }
         let opened = Opened { unit, object, template: &template };
@@ -427,7 +444,8 @@ impl Shared {
             if !matches!(error, EngineError::Interrupted) {
                 let message = error.to_string();
                 let own = std::mem::replace(&mut error, reopen_error(false, &message));
-                writer.fail(index, opened.unit.targets[index], own);
+                let target = opened.unit.targets[index];
+                writer.fail(index, target, own, &self.about(target, opened.object), work);
             }
         }
         true
@@ -449,7 +467,7 @@ impl Shared {
             match cutout {
                 Ok(cutout) if hold => held.push((index, cutout)),
                 Ok(cutout) => writer.give(index, target, cutout, &self.job, work),
-                Err(error) => writer.fail(index, target, error),
+                Err(error) => writer.fail(index, target, error, &self.about(target, object), work),
             }
             Ok(())
         })?;
@@ -508,12 +526,34 @@ impl Shared {
         }
     }
 
-    fn fail_rest(&self, unit: &Unit, writer: &mut Writer, mut error: impl FnMut() -> EngineError) {
+    fn fail_rest(
+        &self,
+        unit: &Unit,
+        writer: &mut Writer,
+        work: &mut Work,
+        mut error: impl FnMut() -> EngineError,
+    ) {
+        let called = self.job.stores.called(&self.job.files[unit.file]);
         for (index, &target) in unit.targets.iter().enumerate() {
             if !writer.reported.get(index).copied().unwrap_or(false) {
-                writer.fail(index, target, error());
+                writer.fail(index, target, error(), &self.about_in(target, &called), work);
             }
         }
+    }
+
+    /// What the events of a target are about; nothing while none are recorded.
+    fn about(&self, target: usize, object: &Object) -> Ids {
+        self.about_in(target, object.called())
+    }
+
+    fn about_in(&self, target: usize, called: &str) -> Ids {
+        let mut ids = Ids::default();
+        if swathe_trace::is_on() {
+            let Target { name, id, .. } = &self.job.targets[target];
+            ids.push("TARGET", id.as_ref().unwrap_or(name));
+            ids.push("OBJECT", called);
+        }
+        ids
     }
 }
 
@@ -557,6 +597,7 @@ struct Waiting {
     name: String,
     version: String,
     bytes: Vec<u8>,
+    about: Ids,
 }
 
 impl Writer {
@@ -577,15 +618,23 @@ impl Writer {
         self.version.clear();
     }
 
-    fn give(&mut self, index: usize, target: usize, cutout: Cutout, job: &Job, work: &mut Work) {
+    fn give(
+        &mut self,
+        index: usize,
+        target: usize,
+        mut cutout: Cutout,
+        job: &Job,
+        work: &mut Work,
+    ) {
         let name = job.targets[target].name.clone();
+        let about = std::mem::take(&mut cutout.about);
         match self.output.form(cutout, &name) {
-            Err(error) => self.fail(index, target, error),
+            Err(error) => self.fail(index, target, error, &about, work),
             Ok(bytes) => {
                 self.reported[index] = true;
                 self.waiting_bytes += bytes.len();
                 let version = self.version.clone();
-                self.waiting.push(Waiting { target, name, version, bytes });
+                self.waiting.push(Waiting { target, name, version, bytes, about });
                 if self.waiting.len() >= HASHED_TOGETHER || self.waiting_bytes > WAITING_BYTES {
                     self.flush(work);
                 }
@@ -593,7 +642,19 @@ impl Writer {
         }
     }
 
-    fn fail(&mut self, index: usize, target: usize, error: EngineError) {
+    fn fail(
+        &mut self,
+        index: usize,
+        target: usize,
+        error: EngineError,
+        about: &Ids,
+        work: &mut Work,
+    ) {
+        if swathe_trace::is_on() {
+            let now = Instant::now();
+            work.begin(index, now, about);
+            tell_end("CUT_END", now, about, None, Some(&error));
+        }
         if let Some(reported) = self.reported.get_mut(index) {
             *reported = true;
         }
@@ -601,18 +662,35 @@ impl Writer {
     }
 
     fn flush(&mut self, work: &mut Work) {
-        work.stages.enter(Stage::Hash);
+        let began = work.stages.enter_untold(Stage::Hash);
         let messages: Vec<&[u8]> = self.waiting.iter().map(|waiting| &waiting.bytes[..]).collect();
         let digests = sha256::digests(&messages);
-        work.stages.enter(Stage::Write);
+        let mut now = work.stages.enter_untold(Stage::Write);
+        let traced = swathe_trace::is_on();
+        if traced {
+            for Waiting { about, .. } in &self.waiting {
+                tell_start("HASH_START", began, about);
+                tell_end("HASH_END", now, about, None, None);
+            }
+        }
         for (waiting, sha256) in std::mem::take(&mut self.waiting).into_iter().zip(digests) {
             let bytes = waiting.bytes.len() as u64;
+            if traced {
+                tell_start("WRITE_START", now, &waiting.about);
+            }
             let written = self.output.put(&waiting.name, &waiting.bytes);
+            if traced {
+                now = Instant::now();
+                let error = written.as_ref().err();
+                let told = error.is_none().then_some(bytes);
+                tell_end("WRITE_END", now, &waiting.about, told, error);
+                tell_end("CUT_END", now, &waiting.about, told, error);
+            }
             let outcome = written.map(|()| Written { bytes, sha256 });
             self.report(waiting.target, waiting.version, outcome);
         }
         self.waiting_bytes = 0;
-        work.stages.enter(Stage::Assemble);
+        work.stages.enter_untold(Stage::Assemble);
     }
 
     fn report(&self, target: usize, version: String, outcome: Result<Written, EngineError>) {

@@ -7,7 +7,7 @@ use crate::work::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swathe_plan::{Break, Caps, Plan, Reach, plan, windows};
+use swathe_plan::{Break, Caps, Load, Reach, plan, windows};
 use swathe_store::{Source, Traffic};
 
 /// What one thread may hold of an object while it reads it.
@@ -17,6 +17,21 @@ const LOCAL_CAP_BYTES: u64 = 256 << 10;
 /// Gaps of what is kept here that are read through: 64 KiB from the page cache, and their checksum,
 /// cost about as much as opening a file.
 const HAND_GAP_BYTES: u64 = 64 << 10;
+
+/// How segments will be read.
+pub(crate) struct Planned {
+    requests: Vec<Range<u64>>,
+    /// Requests at the same time.
+    streams: u32,
+    at: Break,
+}
+
+impl Planned {
+    /// Bytes that will be read.
+    pub(crate) fn bytes(&self) -> usize {
+        self.requests.iter().map(|request| request.end - request.start).sum::<u64>() as usize
+    }
+}
 
 /// The bytes of an object after any whole-file decompression.
 pub(crate) enum Content {
@@ -71,28 +86,48 @@ impl Content {
         }
     }
 
-    /// Read the segments, sorted by start, as the plan for them says; each piece goes to `sink` in
-    /// ascending order. With [`Break::BetweenSegments`] no segment is spread over two pieces.
-    pub(crate) fn read(
+    /// Decide how to read segments, sorted by start. With [`Break::BetweenSegments`] no segment
+    /// will be spread over two pieces.
+    pub(crate) fn plan(
         &self,
         segments: &[Range<u64>],
         at: Break,
+        what: &dyn Fn() -> String,
+        reading: &Reading,
+    ) -> Result<Planned, EngineError> {
+        let (requests, streams) = match self {
+            Content::Plain(source) => {
+                check_end(&**source, segments, what)?;
+                if source.is_local() {
+                    let caps = Caps { request_bytes: LOCAL_CAP_BYTES, ..CAPS };
+                    (plan(segments, source.costs(), caps, at, u32::MAX).requests, 1)
+                } else {
+                    remote_requests(&**source, segments, CAPS, reading.share, at)
+                }
+            }
+            Content::Stream(_) => {
+                let reach = Reach { gap_bytes: STREAM_GAP_BYTES, cap_bytes: LOCAL_CAP_BYTES };
+                (windows(segments, reach, at), 1)
+            }
+        };
+        Ok(Planned { requests, streams, at })
+    }
+
+    /// Read as planned; each piece goes to `sink` in ascending order.
+    pub(crate) fn read(
+        &self,
+        Planned { requests, streams, at }: Planned,
         what: &dyn Fn() -> String,
         reading: &mut Reading,
         sink: &mut Sink<'_>,
     ) -> Result<(), EngineError> {
         match self {
-            Content::Plain(source) => {
-                check_end(&**source, segments, what)?;
-                if source.is_local() {
-                    read_local(&**source, segments, at, reading, sink)
-                } else {
-                    read_remote(&**source, segments, at, reading, sink)
-                }
+            Content::Plain(source) if source.is_local() => {
+                read_local(&**source, requests, reading, sink)
             }
+            Content::Plain(source) => read_remote(&**source, requests, streams, reading, sink),
             Content::Stream(reader) => {
-                let reach = Reach { gap_bytes: STREAM_GAP_BYTES, cap_bytes: LOCAL_CAP_BYTES };
-                let windows = windows(segments, reach, at);
+                let windows = requests;
                 let mut reader = lock(reader);
                 let whole = at == Break::BetweenSegments;
                 let read = match &reading.memory {
@@ -139,13 +174,11 @@ fn truncated(url: &str, what: String, end: u64, window: &Range<u64>) -> EngineEr
 
 fn read_local(
     source: &dyn Source,
-    segments: &[Range<u64>],
-    at: Break,
+    requests: Vec<Range<u64>>,
     reading: &mut Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let caps = Caps { request_bytes: LOCAL_CAP_BYTES, ..CAPS };
-    let Plan { requests, load, .. } = plan(segments, source.costs(), caps, at, u32::MAX);
+    let load = Load::of(&requests);
     reading.add(Traffic { bytes: load.bytes, requests: load.requests, ..Traffic::default() });
     let Reading { scratch, cancel, .. } = reading;
     if scratch.len() < load.largest as usize {
@@ -162,12 +195,11 @@ fn read_local(
 
 fn read_remote(
     source: &dyn Source,
-    segments: &[Range<u64>],
-    at: Break,
+    requests: Vec<Range<u64>>,
+    streams: u32,
     reading: &mut Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let (requests, streams) = remote_requests(source, segments, CAPS, reading.share, at);
     let starts: Vec<u64> = requests.iter().map(|request| request.start).collect();
     let read =
         starts.into_iter().zip(source.fetch(requests, streams)).try_for_each(|(at, piece)| {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{DType, Region, RegionError};
 use swathe_fits::Storage;
+use swathe_trace::Ids;
 
 /// What happens to a box that lies partly outside the image (as astropy's `Cutout2D`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(crate) struct Placed {
     pub output: Region,
     /// Bytes of the pixels of the cutout.
     pub bytes: usize,
+    /// What the events of its cut are about.
+    pub about: Ids,
     fill: Option<Fill>,
 }
 
@@ -82,7 +85,7 @@ impl Placed {
         }
         check_pieces(template, &overlap.inside)?;
         let fill = filled.then(|| Fill::new(template, fill)).transpose()?;
-        Ok(Placed { inside: overlap.inside, output, bytes, fill })
+        Ok(Placed { inside: overlap.inside, output, bytes, about: Ids::default(), fill })
     }
 
     pub(crate) fn fill_text(&self) -> Option<&str> {
@@ -230,6 +233,8 @@ pub struct Cutout {
     pub header: Range<usize>,
     /// The stored, big-endian pixels in the file.
     pub data: Range<usize>,
+    /// What the events of its cut are about.
+    pub(crate) about: Ids,
 }
 
 impl Cutout {

@@ -172,4 +172,14 @@ impl EngineError {
     pub fn is_no_overlap(&self) -> bool {
         matches!(self, EngineError::Region { source: RegionError::NoOverlap { .. }, .. })
     }
+
+    /// `RESULT` of an event that ended so.
+    pub fn result(&self) -> &'static str {
+        match self {
+            EngineError::Interrupted => "cancelled",
+            error if error.is_missing() => "missing",
+            error if error.is_no_overlap() => "no-overlap",
+            _ => "error",
+        }
+    }
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_fits::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
 use swathe_store::{Source, StoreError, Stores, Traffic};
+use swathe_trace::Ids;
 
 /// First bytes read for a header; most headers are shorter.
 const HEADER_BYTES: usize = 4 * 2880;
@@ -172,6 +173,11 @@ impl Object {
     /// The object's URL or path, without credentials.
     pub fn url(&self) -> &str {
         self.source.url()
+    }
+
+    /// What events of it are about; nothing while none are recorded.
+    pub(crate) fn about(&self) -> Ids {
+        about(self.called())
     }
 
     /// `NAME:path`, if it was opened so, else its URL or path: what a cutout says of its source.
@@ -356,6 +362,15 @@ impl Object {
     fn note(&self, note: String) {
         lock(&self.notes).push(format!("{}: {note}", self.url()));
     }
+}
+
+/// What events of an object are about; nothing while none are recorded.
+pub(crate) fn about(called: &str) -> Ids {
+    let mut ids = Ids::default();
+    if swathe_trace::is_on() {
+        ids.push("OBJECT", called);
+    }
+    ids
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

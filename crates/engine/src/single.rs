@@ -4,8 +4,11 @@ use crate::assemble;
 use crate::cutout::{Cutout, Mode, Placed};
 use crate::error::EngineError;
 use crate::object::{Object, Selector};
+use crate::stages::{tell_end, tell_start};
 use crate::work::{Cancel, Work};
+use std::time::Instant;
 use swathe_array::Region;
+use swathe_trace::Ids;
 
 /// Cut one region.
 ///
@@ -19,14 +22,33 @@ pub fn cut(
     fill: Option<f64>,
     cancel: &Cancel,
 ) -> Result<Cutout, EngineError> {
+    let about = object.about();
+    tell_start("CUT_START", Instant::now(), &about);
+    let cut = cut_placed(object, selector, region, mode, fill, cancel, &about);
+    let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
+    tell_end("CUT_END", Instant::now(), &about, bytes, cut.as_ref().err());
+    cut
+}
+
+fn cut_placed(
+    object: &Object,
+    selector: &Selector,
+    region: &Region,
+    mode: Mode,
+    fill: Option<f64>,
+    cancel: &Cancel,
+    about: &Ids,
+) -> Result<Cutout, EngineError> {
     let template = object.template(selector)?;
     let placed = Placed::new(&template, region, mode, fill)?;
     let mut finished = None;
-    let mut work = Work { keeps: true, ..Work::start(cancel.clone()) };
+    let mut work = Work { keeps: true, begun: vec![true], ..Work::start(cancel.clone()) };
+    work.stages.about(about.clone());
     assemble::cut(object, &template, vec![(0, placed)], &mut work, &mut |_, cutout, _| {
         finished = Some(cutout);
         Ok(())
     })?;
+    work.stages.about(Ids::default());
     object.settle(cancel)?;
     finished.unwrap_or_else(|| {
         Err(EngineError::Internal {

@@ -1,12 +1,17 @@
-//! Where the time of a job goes: seconds per stage, summed over threads.
+//! Where the time of a job goes: seconds per stage, summed over threads; and events that say when
+//! each began and ended.
 
+use crate::error::EngineError;
 use std::time::{Duration, Instant};
+use swathe_trace::{Ids, Level};
 
 /// The stages of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Opening objects, their headers and kept layouts.
     Open,
+    /// Deciding which bytes to read.
+    Plan,
     /// Reading bytes, and inflating whole-file compression.
     Read,
     /// Decoding tiles.
@@ -20,13 +25,25 @@ pub enum Stage {
 }
 
 /// All stages, in the order of a cut.
-pub const STAGES: [(Stage, &str); 6] = [
+pub const STAGES: [(Stage, &str); 7] = [
     (Stage::Open, "open"),
+    (Stage::Plan, "plan"),
     (Stage::Read, "read"),
     (Stage::Decode, "decode"),
     (Stage::Assemble, "assemble"),
     (Stage::Hash, "hash"),
     (Stage::Write, "write"),
+];
+
+/// The events of each.
+const EVENTS: [(&str, &str); STAGES.len()] = [
+    ("OPEN_START", "OPEN_END"),
+    ("PLAN_START", "PLAN_END"),
+    ("READ_START", "READ_END"),
+    ("DECODE_START", "DECODE_END"),
+    ("ASSEMBLE_START", "ASSEMBLE_END"),
+    ("HASH_START", "HASH_END"),
+    ("WRITE_START", "WRITE_END"),
 ];
 
 /// Time spent. The clock always runs for exactly one stage.
@@ -35,25 +52,93 @@ pub struct Stages {
     spent: [Duration; STAGES.len()],
     now: Stage,
     since: Instant,
+    read_since: Instant,
+    /// What the events are about.
+    about: Ids,
+    /// The stage that has told its beginning and not its end.
+    told: Option<Stage>,
+    bytes: Option<u64>,
 }
 
 impl Stages {
-    /// Start the clock in [`Stage::Open`].
+    /// Start the clock in [`Stage::Open`], without an event.
     pub fn start() -> Stages {
-        Stages { spent: Default::default(), now: Stage::Open, since: Instant::now() }
+        let since = Instant::now();
+        Stages {
+            spent: Default::default(),
+            now: Stage::Open,
+            since,
+            read_since: since,
+            about: Ids::default(),
+            told: None,
+            bytes: None,
+        }
     }
 
-    /// Go on to another stage; gives the one left.
-    pub fn enter(&mut self, stage: Stage) -> Stage {
+    /// What the events are about from now on.
+    pub(crate) fn about(&mut self, about: Ids) {
+        self.tell_end(None, None);
+        self.about = about;
+    }
+
+    /// Go on to another stage, and tell that.
+    pub fn enter(&mut self, stage: Stage) {
         let now = Instant::now();
+        if self.told != Some(stage) {
+            self.tell_end(Some(now), None);
+            if swathe_trace::is_on() {
+                let (name, _) = EVENTS[stage as usize];
+                tell_start(name, now, &self.about);
+                self.told = Some(stage);
+                self.bytes = None;
+            }
+        }
+        self.change(stage, now);
+    }
+
+    /// Go on to another stage whose events are told target by target; gives when.
+    pub(crate) fn enter_untold(&mut self, stage: Stage) -> Instant {
+        let now = Instant::now();
+        self.tell_end(Some(now), None);
+        self.change(stage, now);
+        now
+    }
+
+    /// Count to another stage what is too short to be told.
+    pub(crate) fn count(&mut self, stage: Stage) {
+        self.change(stage, Instant::now());
+    }
+
+    fn change(&mut self, stage: Stage, now: Instant) {
         self.spent[self.now as usize] += now - self.since;
         self.since = now;
-        std::mem::replace(&mut self.now, stage)
+        self.now = stage;
+        if stage == Stage::Read {
+            self.read_since = now;
+        }
     }
 
-    /// Leave out the time since the last change of stage (a thread waiting for work).
-    pub fn skip(&mut self) {
-        self.since = Instant::now();
+    /// When reading began last.
+    pub(crate) fn read_since(&self) -> Instant {
+        self.read_since
+    }
+
+    /// So many bytes were dealt with in this stage.
+    pub(crate) fn moved(&mut self, bytes: usize) {
+        self.bytes = Some(self.bytes.unwrap_or(0) + bytes as u64);
+    }
+
+    /// The stage failed.
+    pub(crate) fn fail(&mut self, error: &EngineError) {
+        self.tell_end(None, Some(error));
+    }
+
+    fn tell_end(&mut self, at: Option<Instant>, error: Option<&EngineError>) {
+        if let Some(stage) = self.told.take() {
+            let (_, name) = EVENTS[stage as usize];
+            let at = at.unwrap_or_else(Instant::now);
+            tell_end(name, at, &self.about, self.bytes.take(), error);
+        }
     }
 
     /// Seconds spent in a stage until its last change.
@@ -67,4 +152,44 @@ impl Stages {
             *mine += *theirs;
         }
     }
+}
+
+/// Tell that something began.
+pub(crate) fn tell_start(name: &str, at: Instant, about: &Ids) {
+    tell(Level::Usage, name, at, about, None, None);
+}
+
+/// Tell that something ended, and how.
+pub(crate) fn tell_end(
+    name: &str,
+    at: Instant,
+    about: &Ids,
+    bytes: Option<u64>,
+    error: Option<&EngineError>,
+) {
+    let result = error.map_or("ok", EngineError::result);
+    let level = if result == "error" { Level::Error } else { Level::Usage };
+    tell(level, name, at, about, bytes, Some((result, error)));
+}
+
+fn tell(
+    level: Level,
+    name: &str,
+    at: Instant,
+    about: &Ids,
+    bytes: Option<u64>,
+    ended: Option<(&str, Option<&EngineError>)>,
+) {
+    swathe_trace::event_at(level, name, at, |record| {
+        record.ids(about);
+        if let Some(bytes) = bytes {
+            record.number("BYTES", bytes);
+        }
+        if let Some((result, error)) = ended {
+            record.text("RESULT", result);
+            if let Some(error) = error {
+                record.text("REASON", &error.to_string());
+            }
+        }
+    });
 }

@@ -188,16 +188,14 @@ fn read_companion(object: &Object, hdu: &Hdu, moves: bool) -> Result<Companion, 
     }
     let mut data = Vec::new();
     if hdu.data_len > 0 {
-        object.content.read(
-            &[hdu.data_start..hdu.data_start + hdu.data_len],
-            Break::Anywhere,
-            &|| format!("the table of HDU {}", hdu.index),
-            &mut Reading::default(),
-            &mut |_, piece| {
-                data.extend_from_slice(piece);
-                Ok(())
-            },
-        )?;
+        let what = || format!("the table of HDU {}", hdu.index);
+        let segments = [hdu.data_start..hdu.data_start + hdu.data_len];
+        let mut reading = Reading::default();
+        let planned = object.content.plan(&segments, Break::Anywhere, &what, &reading)?;
+        object.content.read(planned, &what, &mut reading, &mut |_, piece| {
+            data.extend_from_slice(piece);
+            Ok(())
+        })?;
     }
     data.resize(data.len().next_multiple_of(BLOCK), 0);
     Ok(Companion { header: hdu.header.clone(), data, moves })

@@ -2,11 +2,13 @@
 
 use crate::error::EngineError;
 use crate::memory::Memory;
-use crate::stages::Stages;
+use crate::stages::{Stages, tell_start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 use swathe_fits::codec::Scratch;
 use swathe_store::Traffic;
+use swathe_trace::Ids;
 
 /// Tells work that it is no longer wanted. Looked at about every 256 KiB.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +71,8 @@ pub struct Work {
     /// Time per stage.
     pub stages: Stages,
     pub(crate) reading: Reading,
+    /// Regions of this unit whose cut has told its beginning.
+    pub(crate) begun: Vec<bool>,
     /// Whether what is decoded may be wanted again.
     pub(crate) keeps: bool,
     /// One decoded tile.
@@ -83,6 +87,7 @@ impl Work {
         Work {
             stages: Stages::start(),
             reading: Reading { cancel, ..Reading::default() },
+            begun: Vec::new(),
             keeps: false,
             tile: Vec::new(),
             codec: Scratch::default(),
@@ -92,5 +97,18 @@ impl Work {
     /// What was asked of storages.
     pub fn traffic(&self) -> Traffic {
         self.reading.traffic
+    }
+
+    /// Tell, once, that the cut of a region began.
+    pub(crate) fn begin(&mut self, region: usize, at: Instant, about: &Ids) {
+        if !swathe_trace::is_on() {
+            return;
+        }
+        if self.begun.len() <= region {
+            self.begun.resize(region + 1, false);
+        }
+        if !std::mem::replace(&mut self.begun[region], true) {
+            tell_start("CUT_START", at, about);
+        }
     }
 }

@@ -141,6 +141,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
         file,
         hdu: 0,
         pixels,
+        id: None,
         name: format!("cut-{number}.fits"),
     };
     Job {

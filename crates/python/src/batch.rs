@@ -24,7 +24,7 @@ pub(crate) struct Job {
 impl Job {
     #[new]
     #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode="trim",
-                        fill=None, planes=None, threads=1, append=false, stores=None))]
+                        fill=None, planes=None, threads=1, append=false, stores=None, ids=None))]
     #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
     fn new(
         py: Python<'_>,
@@ -42,6 +42,7 @@ impl Job {
         threads: usize,
         append: bool,
         stores: Option<&Stores>,
+        ids: Option<Vec<String>>,
     ) -> PyResult<Job> {
         let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
         let file = file.to_vec(py)?;
@@ -61,6 +62,10 @@ impl Job {
                 PyValueError::new_err(format!("{what} {value} is not below {limit}"))
             })
         };
+        if ids.as_ref().is_some_and(|ids| ids.len() != count) {
+            return Err(PyValueError::new_err(format!("{count} names, but another number of ids")));
+        }
+        let mut ids = ids.into_iter().flatten();
         let mut targets = Vec::with_capacity(count);
         for (target, name) in names.into_iter().enumerate() {
             targets.push(Target {
@@ -68,6 +73,7 @@ impl Job {
                 hdu: number(hdu_index[target], selectors.len(), "hdu")?,
                 pixels: [0, 1, 2, 3].map(|column| boxes[4 * target + column]),
                 name,
+                id: ids.next(),
             });
         }
         let kind = match kind {
@@ -205,12 +211,9 @@ impl Rows {
                     rows.sha256.push(hex(&written.sha256));
                 }
                 Err(error) => {
-                    rows.status.push(if error.is_missing() {
-                        "missing"
-                    } else if error.is_no_overlap() {
-                        "no-overlap"
-                    } else {
-                        "error"
+                    rows.status.push(match error.result() {
+                        "cancelled" => "error",
+                        result => result,
                     });
                     rows.reason.push(error.to_string());
                     rows.bytes.push(0);

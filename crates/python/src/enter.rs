@@ -25,8 +25,10 @@ pub(crate) fn enter<T: Send + 'static>(
             Err(_) => Err(panicked(py)),
         };
     }
+    let scope = swathe_trace::Scope::current();
     let (sender, mut receiver) = channel();
     let spawned = std::thread::Builder::new().name("swathe".into()).spawn(move || {
+        scope.enter();
         // The receiver is gone only if a signal ended the wait: then nobody wants the result.
         let _ = sender.send(work());
     });

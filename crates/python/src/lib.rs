@@ -31,7 +31,8 @@ mod _swathe {
     };
     #[pymodule_export]
     use crate::trace::{
-        Column, Scope, read_ulm, trace_event, trace_forget, trace_scope, trace_start, trace_stop,
+        Column, Scope, read_ulm, trace_event, trace_forget, trace_is_on, trace_scope, trace_start,
+        trace_stop,
     };
 
     use pyo3::prelude::*;

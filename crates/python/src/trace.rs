@@ -127,6 +127,12 @@ pub(crate) fn trace_stop(py: Python<'_>) -> (u64, u64, u64) {
     (counts.recorded, counts.dropped, counts.written)
 }
 
+/// Whether events are recorded.
+#[pyfunction]
+pub(crate) fn trace_is_on() -> bool {
+    swathe_trace::is_on()
+}
+
 /// Record nothing in a forked child.
 #[pyfunction]
 pub(crate) fn trace_forget() {
@@ -184,9 +190,9 @@ impl Scope {
     }
 }
 
-/// Add ids to all events of this thread; gives those of before.
+/// Add ids to all events of this thread, `keep`: those it lacks; gives those of before.
 #[pyfunction]
-pub(crate) fn trace_scope(ids: &Bound<'_, PyDict>) -> PyResult<Scope> {
+pub(crate) fn trace_scope(ids: &Bound<'_, PyDict>, keep: bool) -> PyResult<Scope> {
     let before = swathe_trace::Scope::current();
     let mut all = before.ids().to_vec();
     for (key, value) in ids.iter() {
@@ -195,6 +201,9 @@ pub(crate) fn trace_scope(ids: &Bound<'_, PyDict>) -> PyResult<Scope> {
             return Err(PyValueError::new_err(format!(
                 "{key} is of single events, not of a scope"
             )));
+        }
+        if keep && all.iter().any(|(other, _)| *other == key) {
+            continue;
         }
         all.retain(|(other, _)| *other != key);
         all.push((key, value));

@@ -48,5 +48,5 @@ pub fn shown(url: &str) -> String {
 #[doc(hidden)]
 pub fn open_with_stall(url: &str, stall: Duration) -> Result<Arc<dyn Source>, StoreError> {
     let (store, url) = Stores::default().locate(url);
-    store.open(&url, Stall { first: stall, most: stall })
+    store.open(&url, None, Stall { first: stall, most: stall })
 }

@@ -10,6 +10,7 @@ mod net;
 mod patience;
 mod shown;
 mod silence;
+mod told;
 
 use crate::error::StoreError;
 use crate::source::{Fetched, Source, Traffic, Version};
@@ -35,8 +36,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
+use swathe_trace::{Ids, Scope};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use told::Told;
 
 /// Of the answer to a refused request, this much is searched for the reason.
 const REASON_BYTES: usize = 4096;
@@ -62,6 +65,8 @@ struct Inner {
 struct Target {
     store: Arc<Store>,
     url: String,
+    /// What events of it are about.
+    about: Ids,
     /// Never to be shown, whoever says it.
     secrets: Vec<String>,
     place: Place,
@@ -118,9 +123,10 @@ impl Remote {
     pub(crate) fn open(
         store: Arc<Store>,
         object: &str,
+        named: Option<&str>,
         stall: Stall,
     ) -> Result<Remote, StoreError> {
-        let target = Target::new(store, object, stall)?;
+        let target = Target::new(store, object, named, stall)?;
         let (size, seen, first) = target.block_on(async |client| target.begin(client).await)?;
         let tag = match (seen.tag(), &target.place) {
             (Some(tag), _) if seen.strong().is_some() => tag.to_string(),
@@ -139,13 +145,14 @@ impl Remote {
     pub(crate) fn assume(
         store: Arc<Store>,
         object: &str,
+        named: Option<&str>,
         stall: Stall,
         version: Version,
     ) -> Result<Option<Remote>, StoreError> {
         if !version.tag.starts_with('"') {
             return Ok(None);
         }
-        let target = Target::new(store, object, stall)?;
+        let target = Target::new(store, object, named, stall)?;
         let seen = Validators { etag: Some(version.tag.clone()), modified: None };
         let inner = Inner { target, version, seen, first: Bytes::new() };
         Ok(Some(Remote { inner: Arc::new(inner) }))
@@ -158,7 +165,12 @@ impl Inner {
     }
 
     /// The bytes of a range, going on where an answer broke off.
-    async fn fetch(&self, client: &Client, range: Range<u64>) -> Result<Bytes, StoreError> {
+    async fn fetch(
+        &self,
+        client: &Client,
+        range: Range<u64>,
+        scope: &Scope,
+    ) -> Result<Bytes, StoreError> {
         let target = &self.target;
         if range.end > self.len() || range.start > range.end {
             return Err(target.short(&range, self.len().saturating_sub(range.start)));
@@ -177,7 +189,9 @@ impl Inner {
             let in_flight = permit.in_flight();
             let began = Instant::now();
             let stall = target.allowed(&patience);
+            let told = Told::start(&target.about, scope);
             let attempt = self.attempt(client, &range, stall, &mut bytes).await;
+            told.end(bytes.len() - had, attempt.as_ref().err().map(|failure| &failure.error));
             permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
             match attempt {
                 Ok(first_byte) => {
@@ -266,7 +280,9 @@ impl Source for Remote {
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
         let range = offset..offset.saturating_add(buffer.len() as u64);
         let inner = &self.inner;
-        let bytes = inner.target.block_on(async |client| inner.fetch(client, range).await)?;
+        let scope = Scope::current();
+        let bytes =
+            inner.target.block_on(async |client| inner.fetch(client, range, &scope).await)?;
         buffer.copy_from_slice(&bytes);
         Ok(())
     }
@@ -278,8 +294,10 @@ impl Source for Remote {
         };
         let (sender, mut receiver) = mpsc::channel(1);
         let inner = self.inner.clone();
+        let scope = Scope::current();
         net.runtime.spawn(async move {
-            let fetches = requests.into_iter().map(|range| inner.fetch(&net.client, range));
+            let fetch = |range| inner.fetch(&net.client, range, &scope);
+            let fetches = requests.into_iter().map(fetch);
             let mut pieces = stream::iter(fetches).buffered(streams.max(1) as usize);
             // Whoever asked may have enough: what is in flight then ends with this task.
             while let Some(piece) = pieces.next().await {
@@ -325,7 +343,12 @@ impl Source for Remote {
 }
 
 impl Target {
-    fn new(store: Arc<Store>, object: &str, stall: Stall) -> Result<Target, StoreError> {
+    fn new(
+        store: Arc<Store>,
+        object: &str,
+        named: Option<&str>,
+        stall: Stall,
+    ) -> Result<Target, StoreError> {
         let (place, url, secrets) = match store.address(object)? {
             Address::Bucket { cloud, name, settings } => {
                 let url = object.to_string();
@@ -346,7 +369,8 @@ impl Target {
         };
         let limiter = limiter::of(&store.root);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Target { store, url, secrets, place, limiter, stall, bytes, requests })
+        let about = told::about(named.unwrap_or(&url), &store);
+        Ok(Target { store, url, about, secrets, place, limiter, stall, bytes, requests })
     }
 
     /// Run `work` on the shared runtime.
@@ -361,11 +385,15 @@ impl Target {
     /// Size, validators and first bytes, with one request if all goes well.
     async fn begin(&self, client: &Client) -> Result<(u64, Validators, Bytes), StoreError> {
         let mut patience = Patience::new();
+        let scope = Scope::current();
         loop {
             let permit = self.limiter.permit().await;
             let stall = self.allowed(&patience);
             let most = self.store.costs.first_bytes();
+            let told = Told::start(&self.about, &scope);
             let attempt = self.first_bytes(client, most, stall).await;
+            let came = attempt.as_ref().map_or(0, |(_, _, first)| first.len());
+            told.end(came, attempt.as_ref().err().map(|failure| &failure.error));
             permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
             match attempt {
                 Ok(found) => return Ok(found),

@@ -92,6 +92,17 @@ impl Stores {
         self.locate(object).1 != object
     }
 
+    /// What events call an object: `NAME:path`, its absolute path, or its URL as users may see it.
+    pub fn called(&self, object: &str) -> String {
+        if self.is_named(object) {
+            return object.to_string();
+        }
+        match path_of(object) {
+            Ok(Some(path)) => std::path::absolute(&path).unwrap_or(path).display().to_string(),
+            _ => crate::shown(object),
+        }
+    }
+
     /// Whether an object is on a server of this machine, which then shares its cores with us.
     pub fn is_served_here(&self, object: &str) -> bool {
         let (store, url) = self.locate(object);
@@ -130,7 +141,7 @@ impl Stores {
         let (store, url) = self.locate(object);
         let stall = store.stall();
         let place = store.place();
-        let source = store.open(&url, stall)?;
+        let source = store.open(&url, self.is_named(object).then_some(object), stall)?;
         Ok(self.wrap(source, object, &place, true))
     }
 
@@ -151,7 +162,8 @@ impl Stores {
         }
         let stall = store.stall();
         let place = store.place();
-        let assumed = Remote::assume(store, &url, stall, version)?;
+        let named = self.is_named(object).then_some(object);
+        let assumed = Remote::assume(store, &url, named, stall, version)?;
         Ok(assumed.map(|remote| self.wrap(Arc::new(remote), object, &place, false)))
     }
 
@@ -191,15 +203,17 @@ impl Stores {
 }
 
 impl Store {
+    /// `named`: `NAME:path`, if it was asked for so.
     pub(crate) fn open(
         self: Arc<Store>,
         url: &str,
+        named: Option<&str>,
         stall: Stall,
     ) -> Result<Arc<dyn Source>, StoreError> {
         if let Some(path) = path_of(url)? {
             return Ok(Arc::new(Local::open(path, self.costs.clone())?));
         }
-        Ok(Arc::new(Remote::open(self, url, stall)?))
+        Ok(Arc::new(Remote::open(self, url, named, stall)?))
     }
 
     /// The URL or file path of the object at `path` in this store.

@@ -45,6 +45,18 @@ impl Scope {
         before
     }
 
+    /// Make it that of this thread, which has none of its own but those of the work it does.
+    pub fn adopt(&self) {
+        let same = |current: &Scope| match (&current.0, &self.0) {
+            (None, None) => true,
+            (Some(current), Some(own)) => Arc::ptr_eq(current, own),
+            _ => false,
+        };
+        if !SCOPE.try_with(|scope| same(&scope.borrow())).unwrap_or(true) {
+            self.clone().enter();
+        }
+    }
+
     /// Its ids.
     pub fn ids(&self) -> &[(String, String)] {
         self.0.as_ref().map_or(&[], |inner| &inner.ids)

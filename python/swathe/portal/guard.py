@@ -8,6 +8,7 @@ are not its own (DNS rebinding). And no body is longer than the settings allow.
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from swathe import _swathe, trace
 from swathe.environment import in_url, is_loopback
 from swathe.portal.config import LOOPBACK_NAMES
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from swathe.portal.config import Config
 
+REQUESTS = count(1)
+"""Their numbers, in events."""
 CLOSED = {"Connection": "close"}
 """Else the rest of the body would be waited for."""
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -58,7 +62,28 @@ class Guard:
         """Answer 400, 403 or 413, or pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-            return
+        elif _swathe.trace_is_on():
+            await self._told(scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _told(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and record that: the path without its query."""
+        came = {"status": 0, "bytes": 0}
+
+        async def send_told(message: Message) -> None:
+            came["status"] = message.get("status", came["status"])
+            came["bytes"] += len(message.get("body", b""))
+            await send(message)
+
+        number = f"portal-{next(REQUESTS)}"
+        path = scope["path"][:1000]
+        with trace.event("PORTAL", request=number, method=scope["method"], path=path) as event:
+            await self._answer(scope, receive, send_told)
+            result = "ok" if came["status"] < 400 else "error"
+            event.add(**came, result="missing" if came["status"] == 404 else result)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         told = Headers(scope=scope).get("content-length", "")
         if refused := self._refused(scope):
             status, error = refused

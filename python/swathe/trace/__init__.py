@@ -6,6 +6,7 @@
 """
 
 from swathe.trace.recording import (
+    VARIABLE,
     Counts,
     event,
     from_environment,
@@ -18,6 +19,7 @@ from swathe.trace.recording import (
 from swathe.trace.ulm import Coded, Damaged, Events, Numbers, read
 
 __all__ = [
+    "VARIABLE",
     "Coded",
     "Counts",
     "Damaged",

@@ -139,10 +139,17 @@ class scope:  # noqa: N801, used as a function
     """
 
     def __init__(self, **ids: Value) -> None:
-        self._ids = ids
+        self._ids, self._keep = ids, False
+
+    @classmethod
+    def where_none(cls, **ids: Value) -> Self:
+        """Give ids of kinds that are not there yet."""
+        made = cls(**ids)
+        made._keep = True
+        return made
 
     def __enter__(self) -> Self:
-        self._before = _swathe.trace_scope(self._ids)
+        self._before = _swathe.trace_scope(self._ids, self._keep)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from swathe import _swathe
+from swathe import _swathe, trace
 from swathe.catalog.work import Done, KeptRow
 from swathe.cutout import Cutout
 from swathe.errors import CatalogError, OutputError, SwatheError
@@ -134,6 +134,20 @@ def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -
 
     What cannot be done at all is told as the reason why the job fails, never raised.
     """
+    with (
+        trace.scope(job=batch.job),
+        trace.event("BATCH", first=batch.first, rows=len(batch.rows)) as event,
+    ):
+        done = _run(batch, place, threads, stopped)
+        event.add(bytes=sum(row.bytes for row in done.rows))
+        if done.failure is not None:
+            event.add(result="error", reason=done.failure)
+        elif not done.complete:
+            event.add(result="cancelled")
+    return done
+
+
+def _run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -> Done:
     begun = time.perf_counter()
     try:
         return _Work(batch, place, threads, stopped).run()

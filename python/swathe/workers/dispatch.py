@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swathe import _swathe
+from swathe import _swathe, trace
 from swathe.catalog import Outcome
 from swathe.catalog.work import Done
 from swathe.environment import cores, this_host
@@ -51,6 +51,7 @@ class Runner:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._given: dict[int, _Given] = {}
+        self._begun: set[int] = set()
         self._pace = _Pace(self._pool.batch_s)
         self._clock = _Clock()
 
@@ -105,6 +106,9 @@ class Runner:
             self._give_chunk(number, chunk)
 
     def _give_chunk(self, number: int, chunk: Chunk) -> None:
+        if chunk.job.number not in self._begun:
+            self._begun.add(chunk.job.number)
+            trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
         self._clock.enter(chunk.job.number)
         begun = time.perf_counter()
         given = self._given[number] = _Given(chunk)
@@ -137,10 +141,19 @@ class Runner:
         seconds = self._clock.leave(chunk.job.number)
         job = self._keep_done(chunk, done, seconds)
         if job is None:
+            self._tell_end(chunk, "cancelled")
             self._jobs.remove_if_gone(chunk.job.id)
         elif job.phase in ("COMPLETED", "ERROR"):
+            self._tell_end(chunk, "ok" if job.phase == "COMPLETED" else "error")
             self._ended(job)
+        elif job.phase == "ABORTED":
+            self._tell_end(chunk, "cancelled")
         self._jobs.wake()
+
+    def _tell_end(self, chunk: Chunk, result: str) -> None:
+        if chunk.job.number in self._begun:
+            self._begun.discard(chunk.job.number)
+            trace.point("JOB_END", job=chunk.job.id, rows=chunk.job.rows, result=result)
 
     def _keep_done(self, chunk: Chunk, done: Done, seconds: float) -> KeptJob | None:
         """Mark rows as done; where that cannot be, the lease runs out and they are done again."""

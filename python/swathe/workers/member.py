@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -20,7 +21,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from swathe import _swathe
+from swathe import _swathe, trace
 from swathe.environment import in_url, this_host
 from swathe.errors import OutputError, SwatheError
 from swathe.jobs import Bucket, Folder
@@ -175,7 +176,8 @@ class Here:
         self._shared_at = host
 
     def join(self, invitation: bytes) -> Joined:
-        """Take what a portal tells."""
+        """Take what a portal tells, and record events where the environment says so."""
+        _record()
         told: Invitation = pickle.loads(invitation)
         host, cache_bytes = this_host(), _swathe.kept("blocks").limit
         with self._lock:
@@ -301,6 +303,15 @@ class Here:
             shutil.rmtree(place.scratch(each), ignore_errors=True)
 
 
+def _record() -> None:
+    try:
+        if not _swathe.trace_is_on():
+            trace.from_environment()
+    except SwatheError as error:
+        # The work goes on without.
+        print(f"swathe: {error}", file=sys.stderr)  # noqa: T201
+
+
 here = Here()
 """That of this process."""
 
@@ -319,8 +330,10 @@ def work(
     """Do a batch."""
     from distributed import get_worker
 
-    get_worker().log_event(TOPIC, {"begun": key})
-    return here.work(key, state, payload, peers)
+    worker = get_worker()
+    worker.log_event(TOPIC, {"begun": key})
+    with trace.scope(worker=str(worker.name)):
+        return here.work(key, state, payload, peers)
 
 
 def stop(keys: list[str]) -> None:

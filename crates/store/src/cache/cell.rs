@@ -36,6 +36,13 @@ pub(super) struct Opened {
     size: u64,
 }
 
+impl Opened {
+    /// What events call it; a URL that was asked for may hold credentials.
+    pub(super) fn told(&self) -> &str {
+        if self.called.contains("://") { &self.url } else { &self.called }
+    }
+}
+
 impl Cells {
     /// Those of a source that is called so; `place`: what its URL does not say of where it is.
     pub(super) fn new(

@@ -17,6 +17,7 @@ use reqwest::{Client, Response, StatusCode};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+use swathe_trace::{Level, event};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -172,7 +173,22 @@ impl Peers {
             if lock(&peer.state).seconds(wanted.len()) >= each_s * wanted.len() as f64 {
                 continue;
             }
+            let told = |level, name, result: Option<(&str, u64)>| {
+                event(level, name, |record| {
+                    record.text("OBJECT", cells.opened().told()).text("PEER", &peer.url);
+                    if let Some((result, bytes)) = result {
+                        record.number("BYTES", bytes).text("RESULT", result);
+                    }
+                });
+            };
+            told(Level::Usage, "PEER_START", None);
+            let before = moved.bytes;
             let (left, fault) = peer.get(&client, cells, wanted, &mut moved);
+            let (level, result) = match fault {
+                None => (Level::Usage, "ok"),
+                Some(_) => (Level::Error, "error"),
+            };
+            told(level, "PEER_END", Some((result, moved.bytes - before)));
             wanted = left;
             let mut state = lock(&peer.state);
             match fault {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use swathe_trace::{Level, event};
 
 /// Requests on their way: some of their parts from the server, the others from blocks.
 pub(super) struct Reading {
@@ -58,8 +59,15 @@ impl Reading {
 
     /// The next part that was asked for.
     fn ask(&mut self, range: &Range<u64>) -> Result<Bytes, StoreError> {
+        self.tell("CACHE_MISS", range.end.saturating_sub(range.start));
         let bytes = self.asked.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
         self.keep(range, bytes)
+    }
+
+    fn tell(&self, name: &str, bytes: u64) {
+        event(Level::Usage, name, |record| {
+            record.text("OBJECT", self.gathered.cells().opened().told()).number("BYTES", bytes);
+        });
     }
 
     fn keep(&mut self, range: &Range<u64>, bytes: Bytes) -> Result<Bytes, StoreError> {
@@ -89,6 +97,7 @@ impl Reading {
                 Some(bytes) => {
                     self.came.cache.add(Moved { bytes: bytes.len() as u64, requests: 1 });
                     to.extend_from_slice(bytes);
+                    self.tell("CACHE_HIT", end - at);
                 }
                 // It was evicted in the meantime, or it is damaged.
                 None => {

@@ -1,0 +1,156 @@
+"""What recording events costs.
+
+    python benches/tracing.py [--smoke] [--rounds N] [--rows N] [--output FILE]
+
+Events a second from Python, with all of them written to the memory disk. And cuts of 100 x 100
+pixels at random from the plain frames of a sample survey in the page cache, results on the memory
+disk, by one thread and by two: in turns with events recorded and without, each round beginning
+with the other. What is reported is the median over rounds of the ratio within a round, of wall
+time and of CPU time (which includes the thread that writes).
+
+How many events Rust records a second: `cargo test --release -p swathe-trace --test speed --
+--ignored --nocapture`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import swathe
+from report import machine
+from swathe import trace
+from swathe.sample import make_sample
+from workers import targets
+
+MEMORY_DISK = Path("/dev/shm")
+POINTS = 200_000
+
+
+def cpu_s() -> float:
+    """Seconds of all cores that this process has used."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def points(work: Path, count: int) -> dict[str, Any]:
+    """Record points from Python."""
+    trace.start(work / "points.ulm")
+    begun, cpu = time.perf_counter(), time.thread_time()
+    for number in range(count):
+        trace.point("REDUCED", target="star-17", bytes=number)
+    seconds, own_s = time.perf_counter() - begun, time.thread_time() - cpu
+    counts = trace.stop()
+    begun = time.perf_counter()
+    for number in range(count):
+        trace.point("REDUCED", target="star-17", bytes=number)
+    off_s = time.perf_counter() - begun
+    return {
+        "events_per_s": round(count / seconds),
+        "events_per_cpu_s": round(count / own_s),
+        "off_ns": round(1e9 * off_s / count),
+        "dropped": counts.dropped,
+    }
+
+
+def once(columns: dict[str, list[Any]], work: Path, threads: int, on: bool) -> dict[str, float]:
+    """Cut all, with events recorded or not."""
+    out, run = work / "out", work / "run.ulm"
+    run.unlink(missing_ok=True)
+    if on:
+        trace.start(run)
+    begun, cpu = time.perf_counter(), cpu_s()
+    manifest = swathe.cut_many(columns, out, threads=threads, progress=False)
+    seconds = time.perf_counter() - begun
+    counts = trace.stop()
+    used_s = cpu_s() - cpu
+    if not all(manifest["status"] == "ok"):
+        raise SystemExit("a target failed")
+    shutil.rmtree(out)
+    found = {"wall_s": seconds, "cut_s": manifest.meta["wall_s"], "cpu_s": used_s}
+    if on:
+        rows = len(manifest)
+        found |= {
+            "events_per_cut": counts.recorded / rows,
+            "ulm_bytes_per_cut": run.stat().st_size / rows,
+            "dropped": counts.dropped,
+        }
+    return found
+
+
+def compared(
+    columns: dict[str, list[Any]], work: Path, threads: int, rounds: int
+) -> dict[str, Any]:
+    """Give what recording adds, in percent, and what is recorded."""
+    ratios: dict[str, list[float]] = {"cut_s": [], "cpu_s": []}
+    rates: dict[bool, list[float]] = {True: [], False: []}
+    on: dict[str, float] = {}
+    once(columns, work, threads, True)
+    for number in range(rounds):
+        order = (False, True) if number % 2 else (True, False)
+        found = {each: once(columns, work, threads, each) for each in order}
+        on = found[True]
+        for key, ratio in ratios.items():
+            ratio.append(found[True][key] / found[False][key])
+        for each, rate in rates.items():
+            rate.append(len(columns["file"]) / found[each]["cut_s"])
+    quartiles = {
+        key: [round(100 * (q - 1), 2) for q in statistics.quantiles(ratio, n=4)]
+        for key, ratio in ratios.items()
+    }
+    return {
+        "threads": threads,
+        "rounds": rounds,
+        "cuts_per_s_off": round(statistics.median(rates[False])),
+        "cuts_per_s_on": round(statistics.median(rates[True])),
+        "more_wall_percent": quartiles["cut_s"],
+        "more_cpu_percent": quartiles["cpu_s"],
+        "events_per_cut": round(on["events_per_cut"], 2),
+        "ulm_bytes_per_cut": round(on["ulm_bytes_per_cut"]),
+        "dropped": on["dropped"],
+    }
+
+
+def main() -> None:
+    """Measure, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--smoke", action="store_true", help="few rows and rounds, as a test")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--sample", type=Path, help="a sample survey that is there")
+    parser.add_argument("--output", type=Path, help="JSON file for the figures")
+    given = parser.parse_args()
+    rounds, rows = (2, 200) if given.smoke else (given.rounds, given.rows)
+    place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
+    work = Path(tempfile.mkdtemp(prefix="swathe-trace-", dir=place))
+    os.environ.setdefault("SWATHE_DATABASE", f"sqlite:///{work}/catalog.sqlite")
+    try:
+        sample = given.sample or make_sample(work / "sample", frames=4 if given.smoke else 60)
+        columns = targets(sample, rows)
+        columns["file"] = [str(sample / name) for name in columns["file"]]
+        columns |= {name: [100] * rows for name in ("height", "width")}
+        columns["id"] = [f"star-{number}" for number in range(rows)]
+        found = {
+            "machine": machine(),
+            "points": points(work, 2_000 if given.smoke else POINTS),
+            "cut_many": [compared(columns, work, threads, rounds) for threads in (1, 2)],
+        }
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    for key, value in found.items():
+        for line in value if isinstance(value, list) else [value]:
+            print(key, json.dumps(line))
+    if given.output:
+        given.output.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+//! Events of requests.
+
+use crate::error::StoreError;
+use crate::stores::Store;
+use std::sync::atomic::{AtomicU64, Ordering};
+use swathe_trace::{Ids, Level, Scope, event, is_on};
+
+/// What events of an object are about; nothing while none are recorded.
+pub(super) fn about(called: &str, store: &Store) -> Ids {
+    let mut ids = Ids::default();
+    if is_on() {
+        ids.push("OBJECT", called);
+        ids.push("STORE", if store.name.is_empty() { &store.root } else { &store.name });
+    }
+    ids
+}
+
+/// A request whose beginning was told, perhaps by another thread than will tell its end.
+pub(super) struct Told<'a> {
+    about: &'a Ids,
+    scope: &'a Scope,
+    /// 0: it was not told.
+    number: u64,
+    ended: bool,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn start(about: &'a Ids, scope: &'a Scope) -> Told<'a> {
+        static REQUESTS: AtomicU64 = AtomicU64::new(1);
+        let mut told = Told { about, scope, number: 0, ended: true };
+        if is_on() {
+            told.number = REQUESTS.fetch_add(1, Ordering::Relaxed);
+            told.ended = false;
+            scope.adopt();
+            event(Level::Usage, "FETCH_START", |record| {
+                record.ids(about).number("REQUEST", told.number);
+            });
+        }
+        told
+    }
+
+    pub(super) fn end(mut self, bytes: usize, error: Option<&StoreError>) {
+        let result = match error {
+            None => "ok",
+            Some(StoreError::NotFound { .. }) => "missing",
+            Some(_) => "error",
+        };
+        self.tell(bytes, result, error);
+    }
+
+    fn tell(&mut self, bytes: usize, result: &str, error: Option<&StoreError>) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        self.scope.adopt();
+        let level = if result == "error" { Level::Error } else { Level::Usage };
+        event(level, "FETCH_END", |record| {
+            record.ids(self.about).number("REQUEST", self.number);
+            record.number("BYTES", bytes as u64).text("RESULT", result);
+            if let Some(error) = error {
+                record.text("REASON", &error.to_string());
+            }
+        });
+    }
+}
+
+impl Drop for Told<'_> {
+    /// Nobody wanted the answer any more.
+    fn drop(&mut self) {
+        self.tell(0, "cancelled", None);
+    }
+}

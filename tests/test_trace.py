@@ -1,0 +1,524 @@
+"""Events: what is recorded is true, goes where it should, and never fails the work."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import servers
+import swathe
+from frames import KINDS, contents, noise, swathe_command, write_kinds
+from swathe import trace
+from swathe.errors import FormatError, NotFoundError, OutputError, TraceError
+from swathe.trace import Coded, Events
+
+PAIR = ("CUT", "OPEN", "PLAN", "READ", "DECODE", "ASSEMBLE", "HASH", "WRITE", "FETCH", "JOB")
+IDS = ("PID", "THREAD", "JOB", "TARGET", "OBJECT", "REQUEST")
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    yield
+    trace.stop()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return tmp_path / "run.ulm"
+
+
+def value(events: Events, row: int, key: str) -> Any:
+    column = events.fields.get(key)
+    if isinstance(column, Coded):
+        code = column.codes[row]
+        return None if code < 0 else column.words[code]
+    return None if column is None or np.isnan(column[row]) else column[row]
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """Each event as a mapping, in the order of time."""
+    events = trace.read(path)
+    assert events.damaged_count == 0, events.damaged
+    found = []
+    for row, code in enumerate(events.event.codes):
+        fields = {key: value(events, row, key) for key in events.fields}
+        told = {key: each for key, each in fields.items() if each is not None}
+        found.append({"event": events.event.words[code], "ns": int(events.time_ns[row]), **told})
+    return found
+
+
+def named(found: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [row for row in found if row["event"] == name]
+
+
+def boxes(files: list[Path], count: int) -> dict[str, list[Any]]:
+    return {
+        "id": [f"star {n}" for n in range(count)],
+        "file": [str(files[n % len(files)]) for n in range(count)],
+        "x0": [3 * n for n in range(count)],
+        "y0": [2 * n for n in range(count)],
+        "width": [20] * count,
+        "height": [10] * count,
+    }
+
+
+# ---- Recording from Python
+
+
+def test_events_of_a_program_are_read_as_they_were(run: Path) -> None:
+    with trace.recording(run, prog="reduce", host="node 7"):
+        with trace.scope(job="ab12", worker=None), trace.event("REDUCE", granule="g7") as reduce:
+            reduce.add(bytes=12)
+        trace.point("NOTE", text='a "b"\n\\ ü', at_s=0.25, flag=True, none=None)
+    start, end, note, last = rows(run)
+    assert (start["HOST"], start["PROG"], start["LVL"]) == ("node 7", "reduce", "Usage")
+    assert (start["event"], start["JOB"], start["GRANULE"]) == ("REDUCE_START", "ab12", "g7")
+    assert "BYTES" not in start and "RESULT" not in start
+    assert (end["event"], end["BYTES"], end["RESULT"]) == ("REDUCE_END", 12, "ok")
+    assert (note["TEXT"], note["AT_S"], note["FLAG"]) == ('a "b"\n\\ ü', 0.25, "true")
+    assert not {"JOB", "NONE", "WORKER"} & set(note)
+    assert (last["event"], last["RECORDED"], last["DROPPED"]) == ("TRACE_END", 3, 0)
+    assert abs(last["ns"] - time.time_ns()) < 60e9
+    assert start["PID"] == str(os.getpid())
+
+
+def test_an_exception_is_told_and_raised(run: Path) -> None:
+    with trace.recording(run):
+        with pytest.raises(ValueError, match="too cold"), trace.event("REDUCE"):
+            raise ValueError("too cold")
+        with pytest.raises(KeyboardInterrupt), trace.event("REDUCE"):
+            raise KeyboardInterrupt
+    failed, cancelled = named(rows(run), "REDUCE_END")
+    assert (failed["RESULT"], failed["LVL"]) == ("error", "Error")
+    assert failed["REASON"] == "ValueError: too cold"
+    assert cancelled["RESULT"] == "cancelled"
+
+
+def test_scopes_are_of_their_thread_and_nest(run: Path) -> None:
+    def other() -> None:
+        trace.point("OTHER")
+
+    with trace.recording(run):
+        with trace.scope(job="a", worker="w"):
+            with trace.scope(job="b"):
+                trace.point("INNER")
+            trace.point("OUTER")
+            trace.point("OWN", job="c")
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join()
+        trace.point("NONE")
+    found = {row["event"]: row for row in rows(run)}
+    ids = {name: (row.get("JOB"), row.get("WORKER")) for name, row in found.items()}
+    assert ids["INNER"] == ("b", "w")
+    assert ids["OUTER"] == ("a", "w")
+    assert ids["OWN"] == ("c", "w")
+    assert ids["OTHER"] == ids["NONE"] == (None, None)
+    assert found["OTHER"]["THREAD"] != found["OUTER"]["THREAD"]
+
+
+@pytest.mark.parametrize("on", [False, True])
+def test_wrong_names_and_keys_are_refused_on_or_off(on: bool, run: Path) -> None:
+    if on:
+        trace.start(run)
+    for call in (
+        lambda: trace.point("lower"),
+        lambda: trace.point(""),
+        lambda: trace.point("A B"),
+        lambda: trace.point("A" * 65),
+        lambda: trace.point("A", **{"ä": 1}),
+        lambda: trace.point("A", **{"1a": 1}),
+        lambda: trace.point("A", date="now"),
+        lambda: trace.point("A", a=1, A=2),
+        lambda: trace.event("x").__enter__(),
+        lambda: trace.scope(target="t").__enter__(),
+    ):
+        with pytest.raises(ValueError, match=r"expected|every event|twice|single"):
+            call()
+    assert trace.stop().recorded == 0
+
+
+def test_off_nothing_is_recorded_and_stop_can_be_called(run: Path) -> None:
+    trace.point("LOST")
+    assert trace.stop() == trace.Counts(0, 0, 0)
+    with trace.recording(run), pytest.raises(TraceError, match="already"):
+        trace.start(run)
+    trace.start(run)
+    trace.point("LATER")
+    assert trace.stop().written == 1
+    assert [row["event"] for row in rows(run)] == ["TRACE_END", "LATER", "TRACE_END"]
+
+
+def test_a_forked_child_records_nothing_unless_started_anew(run: Path, tmp_path: Path) -> None:
+    own = tmp_path / "child.ulm"
+    trace.start(run)
+    trace.point("BEFORE")
+    child = os.fork()
+    if child == 0:
+        try:
+            trace.point("CHILD")
+            trace.start(own)
+            trace.point("ANEW")
+            os._exit(0 if trace.stop().written == 1 else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    trace.point("AFTER")
+    trace.stop()
+    assert status == 0
+    assert [row["event"] for row in rows(run)] == ["BEFORE", "AFTER", "TRACE_END"]
+    assert [row["event"] for row in rows(own)] == ["ANEW", "TRACE_END"]
+
+
+# ---- Where events go
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("tcp://host", TraceError),
+        ("http://host:80", TraceError),
+        ("run?rotate=1", TraceError),
+        ("", TraceError),
+        ("/no/such/folder/run.ulm", OutputError),
+        ("syslog:/no/such/socket", OutputError),
+    ],
+)
+def test_what_is_no_place_is_refused(place: str, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        trace.start(place)
+    trace.point("LOST")
+
+
+def test_files_are_rotated_and_read_together(run: Path) -> None:
+    trace.start(f"{run}?rotate_mb=1&keep=3")
+    for number in range(6):
+        for each in range(2_000):
+            trace.point("FILLED", number=2_000 * number + each, text="x" * 150)
+        time.sleep(0.1)
+    assert trace.stop() == trace.Counts(12_000, 0, 12_000)
+    files = sorted(run.parent.iterdir())
+    assert [file.name for file in files] == ["run.ulm", "run.ulm.1", "run.ulm.2", "run.ulm.3"][
+        : len(files)
+    ]
+    assert len(files) > 2 and all(file.stat().st_size <= 1 << 20 for file in files)
+    events = trace.read(files)
+    numbers = np.asarray(events.fields["NUMBER"])
+    assert (np.diff(numbers[~np.isnan(numbers)]) == 1).all()
+
+
+def test_memory_keeps_the_newest(run: Path) -> None:
+    trace.start(f"memory:{run}?mb=1")
+    for number in range(20_000):
+        trace.point("FILLED", number=number, text="x" * 100)
+        if number % 2_000 == 0:
+            time.sleep(0.06)
+            assert run.stat().st_size == 0
+    counts = trace.stop()
+    kept = named(rows(run), "FILLED")
+    assert counts.recorded == 20_000 == counts.written + counts.dropped
+    assert len(kept) == counts.written > 1_000
+    assert kept[-1]["NUMBER"] == 19_999
+    assert run.stat().st_size <= 1 << 20
+
+
+def test_syslog_gets_a_datagram_each(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(str(path))
+        log.settimeout(10)
+        with trace.recording(f"syslog:{path}"):
+            trace.point("HELLO", text="a b")
+            trace.point("BAD", result="error")
+        told = [log.recv(10_000).decode() for _ in range(3)]
+    assert told[0].startswith(f"<14>swathe[{os.getpid()}]: DATE=")
+    assert told[0].endswith(f'NL.EVNT=HELLO PID={os.getpid()} THREAD=1 TEXT="a b"')
+    assert told[1].startswith("<11>") and "LVL=Error" in told[1]
+
+
+def test_a_full_disk_never_fails_the_work(capfd: pytest.CaptureFixture[str]) -> None:
+    trace.start("/dev/full")
+    for _ in range(3):
+        trace.point("LOST")
+        time.sleep(0.08)
+    assert trace.stop() == trace.Counts(3, 3, 0)
+    assert capfd.readouterr().err.count("events cannot be written to /dev/full") == 1
+
+
+class Collector(threading.Thread):
+    """One that lets senders in, asks each for its clock, and keeps what they say."""
+
+    def __init__(self, answer: bytes = b"OK\n", reads: bool = True, port: int = 0) -> None:
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", port))
+        self.port = self.socket.getsockname()[1]
+        self.answer, self.reads = answer, reads
+        self.greetings: list[str] = []
+        self.said: list[bytes] = []
+        self.release = threading.Event()
+
+    def run(self) -> None:
+        while True:
+            try:
+                sender, _ = self.socket.accept()
+            except OSError:
+                return
+            with sender:
+                self.greetings.append(sender.makefile("rb", buffering=0).readline().decode())
+                sender.sendall(self.answer)
+                if not self.reads:
+                    self.release.wait(30)
+                    continue
+                sender.sendall(b"CLOCK 1234567890123456789\n")
+                self.said.append(b"")
+                while piece := sender.recv(1 << 16):
+                    self.said[-1] += piece
+
+    def __enter__(self) -> Collector:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release.set()
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self.join(10)
+
+
+def until(is_true: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 20
+    while not is_true():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+def test_a_collector_is_greeted_and_told_all(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWATHE_TRACE_TOKEN", "secret-7")
+    with Collector() as collector:
+        before = time.time_ns()
+        with trace.recording(f"tcp://127.0.0.1:{collector.port}", host="node7"):
+            for number in range(5_000):
+                trace.point("TOLD", number=number)
+            until(lambda: b"CLOCK_REPLY" in b"".join(collector.said))
+        until(lambda: b"TRACE_END" in b"".join(collector.said))
+    assert collector.greetings == [f"SWATHE-TRACE 1 node7 {os.getpid()} secret-7\n"]
+    run.write_bytes(collector.said[0])
+    found = rows(run)
+    assert [row["NUMBER"] for row in named(found, "TOLD")] == list(range(5_000))
+    (reply,) = named(found, "CLOCK_REPLY")
+    assert b" ECHO=1234567890123456789 " in collector.said[0]
+    assert before <= reply["RECEIVED"] <= reply["ns"] + 1_000_000
+
+
+def test_a_collector_that_comes_later_gets_what_comes_then(
+    run: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    port = servers.free_port()
+    trace.start(f"tcp://127.0.0.1:{port}")
+    trace.point("KEPT")
+    told = []
+    until(lambda: bool(told.append(capfd.readouterr().err) or "".join(told)))
+    assert "refused" in "".join(told)
+    with Collector(port=port) as collector:
+        until(lambda: b"KEPT" in b"".join(collector.said))
+        assert trace.stop().dropped == 0
+
+
+def test_a_collector_that_does_not_read_holds_up_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with Collector(reads=False) as collector:
+        trace.start(f"tcp://127.0.0.1:{collector.port}")
+        for number in range(150_000):
+            trace.point("MANY", number=number, text="x" * 100)
+        collector.release.set()
+        counts = trace.stop()
+    assert counts.dropped > 0
+    assert counts.written + counts.dropped >= 150_000
+    capfd.readouterr()
+
+
+def test_a_collector_that_refuses_is_told_of_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with Collector(b"NO token\n") as collector:
+        trace.start(f"tcp://127.0.0.1:{collector.port}")
+        trace.point("LOST")
+        until(lambda: bool(collector.greetings))
+        counts = trace.stop()
+    assert (counts.written, counts.dropped) == (0, 1)
+    assert capfd.readouterr().err.count('"NO token"') == 1
+
+
+# ---- What is read
+
+
+def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+    gz = tmp_path / "run.ulm.gz"
+    gz.write_bytes(b"\x1f\x8b\x08\x00")
+    with pytest.raises(FormatError, match="compressed"):
+        trace.read(gz)
+    with pytest.raises(FormatError, match="regular"):
+        trace.read(tmp_path)
+    with pytest.raises(NotFoundError):
+        trace.read(tmp_path / "none")
+
+
+def test_damaged_lines_are_counted(run: Path) -> None:
+    line = "DATE=20261121013038.055784 HOST=h PROG=p LVL=Usage NL.EVNT=A BYTES=3\n"
+    run.write_text(f"{line}rubbish\n{line}\n{line[:-20]}")
+    events = trace.read(run)
+    assert events.damaged_count == 3
+    assert [each.line for each in events.damaged] == [2, 4, 5]
+    assert events.time_ns.tolist() == [1795224638055784000] * 2
+    assert np.asarray(events.fields["BYTES"]).tolist() == [3, 3]
+    assert events.time_ns.dtype == np.int64 and events.event.codes.dtype == np.int32
+
+
+# ---- What Swathe records of itself
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_stage_of_every_target_is_told(kind: str, tmp_path: Path, run: Path) -> None:
+    files = [tmp_path / f"f{n}.{kind}" for n in range(2)]
+    for number, file in enumerate(files):
+        file.write_bytes(contents(noise(number), kind))
+    targets = boxes(files, 40)
+    with trace.recording(run):
+        manifest = swathe.cut_many(targets, tmp_path / "out", threads=2, progress=False)
+    found = rows(run)
+    assert all(manifest["status"] == "ok")
+    names = Counter(row["event"] for row in found)
+    for stage in PAIR:
+        assert names[f"{stage}_START"] == names[f"{stage}_END"], stage
+    for name in ("CUT_START", "CUT_END", "HASH_END", "WRITE_END"):
+        assert names[name] == 40
+    for name in ("OPEN_END", "PLAN_END", "READ_END", "ASSEMBLE_END"):
+        assert 2 <= names[name] <= 90, name
+    assert (names["DECODE_END"] > 0) == (kind == "fit.fz")
+    jobs = {row.get("JOB") for row in found if row["event"] != "TRACE_END"}
+    assert len(jobs) == 1 and None not in jobs
+    ends = {row["TARGET"]: row for row in named(found, "CUT_END")}
+    starts = {row["TARGET"]: row for row in named(found, "CUT_START")}
+    for told in manifest:
+        end, start = ends[told["id"]], starts[told["id"]]
+        assert (end["BYTES"], end["RESULT"]) == (told["bytes"], "ok")
+        assert end["OBJECT"] == start["OBJECT"] == told["source"]
+        assert start["ns"] <= end["ns"] and start["THREAD"] == end["THREAD"]
+    if kind == "fit":
+        assert sum(row["BYTES"] for row in named(found, "READ_END")) == sum(
+            row["BYTES"] for row in named(found, "PLAN_END")
+        )
+
+
+def test_starts_and_ends_of_a_thread_pair_up(tmp_path: Path, run: Path) -> None:
+    files = write_kinds(tmp_path, "a", noise(1))
+    with trace.recording(run):
+        swathe.cut_many(boxes(files, 60), tmp_path / "out", threads=2, progress=False)
+    open_now: dict[tuple[Any, ...], int] = Counter()
+    for row in sorted(rows(run), key=lambda row: row["ns"]):
+        stage, _, what = row["event"].rpartition("_")
+        key = (stage, *(row.get(each) for each in IDS))
+        if what == "START":
+            open_now[key] += 1
+        elif what == "END" and stage != "TRACE":
+            open_now[key] -= 1
+            assert open_now[key] >= 0, row
+    assert not +Counter(open_now)
+
+
+def test_how_targets_end_is_told(tmp_path: Path, run: Path) -> None:
+    image, damaged = tmp_path / "a.fit", tmp_path / "b.fit"
+    image.write_bytes(contents(noise(1), "fit"))
+    damaged.write_bytes(image.read_bytes()[:10_000])
+    targets = boxes([image, image, tmp_path / "none.fit", damaged], 4)
+    targets["x0"][1] = 5_000
+    with trace.recording(run):
+        swathe.cut_many(targets, tmp_path / "out", progress=False)
+    found = rows(run)
+    ends = {row["TARGET"]: row for row in named(found, "CUT_END")}
+    results = [ends[name]["RESULT"] for name in targets["id"]]
+    assert results == ["ok", "no-overlap", "missing", "error"]
+    assert "ends" in ends["star 3"]["REASON"] or "beyond" in ends["star 3"]["REASON"]
+    assert ends["star 3"]["LVL"] == "Error"
+    opened = {row["OBJECT"]: row["RESULT"] for row in named(found, "OPEN_END")}
+    assert opened[str(tmp_path / "none.fit")] == "missing"
+
+
+def test_one_cut_is_told(tmp_path: Path, run: Path) -> None:
+    image = tmp_path / "a.fit"
+    image.write_bytes(contents(noise(1), "fit"))
+    with trace.recording(run), trace.scope(job="mine"):
+        swathe.cut(str(image), box=(5, 5, 10, 10))
+        with pytest.raises(swathe.errors.NoOverlapError):
+            swathe.cut(str(image), box=(5000, 5, 10, 10))
+    found = rows(run)
+    assert [row["RESULT"] for row in named(found, "CUT_END")] == ["ok", "no-overlap"]
+    assert {row["JOB"] for row in named(found, "CUT_END")} == {"mine"}
+
+
+def test_requests_to_a_server_are_told_without_secrets(tmp_path: Path, run: Path) -> None:
+    if not Path(servers.NGINX).exists():
+        pytest.skip("nginx is not installed")
+    folder = tmp_path / "served"
+    folder.mkdir()
+    with servers.nginx(folder) as server:
+        (server.folder / "a.fit").write_bytes(contents(noise(1, (900, 1000)), "fit"))
+        url = f"{server.url}/a.fit".replace("://", "://user:hidden@") + "?token=hidden"
+        targets = boxes([tmp_path], 30) | {"file": [url] * 30}
+        with trace.recording(run):
+            manifest = swathe.cut_many(targets, tmp_path / "out", progress=False)
+    assert all(manifest["status"] == "ok")
+    found = rows(run)
+    fetched = named(found, "FETCH_END")
+    # The prediction has opened the object before.
+    of_job = [row["BYTES"] for row in fetched if "JOB" in row]
+    assert sum(of_job) == manifest.meta["bytes_moved"]
+    assert len({row["REQUEST"] for row in fetched}) == len(fetched) > 0
+    assert all(row["RESULT"] == "ok" and row["STORE"] for row in fetched)
+    assert {row["OBJECT"] for row in fetched} == {row["OBJECT"] for row in named(found, "CUT_END")}
+    assert "hidden" not in run.read_text()
+
+
+def test_cutouts_are_the_same_with_and_without(tmp_path: Path, run: Path) -> None:
+    files = write_kinds(tmp_path, "a", noise(1))
+    plain = swathe.cut_many(boxes(files, 40), tmp_path / "plain", progress=False)
+    with trace.recording(run):
+        traced = swathe.cut_many(boxes(files, 40), tmp_path / "traced", progress=False)
+    assert list(plain["sha256"]) == list(traced["sha256"])
+
+
+# ---- The command
+
+
+def test_any_command_records(tmp_path: Path) -> None:
+    image = tmp_path / "a.fit"
+    image.write_bytes(contents(noise(1), "fit"))
+    cut = ["cut", str(image), "--box", "5", "5", "10", "10", "-o", str(tmp_path / "o.fits")]
+    option, variable = tmp_path / "option.ulm", tmp_path / "variable.{pid}.ulm"
+    for more, env in (
+        (["--trace", str(option)], {}),
+        ([], {"SWATHE_TRACE": str(variable)}),
+    ):
+        assert swathe_command(*more, *cut, env=env).returncode == 0
+    (written,) = tmp_path.glob("variable.*.ulm")
+    for path in (option, written):
+        assert named(rows(path), "CUT_END")[0]["RESULT"] == "ok"
+    failed = swathe_command("--trace", "ftp://x", *cut)
+    assert failed.returncode == 2 and "ftp://" in failed.stderr
+    lost = swathe_command("--trace", "/dev/full", *cut)
+    assert lost.returncode == 0 and "events were dropped" in lost.stderr
+
+
+def test_import_of_trace_loads_no_numpy() -> None:
+    code = "import swathe.trace, sys; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
