@@ -97,18 +97,24 @@ def test_an_interval_must_be_one() -> None:
 
 
 def test_work_is_seen_on_the_processor() -> None:
-    cores = os.cpu_count() or 1
-    with busy(cores):
+    def user_s() -> float:
+        times = psutil.cpu_times()
+        return float(times.user + times.nice)
+
+    with busy(os.cpu_count() or 1):
+        kernels = [user_s()]
         before = Reading.now()
-        spent_before = psutil.cpu_times()
+        kernels.append(user_s())
         time.sleep(1)
+        kernels.append(user_s())
         after = Reading.now()
-        spent = psutil.cpu_times()
+        kernels.append(user_s())
     found = one(list(after.since(before)), "CPU")
-    total = sum(spent[:8]) - sum(spent_before[:8])
-    user = spent.user + spent.nice - spent_before.user - spent_before.nice
-    assert found["USER_PERCENT"] == pytest.approx(100 * user / total, abs=5)
-    assert found["USER_PERCENT"] + found["SYSTEM_PERCENT"] + found["STEAL_PERCENT"] > 80
+    total_s = sum(after.cpu.values()) - sum(before.cpu.values())
+    spent_s = float(found["USER_PERCENT"]) / 100 * total_s
+    first, second, third, last = kernels
+    assert third - second - 0.02 <= spent_s <= last - first + 0.02
+    assert found["USER_PERCENT"] > 20
 
 
 @pytest.mark.skipif(shutil.which("vmstat") is None, reason="needs vmstat")
@@ -124,7 +130,7 @@ def test_as_vmstat_has_it() -> None:
     names = {"us": "USER", "sy": "SYSTEM", "id": "IDLE", "wa": "IOWAIT", "st": "STEAL"}
     for name, ours in names.items():
         # Theirs are whole numbers, and not quite of the same two seconds.
-        assert cpu[f"{ours}_PERCENT"] == pytest.approx(theirs[name], abs=12), name
+        assert cpu[f"{ours}_PERCENT"] == pytest.approx(theirs[name], abs=20), name
     kib = 1024
     total = psutil.virtual_memory().total
     assert memory["FREE_BYTES"] == pytest.approx(theirs["free"] * kib, abs=0.05 * total)
