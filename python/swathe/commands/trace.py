@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -101,7 +101,7 @@ def watch_host(
     ] = None,
 ) -> None:
     """Watch this machine: processors, memory, swap, disks, network, stores."""
-    from swathe.trace import recording
+    from swathe.trace import start
     from swathe.trace.host import Monitor, Point
 
     stores = [_pinged(name) for name in store or ()]
@@ -111,8 +111,9 @@ def watch_host(
             sys.stdout.write(point.as_line() + "\n")
             sys.stdout.flush()
 
-    record = nullcontext() if output == "-" else recording(output)
-    with _told_to_end() as ending, record, Monitor(interval, stores=stores, tell=tell):
+    if output != "-":
+        start(output)
+    with _told_to_end() as ending, Monitor(interval, stores=stores, tell=tell):
         ending.wait(long)
 
 

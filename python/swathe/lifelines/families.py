@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.lifelines.columns import codes_of, joined
+from swathe.lifelines.spans import AROUND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 BESIDE = ("FETCH", "PEER", "CONNECT")
+"""Stages that run beside those that wait for them, unless they are in the same thread."""
 TRIES = 8
 """So many stages are looked at that began before, the latest first."""
 HERE = ("HOST", "PID")
@@ -40,8 +42,7 @@ def parents_of(events: Events, spans: Spans) -> Rows:
         return np.isin(spans.stage, [n for n, name in enumerate(spans.names) if name in names])
 
     shared = codes["TARGET"] < 0
-    jobs, batches, requests = are("JOB"), are("BATCH"), are("PORTAL")
-    works = ~(jobs | batches | requests)
+    jobs, batches, works = are("JOB"), are("BATCH"), ~are(*AROUND)
     waits = works & ~are(*BESIDE)
     ways = (
         (waits, works, (*HERE, "JOB", "TARGET", "OBJECT"), ("TARGET",)),

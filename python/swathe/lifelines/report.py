@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe.lifelines.columns import codes_of, event_codes, joined, numbers_of, text_of
-from swathe.lifelines.families import parents_of, roots_of
+from swathe.lifelines.families import BESIDE, parents_of, roots_of
 from swathe.lifelines.hosts import figures
 from swathe.lifelines.offsets import Offset, aligned
-from swathe.lifelines.spans import ENDED, find_spans
+from swathe.lifelines.spans import AROUND, ENDED, find_spans
 from swathe.lifelines.stalls import Stall, find_stalls
 from swathe.measuring.costs import Costs
 
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-AROUND = ("PORTAL", "JOB", "BATCH")
-"""Stages that wait while others work."""
-BESIDE = ("FETCH", "PEER", "CONNECT")
-"""Stages that run beside those that wait for them, unless they are in the same thread."""
 SLOWEST, SEEN = 10, 100
 TOLD = 100
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 IDS = ("JOB", "TARGET", "OBJECT", "REQUEST", "WORKER", "STORE", "PEER")
+AROUND = ("PORTAL", "JOB", "BATCH")
+"""Stages that wait while others work."""
 DEEPEST = 64
 """Stages of one thread in one another; more are concurrent ones that take turns in it."""
 ROUNDS = 4

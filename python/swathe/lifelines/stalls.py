@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.lifelines.hosts import figures
+from swathe.lifelines.spans import AROUND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +27,6 @@ DURATIONS = 2.0
 MANY = 0.5
 """Of the targets usually under way; and two at least."""
 TOLD = 20
-AROUND = ("PORTAL", "JOB", "BATCH")
 
 
 @dataclass(frozen=True)
