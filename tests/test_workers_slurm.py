@@ -74,7 +74,8 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
     jobs: Jobs, scheduler: Process, survey: Path, tmp_path: Path
 ) -> None:
     table = many_targets(survey)
-    provider = Watched(provider_of(scheduler.address, 1.0, 600.0, partition="work"))
+    # Long enough that another comes for the one that is cancelled, which first does what it has.
+    provider = Watched(provider_of(scheduler.address, 2.0, 600.0, partition="work"))
     job = jobs.submit(table, Options(), "me")
     assert said(["squeue", "--noheader"]) == ""
     with growing(jobs, scheduler.address, provider, LIMITS, "slurm") as pool:
