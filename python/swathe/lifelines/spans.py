@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from swathe.lifelines.columns import codes_of, joined
+from swathe.lifelines.stages import partners
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-IDS = ("JOB", "TARGET", "OBJECT", "REQUEST", "WORKER", "STORE", "PEER")
 AROUND = ("PORTAL", "JOB", "BATCH")
 """Stages that wait while others work."""
 DEEPEST = 64
@@ -76,16 +76,11 @@ def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
     names, stages, kinds = _stages(events.event.words)
     kind = kinds[events.event.codes]
     stage = stages[events.event.codes]
-    rows = np.flatnonzero(kind)
-    columns: list[NDArray[np.integer[Any]]] = [stage[rows]]
-    columns += [codes_of(events, name)[0][rows] for name in ("HOST", "PID", *IDS)]
-    key = joined(columns)
+    partner = partners(events)
+    starts = np.flatnonzero((kind > 0) & (partner >= 0))
+    ends = partner[starts]
+    over = np.flatnonzero((kind != 0) & (partner < 0))
     thread = codes_of(events, "THREAD")[0]
-    starts, ends, left = _paired(joined([key, thread[rows]]), kind[rows])
-    more_starts, more_ends, rest = _paired(key[left], kind[rows][left])
-    starts = rows[np.concatenate([starts, left[more_starts]])]
-    ends = rows[np.concatenate([ends, left[more_ends]])]
-    over = rows[left[rest]]
     order = np.lexsort((starts, -time_ns[ends], time_ns[starts]))
     starts, ends = starts[order], ends[order]
     track = joined([codes_of(events, name)[0] for name in ("HOST", "PID")] + [thread])
@@ -102,8 +97,8 @@ def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
         parent=parent,
         nested=nested,
         own_ns=own_ns,
-        unfinished=np.sort(over[kind[over] > 0]),
-        orphans=np.sort(over[kind[over] < 0]),
+        unfinished=over[kind[over] > 0],
+        orphans=over[kind[over] < 0],
     )
 
 
@@ -118,24 +113,6 @@ def _stages(words: tuple[str, ...]) -> tuple[tuple[str, ...], Rows, Rows]:
                 stages[code] = names.setdefault(word.removesuffix(ending), len(names))
                 kinds[code] = kind
     return tuple(names), stages, kinds
-
-
-def _paired(key: Rows, kind: Rows) -> tuple[Rows, Rows, Rows]:
-    """Pair beginnings with ends of the same key, the innermost first; what is left is last."""
-    order = np.argsort(key, kind="stable")
-    starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    while len(order) > 1:
-        first, second = order[:-1], order[1:]
-        fits = (key[first] == key[second]) & (kind[first] > 0) & (kind[second] < 0)
-        at = np.flatnonzero(fits)
-        if not len(at):
-            break
-        starts.append(first[at])
-        ends.append(second[at])
-        keep = np.ones(len(order), bool)
-        keep[at] = keep[at + 1] = False
-        order = order[keep]
-    return np.concatenate(starts), np.concatenate(ends), np.sort(order)
 
 
 def _nesting(

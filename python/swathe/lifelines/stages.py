@@ -141,7 +141,8 @@ def _grouped(keys: NDArray[np.uint64]) -> Index:
 def partners(events: Events) -> Index:
     """Give for each START the index of its END and the other way round; -1 where there is none.
 
-    They belong together where all ids are the same, and the thread if that finds one.
+    They belong together where name, process and all ids are the same; of several at once first
+    those of one thread, and of these the innermost.
     """
     kinds = np.array([stage_of(word)[1] for word in events.event.words], np.int8)
     names = {name: n for n, name in enumerate({stage_of(word)[0] for word in events.event.words})}
@@ -154,15 +155,16 @@ def partners(events: Events) -> Index:
     ids = [stages[events.event.codes], *(codes_of(events, name)[0] for name in IDS)]
     key = mixed(ids, count)
     threads = mixed([codes_of(events, "THREAD")[0]], count)
-    # Twice, as one stage may be within another of the same name.
-    for keys in (key ^ threads, key ^ threads, key, key):
-        order = left[_grouped(keys[left])]
-        kind = kinds[events.event.codes[order]]
-        same = keys[order[:-1]] == keys[order[1:]]
-        begins = np.flatnonzero(same & (kind[:-1] == START) & (kind[1:] == END))
-        starts, ends = order[begins], order[begins + 1]
-        found[starts], found[ends] = ends, starts
-        left = left[found[left] < 0]
-        if not len(left):
-            break
+    for keys in (key ^ threads, key):
+        # Again, as stages may be within others of the same name.
+        while len(left):
+            order = left[_grouped(keys[left])]
+            kind = kinds[events.event.codes[order]]
+            same = keys[order[:-1]] == keys[order[1:]]
+            begins = np.flatnonzero(same & (kind[:-1] == START) & (kind[1:] == END))
+            if not len(begins):
+                break
+            starts, ends = order[begins], order[begins + 1]
+            found[starts], found[ends] = ends, starts
+            left = left[found[left] < 0]
     return found
