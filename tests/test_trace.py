@@ -400,8 +400,10 @@ def test_every_stage_of_every_target_is_told(kind: str, tmp_path: Path, run: Pat
     names = Counter(row["event"] for row in found)
     for stage in PAIR:
         assert names[f"{stage}_START"] == names[f"{stage}_END"], stage
-    for name in ("CUT_START", "CUT_END", "HASH_END", "WRITE_END"):
+    for name in ("CUT_START", "CUT_END", "WRITE_END"):
         assert names[name] == 40
+    # Up to 16 results of an object are hashed together.
+    assert 4 <= names["HASH_END"] <= 40
     for name in ("OPEN_END", "PLAN_END", "READ_END", "ASSEMBLE_END"):
         assert 2 <= names[name] <= 90, name
     assert (names["DECODE_END"] > 0) == (kind == "fit.fz")

@@ -341,6 +341,7 @@ impl Shared {
             self.release(&unit);
         }
         work.stages.about(Ids::default());
+        writer.file = None;
         writer.flush(&mut work);
         work.stages.enter_untold(Stage::Open);
         work
@@ -348,6 +349,7 @@ impl Shared {
 
     fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut Work) {
         writer.begin(unit.targets.len());
+        writer.file = Some(unit.file);
         work.begun.clear();
         let object = match self.open(unit.file) {
             Ok(object) => object,
@@ -395,16 +397,19 @@ impl Shared {
             }
         };
         let mut placed = VecDeque::new();
+        let about = object.about();
         for (index, &target) in unit.targets.iter().enumerate() {
             if writer.reported[index] {
                 continue;
             }
             match place(&self.job, &template, target) {
                 Ok(mut place) => {
-                    place.about = self.about(target, object);
+                    place.about = self.about_in(target, &about);
                     placed.push_back((index, place));
                 }
-                Err(error) => writer.fail(index, target, error, &self.about(target, object), work),
+                Err(error) => {
+                    writer.fail(index, target, error, &self.about_in(target, &about), work)
+                }
             }
         }
         let opened = Opened { unit, object, template: &template };
@@ -533,25 +538,25 @@ impl Shared {
         work: &mut Work,
         mut error: impl FnMut() -> EngineError,
     ) {
-        let called = self.job.stores.called(&self.job.files[unit.file]);
+        let object = about(&self.job.stores.called(&self.job.files[unit.file]));
         for (index, &target) in unit.targets.iter().enumerate() {
             if !writer.reported.get(index).copied().unwrap_or(false) {
-                writer.fail(index, target, error(), &self.about_in(target, &called), work);
+                writer.fail(index, target, error(), &self.about_in(target, &object), work);
             }
         }
     }
 
     /// What the events of a target are about; nothing while none are recorded.
     fn about(&self, target: usize, object: &Object) -> Ids {
-        self.about_in(target, object.called())
+        self.about_in(target, &object.about())
     }
 
-    fn about_in(&self, target: usize, called: &str) -> Ids {
+    fn about_in(&self, target: usize, object: &Ids) -> Ids {
         let mut ids = Ids::default();
         if swathe_trace::is_on() {
             let Target { name, id, .. } = &self.job.targets[target];
             ids.push("TARGET", id.as_ref().unwrap_or(name));
-            ids.push("OBJECT", called);
+            ids.extend(object);
         }
         ids
     }
@@ -586,6 +591,8 @@ struct Writer {
     output: Arc<Output>,
     rows: Sender<Row>,
     version: String,
+    /// The object of the unit, as long as there is one.
+    file: Option<usize>,
     /// Which targets of the unit were reported or are waiting.
     reported: Vec<bool>,
     waiting: Vec<Waiting>,
@@ -598,6 +605,7 @@ struct Waiting {
     version: String,
     bytes: Vec<u8>,
     about: Ids,
+    file: usize,
 }
 
 impl Writer {
@@ -606,6 +614,7 @@ impl Writer {
             output,
             rows,
             version: String::new(),
+            file: None,
             reported: Vec::new(),
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -634,7 +643,8 @@ impl Writer {
                 self.reported[index] = true;
                 self.waiting_bytes += bytes.len();
                 let version = self.version.clone();
-                self.waiting.push(Waiting { target, name, version, bytes, about });
+                let file = job.targets[target].file;
+                self.waiting.push(Waiting { target, name, version, bytes, about, file });
                 if self.waiting.len() >= HASHED_TOGETHER || self.waiting_bytes > WAITING_BYTES {
                     self.flush(work);
                 }
@@ -662,7 +672,15 @@ impl Writer {
     }
 
     fn flush(&mut self, work: &mut Work) {
-        let began = work.stages.enter_untold(Stage::Hash);
+        let file = self.file;
+        let of_one = file.is_some() && self.waiting.iter().all(|each| Some(each.file) == file);
+        let began = if of_one {
+            work.stages.enter(Stage::Hash);
+            work.stages.moved(self.waiting_bytes);
+            None
+        } else {
+            Some(work.stages.enter_untold(Stage::Hash))
+        };
         let messages: Vec<&[u8]> = self.waiting.iter().map(|waiting| &waiting.bytes[..]).collect();
         let digests = sha256::digests(&messages);
         let hashed = work.stages.enter_untold(Stage::Write);
@@ -672,8 +690,10 @@ impl Writer {
             let bytes = waiting.bytes.len() as u64;
             if traced {
                 // All of one target together: what they are about is recorded once.
-                tell_start("HASH_START", began, &waiting.about);
-                tell_end("HASH_END", hashed, &waiting.about, None, None);
+                if let Some(began) = began {
+                    tell_start("HASH_START", began, &waiting.about);
+                    tell_end("HASH_END", hashed, &waiting.about, None, None);
+                }
                 tell_start("WRITE_START", now, &waiting.about);
             }
             let written = self.output.put(&waiting.name, &waiting.bytes);

@@ -215,6 +215,11 @@ pub struct Record<'a>(&'a mut Vec<u8>);
 pub struct Ids(Vec<u8>);
 
 impl Ids {
+    /// Add others.
+    pub fn extend(&mut self, others: &Ids) {
+        self.0.extend_from_slice(&others.0);
+    }
+
     /// Add one.
     pub fn push(&mut self, key: &str, value: &str) {
         Record(&mut self.0).text(key, value);
@@ -227,7 +232,10 @@ impl Record<'_> {
         if value.len() <= VALUE_BYTES {
             push_field(self.0, key, value);
         } else {
-            let end = value.floor_char_boundary(VALUE_BYTES);
+            let mut end = VALUE_BYTES;
+            while !value.is_char_boundary(end) {
+                end -= 1;
+            }
             push_field(self.0, key, &format!("{}...", &value[..end]));
         }
         self
