@@ -10,7 +10,7 @@ EXTRAS := dev,portal
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal \
-	bench-simulate bench-workers fuzz clean
+	bench-simulate bench-workers experiments fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -54,6 +54,9 @@ bench-simulate: $(VENV)/built
 
 bench-workers: $(VENV)/built
 	$(BIN)/python benches/workers.py $(ARGS)
+
+experiments: $(VENV)/built
+	$(BIN)/python benches/experiments.py $(ARGS)
 
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)

@@ -17,6 +17,7 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
+    {"declared"},
     {"catalog.settings", "catalog.values", "catalog.holdings", "catalog.work"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
@@ -66,6 +67,12 @@ LAYERS = (
     {"measuring.probe"},
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},
+    {"experiments", "experiments.statistics", "experiments.settings", "experiments.circumstances"},
+    {"experiments.places", "experiments.study", "experiments.ramping", "experiments.sampling"},
+    {"experiments.cutting", "experiments.regions", "experiments.testers", "experiments.report"},
+    {"experiments.agents", "experiments.figures"},
+    {"experiments.single", "experiments.region", "experiments.ramp", "experiments.load"},
+    {"experiments.buffering", "experiments.compare"},
     {"__init__"},
     {"portal", "portal.config", "portal.sources", "portal.faults", "portal.users"},
     {"portal.streams", "portal.uploads", "portal.pictures"},
@@ -96,7 +103,7 @@ LAYERS = (
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
-    {"commands.portal", "commands.pool"},
+    {"commands.portal", "commands.pool", "commands.bench"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
