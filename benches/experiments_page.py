@@ -91,7 +91,7 @@ def page(studies: dict[str, list[Study]], local: str) -> str:
 
 def ms(value: float) -> str:
     """A time in milliseconds as a cell."""
-    return "–" if math.isnan(value) else f"{value:.3g}"
+    return "-" if math.isnan(value) else f"{value:.3g}"
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:
@@ -138,9 +138,9 @@ def one_client(found: Found) -> str:
             markdown(["ms", *methods], packed),
             "![Median of a crop by method and client](single-1-overview.png)",
             f"In twenty years a crop from a local disk went from 25 ms (C) to {ms(ours)} ms "
-            f"({25 / ours:.0f} times), and a crop over a LAN of the same speed from about 100 ms to "
-            f"{ms(found.crop_ms('nginx-lan', 'FIT', 1, 'swathe'))} ms, because only the rows of the "
-            "crop come over it.",
+            f"({25 / ours:.0f} times), and a crop over a LAN of the same speed from about 100 ms "
+            f"to {ms(found.crop_ms('nginx-lan', 'FIT', 1, 'swathe'))} ms, because only the rows of "
+            "the crop come over it.",
         ]
     )
 
@@ -223,12 +223,12 @@ def region_sizes(found: Found) -> str:
         [
             "## Region size",
             "Regions of 10 x 10 / 100 x 100 / 1000 x 1000 pixels, one client. Seen: bytes that the "
-            "proxy passed on to the client, of local files what the kernel says was read. CPU is of "
-            "the client, of all cores.",
+            "proxy passed on to the client, of local files what the kernel says was read. CPU is "
+            "of the client, of all cores.",
             markdown(head, [*then, *now]),
             "![What was moved, and regions a second](region-regions.png)",
-            "Then 30 to 60 % of an image was moved for a region of 100 x 100 pixels, of which under "
-            f"1 % was needed (rows across, 0.3 %); now: {listed}, headers included.",
+            "Then 30 to 60 % of an image was moved for a region of 100 x 100 pixels, of which "
+            f"under 1 % was needed (rows across, 0.3 %); now: {listed}, headers included.",
         ]
     )
 
@@ -258,12 +258,13 @@ def read_buffers(found: Found) -> str:
     return "\n\n".join(
         [
             "## Read buffer",
-            "2007: best 130,000 to 290,000 bytes local, 150,000 to 300,000 remote; 200,000 proposed.",
+            "2007: best 130,000 to 290,000 bytes local, 150,000 to 300,000 remote; 200,000 "
+            "proposed.",
             "\n".join(f"- {sentence}" for sentence in said),
             "![Time against size of the buffer, local](buffer-buffer-1.png) "
             "![the same over the WAN](buffer-buffer-3.png)",
-            "There is no one best buffer any more: the longer the latency, the larger it must be, so "
-            "it is measured for each store (`swathe probe`, `swathe buffer`) and not proposed.",
+            "There is no one best buffer any more: the longer the latency, the larger it must be, "
+            "so it is measured for each store (`swathe probe`, `swathe buffer`) and not proposed.",
         ]
     )
 
@@ -290,10 +291,10 @@ def conclusions(found: Found) -> str:
             "",
             f"- **Avoid gzip at all costs.** {held(gz_c, gz_known)} Inflating whole files, as "
             f"cfitsio does, makes a crop {gz_c:.3g} times as long as from a plain file. The first "
-            f"crop of a file by swathe takes {gz_new:.3g} times as long, since it is inflated up to "
-            f"the rows once; once seek points are kept {gz_known:.3g} times. Over the WAN, where "
-            f"round trips count, a crop from a known `.gz` takes {gz_wan:.3g} times as long as from "
-            "a plain file of which nothing is known.",
+            f"crop of a file by swathe takes {gz_new:.3g} times as long, since it is inflated up "
+            f"to the rows once; once seek points are kept {gz_known:.3g} times. Over the WAN, "
+            f"where round trips count, a crop from a known `.gz` takes {gz_wan:.3g} times as "
+            "long as from a plain file of which nothing is known.",
             f"- **C is faster than Java.** The language of the caller {matters(ours)}: against C "
             f"with cfitsio a crop by swathe from Python takes {ours:.2g} times as long from plain "
             f"files and is {ours_gz:.3g} times as fast from gzip (10 crops an image); astropy, "
@@ -302,9 +303,9 @@ def conclusions(found: Found) -> str:
             f"- **Local disks beat shared storage.** {'Still so' if lan > 1 else 'No more'}: one "
             f"crop over the LAN takes {lan:.3g} times as long as from local files, over the WAN "
             f"{wan:.3g} times (in 2005 about 4 times over NFS or GPFS, 60 times over the WAN). "
-            f"With 100 clients {closed['local']:,.0f} crops/s local, {closed['nginx-lan']:,.0f} over "
-            f"the LAN, {closed['nginx-wan']:,.0f} over the WAN: waiting is shared by clients, round "
-            "trips of one are not.",
+            f"With 100 clients {closed['local']:,.0f} crops/s local, {closed['nginx-lan']:,.0f} "
+            f"over the LAN, {closed['nginx-wan']:,.0f} over the WAN: waiting is shared by clients, "
+            "round trips of one are not.",
         ]
     )
 

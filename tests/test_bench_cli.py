@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from swathe.cli import app
+from swathe.commands.bench import SINGULAR
 from swathe.errors import SettingsError
 from swathe.experiments.settings import KINDS, Ramp, Region, Single, settings_of
 from swathe.sample import make_sample
@@ -80,8 +81,8 @@ def test_every_key_is_a_flag(kind: str) -> None:
     code, said = invoke(kind, "--help")
     assert code == 0
     for name in KINDS[kind].__dataclass_fields__:
-        flag = name.replace("_", "-")
-        assert f"--{flag}" in said or f"--{flag.removesuffix('s')} " in said, name
+        flag = SINGULAR.get(name, name).replace("_", "-")
+        assert f"--{flag} " in said or f"--{name} " in said, name
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,16 @@ import numpy as np
 import pytest
 
 from portals import add_survey, served
-from swathe.errors import NotFoundError, SettingsError
-from swathe.experiments.agents import Offset, between, corrected, estimate, read_address
+from swathe.errors import NotFoundError, SettingsError, SourceError
+from swathe.experiments.agents import (
+    Clients,
+    Offset,
+    as_array,
+    between,
+    corrected,
+    estimate,
+    read_address,
+)
 from swathe.experiments.buffering import buffer
 from swathe.experiments.circumstances import circumstances
 from swathe.experiments.compare import compare
@@ -43,7 +51,6 @@ from swathe.experiments.sampling import Point
 from swathe.experiments.settings import Buffer, Load, Ramp, Region, Single
 from swathe.experiments.single import single
 from swathe.experiments.study import Study, kept, samples_table
-from swathe.experiments.testers import run
 from swathe.sample import make_sample
 
 FRAMES = 3
@@ -58,17 +65,17 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_single_times_every_stage_of_every_case(survey: Path, tmp_path: Path) -> None:
     settings = Single(
-        stores=(str(survey),), frames=FRAMES, images=2, repeats=1, crops=(1, 2),
-        clients=("swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy"),
+        stores=(str(survey),), frames=FRAMES, images=2, repeats=1, crops=(2,),
+        methods=("GZ", "GUNZIP", "fz"), budget_s=60,
     )  # fmt: skip
     study = single(settings, tmp_path)
     table = study.table
     left_out = {note.split(":")[0] for note in study.notes}
     clients = [client for client in settings.clients if client not in left_out]
-    assert len(table) == 5 * 2 * len(clients) * 5
+    assert len(table) == 3 * len(clients) * 5
     total = table[table["stage"] == "total"]
     # Of two crops of an image both count.
-    assert set(total["count"]) == {2, 4}
+    assert set(total["count"]) == {4}
     for row in total:
         alike = (table["store"] == row["store"]) & (table["method"] == row["method"])
         alike &= (table["crops"] == row["crops"]) & (table["client"] == row["client"])
@@ -95,7 +102,7 @@ def test_single_leaves_out_what_a_store_has_not(survey: Path, tmp_path: Path) ->
 
 
 def test_a_store_without_frames_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="frame-000001.fit"):
+    with pytest.raises(NotFoundError, match=r"frame-000001\.fit"):
         single(Single(stores=(str(tmp_path),)))
 
 
@@ -145,7 +152,7 @@ def test_the_load_offered_is_the_load_asked_for(clients: int, rate: float) -> No
     wanted = sum(rate * (40.0 - schedule.joins(client)) for client in range(clients))
     assert len(due) == pytest.approx(wanted, rel=0.02)
     # Also in each part of the time when all are there.
-    for start in np.arange(15.0, 40.0, 10.0):
+    for start in (15.0, 28.0):
         inside = ((due >= start) & (due < start + 10)).sum()
         assert inside == pytest.approx(10 * clients * rate, rel=0.02)
 
@@ -212,7 +219,7 @@ def test_the_peak_is_where_more_clients_no_longer_help() -> None:
         "median": np.where(clients < 10, 100.0, 10 * clients),
     }
     found = peak(at)
-    assert found.rate == 100
+    assert found.rate == pytest.approx(100)
     assert 9 <= found.clients <= 11
     assert found.all_ms == 200
 
@@ -239,25 +246,19 @@ class Stalling(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("kind", ["thread", "process"])
-def test_a_real_server_that_stalls_is_seen_by_all_clients(kind: str) -> None:
+def test_a_real_server_that_stalls_is_seen_by_all_clients(kind: str, tmp_path: Path) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Stalling)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        start = time.time() + 0.3
-        Stalling.quiet_from = time.monotonic() + 1.3
-        schedule = {"start": start, "join_s": 0.0, "end": start + 2.0, "rate": 20.0}
         url = f"http://127.0.0.1:{server.server_address[1]}"
         work = {"kind": "portal", "url": url, "what": ["/a", "/b"]}
-        order = {"schedule": schedule, "clients": [0, 1, 2], "kind": kind, "work": work}
-        if kind == "thread":
-            records = run(order)
-        else:  # this process has threads, which a split one must not
-            from io import BytesIO
-
-            from swathe.experiments.agents import run_here
-
-            records = np.load(BytesIO(run_here(order)))
+        order = {"join_s": 0.0, "length_s": 2.0, "rate": 20.0, "work": work}
+        order |= {"clients": [0, 1, 2], "kind": kind, "records": str(tmp_path / "records.npy")}
+        with Clients(order) as tester:
+            Stalling.quiet_from = time.monotonic() + 1.2
+            tester.go(time.time() + 0.2)
+            records = as_array(tester.records())
     finally:
         server.shutdown()
         server.server_close()
@@ -299,6 +300,16 @@ def test_ramp_asks_a_portal(tmp_path: Path) -> None:
         assert row["answers"] > 3 and row["failed"] == 0
         with pytest.raises(NotFoundError, match="no images"):
             portal_paths(replace(asked, size=5000))
+
+
+def test_clients_that_cannot_work_are_an_error() -> None:
+    work = {"kind": "cut", "what": [("/absent.fit", (0, 0, 1, 1))]}
+    order = {"join_s": 0.0, "length_s": 0.2, "rate": 0.0, "work": work, "kind": "process"}
+    with pytest.raises(SourceError, match="'clients'"), Clients(order) as tester:
+        tester.go(time.time())
+        tester.records()
+    with pytest.raises(SourceError, match="no records"):
+        as_array(b"no records")
 
 
 # Clocks
@@ -487,7 +498,7 @@ def test_compare_finds_what_became_worse_and_better(tmp_path: Path) -> None:
 
 def test_compare_finds_nothing_in_noise(tmp_path: Path) -> None:
     cases = {f"case {number}": 1.0 + number for number in range(30)}
-    for number in range(4):
+    for number in range(3):
         keep_samples(tmp_path / "a", samples_of(cases, 10 + number))
         keep_samples(tmp_path / "b", samples_of(cases, 20 + number))
         assert set(compare(tmp_path / "a", tmp_path / "b").table["verdict"]) == {"alike"}

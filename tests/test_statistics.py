@@ -106,6 +106,13 @@ def test_rounds_that_differ_make_the_interval_wide() -> None:
     assert wide.high - wide.low > 5 * (narrow.high - narrow.low)
 
 
+def test_rounds_may_be_of_different_lengths() -> None:
+    rng = np.random.default_rng(5)
+    rounds = [np.array([1.0, 1.0]), np.array([3.0]), np.array([2.0, 2.0, 2.0])]
+    found = ratio_of_medians([np.array([1.0])], rounds, rng)
+    assert (found.value, found.low, found.high) == (2.0, 1.0, 3.0)
+
+
 def test_windows_count_and_take_quantiles() -> None:
     edges = edges_of(10.0, 13.5, 1.0)
     assert edges.tolist() == [10, 11, 12, 13]

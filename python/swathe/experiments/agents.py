@@ -13,6 +13,8 @@ import io
 import json
 import os
 import socket
+import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ import numpy as np
 
 from swathe.environment import in_url, is_loopback, this_host
 from swathe.errors import SettingsError, SourceError
-from swathe.experiments.places import child, environment
+from swathe.experiments.places import environment
 from swathe.experiments.ramping import RECORD, Clock
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ PINGS = 20
 LONGEST_LINE = 256 << 20
 FIRST_LINE = 10_000
 JOIN_S = 120.0
+LEAD_S = 0.3
+"""From when all are ready until the first client joins."""
 PATIENCE_S = 120.0
 """Beyond its own length, that a run may take on another host."""
 
@@ -118,20 +122,22 @@ class Joined:
             exchanges.append((sent, float(told["clock"]), self.clock.now()))
         return estimate(exchanges)
 
-    def start(self, order: dict[str, Any]) -> None:
-        """Order its clients, at times of our clock."""
-        ahead = self.offset.seconds
-        schedule = dict(order["schedule"])
-        schedule["start"] += ahead
-        schedule["end"] += ahead
-        self.line.say(ask="run", order={**order, "schedule": schedule})
+    def prepare(self, order: dict[str, Any]) -> None:
+        """Order its clients; they wait."""
+        self.line.say(ask="prepare", order=order)
+
+    def ready(self) -> None:
+        """Wait until they do."""
+        self.line.hear(FIRST_LINE)
+
+    def go(self, start: float) -> None:
+        """Let the first join at a time of our clock."""
+        self.line.say(ask="go", start=start + self.offset.seconds)
 
     def records(self) -> tuple[NDArray[Any], Offset]:
         """Wait for its records; gives them at its own times, and its clock minus ours."""
         told = self.line.hear()
-        found = np.load(io.BytesIO(base64.b64decode(told["records"])), allow_pickle=False)
-        if found.dtype != RECORD:
-            raise SourceError(f"{self.host}: sent no records")
+        found = as_array(base64.b64decode(told["records"]))
         self.offset = between(self.offset, self.ping())
         return found, self.offset
 
@@ -230,18 +236,102 @@ def join(address: str, tell: Callable[[str], None]) -> None:
                 continue
             tell(f"{len(told['order']['clients'])} clients")
             try:
-                line.say(records=base64.b64encode(run_here(told["order"])).decode())
+                with Clients(told["order"]) as tester:
+                    line.say(ready=True)
+                    tester.go(float(line.hear(FIRST_LINE)["start"]))
+                    line.say(records=base64.b64encode(tester.records()).decode())
             except SourceError as error:
                 line.say(error=str(error))
                 raise
 
 
-def run_here(order: dict[str, Any]) -> bytes:
-    """Run clients in a process of their own; gives their records as a file of NumPy."""
-    with tempfile.TemporaryDirectory(prefix="swathe-ramp-") as folder:
-        path = Path(folder) / "records.npy"
-        schedule = order["schedule"]
-        limit = schedule["end"] - schedule["start"] + PATIENCE_S
-        wanted = {**order, "records": str(path)}
-        child("swathe.experiments.testers", wanted, environment(Path(folder) / "index"), limit)
-        return path.read_bytes()
+class Clients:
+    """The process of the clients of this host; entered, it is ready."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        """Take what is ordered."""
+        self.order = order
+
+    def __enter__(self) -> Clients:
+        self.folder = tempfile.TemporaryDirectory(prefix="swathe-ramp-")
+        self.path = Path(self.folder.name)
+        self.errors = (self.path / "errors").open("wb")
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "swathe.experiments.testers"],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=self.errors,
+            env=environment(self.path / "index"),
+            text=True,
+        )
+        try:
+            self._write(json.dumps({**self.order, "records": str(self.path / "records.npy")}))
+            assert self.process.stdout is not None
+            if self.process.stdout.readline() != "ready\n":
+                raise self._failed()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self.errors.close()
+        self.folder.cleanup()
+
+    def go(self, start: float) -> None:
+        """Let the first client join at a time of this host's clock."""
+        self._write(str(start))
+
+    def records(self) -> bytes:
+        """Wait for the records of all; gives them as a file of NumPy.
+
+        Raises:
+            SourceError: where the process fails or does not end.
+        """
+        limit = self.order["length_s"] + PATIENCE_S
+        try:
+            code = self.process.wait(timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise SourceError(f"the clients did not end within {limit:.0f} s") from None
+        if code:
+            raise self._failed()
+        return (self.path / "records.npy").read_bytes()
+
+    def _write(self, text: str) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(text + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise self._failed() from None
+
+    def _failed(self) -> SourceError:
+        self.process.wait()
+        said = (self.path / "errors").read_text().strip().splitlines()
+        return SourceError(f"the clients: {said[-1] if said else 'ended at once'}")
+
+
+def run_here(order: dict[str, Any]) -> tuple[float, NDArray[Any]]:
+    """Run clients in a process of their own; gives when the first joined, and all records."""
+    with Clients(order) as tester:
+        start = Clock().now() + LEAD_S
+        tester.go(start)
+        return start, as_array(tester.records())
+
+
+def as_array(content: bytes) -> NDArray[Any]:
+    """Read records.
+
+    Raises:
+        SourceError: where they are none.
+    """
+    try:
+        found = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise SourceError(f"no records: {error}") from error
+    if found.dtype != RECORD:
+        raise SourceError(f"no records: found {found.dtype}")
+    return np.asarray(found)

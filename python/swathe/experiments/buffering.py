@@ -56,8 +56,8 @@ def buffer(
         samples += _samples(name, study)
         sentences.append(
             f"{name}: best with {size_text(study.best)}; {size_text(study.low)} to "
-            f"{size_text(study.high)} are within 5 % or the noise; chosen {size_text(study.chosen)} "
-            f"({study.cache})."
+            f"{size_text(study.high)} are within 5 % or the noise; chosen "
+            f"{size_text(study.chosen)} ({study.cache})."
         )
     whole: Table = vstack(tables)
     title = "The best size of a read buffer"

@@ -2,7 +2,8 @@
 
 A case differs where the ranks of its values do (Mann-Whitney, corrected for the number of cases by
 Holm), and the interval of the ratio of medians (bootstrap over rounds, then values) is beyond what
-counts as a tie. Two runs cannot tell a slow hour of a machine from slower code: run both more often.
+counts as a tie. Two runs cannot tell a slow hour of a machine from slower code: run both more
+often.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def compare(
 
 def _verdict(low: float, high: float, chance: float, better: str, tie: float, alpha: float) -> str:
     """Say `worse`, `better` or `alike`."""
-    if chance > alpha or low <= 1 + tie and high >= 1 / (1 + tie):
+    if chance > alpha or (low <= 1 + tie and high >= 1 / (1 + tie)):
         return "alike"
     return "worse" if (low > 1) == (better == "lower") else "better"
 
@@ -136,8 +137,9 @@ def _unlike(first: Any, second: Any) -> list[str]:
         one, other = (each.meta["circumstances"].get(name) for each in (first, second))
         if one != other:
             notes.append(f"{name}: {one} and {other}")
-    for name, value in first.meta["settings"].items():
-        other = second.meta["settings"].get(name)
+    mine, theirs = (each.meta["settings"] for each in (first, second))
+    for name in {**mine, **theirs}:
+        value, other = mine.get(name), theirs.get(name)
         if value != other:
             notes.append(f"setting {name}: {value} and {other}")
     return notes

@@ -50,7 +50,7 @@ class Cutter(Protocol):
 
 
 class Swathe:
-    """This package, a cut at a time."""
+    """Swathe itself, a cut at a time."""
 
     def read(self, path: str) -> Any:
         """Open an image, whatever is known of it from before."""
@@ -138,22 +138,23 @@ class Astropy:
 CUTTERS: dict[str, type[Cutter]] = {"swathe": Swathe, "fitsio": Fitsio, "astropy": Astropy}
 
 
-def work(order: dict[str, Any]) -> list[list[float]]:
+def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
     """Crop as ordered; gives number of the image and seconds of each stage, a row for each crop.
 
     Args:
-        order: `client`, `method`, `images` (object and boxes of each), `out`, `scratch`, `copy`
-            (whether images must be brought here), `budget_s`, and for cfitsio its `program`.
+        order: `client`, `out`, `scratch`, and for cfitsio its `program`.
+        case: `method`, `images` (object and boxes of each), `copy` (whether images must be brought
+            here), `budget_s`.
     """
-    method, client = order["method"], order["client"]
+    method, client = case["method"], order["client"]
     out, scratch = Path(order["out"]), Path(order["scratch"])
     rows: list[list[float]] = []
-    limit = time.perf_counter() + order["budget_s"]
-    for number, (name, boxes) in enumerate(order["images"]):
+    limit = time.perf_counter() + case["budget_s"]
+    for number, (name, boxes) in enumerate(case["images"]):
         if rows and time.perf_counter() > limit:
             break
         started = time.perf_counter()
-        path, mine = brought(name, method, order["copy"], scratch)
+        path, mine = brought(name, method, case["copy"], scratch)
         copy_s = time.perf_counter() - started
         if client == "cfitsio":
             found = by_program(order["program"], path, boxes, out, method in ANEW)
@@ -233,7 +234,7 @@ def by_program(
 
 
 def main() -> None:
-    """Do what is ordered."""
+    """Do what is ordered, case by case: gives the rows of each, or what went wrong."""
     import warnings
 
     warnings.simplefilter("ignore")  # astropy's remarks on headers
@@ -241,15 +242,19 @@ def main() -> None:
     for name in ("out", "scratch"):
         shutil.rmtree(order[name], ignore_errors=True)
         Path(order[name]).mkdir(parents=True)
-    warm_up(order)
-    json.dump(work(order), sys.stdout)
-
-
-def warm_up(order: dict[str, Any]) -> None:
-    """Crop once from another image, untimed, so that everything is imported."""
     if order["client"] != "cfitsio":
-        again = {**order, "images": [order["warm_up"]], "method": "FIT"}
-        work(again)
+        # Once from another image, untimed, so that everything is imported.
+        images = [(order["warm_up"], [(0, 0, 16, 16)])]
+        work(order, {"method": "FIT", "images": images, "copy": False, "budget_s": 0})
+    json.dump([attempt(order, case) for case in order["cases"]], sys.stdout)
+
+
+def attempt(order: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    """Do a case; gives its rows, or what went wrong."""
+    try:
+        return {"rows": work(order, case)}
+    except Exception as error:  # whatever a client may come up with
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 if __name__ == "__main__":

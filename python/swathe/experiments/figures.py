@@ -84,7 +84,7 @@ def speed_ups(table: Table) -> Figure:
     """Bars of how many times as fast we are, on a log axis."""
     made, (axes,) = figure(1, "Times as fast as the other client (medians)")
     made.set_size_inches(7.5, 1.5 + 0.22 * len(table))
-    labels = [f"{short(str(row['store']))} {row['method']} ×{row['crops']}  {row['client']}"
+    labels = [f"{short(str(row['store']))} {row['method']} x{row['crops']}  {row['client']}"
               for row in table]  # fmt: skip
     places = np.arange(len(table))[::-1]
     colors = [COLORS.get(str(client), "0.5") for client in table["client"]]

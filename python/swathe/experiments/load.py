@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from swathe.experiments.agents import run_here
 from swathe.experiments.circumstances import circumstances, memory_bytes
 from swathe.experiments.places import Shelf, shelves
-from swathe.experiments.ramping import OK, Clock
+from swathe.experiments.ramping import OK
 from swathe.experiments.sampling import Monitor
 from swathe.experiments.settings import Load, plain
 from swathe.experiments.statistics import first_above
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-LEAD_S = 1.5
 WORK = 400
 """Different reductions of a mix."""
 STACKS = {"light": 0.02, "heavy": 0.8}
@@ -59,18 +57,18 @@ def load(
 def _one(settings: Load, place: Shelf, mix: str) -> tuple[list[dict[str, Any]], dict[str, Array]]:
     """Go through the levels; gives the work done at each, and the host over time."""
     levels = []
-    clock = Clock()
     with Monitor(settings.interval_s) as monitor:
         for workers in settings.workers:
-            start = clock.now() + LEAD_S
-            end = start + settings.level_s
             order = {
-                "schedule": {"start": start, "join_s": 0.0, "end": end, "rate": 0.0},
+                "join_s": 0.0,
+                "length_s": settings.level_s,
+                "rate": 0.0,
                 "clients": list(range(workers)),
                 "kind": "process",
                 "work": reductions(settings, place, mix),
             }
-            records = np.load(io.BytesIO(run_here(order)))
+            start, records = run_here(order)
+            end = start + settings.level_s
             levels.append({"workers": workers, "start": start, "end": end, "records": records})
     return levels, host_over_time(list(monitor.samples))
 
@@ -189,6 +187,6 @@ def _sentence(
     workers = [level["workers"] for level in levels if level["start"] <= when]
     names = {"cpu": "the CPU", "disk": "the disk", "memory": "memory", "swap": "memory (swapping)"}
     return (
-        f"{store}, {mix}: {names[first]} ran out first, {when - levels[0]['start']:.1f} s after the "
-        f"start, with {workers[-1] if workers else levels[0]['workers']} workers."
+        f"{store}, {mix}: {names[first]} ran out first, {when - levels[0]['start']:.1f} s after "
+        f"the start, with {workers[-1] if workers else levels[0]['workers']} workers."
     )

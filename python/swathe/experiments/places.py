@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from swathe import _swathe
 from swathe.errors import RegionError
 from swathe.known import known_stores
@@ -19,6 +17,8 @@ from swathe.objects import open as open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import numpy as np
 
     from swathe.experiments.settings import Common
 
@@ -138,6 +138,7 @@ def fetch(given: str, path: Path) -> int:
 
 def warm_up_image(folder: Path) -> str:
     """Make a small image, to cut from once before anything is measured; gives its path."""
+    import numpy as np
     from astropy.io import fits
 
     path = folder / "warm-up.fit"

@@ -14,7 +14,7 @@ import numpy as np
 from swathe.declared import read_toml, wrong
 from swathe.environment import this_host
 from swathe.errors import NotFoundError, SourceError
-from swathe.experiments.agents import Joined, corrected, gathered, run_here
+from swathe.experiments.agents import LEAD_S, Joined, corrected, gathered, run_here
 from swathe.experiments.circumstances import circumstances
 from swathe.experiments.places import Shelf, shelves
 from swathe.experiments.ramping import (
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 MANY = 100_000
 ASKED = 2000
 """Different requests."""
-LEAD_S = 2.5
-"""Until all processes are there."""
 IMAGES = 1000
 
 
@@ -137,18 +135,24 @@ def _one(
     settings: Ramp, work: dict[str, Any], joined: list[Joined], offsets: dict[str, float]
 ) -> tuple[tuple[Schedule, NDArray[Any]], dict[str, dict[str, float]]]:
     """Run one ramp here or on the hosts that joined; gives records at our times, and clocks."""
-    start = Clock().now() + LEAD_S
     length = (settings.clients - 1) * settings.join_s + settings.stay_s
     rate = settings.rate if settings.model == "open" else 0.0
-    schedule = Schedule(start, settings.join_s, start + length, rate)
-    order: dict[str, Any] = {"schedule": schedule.__dict__, "work": work, "kind": settings.kind}
+    order = {"join_s": settings.join_s, "length_s": length, "rate": rate}
+    order |= {"work": work, "kind": settings.kind}
     numbers = list(range(settings.clients))
     if not joined:
-        records = np.load(io.BytesIO(run_here({**order, "clients": numbers})))
+        start, records = run_here({**order, "clients": numbers})
+        schedule = Schedule(start, settings.join_s, start + length, rate)
         return (schedule, records), {this_host(): {"offset_s": 0.0, "spread_s": 0.0}}
     # Clients join the load in turn from each host.
     for at, each in enumerate(joined):
-        each.start({**order, "clients": numbers[at :: len(joined)]})
+        each.prepare({**order, "clients": numbers[at :: len(joined)]})
+    for each in joined:
+        each.ready()
+    start = Clock().now() + LEAD_S
+    for each in joined:
+        each.go(start)
+    schedule = Schedule(start, settings.join_s, start + length, rate)
     parts, clocks = [], {}
     for at, each in enumerate(joined):
         records, offset = each.records()
@@ -210,8 +214,8 @@ def _study(
         more[f"Each client: {name}"] = clients
         sentences.append(
             f"{name}: {best.rate:.4g} crops/s at most, reached with {best.clients} clients at "
-            f"{best.response_ms:.3g} ms; with all {settings.clients} {best.all_rate:.4g} crops/s at "
-            f"{best.all_ms:.3g} ms. At that peak 100,000 crops would take {row['many']:.4g} s "
+            f"{best.response_ms:.3g} ms; with all {settings.clients} {best.all_rate:.4g} crops/s "
+            f"at {best.all_ms:.3g} ms. At that peak 100,000 crops would take {row['many']:.4g} s "
             "(extrapolated, not run)."
         )
         if row["failed"] or row["unsent"]:

@@ -1,9 +1,9 @@
 """Clients that join over time: when each asks, and what the records of all say.
 
-Closed: a client asks again when it was answered. Open: its requests are due at fixed times, whatever
-becomes of those before; one that is late is sent at once and its response counts from when it was
-due, so a server that stalls is seen to (no coordinated omission). What was still waiting to be sent
-when the client leaves is a record too.
+Closed: a client asks again when it was answered. Open: its requests are due at fixed times,
+whatever becomes of those before; one that is late is sent at once and its response counts from when
+it was due, so a server that stalls is seen to (no coordinated omission). What was still waiting to
+be sent when the client leaves is a record too.
 
 Times are seconds of the clock of the host that a client runs on, until they are corrected.
 """

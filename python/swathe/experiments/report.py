@@ -115,7 +115,7 @@ def number(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         if math.isnan(value):
-            return "–"
+            return "-"
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     if isinstance(value, int):
         return f"{value:,}"

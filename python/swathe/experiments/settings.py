@@ -6,7 +6,7 @@ A field is a key of the file and a flag of the command; its help and bounds are 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from swathe.declared import read_toml, refuse_unknown, section, value, wrong
 from swathe.errors import SettingsError
@@ -20,9 +20,9 @@ Client: TypeAlias = Literal["swathe", "swathe-indexed", "cfitsio", "fitsio", "as
 Way: TypeAlias = Literal["one", "many"]
 
 
-def told(default: Any, help: str, least: float | None = None, most: float | None = None) -> Any:
-    """Give a field with its help and bounds."""
-    return field(default=default, metadata={"help": help, "least": least, "most": most})
+def told(default: Any, about: str, least: float | None = None, most: float | None = None) -> Any:
+    """Give a field with what is told about it, and its bounds."""
+    return field(default=default, metadata={"help": about, "least": least, "most": most})
 
 
 @dataclass(frozen=True)
@@ -144,26 +144,23 @@ def settings_of(kind: type[T], path: Path | None, flags: Mapping[str, Any]) -> T
         SettingsError: where something is unknown or makes no sense; names the key.
     """
     name = next(each for each, of in KINDS.items() if of is kind)
+    given = {} if path is None else read_toml(path)
+    types = get_type_hints(kind)
+    chosen: dict[str, Any] = {}
     try:
-        given = {} if path is None else read_toml(path)
         refuse_unknown("section", given, KINDS)
         made = section(name, kind, given.get(name, {}))
+        for key, one in flags.items():
+            if one is not None and one not in ([], ()):
+                plain_one = list(one) if isinstance(one, tuple) else one
+                chosen[key] = value(f"{name}.{key}", types[key], plain_one)
+        made = replace(made, **chosen)  # type: ignore[type-var]
+        check(name, made)
     except SettingsError as error:
-        raise (
-            error
-            if path is None or str(error).startswith(str(path))
-            else SettingsError(f"{path}: {error}")
-        ) from None
-    from typing import get_type_hints
-
-    types = get_type_hints(kind)
-    chosen = {
-        key: value(f"{name}.{key}", types[key], list(one) if isinstance(one, tuple) else one)
-        for key, one in flags.items()
-        if one is not None and one != [] and one != ()
-    }
-    made = replace(made, **chosen)  # type: ignore[type-var]
-    check(name, made)
+        key = str(error).partition(":")[0].rpartition(".")[2]
+        if path is None or flags.get(key):
+            raise
+        raise SettingsError(f"{path}: {error}") from None
     return made
 
 

@@ -72,38 +72,39 @@ def single(
         program, notes = able(settings.clients, folder)
         clients = [client for client in settings.clients if client not in notes]
         runs = _Runs(settings, folder, program)
-        cases = [
-            (Case(place.shown, method, crops, client), place)
+        cases = {
+            Case(place.shown, method, crops, client): place
             for place in stores
             for method in settings.methods
             for crops in settings.crops
             for client in clients
+        }
+        # We keep what we learn of a file, so each of our cases has a process of its own.
+        groups = [[case] for case in cases if case.client in OURS] + [
+            [case for case in cases if case.client == client]
+            for client in clients
+            if client not in OURS
         ]
         found: dict[Case, list[list[list[float]]]] = defaultdict(list)
         reasons: dict[Case, str] = {}
         for turn in range(settings.repeats):
             say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
             # Each round begins elsewhere, so that a slow minute falls on all.
-            first = turn * len(cases) // settings.repeats
-            for case, place in cases[first:] + cases[:first]:
-                if case in reasons:
-                    continue
-                try:
-                    found[case].append(runs.run(case, place, turn))
-                except SourceError as error:
-                    if case.client in OURS and not _absent(error):
-                        raise
-                    reasons[case] = str(error)
-                    say(f"{case.name}: left out: {error}")
+            first = turn * len(groups) // settings.repeats
+            for group in groups[first:] + groups[:first]:
+                wanted = {case: cases[case] for case in group if case not in reasons}
+                for case, done in runs.run(wanted, turn).items():
+                    if "rows" in done:
+                        found[case].append(done["rows"])
+                        continue
+                    if case.client in OURS and not done["error"].startswith("NotFoundError"):
+                        raise SourceError(f"{case.name}: {done['error']}")
+                    reasons[case] = done["error"]
+                    say(f"{case.name}: left out: {done['error']}")
     left_out = [f"{client}: left out: {why}" for client, why in notes.items()]
     left_out += [f"{case.name}: left out: {why}" for case, why in reasons.items()]
-    done = {case: found[case] for case, _ in cases if case not in reasons and found[case]}
-    return _study(settings, told, done, left_out)
-
-
-def _absent(error: SourceError) -> bool:
-    """Whether the frames are not there in that form: not all archives have all."""
-    return "NotFoundError" in str(error)
+    timed = {case: found[case] for case in cases if case not in reasons and found[case]}
+    return _study(settings, told, timed, left_out)
 
 
 def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
@@ -129,45 +130,52 @@ def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
 
 
 class _Runs:
-    """Runs a case in a process of its own."""
+    """Runs cases of one client in a process of their own."""
 
     def __init__(self, settings: Single, folder: Path, program: str) -> None:
         self.settings, self.folder, self.program = settings, folder, program
         self.warm_up = warm_up_image(folder)
 
-    def run(self, case: Case, place: Shelf, turn: int) -> list[list[float]]:
-        """Run it once; gives the image's number and seconds of each stage, for every crop."""
-        settings = self.settings
-        rng = np.random.default_rng([settings.seed, turn])
-        numbers = 1 + rng.permutation(settings.frames)[: settings.images]
-        images = [
-            (place.frame(int(number), case.method), place.boxes(case.crops, settings.size, rng))
-            for number in numbers
-        ]
-        ours = case.client in OURS
-        index = self.folder / "index" / (case.store.replace("/", "_") if ours else "none")
-        if case.client == "swathe-indexed":
-            index = index.with_name(f"{index.name}-{case.method}-kept")
-        else:
-            shutil.rmtree(index, ignore_errors=True)
-        order: dict[str, Any] = {
-            "client": "swathe" if ours else case.client,
-            "method": case.method,
-            "copy": not place.local and (not ours or case.method == "GUNZIP"),
-            "images": images,
-            "warm_up": (self.warm_up, [(0, 0, 16, 16)]),
-            "budget_s": settings.budget_s,
+    def run(self, cases: dict[Case, Shelf], turn: int) -> dict[Case, dict[str, Any]]:
+        """Run them once; gives of each the rows that `cutting.work` gives, or an error."""
+        if not cases:
+            return {}
+        first = next(iter(cases))
+        ours = first.client in OURS
+        order = {
+            "client": "swathe" if ours else first.client,
+            "cases": [self._case(case, place, turn) for case, place in cases.items()],
+            "warm_up": self.warm_up,
             "out": str(self.folder / "out"),
             "scratch": str(self.folder / "scratch"),
             "program": self.program,
         }
+        index = self.folder / "index" / "new"
+        if first.client == "swathe-indexed":
+            index = index.with_name(f"kept-{first.method}")
+        else:
+            shutil.rmtree(index, ignore_errors=True)
+        limit = len(cases) * (self.settings.budget_s + PATIENCE_S)
         variables = environment(index)
-        limit = settings.budget_s + PATIENCE_S
-        if case.client == "swathe-indexed":
+        if first.client == "swathe-indexed":
             # Once untimed, so that all of it is known.
             child("swathe.experiments.cutting", order, variables, limit)
-        rows: list[list[float]] = child("swathe.experiments.cutting", order, variables, limit)
-        return rows
+        done = child("swathe.experiments.cutting", order, variables, limit)
+        return dict(zip(cases, done, strict=True))
+
+    def _case(self, case: Case, place: Shelf, turn: int) -> dict[str, Any]:
+        settings = self.settings
+        rng = np.random.default_rng([settings.seed, turn])
+        numbers = 1 + rng.permutation(settings.frames)[: settings.images]
+        return {
+            "method": case.method,
+            "copy": not place.local and (case.client not in OURS or case.method == "GUNZIP"),
+            "images": [
+                (place.frame(int(at), case.method), place.boxes(case.crops, settings.size, rng))
+                for at in numbers
+            ],
+            "budget_s": settings.budget_s,
+        }
 
 
 def _study(

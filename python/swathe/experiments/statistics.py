@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EXACT = 400
-"""Up to so many pairs the rank test counts all orders; beyond, the normal distribution is as good."""
+"""Up to so many pairs the rank test counts all orders; beyond, a normal distribution is as good."""
 DRAWS = 2000
+AT_ONCE = 1_000_000
 LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What the studies told of a time. `std` is that of a sample (n - 1); of one value it is NaN."""
+    """What the studies told of a time. `std` is of a sample (n - 1), of one value it is NaN."""
 
     count: int
     min: float
@@ -81,12 +82,26 @@ def ratio_of_medians(
 
 
 def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> Array:
-    found = np.empty(draws)
-    for draw in range(draws):
-        chosen = rng.integers(len(rounds), size=len(rounds))
-        values = [rounds[at][rng.integers(len(rounds[at]), size=len(rounds[at]))] for at in chosen]
-        found[draw] = np.median(np.concatenate(values))
-    return found
+    """Medians of values drawn anew, rounds first."""
+    sizes = np.array([len(values) for values in rounds])
+    longest = int(sizes.max())
+    table = np.array([np.pad(values, (0, longest - len(values))) for values in rounds])
+    found = []
+    # So many at a time that memory stays small.
+    step = max(1, AT_ONCE // table.size)
+    for first in range(0, draws, step):
+        count = min(step, draws - first)
+        chosen = rng.integers(len(rounds), size=(count, len(rounds), 1))
+        of_round = sizes[chosen]
+        drawn = table[chosen, rng.integers(of_round, size=(count, len(rounds), longest))]
+        flat = drawn.reshape(count, -1)
+        if len(set(sizes.tolist())) > 1:
+            # Of shorter rounds no more than there are.
+            flat[(np.arange(longest) >= of_round).reshape(count, -1)] = np.nan
+            found.append(np.nanmedian(flat, axis=1))
+        else:
+            found.append(np.median(flat, axis=1))
+    return np.concatenate(found)
 
 
 def rank_test(first: Array, second: Array) -> float:

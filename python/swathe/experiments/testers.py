@@ -1,17 +1,20 @@
 """The clients of a ramp on one host: a process that is told what to ask, and becomes them.
 
-It reads an order as JSON from standard input: the schedule, the numbers of its clients, whether
-they are processes or threads, and what they ask for. Everything is imported before it splits, so
-that a client costs little memory and joins on time.
+It reads an order as a line of JSON from standard input: the schedule, the numbers of its clients,
+whether they are processes or threads, and what they ask for. When everything is imported it says
+`ready`, and is told when the first client joins; only then it splits, so that a client costs little
+memory and is there on time.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import tempfile
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +24,20 @@ from swathe.errors import SourceError
 from swathe.experiments.ramping import Clock, Schedule, as_records, run_client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
 ANSWER_S = 60.0
 
 
-def asker(work: dict[str, Any], client: int) -> Callable[[int], int]:
+@contextmanager
+def asking(work: dict[str, Any], client: int) -> Iterator[Callable[[int], int]]:
     """Give what makes the requests of a client, each another one.
 
     Args:
-        work: `kind`: `cut`: object and box of each of `what`; `portal`: paths below `url`; `stack`:
-            lists of object and box, of which the median is taken; `mix`: some of both by `parts`.
+        work: `kind` and `what`: `cut`: object and box of each; `portal`: paths below `url`; `mix`:
+            lists of object and box, of several of which the median is taken.
         client: its number: clients ask in an order of their own.
     """
     order = np.random.default_rng([work.get("seed", 0), client])
@@ -44,9 +48,11 @@ def asker(work: dict[str, Any], client: int) -> Callable[[int], int]:
         return what[int(chosen[count % len(what)])]
 
     if work["kind"] == "portal":
-        return _portal(work, next_of)
+        with _portal(work, next_of) as ask:
+            yield ask
+        return
     make = {"cut": _cut, "mix": _reduce}[work["kind"]]
-    return lambda count: make(next_of(count))
+    yield lambda count: make(next_of(count))
 
 
 def _cut(one: tuple[str, list[int]]) -> int:
@@ -75,30 +81,32 @@ def _box(given: list[int]) -> tuple[int, int, int, int]:
     return x0, y0, width, height
 
 
-def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Callable[[int], int]:
+@contextmanager
+def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Callable[[int], int]]:
     import httpx
 
     token = os.environ.get("SWATHE_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    http = httpx.Client(headers=headers, timeout=ANSWER_S, base_url=work["url"])
+    with httpx.Client(headers=headers, timeout=ANSWER_S, base_url=work["url"]) as http:
 
-    def ask(count: int) -> int:
-        answer = http.get(next_of(count))
-        if answer.status_code != 200:
-            raise SourceError(f"{work['url']}: answered {answer.status_code}")
-        return len(answer.content)
+        def ask(count: int) -> int:
+            answer = http.get(next_of(count))
+            if answer.status_code != 200:
+                raise SourceError(f"{work['url']}: answered {answer.status_code}")
+            return len(answer.content)
 
-    return ask
+        yield ask
 
 
-def run(order: dict[str, Any]) -> NDArray[Any]:
-    """Run the clients ordered; gives the records of all."""
-    schedule = Schedule(**order["schedule"])
+def run(order: dict[str, Any], start: float) -> NDArray[Any]:
+    """Run the clients ordered, the first from a time on; gives the records of all."""
+    schedule = Schedule(start, order["join_s"], start + order["length_s"], order["rate"])
     numbers: list[int] = order["clients"]
     work = order["work"]
 
     def be(number: int) -> list[tuple[Any, ...]]:
-        return run_client(number, schedule, asker(work, number), Clock())
+        with asking(work, number) as ask:
+            return run_client(number, schedule, ask, Clock())
 
     found = _threads(be, numbers) if order["kind"] == "thread" else _processes(be, numbers)
     return as_records(found)
@@ -142,14 +150,15 @@ def _processes(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
 
 def main() -> None:
     """Do what is ordered; the records go into the file that the order names."""
-    order = json.load(sys.stdin)
-    # Before the process splits.
-    if order["work"]["kind"] == "portal":
-        import httpx  # noqa: F401
-    else:
-        import swathe.single
-    np.save(order["records"], run(order))
-    json.dump({"records": order["records"]}, sys.stdout)
+    order = json.loads(sys.stdin.readline())
+    portal = order["work"]["kind"] == "portal"
+    for name in ("httpx",) if portal else ("swathe.single", "swathe.catalog"):
+        importlib.import_module(name)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    told = sys.stdin.readline()
+    if told:
+        np.save(order["records"], run(order, float(told)))
 
 
 if __name__ == "__main__":
