@@ -47,11 +47,11 @@ from swathe.experiments.ramping import (
 )
 from swathe.experiments.region import region
 from swathe.experiments.report import keep, markdown_table
-from swathe.experiments.sampling import Point
 from swathe.experiments.settings import Buffer, Load, Ramp, Region, Single
 from swathe.experiments.single import single
 from swathe.experiments.study import Study, kept, samples_table
 from swathe.sample import make_sample
+from swathe.trace.host import Point
 
 FRAMES = 3
 

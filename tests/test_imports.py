@@ -18,6 +18,10 @@ PACKAGE = Path(swathe.__file__).parent
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
     {"declared"},
+    {"trace.recording", "trace.ulm"},
+    {"trace"},
+    {"trace.clocks", "trace.kernel", "trace.lines", "trace.outlet"},
+    {"trace.collect", "trace.host"},
     {"catalog.settings", "catalog.values", "catalog.holdings", "catalog.work"},
     {"catalog.tables"},
     {"catalog.database", "catalog.migrations.env"},
@@ -67,8 +71,12 @@ LAYERS = (
     {"measuring.probe"},
     {"measuring.buffer", "measuring.host"},
     {"measuring.plots", "measuring.results"},
+    {"lifelines.attributes", "lifelines.columns"},
+    {"lifelines.hosts", "lifelines.offsets", "lifelines.spans"},
+    {"lifelines.families", "lifelines.stalls"},
+    {"lifelines.chrome", "lifelines.otlp", "lifelines.report"},
     {"experiments", "experiments.statistics", "experiments.settings", "experiments.circumstances"},
-    {"experiments.places", "experiments.study", "experiments.ramping", "experiments.sampling"},
+    {"experiments.places", "experiments.study", "experiments.ramping"},
     {"experiments.cutting", "experiments.regions", "experiments.testers", "experiments.report"},
     {"experiments.agents", "experiments.figures"},
     {"experiments.single", "experiments.region", "experiments.ramp", "experiments.load"},
@@ -104,6 +112,7 @@ LAYERS = (
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
     {"commands.portal", "commands.pool", "commands.bench"},
+    {"commands.portal", "commands.pool", "commands.trace"},
     {"cli", "demo"},
 )
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -1,6 +1,6 @@
 """The native half of Swathe. Use the classes of the package, which have defaults and units."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -332,3 +332,38 @@ class Rows:
     def version(self) -> list[str]: ...
     @property
     def sha256(self) -> list[str]: ...
+
+class Column(Buffer):
+    """Numbers of one kind, in the byte order of the machine."""
+
+def read_ulm(
+    paths: Sequence[str | Path],
+) -> tuple[
+    Column,
+    tuple[Column, tuple[str, ...] | None],
+    list[tuple[str, tuple[Column, tuple[str, ...] | None]]],
+    list[tuple[int, str]],
+    int,
+]:
+    """Read events: times, names, other columns by key, damaged lines, how many those are."""
+
+def trace_start(place: str, prog: str, host: str, token: str | None) -> None:
+    """Start recording events."""
+
+def trace_stop() -> tuple[int, int, int]:
+    """Stop; events that were recorded, dropped and written."""
+
+def trace_forget() -> None:
+    """Record nothing in this process, a forked child."""
+
+def trace_event(name: str, fields: Mapping[str, str | int | float | None]) -> None:
+    """Record an event; an error where RESULT is `error`."""
+
+class Scope:
+    """Ids that all events of a thread carry."""
+
+    def enter(self) -> None:
+        """Make them those of this thread."""
+
+def trace_scope(ids: Mapping[str, str | int | float | None]) -> Scope:
+    """Add ids to all events of this thread; gives those of before."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe import errors
-from swathe.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token
+from swathe.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token, trace
 from swathe.commands.find import find
 from swathe.commands.options import Json, Quiet
 from swathe.commands.output import print_json
@@ -35,6 +35,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.NoSuchDatasetError, 2),
     (errors.DatasetError, 2),
     (errors.SettingsError, 2),
+    (errors.TraceError, 2),
     (errors.TokenError, 2),
     (errors.JobError, 2),
     (errors.NoSuchJobError, 2),
@@ -67,6 +68,7 @@ app.add_typer(portal.app, name="portal")
 app.add_typer(token.app, name="token")
 app.add_typer(pool.app, name="pool")
 app.add_typer(bench.app, name="bench")
+app.add_typer(trace.app, name="trace")
 app.command()(find)
 app.command()(predict)
 app.command()(probe.probe)

@@ -24,6 +24,7 @@
     |- JobError                 what is asked of a job makes no sense     (ValueError)
     |- NoSuchJobError           no job has this id                 (KeyError)
     |- NoSuchResultError        the job has no such result         (KeyError)
+    |- TraceError               events cannot be recorded as asked       (ValueError)
     |- LimitError               a user asks for more than is allowed
     `- CatalogError             the catalogue cannot be used         (OSError)
 """
@@ -119,6 +120,10 @@ class NoSuchJobError(SwatheError, KeyError):
 
 class NoSuchResultError(SwatheError, KeyError):
     """The job has no result of this name, or not yet."""
+
+
+class TraceError(SwatheError, ValueError):
+    """Events go to no such place, or are recorded already."""
 
 
 class LimitError(SwatheError):

@@ -37,12 +37,17 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
 
 /// The exception to raise for an error.
 pub(crate) fn to_python(py: Python<'_>, error: &EngineError) -> PyErr {
+    raise(py, class_name(error), error.to_string())
+}
+
+/// An exception of a class in `swathe.errors`.
+pub(crate) fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
     let found = py
         .import("swathe.errors")
-        .and_then(|module| module.getattr(class_name(error)))
+        .and_then(|module| module.getattr(class))
         .and_then(|class| Ok(class.cast_into::<PyType>()?));
     match found {
-        Ok(class) => PyErr::from_type(class, (error.to_string(),)),
+        Ok(class) => PyErr::from_type(class, (message,)),
         Err(error) => error,
     }
 }

@@ -3,12 +3,14 @@
 #![allow(missing_docs)] // documented in python/swathe/_swathe.pyi
 
 mod batch;
+mod buffers;
 mod copies;
 mod enter;
 mod errors;
 mod object;
 mod shelves;
 mod stores;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -26,6 +28,10 @@ mod _swathe {
     use crate::stores::{
         Source, Stores, Timing, assumed_costs, blocks_are_at, blocks_of, confine, measure,
         measure_open, share_blocks, take_timings,
+    };
+    #[pymodule_export]
+    use crate::trace::{
+        Column, Scope, read_ulm, trace_event, trace_forget, trace_scope, trace_start, trace_stop,
     };
 
     use pyo3::prelude::*;

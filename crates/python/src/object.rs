@@ -1,13 +1,14 @@
 //! `Object`, `HduInfo` and `Cutout`.
 
+use crate::buffers::fill_view;
 use crate::enter::enter;
 use crate::errors::to_python;
 use crate::stores::{Stores, inner};
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::Arc;
 use swathe_array::Region;
 use swathe_engine::{Cancel, EngineError, Mode, Selector};
@@ -303,18 +304,8 @@ impl Pixels {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        if view.is_null() {
-            return Err(PyBufferError::new_err("no view to fill"));
-        }
         let pixels = slf.get().inner.data();
-        let (start, length) = (pixels.as_ptr(), pixels.len());
-        let Ok(length) = ffi::Py_ssize_t::try_from(length) else {
-            return Err(PyBufferError::new_err("too many bytes for a buffer"));
-        };
-        // SAFETY: see above; read-only, so the pointer is never written through.
-        let filled = unsafe {
-            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start as *mut c_void, length, 1, flags)
-        };
-        if filled == -1 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }
+        // SAFETY: see above.
+        unsafe { fill_view(slf.as_any(), pixels.as_ptr(), pixels.len(), view, flags) }
     }
 }

@@ -11,10 +11,10 @@ from swathe.experiments.agents import run_here
 from swathe.experiments.circumstances import circumstances, memory_bytes
 from swathe.experiments.places import Shelf, shelves
 from swathe.experiments.ramping import OK
-from swathe.experiments.sampling import Monitor
 from swathe.experiments.settings import Load, plain
 from swathe.experiments.statistics import first_above
 from swathe.experiments.study import Study
+from swathe.trace.host import Monitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from swathe.experiments.sampling import Point
+    from swathe.trace.host import Point
 
     Array = NDArray[np.float64]
 

@@ -1,0 +1,235 @@
+//! Events: recording and reading them.
+
+use crate::buffers::fill_view;
+use crate::errors::raise;
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
+use std::ffi::c_int;
+use std::path::PathBuf;
+use swathe_trace::{Coded, Field, Ids, Level, ReadError, StartError, Table, is_key};
+
+/// Numbers of one kind, through the buffer protocol.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Column {
+    values: Values,
+}
+
+enum Values {
+    Times(Vec<i64>),
+    Codes(Vec<i32>),
+    Numbers(Vec<f64>),
+}
+
+impl Values {
+    fn start_and_bytes(&self) -> (*const u8, usize) {
+        match self {
+            Values::Times(values) => (values.as_ptr().cast(), size_of_val(&values[..])),
+            Values::Codes(values) => (values.as_ptr().cast(), size_of_val(&values[..])),
+            Values::Numbers(values) => (values.as_ptr().cast(), size_of_val(&values[..])),
+        }
+    }
+}
+
+#[pymethods]
+impl Column {
+    /// # Safety
+    /// Called by Python with a valid view. The memory belongs to the column, which the view's
+    /// reference to `slf` keeps alive and nothing changes.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let (start, length) = slf.get().values.start_and_bytes();
+        // SAFETY: see above.
+        unsafe { fill_view(slf.as_any(), start, length, view, flags) }
+    }
+}
+
+/// A column, and its words where it is one of codes.
+type Read<'py> = (Column, Option<Bound<'py, PyTuple>>);
+
+/// Times, names, other columns by key, damaged lines with reasons, and how many those are.
+type Events<'py> = (Column, Read<'py>, Vec<(String, Read<'py>)>, Vec<(u64, String)>, u64);
+
+/// Read files of ULM lines.
+#[pyfunction]
+pub(crate) fn read_ulm(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Events<'_>> {
+    let mut signal = None;
+    let table = py.detach(|| {
+        swathe_trace::read(&paths, &mut || {
+            signal = Python::attach(|py| py.check_signals()).err();
+            signal.is_none()
+        })
+    });
+    let Table { time_ns, event, fields, damaged, damaged_count } = match (table, signal) {
+        (Err(ReadError::Interrupted), Some(signal)) => return Err(signal),
+        (table, _) => table.map_err(|error| raise(py, read_class(&error), error.to_string()))?,
+    };
+    let field = |(key, field)| {
+        let column = match field {
+            Field::Coded(coded) => words(py, coded)?,
+            Field::Numbers(numbers) => (Column { values: Values::Numbers(numbers) }, None),
+        };
+        Ok((key, column))
+    };
+    let fields = fields.into_iter().map(field).collect::<PyResult<_>>()?;
+    let damaged = damaged.into_iter().map(|damaged| (damaged.line, damaged.reason)).collect();
+    let times = Column { values: Values::Times(time_ns) };
+    Ok((times, words(py, event)?, fields, damaged, damaged_count))
+}
+
+fn words(py: Python<'_>, Coded { codes, words }: Coded) -> PyResult<Read<'_>> {
+    Ok((Column { values: Values::Codes(codes) }, Some(PyTuple::new(py, words)?)))
+}
+
+fn read_class(error: &ReadError) -> &'static str {
+    match error {
+        ReadError::Io { source, .. } => match source.kind() {
+            std::io::ErrorKind::NotFound => "NotFoundError",
+            std::io::ErrorKind::PermissionDenied => "AccessError",
+            _ => "SourceError",
+        },
+        _ => "FormatError",
+    }
+}
+
+/// Keys that every event has of itself.
+const OWN: [&str; 7] = ["DATE", "HOST", "PROG", "LVL", "NL.EVNT", "PID", "THREAD"];
+/// Keys that events of the engine have of themselves.
+const ENGINE: [&str; 8] =
+    ["TARGET", "OBJECT", "REQUEST", "STORE", "PEER", "BYTES", "RESULT", "REASON"];
+
+/// Start recording events.
+#[pyfunction]
+pub(crate) fn trace_start(
+    py: Python<'_>,
+    place: &str,
+    prog: &str,
+    host: &str,
+    token: Option<String>,
+) -> PyResult<()> {
+    py.detach(|| swathe_trace::start(place, prog, host, token)).map_err(|error| {
+        let class = match error {
+            StartError::Io { .. } => "OutputError",
+            _ => "TraceError",
+        };
+        raise(py, class, error.to_string())
+    })
+}
+
+/// Stop recording; how many events were recorded, dropped and written.
+#[pyfunction]
+pub(crate) fn trace_stop(py: Python<'_>) -> (u64, u64, u64) {
+    let counts = py.detach(swathe_trace::stop).unwrap_or_default();
+    (counts.recorded, counts.dropped, counts.written)
+}
+
+/// Record nothing in a forked child.
+#[pyfunction]
+pub(crate) fn trace_forget() {
+    swathe_trace::forget();
+}
+
+/// Record an event.
+#[pyfunction]
+pub(crate) fn trace_event(name: &str, fields: &Bound<'_, PyDict>) -> PyResult<()> {
+    if !is_key(name) {
+        return Err(no_key("the name of an event", name));
+    }
+    let mut level = Level::Usage;
+    let mut ids = Ids::default();
+    let mut keys = Vec::with_capacity(fields.len());
+    for (key, value) in fields.iter() {
+        let Some((key, value)) = field(&key, &value)? else { continue };
+        if keys.contains(&key) {
+            return Err(PyValueError::new_err(format!("the event {name} has {key} twice")));
+        }
+        if key == "RESULT" && value == "error" {
+            level = Level::Error;
+        }
+        ids.push(&key, &value);
+        keys.push(key);
+    }
+    if !swathe_trace::is_on() {
+        return Ok(());
+    }
+    let scope = swathe_trace::Scope::current();
+    let hidden = |(key, _): &&(String, String)| keys.contains(key);
+    if scope.ids().iter().any(|id| hidden(&id)) {
+        // What the event says of itself counts.
+        let rest = scope.ids().iter().filter(|id| !hidden(id)).cloned().collect();
+        let before = swathe_trace::Scope::new(rest).enter();
+        swathe_trace::event(level, name, |record| _ = record.ids(&ids));
+        before.enter();
+    } else {
+        swathe_trace::event(level, name, |record| _ = record.ids(&ids));
+    }
+    Ok(())
+}
+
+/// Ids that all events of a thread carry.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Scope {
+    inner: swathe_trace::Scope,
+}
+
+#[pymethods]
+impl Scope {
+    /// Make them those of this thread.
+    fn enter(&self) {
+        self.inner.clone().enter();
+    }
+}
+
+/// Add ids to all events of this thread; gives those of before.
+#[pyfunction]
+pub(crate) fn trace_scope(ids: &Bound<'_, PyDict>) -> PyResult<Scope> {
+    let before = swathe_trace::Scope::current();
+    let mut all = before.ids().to_vec();
+    for (key, value) in ids.iter() {
+        let Some((key, value)) = field(&key, &value)? else { continue };
+        if ENGINE.contains(&&key[..]) {
+            return Err(PyValueError::new_err(format!(
+                "{key} is of single events, not of a scope"
+            )));
+        }
+        all.retain(|(other, _)| *other != key);
+        all.push((key, value));
+    }
+    swathe_trace::Scope::new(all).enter();
+    Ok(Scope { inner: before })
+}
+
+/// A field as it is written; none for `None`.
+fn field(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Option<(String, String)>> {
+    let mut key: String = key.extract()?;
+    key.make_ascii_uppercase();
+    if !is_key(&key) {
+        return Err(no_key("the key of a field", &key));
+    }
+    if OWN.contains(&&key[..]) {
+        return Err(PyValueError::new_err(format!("{key} is what every event has of itself")));
+    }
+    if value.is_none() {
+        return Ok(None);
+    }
+    // Text is UTF-8 here: half a surrogate pair is not.
+    let text = if let Ok(text) = value.cast::<PyString>() {
+        text.to_string_lossy().into_owned()
+    } else if value.is_instance_of::<PyBool>() {
+        (if value.is_truthy()? { "true" } else { "false" }).to_string()
+    } else {
+        value.str()?.to_string_lossy().into_owned()
+    };
+    Ok(Some((key, text)))
+}
+
+fn no_key(what: &str, found: &str) -> PyErr {
+    let found: String = found.chars().take(80).collect();
+    PyValueError::new_err(format!(
+        "{what}: expected A-Z first, then A-Z, 0-9, '.', '_' and '-', 64 at most, got {found:?}"
+    ))
+}

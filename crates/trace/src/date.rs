@@ -1,0 +1,157 @@
+//! `DATE` of an event: UTC, `YYYYMMDDhhmmss.ffffff`, against nanoseconds since 1970.
+
+const DAY_S: i64 = 86_400;
+/// Years whose every moment has its nanoseconds in an `i64`.
+const YEARS: std::ops::RangeInclusive<i64> = 1678..=2261;
+
+/// Append the date of a moment, with six digits of the second (what is beyond is left out).
+pub fn push_date(out: &mut Vec<u8>, time_ns: i64) {
+    let (second, ns) = (time_ns.div_euclid(1_000_000_000), time_ns.rem_euclid(1_000_000_000));
+    push_second(out, second);
+    out.push(b'.');
+    push_digits(out, ns / 1000, 6);
+}
+
+/// Append `YYYYMMDDhhmmss` of a second since 1970.
+pub(crate) fn push_second(out: &mut Vec<u8>, second: i64) {
+    let (day, of_day) = (second.div_euclid(DAY_S), second.rem_euclid(DAY_S));
+    let (year, month, day) = civil(day);
+    push_digits(out, year, 4);
+    for part in [month, day, of_day / 3600, of_day / 60 % 60, of_day % 60] {
+        push_digits(out, part, 2);
+    }
+}
+
+/// Append a number with leading zeros.
+pub(crate) fn push_digits(out: &mut Vec<u8>, mut value: i64, digits: usize) {
+    let start = out.len();
+    out.resize(start + digits, b'0');
+    for digit in out[start..].iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+}
+
+/// The moment a date names; `None` where it is none. Up to nine digits of the second.
+pub fn parse_date(text: &[u8]) -> Option<i64> {
+    let (whole, fraction) = match text.get(14) {
+        None => (text, &b""[..]),
+        Some(b'.') => (&text[..14], &text[15..]),
+        Some(_) => return None,
+    };
+    if whole.len() != 14 || fraction.len() > 9 || (text.len() == 15) {
+        return None;
+    }
+    let second = parse_second(whole)?;
+    let ns = digits(fraction)? * 10i64.pow(9 - fraction.len() as u32);
+    second.checked_mul(1_000_000_000)?.checked_add(ns)
+}
+
+fn parse_second(text: &[u8]) -> Option<i64> {
+    let year = digits(&text[..4])?;
+    let mut parts = [0; 5];
+    for (part, pair) in parts.iter_mut().zip(text[4..].chunks_exact(2)) {
+        *part = digits(pair)?;
+    }
+    let [month, day, hour, minute, second] = parts;
+    let fits = YEARS.contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=month_days(year, month)).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    fits.then(|| days(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second)
+}
+
+fn digits(text: &[u8]) -> Option<i64> {
+    text.iter().try_fold(0, |value, byte| {
+        byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0'))
+    })
+}
+
+fn month_days(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+// Both from "chrono-Compatible Low-Level Date Algorithms", H. Hinnant: the year begins in March,
+// so that the leap day is its last, and 400 years are 146097 days.
+
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(time_ns: i64) -> String {
+        let mut out = Vec::new();
+        push_date(&mut out, time_ns);
+        String::from_utf8(out).expect("digits")
+    }
+
+    #[test]
+    fn known_moments() {
+        assert_eq!(shown(0), "19700101000000.000000");
+        assert_eq!(shown(1_795_224_638_055_784_999), "20261121013038.055784");
+        assert_eq!(shown(951_782_400_000_000_000), "20000229000000.000000");
+        assert_eq!(shown(-1), "19691231235959.999999");
+        assert_eq!(parse_date(b"20261121013038.055784"), Some(1_795_224_638_055_784_000));
+        assert_eq!(parse_date(b"20261121013038"), Some(1_795_224_638_000_000_000));
+        assert_eq!(parse_date(b"20261121013038.5"), Some(1_795_224_638_500_000_000));
+    }
+
+    #[test]
+    fn what_is_no_date() {
+        for text in [
+            "",
+            "20261121",
+            "20261121013038.",
+            "20261121013038.0000000001",
+            "20261321013038.0",
+            "20260229000000.0",
+            "20261121240000.0",
+            "20261121016038.0",
+            "20261121013060.0",
+            "16000101000000.0",
+            "2026112101303x.0",
+            "20261121013038,5",
+            "+0261121013038.5",
+        ] {
+            assert_eq!(parse_date(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_moment_comes_back(time_us in -9_214_560_000_000_000i64..9_214_646_400_000_000) {
+            let time_ns = time_us * 1000;
+            prop_assert_eq!(parse_date(shown(time_ns).as_bytes()), Some(time_ns));
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..30)) {
+            parse_date(&bytes);
+        }
+    }
+}

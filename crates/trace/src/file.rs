@@ -1,0 +1,154 @@
+//! A file that lines are appended to, renamed when it is large. Several processes may write the
+//! same one: each appends whole lines, and one of them renames it for all.
+
+use crate::sink::{Sink, count, write_all};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Rotated {
+    path: PathBuf,
+    rotate_bytes: Option<u64>,
+    keep: u32,
+    file: File,
+    /// The last line written lacks its end.
+    torn: bool,
+}
+
+impl Rotated {
+    pub fn open(path: &Path, rotate_bytes: Option<u64>, keep: u32) -> io::Result<Rotated> {
+        let file = append_to(path)?;
+        Ok(Rotated { path: path.to_path_buf(), rotate_bytes, keep, file, torn: false })
+    }
+
+    /// Make room for more bytes: rename the file and begin another, unless somebody has.
+    fn make_room(&mut self, more: u64) -> io::Result<()> {
+        let Some(limit) = self.rotate_bytes else { return Ok(()) };
+        if !self.is_current()? {
+            self.reopen()?;
+        }
+        let size = self.file.metadata()?.len();
+        if size == 0 || size + more <= limit {
+            return Ok(());
+        }
+        // Whoever waits here finds afterwards that it was done.
+        self.file.lock()?;
+        if self.is_current()? {
+            for number in (1..self.keep).rev() {
+                match fs::rename(self.numbered(number), self.numbered(number + 1)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+            fs::rename(&self.path, self.numbered(1))?;
+        }
+        self.reopen()
+    }
+
+    /// Open the file that has the name now; closing the other gives up its lock.
+    fn reopen(&mut self) -> io::Result<()> {
+        self.file = append_to(&self.path)?;
+        self.torn = false;
+        Ok(())
+    }
+
+    /// Whether the open file still has the name.
+    fn is_current(&self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        match fs::metadata(&self.path) {
+            Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn numbered(&self, number: u32) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{number}"));
+        name.into()
+    }
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+impl Sink for Rotated {
+    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
+        // Where it cannot be renamed it grows.
+        let rotated = self.make_room(lines.len() as u64);
+        if self.torn {
+            // What is left of that line is damaged; the next is not.
+            if let Err(error) = io::Write::write_all(&mut self.file, b"\n") {
+                *lost += count(lines);
+                return Err(error);
+            }
+        }
+        let (whole, written) = write_all(&mut self.file, lines, lost);
+        self.torn = !whole;
+        written.and(rotated)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("listed");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn it_is_renamed_before_it_grows_beyond_and_so_many_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.ulm");
+        let mut file = Rotated::open(&path, Some(10), 2).expect("open");
+        for number in 0..5 {
+            file.write(format!("line {number}\n").as_bytes(), &mut 0).expect("written");
+        }
+        assert_eq!(names(folder.path()), ["run.ulm", "run.ulm.1", "run.ulm.2"]);
+        for (name, text) in
+            [("run.ulm", "line 4\n"), ("run.ulm.1", "line 3\n"), ("run.ulm.2", "line 2\n")]
+        {
+            assert_eq!(fs::read_to_string(folder.path().join(name)).expect("read"), text);
+        }
+    }
+
+    #[test]
+    fn writers_of_one_file_lose_nothing_when_one_renames_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.ulm");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    let mut file = Rotated::open(path, Some(1000), 1000).expect("open");
+                    for number in 0..200 {
+                        let line = format!("{writer} {number}\n");
+                        file.write(line.as_bytes(), &mut 0).expect("written");
+                    }
+                });
+            }
+        });
+        let read = |name: &String| fs::read_to_string(folder.path().join(name)).expect("read");
+        let all: String = names(folder.path()).iter().map(read).collect();
+        let mut lines: Vec<&str> = all.lines().collect();
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), 800);
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_counted() {
+        let mut file = Rotated::open(Path::new("/dev/full"), None, 1).expect("open");
+        let mut lost = 0;
+        file.write(b"a\nb\n", &mut lost).expect_err("full");
+        assert_eq!(lost, 2);
+    }
+}

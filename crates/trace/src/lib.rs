@@ -1,0 +1,23 @@
+//! Events: written as ULM lines, read as columns.
+//!
+//! Knows nothing of the other crates; they may all depend on it.
+#![warn(missing_docs)]
+
+mod columns;
+mod date;
+mod file;
+mod place;
+mod recorder;
+mod ring;
+mod scope;
+mod sender;
+mod sink;
+mod ulm;
+
+pub use columns::{Coded, Damaged, Field, Numbers, ReadError, Table, read};
+pub use place::{Place, PlaceError};
+pub use recorder::{
+    Counts, Ids, Level, Record, StartError, event, event_at, forget, is_on, start, stop,
+};
+pub use scope::Scope;
+pub use ulm::{LINE_BYTES, Line, UlmError, is_key, parse};

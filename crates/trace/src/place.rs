@@ -1,0 +1,173 @@
+//! Where events go, as a user writes it.
+
+use std::path::PathBuf;
+
+/// Where events go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Appended to a file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// It is renamed `.1` before it would grow beyond this, and that `.2`.
+        rotate_bytes: Option<u64>,
+        /// How many of those are kept.
+        keep: u32,
+    },
+    /// Standard error.
+    Stderr,
+    /// The log of the system.
+    Syslog {
+        /// Its socket.
+        path: PathBuf,
+    },
+    /// Kept in memory, and written at the end.
+    Memory {
+        /// Where to.
+        path: PathBuf,
+        /// How much is kept: the newest.
+        bytes: u64,
+    },
+    /// A collector.
+    Collector {
+        /// `HOST:PORT`.
+        address: String,
+    },
+}
+
+/// Why a text names no place.
+#[derive(Debug, thiserror::Error)]
+#[error("{place:?} is no place for events: {reason}")]
+pub struct PlaceError {
+    /// What was given.
+    pub place: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+const LOG: &str = "/dev/log";
+const KEEP: u32 = 5;
+const MEMORY_MB: u64 = 64;
+const MOST_MB: u64 = 1 << 20;
+
+impl std::str::FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(place: &str) -> Result<Place, PlaceError> {
+        parse(place)
+            .map_err(|reason| PlaceError { place: place.chars().take(200).collect(), reason })
+    }
+}
+
+fn parse(place: &str) -> Result<Place, String> {
+    if let Some(address) = place.strip_prefix("tcp://") {
+        let address = address.strip_suffix('/').unwrap_or(address);
+        let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+        let fits = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0));
+        return if fits {
+            Ok(Place::Collector { address: address.to_string() })
+        } else {
+            Err("expected tcp://HOST:PORT".into())
+        };
+    }
+    match place {
+        "stderr" => return Ok(Place::Stderr),
+        "syslog" => return Ok(Place::Syslog { path: LOG.into() }),
+        _ => {}
+    }
+    if let Some(path) = place.strip_prefix("syslog:") {
+        return Ok(Place::Syslog { path: named(path)? });
+    }
+    if let Some((scheme, _)) = place.split_once("://") {
+        return Err(format!("expected a file, tcp://, stderr, syslog or memory:, got {scheme}://"));
+    }
+    if let Some(rest) = place.strip_prefix("memory:") {
+        let (path, mut given) = options(rest)?;
+        let mb = take(&mut given, "mb")?.unwrap_or(MEMORY_MB);
+        none_left(&given, "mb")?;
+        return Ok(Place::Memory { path: named(path)?, bytes: mb << 20 });
+    }
+    let (path, mut given) = options(place)?;
+    let rotate_bytes = take(&mut given, "rotate_mb")?.map(|mb| mb << 20);
+    let keep = take(&mut given, "keep")?;
+    none_left(&given, "rotate_mb and keep")?;
+    if keep.is_some() && rotate_bytes.is_none() {
+        return Err("keep is for rotate_mb".into());
+    }
+    let keep = keep.map_or(KEEP, |keep| keep.min(1000) as u32);
+    Ok(Place::File { path: named(path)?, rotate_bytes, keep })
+}
+
+fn named(path: &str) -> Result<PathBuf, String> {
+    if path.is_empty() { Err("the path is missing".into()) } else { Ok(path.into()) }
+}
+
+type Options<'a> = Vec<(&'a str, &'a str)>;
+
+fn options(place: &str) -> Result<(&str, Options<'_>), String> {
+    let Some((path, rest)) = place.split_once('?') else { return Ok((place, Vec::new())) };
+    let wrong = |part| format!("expected KEY=NUMBER after '?', got {part:?}");
+    let given = rest.split('&').map(|part| part.split_once('=').ok_or_else(|| wrong(part)));
+    Ok((path, given.collect::<Result<_, _>>()?))
+}
+
+fn take(given: &mut Options<'_>, key: &str) -> Result<Option<u64>, String> {
+    let Some(at) = given.iter().position(|(other, _)| *other == key) else { return Ok(None) };
+    let (_, value) = given.remove(at);
+    match value.parse() {
+        Ok(number) if (1..=MOST_MB).contains(&number) => Ok(Some(number)),
+        _ => Err(format!("{key}: expected a number from 1 to {MOST_MB}, got {value:?}")),
+    }
+}
+
+fn none_left(given: &Options<'_>, known: &str) -> Result<(), String> {
+    match given.first() {
+        None => Ok(()),
+        Some((key, _)) => Err(format!("{key}: unknown or twice; there are {known}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        let place = |text: &str| text.parse::<Place>().expect(text);
+        let file =
+            |path: &str, rotate_bytes, keep| Place::File { path: path.into(), rotate_bytes, keep };
+        assert_eq!(place("run.ulm"), file("run.ulm", None, 5));
+        assert_eq!(place("/a b/r?rotate_mb=100"), file("/a b/r", Some(100 << 20), 5));
+        assert_eq!(place("r?rotate_mb=1&keep=2"), file("r", Some(1 << 20), 2));
+        assert_eq!(place("stderr"), Place::Stderr);
+        assert_eq!(place("syslog"), Place::Syslog { path: "/dev/log".into() });
+        assert_eq!(place("syslog:/x"), Place::Syslog { path: "/x".into() });
+        assert_eq!(place("memory:m?mb=2"), Place::Memory { path: "m".into(), bytes: 2 << 20 });
+        assert_eq!(place("tcp://[::1]:90"), Place::Collector { address: "[::1]:90".into() });
+    }
+
+    #[test]
+    fn what_is_no_place_is_refused() {
+        for text in [
+            "",
+            "?rotate_mb=1",
+            "memory:",
+            "syslog:",
+            "tcp://host",
+            "tcp://:80",
+            "tcp://h:0",
+            "tcp://h:99999",
+            "http://h:80",
+            "r?x=1",
+            "r?rotate_mb",
+            "r?rotate_mb=0",
+            "r?rotate_mb=x",
+            "r?keep=2",
+            "r?rotate_mb=1&rotate_mb=2",
+            "memory:m?keep=1",
+        ] {
+            let refused = text.parse::<Place>();
+            assert!(refused.is_err(), "{text:?}: {refused:?}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What one thread has recorded and nobody has written yet.
+//!
+//! One thread puts records in, another takes them out, neither waits: a record for which there is
+//! no room is counted and gone. The memory is of atomic words, which cost what plain ones do, so
+//! that no `unsafe` is needed.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Words of eight bytes: 512 KiB, some thousands of events.
+const WORDS: usize = 64 << 10;
+/// What is in the ring when it is time to write.
+const PRESSING: u64 = WORDS as u64 / 4;
+/// Longest record; longer ones are lost.
+pub(crate) const RECORD_BYTES: usize = 32 << 10;
+/// Words before the text of a record.
+const HEAD: u64 = 2;
+
+/// A counter that shares its cache line with nothing another thread writes.
+#[repr(align(128))]
+#[derive(Default)]
+struct Apart(AtomicU64);
+
+/// A record: what it is, when, and its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// How long the name at the start of the text is; 0: the text is the scope from here on.
+    pub name: u8,
+    /// Number of the level.
+    pub level: u8,
+    /// Nanoseconds of the clock that only goes forward.
+    pub time_ns: u64,
+}
+
+pub(crate) struct Ring {
+    /// Its number: `THREAD` of its events.
+    pub number: u64,
+    words: Box<[AtomicU64]>,
+    /// Words put in, and taken out, since the beginning.
+    put: Apart,
+    taken: Apart,
+    lost: Apart,
+    /// The thread ended.
+    closed: AtomicBool,
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// It is in the ring.
+    Done,
+    /// It is, and the ring is filling up.
+    Pressing,
+    /// There was no room.
+    Lost,
+}
+
+impl Ring {
+    pub fn new(number: u64) -> Ring {
+        Ring {
+            number,
+            words: (0..WORDS).map(|_| AtomicU64::new(0)).collect(),
+            put: Apart::default(),
+            taken: Apart::default(),
+            lost: Apart::default(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Put a record in. By one thread only.
+    pub fn put(&self, head: Head, text: &[u8]) -> Put {
+        let start = self.put.0.load(Ordering::Relaxed);
+        let used = start - self.taken.0.load(Ordering::Acquire);
+        let needed = HEAD + text.len().div_ceil(8) as u64;
+        if text.len() > RECORD_BYTES || used + needed > WORDS as u64 {
+            self.lose();
+            return Put::Lost;
+        }
+        let first = text.len() as u64 | u64::from(head.name) << 32 | u64::from(head.level) << 40;
+        self.word(start).store(first, Ordering::Relaxed);
+        self.word(start + 1).store(head.time_ns, Ordering::Relaxed);
+        let (whole, rest) = text.as_chunks::<8>();
+        let mut at = start + HEAD;
+        for chunk in whole {
+            self.word(at).store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
+            at += 1;
+        }
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            self.word(at).store(u64::from_ne_bytes(last), Ordering::Relaxed);
+        }
+        self.put.0.store(start + needed, Ordering::Release);
+        if used + needed > PRESSING { Put::Pressing } else { Put::Done }
+    }
+
+    /// Count a record that was not put in. By the same thread.
+    pub fn lose(&self) {
+        self.lost.0.store(self.lost.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Take the records out that are there now, in order. By one other thread only.
+    pub fn take(&self, text: &mut Vec<u8>, to: &mut dyn FnMut(Head, &[u8])) {
+        let end = self.put.0.load(Ordering::Acquire);
+        let mut at = self.taken.0.load(Ordering::Relaxed);
+        while at < end {
+            let first = self.word(at).load(Ordering::Relaxed);
+            let head = Head {
+                name: (first >> 32) as u8,
+                level: (first >> 40) as u8,
+                time_ns: self.word(at + 1).load(Ordering::Relaxed),
+            };
+            let length = (first as u32 as usize).min(RECORD_BYTES);
+            at += HEAD;
+            text.clear();
+            for _ in 0..length.div_ceil(8) {
+                text.extend_from_slice(&self.word(at).load(Ordering::Relaxed).to_ne_bytes());
+                at += 1;
+            }
+            to(head, &text[..length]);
+            self.taken.0.store(at, Ordering::Release);
+        }
+    }
+
+    /// Records lost since the beginning.
+    pub fn lost(&self) -> u64 {
+        self.lost.0.load(Ordering::Relaxed)
+    }
+
+    /// Say that its thread puts no more in.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether it is empty and stays so.
+    pub fn is_over(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+            && self.put.0.load(Ordering::Acquire) == self.taken.0.load(Ordering::Relaxed)
+    }
+
+    /// For another thread.
+    pub fn reopen(&self) {
+        self.closed.store(false, Ordering::Release);
+    }
+
+    fn word(&self, at: u64) -> &AtomicU64 {
+        &self.words[at as usize % WORDS]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    fn head(time_ns: u64) -> Head {
+        Head { name: 3, level: 1, time_ns }
+    }
+
+    fn taken(ring: &Ring) -> Vec<(Head, Vec<u8>)> {
+        let mut all = Vec::new();
+        ring.take(&mut Vec::new(), &mut |head, text| all.push((head, text.to_vec())));
+        all
+    }
+
+    #[test]
+    fn a_full_ring_loses_and_counts_and_goes_on() {
+        let ring = Ring::new(1);
+        let text = vec![7; RECORD_BYTES];
+        let mut put = 0;
+        while ring.put(head(put), &text) != Put::Lost {
+            put += 1;
+        }
+        assert_eq!(ring.put(head(0), &text), Put::Lost);
+        assert_eq!(ring.lost(), 2);
+        assert_eq!(taken(&ring).len() as u64, put);
+        assert_eq!(ring.put(head(0), &text), Put::Done);
+        assert_eq!(ring.put(head(0), &vec![7; RECORD_BYTES + 1]), Put::Lost);
+    }
+
+    #[test]
+    fn two_threads_pass_all_on_in_order() {
+        let ring = Ring::new(1);
+        std::thread::scope(|scope| {
+            let putter = scope.spawn(|| {
+                for time_ns in 0..200_000u64 {
+                    let text = [time_ns as u8; 20];
+                    while ring.put(head(time_ns), &text[..time_ns as usize % 20]) == Put::Lost {
+                        std::thread::yield_now();
+                    }
+                }
+                ring.close();
+            });
+            let mut next = 0;
+            while !(putter.is_finished() && ring.is_over()) {
+                for (found, text) in taken(&ring) {
+                    assert_eq!(found, head(next));
+                    assert_eq!(text, vec![next as u8; next as usize % 20]);
+                    next += 1;
+                }
+            }
+            assert_eq!(next, 200_000);
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn what_goes_in_comes_out(
+            steps in proptest::collection::vec((any::<bool>(), 0usize..9000), 0..300),
+        ) {
+            let ring = Ring::new(1);
+            let mut inside = VecDeque::new();
+            for (number, (take, length)) in steps.into_iter().enumerate() {
+                if take {
+                    prop_assert_eq!(taken(&ring), inside.drain(..).collect::<Vec<_>>());
+                }
+                let text: Vec<u8> = (0..length).map(|byte| (byte + number) as u8).collect();
+                if ring.put(head(number as u64), &text) != Put::Lost {
+                    inside.push_back((head(number as u64), text));
+                }
+            }
+            prop_assert_eq!(taken(&ring), inside.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Ids that all events of a thread carry.
+
+use crate::ulm::push_field;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Ids that all events of a thread carry, for instance `JOB`. Threads that work for another one are
+/// given its scope.
+#[derive(Clone, Debug, Default)]
+pub struct Scope(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    ids: Vec<(String, String)>,
+    /// As they are written.
+    text: Vec<u8>,
+}
+
+thread_local! {
+    static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(None)) };
+}
+
+impl Scope {
+    /// With these ids; their keys must be keys.
+    pub fn new(ids: Vec<(String, String)>) -> Scope {
+        if ids.is_empty() {
+            return Scope(None);
+        }
+        let mut text = Vec::new();
+        for (key, value) in &ids {
+            push_field(&mut text, key, value);
+        }
+        Scope(Some(Arc::new(Inner { ids, text })))
+    }
+
+    /// That of this thread.
+    pub fn current() -> Scope {
+        SCOPE.try_with(|scope| scope.borrow().clone()).unwrap_or_default()
+    }
+
+    /// Make it that of this thread; gives the one before.
+    pub fn enter(self) -> Scope {
+        let before = SCOPE.try_with(|scope| scope.replace(self)).unwrap_or_default();
+        crate::recorder::scope_changed();
+        before
+    }
+
+    /// Its ids.
+    pub fn ids(&self) -> &[(String, String)] {
+        self.0.as_ref().map_or(&[], |inner| &inner.ids)
+    }
+
+    pub(crate) fn text(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |inner| &inner.text)
+    }
+}

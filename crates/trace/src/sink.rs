@@ -1,0 +1,182 @@
+//! What takes finished lines: standard error, the log of the system, memory. Files and the
+//! collector have modules of their own.
+
+use crate::file::Rotated;
+use crate::place::Place;
+use crate::sender::Sender;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+
+/// Takes lines. What it cannot take it adds to `lost`: lines, not bytes.
+pub(crate) trait Sink: Send {
+    /// Whether lines can be taken now.
+    fn ready(&mut self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    /// Take whole lines.
+    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()>;
+
+    /// No more will come.
+    fn finish(&mut self, _lost: &mut u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Who the lines are from.
+#[derive(Clone, Debug)]
+pub(crate) struct From {
+    /// Name of the machine.
+    pub host: String,
+    /// Name of the program.
+    pub prog: String,
+    /// What the collector wants to hear.
+    pub token: Option<String>,
+}
+
+/// Open what is at a place.
+pub(crate) fn open(place: &Place, from: &From) -> io::Result<Box<dyn Sink>> {
+    Ok(match place {
+        Place::File { path, rotate_bytes, keep } => {
+            Box::new(Rotated::open(path, *rotate_bytes, *keep)?)
+        }
+        Place::Stderr => Box::new(Stderr),
+        Place::Syslog { path } => Box::new(Syslog::open(path, &from.prog)?),
+        Place::Memory { path, bytes } => Box::new(Memory::open(path, *bytes)?),
+        Place::Collector { address } => Box::new(Sender::new(address, from)?),
+    })
+}
+
+/// How many lines.
+pub(crate) fn count(lines: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', lines).count() as u64
+}
+
+/// Write all, or count what was not; gives whether the last line written has its end.
+pub(crate) fn write_all(
+    to: &mut impl Write,
+    lines: &[u8],
+    lost: &mut u64,
+) -> (bool, io::Result<()>) {
+    let mut at = 0;
+    while at < lines.len() {
+        let error = match to.write(&lines[at..]) {
+            Ok(0) => io::ErrorKind::WriteZero.into(),
+            Ok(written) => {
+                at += written;
+                continue;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => error,
+        };
+        *lost += count(&lines[at..]);
+        return (at == 0 || lines[at - 1] == b'\n', Err(error));
+    }
+    (true, Ok(()))
+}
+
+struct Stderr;
+
+impl Sink for Stderr {
+    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
+        write_all(&mut io::stderr(), lines, lost).1
+    }
+}
+
+/// A line a datagram, as `syslog(3)` sends them, without its time: the line has one.
+struct Syslog {
+    socket: UnixDatagram,
+    path: PathBuf,
+    tag: String,
+    message: Vec<u8>,
+}
+
+/// Facility `user`.
+const FACILITY: u8 = 1 << 3;
+const SEVERITIES: [(&[u8], u8); 2] = [(b" LVL=Error ", 3), (b" LVL=Warning ", 4)];
+const INFORMATIONAL: u8 = 6;
+
+impl Syslog {
+    fn open(path: &std::path::Path, prog: &str) -> io::Result<Syslog> {
+        let socket = UnixDatagram::unbound()?;
+        socket.connect(path)?;
+        socket.set_nonblocking(true)?;
+        let prog: String = prog.chars().filter(char::is_ascii_graphic).take(32).collect();
+        let tag = format!("{prog}[{}]: ", std::process::id());
+        Ok(Syslog { socket, path: path.into(), tag, message: Vec::new() })
+    }
+
+    fn send(&mut self, line: &[u8]) -> io::Result<()> {
+        // The level is the fourth field.
+        let start = &line[..line.len().min(600)];
+        let severity = SEVERITIES
+            .iter()
+            .find(|(level, _)| memchr::memmem::find(start, level).is_some())
+            .map_or(INFORMATIONAL, |(_, severity)| *severity);
+        self.message.clear();
+        write!(self.message, "<{}>{}", FACILITY | severity, self.tag)?;
+        self.message.extend_from_slice(line);
+        self.socket.send(&self.message).map(drop)
+    }
+}
+
+impl Sink for Syslog {
+    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
+        let mut failed = Ok(());
+        for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            let mut sent = self.send(line);
+            // The daemon was started anew.
+            if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+                sent = self.socket.connect(&self.path).and_then(|()| self.send(line));
+            }
+            if let Err(error) = sent {
+                *lost += 1;
+                failed = Err(error);
+            }
+        }
+        failed
+    }
+}
+
+/// The newest lines, written at the end.
+struct Memory {
+    file: File,
+    kept: VecDeque<Vec<u8>>,
+    bytes: u64,
+    limit: u64,
+}
+
+impl Memory {
+    fn open(path: &std::path::Path, limit: u64) -> io::Result<Memory> {
+        Ok(Memory { file: File::create(path)?, kept: VecDeque::new(), bytes: 0, limit })
+    }
+}
+
+impl Sink for Memory {
+    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
+        self.bytes += lines.len() as u64;
+        self.kept.push_back(lines.to_vec());
+        while self.bytes > self.limit
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.bytes -= oldest.len() as u64;
+            *lost += count(&oldest);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, lost: &mut u64) -> io::Result<()> {
+        let mut failed = Ok(());
+        for lines in self.kept.drain(..) {
+            if failed.is_ok() {
+                failed = write_all(&mut self.file, &lines, lost).1;
+            } else {
+                *lost += count(&lines);
+            }
+        }
+        failed
+    }
+}

@@ -1,0 +1,39 @@
+"""What an event carries beside its time, name and process, some rows at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.trace.ulm import Coded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from swathe.trace import Events
+
+PROCESS = ("HOST", "PROG", "PID", "THREAD", "LVL")
+Value = str | int | float
+
+
+def attributes(
+    events: Events, rows: NDArray[np.int64], but: Sequence[str] = PROCESS
+) -> list[dict[str, Value]]:
+    """Give the fields of some events but for these; whole numbers as `int`."""
+    found: list[dict[str, Value]] = [{} for _ in range(len(rows))]
+    for name, column in events.fields.items():
+        if name in but:
+            continue
+        if isinstance(column, Coded):
+            codes = column.codes[rows]
+            for at in np.flatnonzero(codes >= 0).tolist():
+                found[at][name] = column.words[codes[at]]
+            continue
+        values = column[rows]
+        for at in np.flatnonzero(np.isfinite(values)).tolist():
+            value = float(values[at])
+            found[at][name] = int(value) if value.is_integer() else value
+    return found

@@ -1,0 +1,34 @@
+"""Events: what happened, when, to which object, target or job; recorded, and read as columns.
+
+>>> with swathe.trace.recording("run.ulm"):
+...     swathe.cut_many("targets.csv", output="cutouts/")
+>>> events = swathe.trace.read("run.ulm")
+"""
+
+from swathe.trace.recording import (
+    Counts,
+    event,
+    from_environment,
+    point,
+    recording,
+    scope,
+    start,
+    stop,
+)
+from swathe.trace.ulm import Coded, Damaged, Events, Numbers, read
+
+__all__ = [
+    "Coded",
+    "Counts",
+    "Damaged",
+    "Events",
+    "Numbers",
+    "event",
+    "from_environment",
+    "point",
+    "read",
+    "recording",
+    "scope",
+    "start",
+    "stop",
+]

@@ -1,0 +1,80 @@
+"""How far a sender's clock is off, from four times as NTP has them."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+KEPT = 8
+"""The best of the last so many exchanges counts."""
+
+QUOTED = rb'(?:"(?:[^"\\]|\\.)*"|[^ "]*)'
+REPLY = re.compile(
+    rb"DATE=(\d{14})\.(\d{6}) HOST=%b PROG=%b LVL=\w+ NL\.EVNT=CLOCK_REPLY( .*)" % (QUOTED, QUOTED)
+)
+NUMBER = re.compile(rb" (ECHO|RECEIVED)=(\d{1,19})(?= |$)")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a sender answered, ns since 1970.
+
+    Attributes:
+        asked_ns: by the clock of who asked.
+        received_ns: when it saw that, by its own.
+        sent_ns: when it answered, by its own.
+    """
+
+    asked_ns: int
+    received_ns: int
+    sent_ns: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How far a clock is ahead, and the most that this can be wrong by."""
+
+    offset_s: float
+    spread_s: float
+
+
+def read_reply(line: bytes) -> Reply | None:
+    """Read a line CLOCK_REPLY, without its end; `None` where it is another, or damaged."""
+    found = REPLY.fullmatch(line)
+    if found is None:
+        return None
+    numbers = {key: int(digits) for key, digits in NUMBER.findall(found[3])}
+    if len(numbers) != 2:
+        return None
+    try:
+        seconds = datetime.strptime(found[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    sent_ns = round(seconds.timestamp()) * 1_000_000_000 + int(found[2]) * 1000
+    return Reply(numbers[b"ECHO"], numbers[b"RECEIVED"], sent_ns)
+
+
+class Clock:
+    """That of one sender."""
+
+    def __init__(self) -> None:
+        self._asked: deque[int] = deque(maxlen=KEPT)
+        self._kept: deque[tuple[int, int]] = deque(maxlen=KEPT)
+
+    def ask(self, now_ns: int) -> None:
+        """Note that it was asked."""
+        self._asked.append(now_ns)
+
+    def answered(self, reply: Reply, now_ns: int) -> Estimate | None:
+        """Take an answer; `None` where nobody asked that."""
+        if reply.asked_ns not in self._asked:
+            return None
+        self._asked.remove(reply.asked_ns)
+        there_ns = reply.received_ns - reply.asked_ns
+        back_ns = reply.sent_ns - now_ns
+        # DATE has whole microseconds.
+        self._kept.append((max(there_ns - back_ns, 0), there_ns + back_ns))
+        round_trip_ns, twice_ns = min(self._kept)
+        return Estimate(twice_ns / 2e9, round_trip_ns / 2e9)

@@ -1,0 +1,95 @@
+"""Reading events: lines of ULM as columns.
+
+`DATE` becomes the times, `NL.EVNT` the names, every other key a column. Ids (`JOB`, `TARGET`,
+`PID` ...) are always words. Any other key is a column of numbers where all its values are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from swathe import _swathe
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Numbers: TypeAlias = "NDArray[np.float64]"
+"""A column of numbers, NaN where an event has none."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column of words.
+
+    Attributes:
+        codes: for each event which word; -1 where it has none.
+        words: each once.
+    """
+
+    codes: NDArray[np.int32]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A line that is no event.
+
+    Attributes:
+        line: its number in its file, from 1.
+        reason: what is wrong, with the file where several were read.
+    """
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events in the order of time; those of one time in the order of the lines.
+
+    Attributes:
+        time_ns: nanoseconds since 1970.
+        event: their names.
+        fields: all other columns by key.
+        damaged: the first 100 lines that were left out.
+        damaged_count: how many were left out.
+    """
+
+    time_ns: NDArray[np.int64]
+    event: Coded
+    fields: Mapping[str, Coded | Numbers]
+    damaged: tuple[Damaged, ...]
+    damaged_count: int
+
+
+def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Events:
+    """Read events from a file, or from several, as those that were rotated.
+
+    Damaged lines are left out and counted.
+
+    Raises:
+        NotFoundError: there is no such file.
+        FormatError: it is compressed, or a folder, or a pipe.
+    """
+    import numpy as np
+
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    names = [os.fspath(path) for path in paths]
+    times, (codes, words), columns, damaged, damaged_count = _swathe.read_ulm(names)
+
+    def column(values: _swathe.Column, words: tuple[str, ...] | None) -> Coded | Numbers:
+        if words is None:
+            return np.frombuffer(values, np.float64)
+        return Coded(np.frombuffer(values, np.int32), words)
+
+    return Events(
+        np.frombuffer(times, np.int64),
+        Coded(np.frombuffer(codes, np.int32), words or ()),
+        {key: column(*values) for key, values in columns},
+        tuple(Damaged(line, reason) for line, reason in damaged),
+        damaged_count,
+    )

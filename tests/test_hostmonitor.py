@@ -1,0 +1,418 @@
+"""The host monitor, against what the kernel and other programs tell."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frames import SWATHE, Runner, swathe_command
+from portals import wait_until
+from swathe import _swathe
+from swathe.environment import this_host
+from swathe.trace import Coded, host, kernel, read, recording
+from swathe.trace.collect import Collector
+from swathe.trace.host import Monitor, Pinged, Point, Reading
+from swathe.trace.lines import line
+
+EVENT = re.compile(r"DATE=\d{14}\.\d{6} HOST=(\S+) PROG=swathe LVL=(\w+) NL\.EVNT=(\w+) (.*)")
+
+
+def one(points: list[Point], name: str) -> dict[str, Any]:
+    [point] = [point for point in points if point.name == name]
+    return point.fields
+
+
+def connected(address: str = "127.0.0.1") -> tuple[socket.socket, socket.socket]:
+    """Both ends of a connection."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family) as server:
+        one_end = socket.create_connection(server.getsockname()[:2])
+        return one_end, server.accept()[0]
+
+
+@contextlib.contextmanager
+def busy(threads: int = 1) -> Iterator[None]:
+    """Keep processes computing."""
+    code = "while True: pass"
+    running = [subprocess.Popen(["python3", "-c", code]) for _ in range(threads)]
+    try:
+        yield
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+
+
+def test_each_interval_gives_the_points_of_the_contract() -> None:
+    with Monitor(0.1) as monitor:
+        wait_until(lambda: sum(point.name == "CPU" for point in monitor.samples) >= 3)
+    points = list(monitor.samples)
+    by_name: dict[str, list[Point]] = {}
+    for point in points:
+        by_name.setdefault(point.name, []).append(point)
+    assert {"CPU", "MEMORY", "SWAP", "NET", "TCP"} <= set(by_name) <= {*by_name, "DISK"}
+    kinds = ("USER", "SYSTEM", "IOWAIT", "STEAL", "IDLE")
+    for point in by_name["CPU"]:
+        assert set(point.fields) == {f"{kind}_PERCENT" for kind in kinds}
+        assert sum(map(float, point.fields.values())) == pytest.approx(100, abs=0.1)
+    for point in by_name["MEMORY"]:
+        assert set(point.fields) == {"USED_BYTES", "FREE_BYTES", "CACHED_BYTES"}
+    for point in by_name["SWAP"]:
+        assert set(point.fields) == {"USED_BYTES", "IN_BYTES_PER_S", "OUT_BYTES_PER_S"}
+    for point in by_name.get("DISK", ()):
+        names = {"DEVICE", "READ_SECTORS_PER_S", "WRITTEN_SECTORS_PER_S", "BUSY_PERCENT"}
+        assert set(point.fields) == names
+    for point in by_name["NET"]:
+        names = {"INTERFACE", "RECEIVED_BYTES_PER_S", "SENT_BYTES_PER_S"}
+        assert set(point.fields) == names
+    assert [point.time_ns for point in points] == sorted(point.time_ns for point in points)
+    times = [point.time_ns for point in by_name["CPU"]]
+    assert len(set(times)) == len(times)
+
+
+def test_the_first_reading_comes_after_the_first_interval() -> None:
+    with Monitor(30) as monitor:
+        time.sleep(0.2)
+    assert not monitor.samples
+
+
+def test_an_interval_must_be_one() -> None:
+    with pytest.raises(ValueError, match="interval_s"):
+        Monitor(0)
+
+
+def test_work_is_seen_on_the_processor() -> None:
+    cores = os.cpu_count() or 1
+    with busy(cores):
+        before = Reading.now()
+        spent_before = psutil.cpu_times()
+        time.sleep(1)
+        after = Reading.now()
+        spent = psutil.cpu_times()
+    found = one(list(after.since(before)), "CPU")
+    total = sum(spent[:8]) - sum(spent_before[:8])
+    user = spent.user + spent.nice - spent_before.user - spent_before.nice
+    assert found["USER_PERCENT"] == pytest.approx(100 * user / total, abs=5)
+    assert found["USER_PERCENT"] + found["SYSTEM_PERCENT"] + found["STEAL_PERCENT"] > 80
+
+
+@pytest.mark.skipif(shutil.which("vmstat") is None, reason="needs vmstat")
+def test_as_vmstat_has_it() -> None:
+    watch = subprocess.Popen(["vmstat", "2", "2"], stdout=subprocess.PIPE, text=True)
+    with busy():
+        before = Reading.now()
+        out, _ = watch.communicate(timeout=30)
+        points = list(Reading.now().since(before))
+    titles, _, last = out.splitlines()[1:4]
+    theirs = dict(zip(titles.split(), map(int, last.split()), strict=False))
+    cpu, memory, swap = (one(points, name) for name in ("CPU", "MEMORY", "SWAP"))
+    names = {"us": "USER", "sy": "SYSTEM", "id": "IDLE", "wa": "IOWAIT", "st": "STEAL"}
+    for name, ours in names.items():
+        # Theirs are whole numbers, and not quite of the same two seconds.
+        assert cpu[f"{ours}_PERCENT"] == pytest.approx(theirs[name], abs=12), name
+    kib = 1024
+    total = psutil.virtual_memory().total
+    assert memory["FREE_BYTES"] == pytest.approx(theirs["free"] * kib, abs=0.05 * total)
+    cached = (theirs["cache"] + theirs["buff"]) * kib
+    assert memory["CACHED_BYTES"] == pytest.approx(cached, abs=0.05 * total)
+    assert swap["USED_BYTES"] == pytest.approx(theirs["swpd"] * kib, abs=0.02 * total)
+
+
+def test_memory_as_the_kernel_has_it() -> None:
+    found = one(list(Reading.now().since(Reading.now())), "MEMORY")
+    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    kernels = {name: 1024 * int(text.split()[0]) for name, text in lines.items()}
+    total = kernels["MemTotal"]
+    assert found["FREE_BYTES"] == pytest.approx(kernels["MemFree"], abs=0.05 * total)
+    cached = kernels["Cached"] + kernels["Buffers"] + kernels["SReclaimable"]
+    assert found["CACHED_BYTES"] == pytest.approx(cached, abs=0.05 * total)
+
+
+def test_what_goes_over_the_network_is_counted() -> None:
+    size = 3_000_000
+    sender, receiver = connected()
+    with sender, receiver:
+        before = Reading.now()
+        thread = threading.Thread(target=sender.sendall, args=(bytes(size),))
+        thread.start()
+        left = size
+        while left:
+            left -= len(receiver.recv(1 << 20))
+        thread.join()
+        after = Reading.now()
+    elapsed_s = after.at_s - before.at_s
+    [net] = [
+        point.fields
+        for point in after.since(before)
+        if point.name == "NET" and point.fields["INTERFACE"] == "lo"
+    ]
+    for key in ("RECEIVED_BYTES_PER_S", "SENT_BYTES_PER_S"):
+        assert float(net[key]) * elapsed_s >= size
+
+
+def test_what_a_disk_writes_is_counted(tmp_path: Path) -> None:
+    def sectors() -> dict[str, int]:
+        rows = [line.split() for line in Path("/proc/diskstats").read_text().splitlines()]
+        return {row[2]: int(row[5]) + int(row[9]) for row in rows}
+
+    kernels = [sectors()]
+    before = Reading.now()
+    kernels.append(sectors())
+    with (tmp_path / "data").open("wb") as file:
+        file.write(os.urandom(8 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+    kernels.append(sectors())
+    after = Reading.now()
+    kernels.append(sectors())
+    elapsed_s = after.at_s - before.at_s
+    disks = [point.fields for point in after.since(before) if point.name == "DISK"]
+    assert {str(disk["DEVICE"]) for disk in disks} <= set(os.listdir("/sys/block"))
+    for disk in disks:
+        rate = float(disk["READ_SECTORS_PER_S"]) + float(disk["WRITTEN_SECTORS_PER_S"])
+        first, second, third, last = (each[str(disk["DEVICE"])] for each in kernels)
+        assert third - second - 1 <= rate * elapsed_s <= last - first + 1
+
+
+def test_retransmits_as_the_kernel_counts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [line for line in Path("/proc/net/snmp").read_text().splitlines() if "Tcp:" in line]
+    table = dict(zip(rows[0].split(), rows[1].split(), strict=True))
+    assert kernel.retransmits() >= int(table["RetransSegs"])
+    fake = tmp_path / "snmp"
+    monkeypatch.setattr(kernel, "SNMP", fake)
+    fake.write_text("Ip: A B\nIp: 1 2\nTcp: InSegs RetransSegs X\nTcp: 7 100 5\n")
+    before = Reading.now()
+    fake.write_text("Ip: A B\nIp: 1 2\nTcp: InSegs RetransSegs X\nTcp: 7 150 5\n")
+    after = Reading.now()
+    found = one(list(after.since(before)), "TCP")
+    rate = float(found["RETRANSMITS_PER_S"])
+    assert rate * (after.at_s - before.at_s) == pytest.approx(50, rel=0.01)
+
+
+@pytest.mark.skipif(shutil.which("ss") is None, reason="needs ss")
+def test_round_trips_as_ss_has_them() -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            one_end, other = (stack.enter_context(each) for each in connected())
+            one_end.sendall(b"there")
+            other.recv(10)
+            other.sendall(b"and back")
+            one_end.recv(10)
+        ours = kernel.round_trips()
+        told = subprocess.run(
+            ["ss", "-tinHO", "state", "established"], capture_output=True, text=True, check=True
+        ).stdout
+    theirs = [float(text) / 1000 for text in re.findall(r" rtt:([0-9.]+)/", told)]
+    assert len(theirs) >= 40
+    # Other connections of this machine come and go.
+    assert len(ours) == pytest.approx(len(theirs), abs=10)
+    for rtt_s in ours:
+        assert 0 <= rtt_s < 10
+    mine = sorted(theirs)[len(theirs) // 2]
+    assert sorted(ours)[len(ours) // 2] == pytest.approx(mine, rel=0.5, abs=1e-4)
+
+
+def test_connections_are_counted() -> None:
+    def found() -> int:
+        return int(one(list(Reading.now().since(Reading.now())), "TCP")["CONNECTIONS"])
+
+    before = found()
+    with contextlib.ExitStack() as stack:
+        for _ in range(30):
+            for each in connected("::1"):
+                stack.enter_context(each)
+        assert found() >= before + 50
+
+
+def test_a_kernel_that_tells_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> list[float]:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(kernel, "SNMP", tmp_path / "none")
+    monkeypatch.setattr(kernel, "round_trips", refused)
+    found = one(list(Reading.now().since(Reading.now())), "TCP")
+    assert set(found) == {"REASON"}
+    assert "retransmits: No such file" in found["REASON"]
+    assert "round trips: Operation not permitted" in found["REASON"]
+
+
+def test_an_answer_of_the_kernel_that_is_an_error() -> None:
+    answer = kernel.MESSAGE.pack(20, kernel.ERROR, 0, 1, 0) + (-2).to_bytes(
+        4, "little", signed=True
+    )
+    with pytest.raises(FileNotFoundError):
+        kernel._read(answer, [])
+
+
+@pytest.mark.parametrize("size", range(0, 200, 7))
+def test_no_answer_of_the_kernel_is_read_beyond_its_end(size: int) -> None:
+    found: list[float] = []
+    kernel._read(os.urandom(size)[:16].ljust(16, b"\0") + bytes(size), found)
+
+
+def test_stores_are_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.fits").write_bytes(bytes(2880))
+    here = Pinged("here", str(tmp_path / "a.fits"))
+    gone = Pinged("gone", str(tmp_path / "none.fits"))
+    with Monitor(0.05, stores=[here, gone]) as monitor:
+        wait_until(lambda: sum(point.name == "PING" for point in monitor.samples) >= 6)
+    pings = [point.fields for point in monitor.samples if point.name == "PING"]
+    for fields in pings:
+        if fields["STORE"] == "here":
+            assert 0 < float(fields["RTT_S"]) < 5
+        else:
+            assert fields["RESULT"] == "error"
+            assert "none.fits" in str(fields["REASON"])
+    assert {str(fields["STORE"]) for fields in pings} == {"here", "gone"}
+
+
+def test_a_store_that_hangs_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
+    def measure_open(_object: str, _stores: object) -> tuple[float, int]:
+        release.wait(20)
+        return 0.1, 1
+
+    monkeypatch.setattr(_swathe, "measure_open", measure_open)
+    monkeypatch.setattr(host, "PATIENCE_S", 0.1)
+    with Monitor(0.05, stores=[Pinged("slow", "x")]) as monitor:
+        wait_until(lambda: sum(point.name == "CPU" for point in monitor.samples) >= 4)
+    assert not [point for point in monitor.samples if point.name == "PING"]
+    release.set()
+
+
+def test_readings_that_were_missed_are_left_out() -> None:
+    told: list[float] = []
+    begun_s = time.monotonic()
+
+    def slow(point: Point) -> None:
+        if point.name == "CPU":
+            told.append(time.monotonic())
+            time.sleep(0.35 if len(told) == 2 else 0)
+
+    with Monitor(0.1, tell=slow):
+        wait_until(lambda: len(told) >= 6)
+    beats = (told[-1] - begun_s) / 0.1
+    # Three were missed while one took so long, and are not caught up.
+    assert len(told) <= beats - 2
+
+
+def test_lines_as_the_command_prints_them() -> None:
+    told = swathe_command("trace", "host", "--interval", "0.1", "--for", "0.55")
+    assert (told.returncode, told.stderr) == (0, "")
+    rows = [EVENT.fullmatch(line) for line in told.stdout.splitlines()]
+    assert all(rows)
+    names = [row[3] for row in rows if row]
+    assert {"CPU", "MEMORY", "SWAP", "NET", "TCP"} <= set(names)
+    assert 3 <= names.count("CPU") <= 6
+    assert {row[1] for row in rows if row} == {this_host()}
+
+
+def test_a_recording_has_the_points_too(tmp_path: Path) -> None:
+    run = tmp_path / "run.ulm"
+    gone = Pinged("gone", str(tmp_path / "none.fits"))
+    with recording(run), Monitor(0.05, stores=[gone]) as monitor:
+        wait_until(lambda: sum(point.name == "PING" for point in monitor.samples) >= 3)
+    found = read(run)
+    assert not found.damaged
+    names = [found.event.words[code] for code in found.event.codes]
+    for name in ("CPU", "MEMORY", "TCP", "PING"):
+        assert names.count(name) == sum(point.name == name for point in monitor.samples)
+    user = found.fields["USER_PERCENT"]
+    assert not isinstance(user, Coded)
+    assert [value for value in user.tolist() if value == value] == [
+        point.fields["USER_PERCENT"] for point in monitor.samples if point.name == "CPU"
+    ]
+
+
+def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
+    words = ("trace", "host", "--interval", "0.1", "--for", "0.45", "-o")
+    with Collector(tmp_path / "collected.ulm") as collector:
+        told = swathe_command(*words, collector.address)
+        assert (told.returncode, told.stderr, told.stdout) == (0, "", "")
+        wait_until(lambda: not collector.senders)
+    assert swathe_command(*words, tmp_path / "run.ulm").returncode == 0
+    for name in ("collected.ulm", "run.ulm"):
+        found = read(tmp_path / name)
+        assert not found.damaged
+        names = [found.event.words[code] for code in found.event.codes]
+        assert 2 <= names.count("CPU") <= 5
+    assert "CLOCK" in read(tmp_path / "collected.ulm").event.words
+
+
+def test_lines_are_read_as_they_were_meant(tmp_path: Path) -> None:
+    odd = 'a "b" \\ \t c=d\n\x01 Hä'
+    told = Point(1_795_224_638_055_784_999, "PING", {"STORE": odd, "RTT_S": 1.5e-7}).as_line()
+    path = tmp_path / "run.ulm"
+    path.write_text(told + "\n")
+    found = read(path)
+    assert found.time_ns.tolist() == [1_795_224_638_055_784_000]
+    stores = found.fields["STORE"]
+    assert isinstance(stores, Coded)
+    assert stores.words == (odd,)
+    rtt = found.fields["RTT_S"]
+    assert not isinstance(rtt, Coded)
+    assert rtt.tolist() == [1.5e-7]
+
+
+@given(st.dictionaries(st.sampled_from(["A", "B-1", "C.D_E"]), st.text(min_size=1), min_size=1))
+def test_any_text_is_read_as_it_was_meant(
+    new_path: Callable[[str], Path], fields: dict[str, str]
+) -> None:
+    path = new_path(".ulm")
+    path.write_text(f"{line(0, 'a b', 'X', {**fields, 'JOB': '7'})}\n", newline="")
+    found = read(path)
+    assert found.damaged == ()
+    for key, text in fields.items():
+        column = found.fields[key]
+        if isinstance(column, Coded):
+            assert column.words == (text,)
+        else:
+            assert column.tolist() == [float(text)]
+
+
+def test_the_command_ends_when_told(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [SWATHE, "trace", "host", "--interval", "0.1"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
+def test_the_command_asks_stores(tmp_path: Path) -> None:
+    (tmp_path / "a.fits").write_bytes(bytes(2880))
+    told = swathe_command(
+        *("trace", "host", "--interval", "0.1", "--for", "0.5", "--store", tmp_path / "a.fits")
+    )
+    pings = [line for line in told.stdout.splitlines() if "NL.EVNT=PING" in line]
+    assert pings
+    assert all(f"STORE={tmp_path / 'a.fits'} RTT_S=0." in line for line in pings)
+
+
+def test_a_store_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Runner(monkeypatch, capsys)
+    run("trace", "host", "--store", "/no/such/folder/", "--for", "0.1", code=3)

