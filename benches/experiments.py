@@ -87,7 +87,7 @@ def one_client(at: Places) -> list[Study]:
     here = Single(
         stores=(at.local,),
         images=at.choose(10, 1),
-        repeats=at.choose(3, 1),
+        repeats=at.choose(2, 1),
         budget_s=at.choose(1.5, 0.1),
         **at.common,
     )
@@ -95,8 +95,8 @@ def one_client(at: Places) -> list[Study]:
         stores=tuple(at.remote),
         clients=("swathe", "swathe-indexed", "cfitsio"),
         methods=("GZ", "GUNZIP", "FIT", "fz"),
-        images=at.choose(5, 1),
-        repeats=at.choose(2, 1),
+        images=at.choose(6, 1),
+        repeats=1,
         budget_s=at.choose(1.0, 0.1),
         **at.common,
     )
@@ -108,8 +108,8 @@ def region_sizes(at: Places) -> list[Study]:
     settings = Region(
         stores=at.stores,
         regions=at.choose(40, 3),
-        repeats=at.choose(3, 1),
-        budget_s=at.choose(2.5, 0.3),
+        repeats=at.choose(2, 1),
+        budget_s=at.choose(2.0, 0.3),
         **at.common,
     )
     counters = {store: at.sent(store) for store in at.remote}

@@ -349,7 +349,7 @@ def test_hosts_that_join_do_the_work(survey: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    joined: list[subprocess.Popen[str]] = []
+    joined: list[subprocess.Popen[bytes]] = []
     variables = {**os.environ, "SWATHE_BENCH_TOKEN": ""}
 
     def come(text: str) -> None:

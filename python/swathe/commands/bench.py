@@ -77,7 +77,8 @@ def _flags(kind: type[Any]) -> list[inspect.Parameter]:
     types = get_type_hints(kind)
     flags = []
     for each in fields(kind):
-        of, default = types[each.name], each.default
+        of = types[each.name]
+        default: Any = each.default
         many = get_origin(of) is tuple
         one = get_args(of)[0] if many else of
         names = ""

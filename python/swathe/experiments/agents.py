@@ -25,7 +25,7 @@ import numpy as np
 
 from swathe.environment import in_url, is_loopback, this_host
 from swathe.errors import SettingsError, SourceError
-from swathe.experiments.places import environment
+from swathe.experiments.places import environment, with_storages
 from swathe.experiments.ramping import RECORD, Clock
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
     token = os.environ.get(VARIABLE, "")
     if not token and not is_loopback(host):
         raise SettingsError(f"ramp.listen: {host} can be reached by others: set ${VARIABLE}")
-    clock, joined = Clock(), []
+    clock, joined = Clock(), list[Joined]()
     try:
         server = socket.create_server((host, port))
     except OSError as error:
@@ -266,7 +266,8 @@ class Clients:
             text=True,
         )
         try:
-            self._write(json.dumps({**self.order, "records": str(self.path / "records.npy")}))
+            records = str(self.path / "records.npy")
+            self._write(json.dumps({**with_storages(self.order), "records": records}))
             assert self.process.stdout is not None
             if self.process.stdout.readline() != "ready\n":
                 raise self._failed()

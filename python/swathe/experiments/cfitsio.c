@@ -1,10 +1,11 @@
 /* Cropping one image with cfitsio, a stage at a time.
  *
- *     cfitsio anew|once FILE OUTDIR < boxes
+ *     cfitsio anew|once FILE OUTDIR SECONDS < boxes
  *
  * A box is a line `x0 y0 width height`, counted from 0. For each it prints the seconds to open the
  * image (plain, .gz, .bz2 or .fz), to make the crop by fits_copy_image_section, and to close what
- * was written. `anew` opens the image for each box, `once` for all of them. */
+ * was written. `anew` opens the image for each box, `once` for all of them. After SECONDS only what
+ * was begun is done. */
 #include <fitsio.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,17 +26,18 @@ static void stop_on(int status, const char *name) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) {
-        fprintf(stderr, "usage: cfitsio anew|once FILE OUTDIR\n");
+    if (argc != 5) {
+        fprintf(stderr, "usage: cfitsio anew|once FILE OUTDIR SECONDS\n");
         return 2;
     }
     int anew = strcmp(argv[1], "anew") == 0, status = 0, number = 0;
     const char *file = argv[2];
     long x0, y0, width, height;
-    double read_s = 0.0;
+    double read_s = 0.0, limit = now_s() + atof(argv[4]);
     fitsfile *in = NULL;
     while (scanf("%ld %ld %ld %ld", &x0, &y0, &width, &height) == 4) {
         char path[4096], section[128];
+        if (number && now_s() > limit) break;
         if (!in) {
             double start = now_s();
             fits_open_image(&in, file, READONLY, &status);

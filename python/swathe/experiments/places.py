@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.errors import RegionError
-from swathe.known import known_stores
+from swathe.known import Storages, adopt, known_stores, storages
 from swathe.measuring.local import local_path
 from swathe.objects import open as open_file
 
@@ -162,7 +162,18 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     }
 
 
-def child(module: str, order: Any, variables: dict[str, str], timeout_s: float) -> Any:
+def with_storages(order: dict[str, Any]) -> dict[str, Any]:
+    """Give an order with the stores of our catalogue, so that nobody must load it anew."""
+    return order if known_stores() is None else {**order, "storages": asdict(storages())}
+
+
+def take_over(order: dict[str, Any]) -> None:
+    """Use the stores that an order came with."""
+    if "storages" in order:
+        adopt(Storages(**order["storages"]))
+
+
+def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout_s: float) -> Any:
     """Run a module in a process of its own: it is given an order as JSON, and answers in JSON.
 
     Raises:
@@ -178,7 +189,7 @@ def child(module: str, order: Any, variables: dict[str, str], timeout_s: float) 
     try:
         done = subprocess.run(
             command,
-            input=json.dumps(order),
+            input=json.dumps(with_storages(order)),
             capture_output=True,
             text=True,
             env=variables,

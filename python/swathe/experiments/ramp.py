@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -51,7 +51,8 @@ def ramp(
     """
     say = tell or (lambda _text: None)
     offsets = _offsets(settings.offsets)
-    waiting = gathered(settings.listen, settings.hosts, say) if settings.hosts else nullcontext([])
+    nobody: AbstractContextManager[list[Joined]] = nullcontext([])
+    waiting = gathered(settings.listen, settings.hosts, say) if settings.hosts else nobody
     found: dict[str, tuple[Schedule, NDArray[Any]]] = {}
     hosts: dict[str, dict[str, float]] = {}
     told = circumstances(settings.stores)
@@ -137,7 +138,7 @@ def _one(
     """Run one ramp here or on the hosts that joined; gives records at our times, and clocks."""
     length = (settings.clients - 1) * settings.join_s + settings.stay_s
     rate = settings.rate if settings.model == "open" else 0.0
-    order = {"join_s": settings.join_s, "length_s": length, "rate": rate}
+    order: dict[str, Any] = {"join_s": settings.join_s, "length_s": length, "rate": rate}
     order |= {"work": work, "kind": settings.kind}
     numbers = list(range(settings.clients))
     if not joined:

@@ -69,7 +69,7 @@ class Schedule:
         joins = self.joins(client)
         phase = (client * 0.6180339887498949) % 1
         count = max(0, int(np.ceil((self.end - joins) * self.rate - phase)))
-        return joins + (np.arange(count) + phase) / self.rate
+        return np.asarray(joins + (np.arange(count) + phase) / self.rate, np.float64)
 
 
 class Clock:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from swathe import _swathe
+from swathe.experiments.places import take_over
 from swathe.many import cut_many
 from swathe.single import cut
 
@@ -90,6 +91,7 @@ def cpu_s() -> float:
 def main() -> None:
     """Do what is ordered, after one cut that is not counted."""
     order = json.load(sys.stdin)
+    take_over(order)
     Path(order["scratch"]).mkdir(parents=True, exist_ok=True)
     warm_up = order["warm_up"]
     one_by_one([(warm_up, [0, 0, 16, 16])], 0.0)

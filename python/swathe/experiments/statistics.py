@@ -152,7 +152,8 @@ def holm(probabilities: Sequence[float]) -> Array:
 
 def edges_of(start: float, stop: float, width: float) -> Array:
     """Windows of a width from start to stop; the last is left out where it would be shorter."""
-    return start + width * np.arange(int((stop - start) / width + 1e-9) + 1)
+    count = int((stop - start) / width + 1e-9) + 1
+    return np.asarray(start + width * np.arange(count), np.float64)
 
 
 def rate_in(times: Array, edges: Array) -> Array:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe.errors import SourceError
+from swathe.experiments.places import take_over
 from swathe.experiments.ramping import Clock, Schedule, as_records, run_client
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def asking(work: dict[str, Any], client: int) -> Iterator[Callable[[int], int]]:
         with _portal(work, next_of) as ask:
             yield ask
         return
-    make = {"cut": _cut, "mix": _reduce}[work["kind"]]
+    makers: dict[str, Callable[[Any], int]] = {"cut": _cut, "mix": _reduce}
+    make = makers[work["kind"]]
     yield lambda count: make(next_of(count))
 
 
@@ -115,7 +117,7 @@ def run(order: dict[str, Any], start: float) -> NDArray[Any]:
 def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
     found: list[Any] = []
     threads = [
-        threading.Thread(target=lambda number=number: found.extend(be(number)))  # type: ignore[misc]
+        threading.Thread(target=lambda number=number: found.extend(be(number)))
         for number in numbers
     ]
     for thread in threads:
@@ -151,8 +153,9 @@ def _processes(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
 def main() -> None:
     """Do what is ordered; the records go into the file that the order names."""
     order = json.loads(sys.stdin.readline())
+    take_over(order)
     portal = order["work"]["kind"] == "portal"
-    for name in ("httpx",) if portal else ("swathe.single", "swathe.catalog"):
+    for name in ("httpx",) if portal else ("swathe.single",):
         importlib.import_module(name)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
