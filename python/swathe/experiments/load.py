@@ -136,7 +136,12 @@ def _study(
     rows: list[dict[str, Any]] = []
     samples, drawn, sentences = [], {}, []
     for number, ((store, mix), (levels, host)) in enumerate(found.items(), 1):
-        first, when = ran_out(host, settings.full_percent)
+        working = np.zeros(len(host["time"]), bool)
+        for level in levels:
+            working |= (host["time"] > level["start"]) & (host["time"] <= level["end"])
+        # Between levels processes start, which is no load of reductions.
+        at_work = {name: values[working] for name, values in host.items()}
+        first, when = ran_out(at_work, settings.full_percent)
         begun = levels[0]["start"]
         work: dict[str, list[float]] = {"time": [], "rate": [], "workers": []}
         for level in levels:
