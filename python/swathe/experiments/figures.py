@@ -175,8 +175,8 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
         records["done"][::step], 1e3 * records["response"][::step], ".", ms=2, alpha=0.3,
         color="0.6", rasterized=True,
     )  # fmt: skip
-    first.plot(at["time"], 1e3 * at["median"], color="C0", label="median")
-    first.plot(at["time"], 1e3 * at["p95"], color="C3", label="95 %")
+    first.plot(at["time"], at["median"], color="C0", label="median")
+    first.plot(at["time"], at["p95"], color="C3", label="95 %")
     first.set(yscale="log", ylabel="response, ms")
     second.plot(at["time"], at["offered"], color="C1", label="offered")
     second.plot(at["time"], at["throughput"], color="C0", label="throughput")
@@ -185,6 +185,7 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
     third.plot(at["time"], at["busy"], color="C4", label="waiting for an answer")
     third.set(ylabel="clients", xlabel="s", ylim=(0, None))
     for plot in (first, second, third):
+        plot.set_xlim(0, at["time"][-1] + at["time"][0])
         plot.grid(alpha=0.3)
         plot.legend(fontsize="small", loc="upper left")
     return made

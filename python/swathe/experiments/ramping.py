@@ -136,7 +136,7 @@ def over_time(
     """Give what happened in each window: load offered, throughput, responses, clients, busy.
 
     Throughput counts good answers when they came; offered load counts requests when they were due,
-    with the closed model when they were sent.
+    with the closed model when they were sent. `median` and `p95` of responses are milliseconds.
     """
     edges = edges_of(schedule.start, schedule.end, window_s)
     good = records[records["status"] == OK]
