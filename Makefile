@@ -10,7 +10,7 @@ EXTRAS := dev,portal
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal \
-	bench-simulate bench-workers bench-trace bench-trace-view fuzz clean
+	bench-simulate bench-workers bench-hosts bench-trace bench-trace-view experiments fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -55,12 +55,18 @@ bench-simulate: $(VENV)/built
 bench-workers: $(VENV)/built
 	$(BIN)/python benches/workers.py $(ARGS)
 
+bench-hosts: $(VENV)/built
+	$(BIN)/python benches/hosts.py $(ARGS)
+
 bench-trace-view: $(VENV)/built
 	$(BIN)/python benches/lifelines.py $(ARGS)
 
 bench-trace: $(VENV)/built
 	cargo test --release -p swathe-trace --test speed -- --ignored --nocapture
 	$(BIN)/python benches/tracing.py $(ARGS)
+
+experiments: $(VENV)/built
+	$(BIN)/python benches/experiments.py $(ARGS)
 
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)

@@ -44,6 +44,7 @@ class Link:
     rtt_ms: int
     shared: int = 0
     stream: int = 0
+    label: str = ""
 
     @property
     def name(self) -> str:
@@ -55,7 +56,7 @@ class Link:
     @property
     def id(self) -> str:
         """Its name in the catalogue."""
-        return f"{self.store}-{self.rtt_ms}-{self.shared}-{self.stream}"
+        return self.label or f"{self.store}-{self.rtt_ms}-{self.shared}-{self.stream}"
 
 
 @contextlib.contextmanager

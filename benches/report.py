@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from swathe.experiments.circumstances import cpu_model
+
 PACKAGES = (
     "swathe",
     "numpy",
@@ -120,14 +122,6 @@ def machine() -> dict[str, str]:
         "command": " ".join(sys.argv),
     }
     return facts | {package: version(package) for package in PACKAGES}
-
-
-def cpu_model() -> str:
-    """CPU's name as Linux gives it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or "unknown")
 
 
 def first_line(*command: str) -> str:

@@ -17,6 +17,7 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
+    {"declared"},
     {"trace.recording", "trace.ulm"},
     {"trace"},
     {"trace.clocks", "trace.kernel", "trace.lines", "trace.outlet"},
@@ -79,6 +80,12 @@ LAYERS = (
     {"lifelines.packed", "lifelines.picture"},
     {"lifelines.following"},
     {"lifelines.serving"},
+    {"experiments", "experiments.statistics", "experiments.settings", "experiments.circumstances"},
+    {"experiments.places", "experiments.study", "experiments.ramping"},
+    {"experiments.cutting", "experiments.regions", "experiments.testers", "experiments.report"},
+    {"experiments.agents", "experiments.figures"},
+    {"experiments.single", "experiments.region", "experiments.ramp", "experiments.load"},
+    {"experiments.buffering", "experiments.compare"},
     {"__init__"},
     {"portal", "portal.config", "portal.sources", "portal.faults", "portal.users"},
     {"portal.streams", "portal.uploads", "portal.pictures"},
@@ -109,7 +116,7 @@ LAYERS = (
     {"commands", "commands.options", "commands.output"},
     {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
     {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
-    {"commands.view"},
+    {"commands.view", "commands.bench"},
     {"commands.portal", "commands.pool", "commands.trace"},
     {"cli", "demo"},
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe import errors, trace
-from swathe.commands import buffer, cache, dataset, pool, portal, probe, store, token
+from swathe.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token
 from swathe.commands import trace as tracing
 from swathe.commands.find import find
 from swathe.commands.options import Json, Quiet
@@ -68,6 +68,7 @@ app.add_typer(dataset.app, name="dataset")
 app.add_typer(portal.app, name="portal")
 app.add_typer(token.app, name="token")
 app.add_typer(pool.app, name="pool")
+app.add_typer(bench.app, name="bench")
 app.add_typer(tracing.app, name="trace")
 app.command()(find)
 app.command()(predict)

@@ -122,7 +122,7 @@ def _byte_ticks(axes: Axes, low: float, high: float) -> None:
 
 
 def save(made: Figure, path: str | os.PathLike[str], caption: str = "") -> None:
-    """Write a figure as `.png`, or as an `.html` page that needs no other file.
+    """Write a figure as `.png` or `.svg`, or as an `.html` page that needs no other file.
 
     Raises:
         OutputError: where the name ends otherwise, or it cannot be written.
@@ -132,10 +132,12 @@ def save(made: Figure, path: str | os.PathLike[str], caption: str = "") -> None:
         match where.suffix.lower():
             case ".png":
                 made.savefig(where, dpi=130)
+            case ".svg":
+                where.write_text(svg_text(made))
             case ".html":
                 where.write_text(page(made, caption))
             case _:
-                raise OutputError(f"{where}: a plot is *.png or *.html")
+                raise OutputError(f"{where}: a plot is *.png, *.svg or *.html")
     except OSError as error:
         if isinstance(error, OutputError):
             raise
@@ -144,17 +146,20 @@ def save(made: Figure, path: str | os.PathLike[str], caption: str = "") -> None:
 
 def page(made: Figure, caption: str = "") -> str:
     """A page with the figure as inline SVG."""
-    from matplotlib import rc_context
-
-    drawn = io.StringIO()
-    # The same figure gives the same page.
-    with rc_context({"svg.hashsalt": "swathe"}):
-        made.savefig(drawn, format="svg", metadata={"Date": None})
-    svg = drawn.getvalue()
-    svg = svg[svg.index("<svg") :]
     title = html.escape(made.get_suptitle())
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
         "<style>body{font:15px sans-serif;margin:2em}svg{max-width:100%;height:auto}</style>\n"
-        f"{svg}\n<pre>{html.escape(caption)}</pre></html>\n"
+        f"{svg_text(made)}\n<pre>{html.escape(caption)}</pre></html>\n"
     )
+
+
+def svg_text(made: Figure) -> str:
+    """A figure as SVG; the same figure gives the same text."""
+    from matplotlib import rc_context
+
+    drawn = io.StringIO()
+    with rc_context({"svg.hashsalt": "swathe"}):
+        made.savefig(drawn, format="svg", metadata={"Date": None})
+    svg = drawn.getvalue()
+    return svg[svg.index("<svg") :]

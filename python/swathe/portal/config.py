@@ -11,14 +11,13 @@ import math
 import os
 import re
 import shutil
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from urllib.parse import urlsplit
 
+from swathe.declared import read_toml, refuse_unknown, section, wrong
 from swathe.environment import default_url, is_loopback
 from swathe.errors import SettingsError
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
-
-T = TypeVar("T")
 
 
 def default_results() -> Path:
@@ -206,13 +203,7 @@ def read_config(path: Path | None) -> Config:
     """
     if path is None:
         return Config()
-    try:
-        with path.open("rb") as file:
-            given = tomllib.load(file)
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: is no TOML: {error}") from error
+    given = read_toml(path)
     try:
         return config_of(given)
     except SettingsError as error:
@@ -226,88 +217,47 @@ def config_of(given: Mapping[str, Any]) -> Config:
         SettingsError: where a section or key is unknown, or a value makes no sense.
     """
     kinds = get_type_hints(Config)
-    _refuse_unknown("section", given, kinds)
-    sections = {}
-    for name, values in given.items():
-        if not isinstance(values, Mapping):
-            raise SettingsError(f"{name}: expected a section [{name}], found {_found(values)}")
-        sections[name] = _section(name, kinds[name], values)
+    refuse_unknown("section", given, kinds)
+    sections = {name: section(name, kinds[name], values) for name, values in given.items()}
     results = sections.get("results", Results())
     if results.store is not None and "folder" in given["results"]:
-        raise _wrong("results.store", "it or results.folder, not both", results.store)
+        raise wrong("results.store", "it or results.folder, not both", results.store)
     return _checked(Config(**sections))
-
-
-def _section(section: str, kind: type[T], values: Mapping[str, Any]) -> T:
-    types = get_type_hints(kind)
-    _refuse_unknown(f"key in [{section}]", values, types)
-    return kind(**{key: _value(f"{section}.{key}", types[key], values[key]) for key in values})
-
-
-def _refuse_unknown(what: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    for name in given:
-        if name not in known:
-            raise SettingsError(f"unknown {what}: {name!r}; known are {', '.join(known)}")
-
-
-def _value(name: str, kind: Any, value: Any) -> Any:
-    """Give a value in the type of its field."""
-    if get_origin(kind) is Literal:
-        if value in get_args(kind):
-            return value
-        raise _wrong(name, f"one of {', '.join(map(repr, get_args(kind)))}", value)
-    if get_origin(kind) is tuple:
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            return tuple(value)
-        raise _wrong(name, "a list of texts", value)
-    if get_origin(kind) is UnionType:
-        # What need not be there; nothing in a file says that it is not.
-        kind = get_args(kind)[0]
-    if kind is Path:
-        if isinstance(value, str) and value.startswith(("/", "~/")):
-            return Path(value).expanduser()
-        raise _wrong(name, "an absolute path", value)
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:  # True is an int, too
-        words = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
-        raise _wrong(name, words[kind], value)
-    return value
 
 
 def _checked(config: Config) -> Config:
     """Give settings that make sense, also together."""
     server, access = config.server, config.access
     if not is_address(server.host):
-        raise _wrong("server.host", "a host name or IP address", server.host)
+        raise wrong("server.host", "a host name or IP address", server.host)
     if not 0 <= server.port < 65536:
-        raise _wrong("server.port", "0 (any free one) to 65535", server.port)
+        raise wrong("server.port", "0 (any free one) to 65535", server.port)
     if server.url and not _is_origin(server.url.rstrip("/")):
-        raise _wrong("server.url", "http(s)://host[:port], with no path", server.url)
-    for section, part in (("results", config.results), ("limits", config.limits)):
+        raise wrong("server.url", "http(s)://host[:port], with no path", server.url)
+    for name, part in (("results", config.results), ("limits", config.limits)):
         for key in fields(part):
             value = getattr(part, key.name)
             least = 0 if key.name == "threads" else 1e-9 if isinstance(value, float) else 1
             if isinstance(value, int | float) and not least <= value <= 1e12:
-                raise _wrong(f"{section}.{key.name}", "a positive number", value)
+                raise wrong(f"{name}.{key.name}", "a positive number", value)
     store, scratch = config.results.store, config.results.scratch
     if store == "":
-        raise _wrong("results.store", "NAME:prefix", store)
+        raise wrong("results.store", "NAME:prefix", store)
     if scratch is not None and store is None:
-        raise _wrong("results.scratch", "to come with results.store", str(scratch))
+        raise wrong("results.scratch", "to come with results.store", str(scratch))
     if config.results.keep_days > config.limits.longest_days:
         longest = f"at most limits.longest_days, {config.limits.longest_days:g}"
-        raise _wrong("results.keep_days", longest, config.results.keep_days)
+        raise wrong("results.keep_days", longest, config.results.keep_days)
     _check_workers(config.workers)
     for origin in access.origins:
         if origin != "*" and not _is_origin(origin):
-            raise _wrong("access.origins", "'*' or http(s)://host[:port], with no path", origin)
+            raise wrong("access.origins", "'*' or http(s)://host[:port], with no path", origin)
     for host in access.hosts:
         name, _, port = host.rpartition(":") if re.search(r":\d+$", host) else (host, "", "1")
         if not HOST.fullmatch(name) or not 0 < int(port) < 65536:
-            raise _wrong("access.hosts", "host or host:port, in small letters", host)
+            raise wrong("access.hosts", "host or host:port, in small letters", host)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._~-]{2,}", config.vo.authority):
-        raise _wrong("vo.authority", "three or more letters, digits, '.', '-'", config.vo.authority)
+        raise wrong("vo.authority", "three or more letters, digits, '.', '-'", config.vo.authority)
     if not is_loopback(server.host) and access.tokens == "none" and not access.open:
         raise SettingsError(
             f"server.host: {server.host} can be reached from other machines, and no token is "
@@ -318,14 +268,14 @@ def _checked(config: Config) -> Config:
 
 def _check_workers(workers: Workers) -> None:
     if not 0.5 <= workers.batch_s <= 5:
-        raise _wrong("workers.batch_s", "0.5 to 5", workers.batch_s)
+        raise wrong("workers.batch_s", "0.5 to 5", workers.batch_s)
     if not 0 <= workers.hand_over_s <= 3600:
-        raise _wrong("workers.hand_over_s", "0 to 3600", workers.hand_over_s)
+        raise wrong("workers.hand_over_s", "0 to 3600", workers.hand_over_s)
     _check_growth(workers)
     if not workers.url:
         for name in ("certificates", "grow"):
             if given := getattr(workers, name):
-                raise _wrong(f"workers.{name}", "to come with workers.url", str(given))
+                raise wrong(f"workers.{name}", "to come with workers.url", str(given))
         return
     from swathe.workers.security import read_address, security_for
 
@@ -360,24 +310,24 @@ def _check_growth(workers: Workers) -> None:
         for each in fields(workers)[GROWS_FROM:]:
             if (value := getattr(workers, each.name)) != each.default:
                 found = str(value) if isinstance(value, Path) else value
-                raise _wrong(f"workers.{each.name}", "to come with workers.grow", found)
+                raise wrong(f"workers.{each.name}", "to come with workers.grow", found)
         return
     growth_of(workers)
     if workers.maximum < 1:
-        raise _wrong("workers.maximum", "1 or more", workers.maximum)
+        raise wrong("workers.maximum", "1 or more", workers.maximum)
     if not 1 <= workers.cores <= 1024:
-        raise _wrong("workers.cores", "1 to 1024", workers.cores)
+        raise wrong("workers.cores", "1 to 1024", workers.cores)
     if workers.grow == "slurm" or workers.walltime_s:
         least = 2 * workers.start_s
         if not max(least, 60.0) <= workers.walltime_s < math.inf:
             expected = f"at least 60 and twice workers.start_s, {least:g}"
-            raise _wrong("workers.walltime_s", expected, workers.walltime_s)
+            raise wrong("workers.walltime_s", expected, workers.walltime_s)
     if workers.grow != "slurm":
         for name in ("partition", "options"):
             if given := getattr(workers, name):
-                raise _wrong(f"workers.{name}", "to come with workers.grow = 'slurm'", given)
+                raise wrong(f"workers.{name}", "to come with workers.grow = 'slurm'", given)
     elif shutil.which("sbatch") is None:
-        raise _wrong("workers.grow", "Slurm's sbatch to be found in $PATH", workers.grow)
+        raise wrong("workers.grow", "Slurm's sbatch to be found in $PATH", workers.grow)
 
 
 def is_address(host: str) -> bool:
@@ -398,11 +348,3 @@ def _is_origin(text: str) -> bool:
     host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
     whole = f"{parts.scheme}://{parts.netloc}" == text
     return whole and parts.scheme in ("http", "https") and bool(HOST.fullmatch(host))
-
-
-def _wrong(name: str, expected: str, found: Any) -> SettingsError:
-    return SettingsError(f"{name}: expected {expected}, found {_found(found)}")
-
-
-def _found(value: Any) -> str:
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)[:200]

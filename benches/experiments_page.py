@@ -1,0 +1,329 @@
+"""The page docs/experiments/README.md: figures of 2005 and 2007 beside those measured."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from astropy.table import Table
+
+from swathe.experiments.report import markdown_table
+from swathe.experiments.study import Study
+from swathe.sizes import size_text
+
+REGIONS_2005 = {
+    "GPFS LAN": ((17.2, 11, 0.0, 123.3, 841.4, 600), (11.6, 11, 1.8, 167.5, 567.4, 600),
+                 (6.1, 39, 78.3, 290.2, 299.1, 600)),
+    "GPFS WAN, 56 ms": ((1.1, 3, 0.0, 34.4, 53.8, 160), (1.1, 3, 0.2, 33.7, 53.1, 160),
+                        (0.8, 3, 8.4, 33.0, 36.7, 160)),
+    "NFS": ((14.7, 5, 0.0, 31.7, 717.6, 320), (12.0, 12, 1.8, 136.5, 588.0, 320),
+            (3.1, 28, 46.1, 151.2, 152.3, 320)),
+}  # fmt: skip
+"""By size 10, 100, 1000: regions/s, CPU %, least, seen, whole-image and copy Mb/s."""
+KEPT = ("local", "nginx-lan", "nginx-wan", "xrootd-lan", "s3-lan")
+
+
+class Found:
+    """What was measured, by what it is asked for."""
+
+    def __init__(self, studies: dict[str, list[Study]], local: str) -> None:
+        self.studies, self.local = studies, local
+
+    def name(self, store: Any) -> str:
+        """What a store is called on the page."""
+        return "local" if str(store).rstrip("/") == self.local.rstrip("/") else str(store)
+
+    def crop_ms(self, store: str, method: str, crops: int, client: str) -> float:
+        """Median total of a crop; NaN where it was not measured."""
+        for study in self.studies["single"]:
+            table = study.table
+            for row in table[table["stage"] == "total"]:
+                case = (self.name(row["store"]), row["method"], row["crops"], row["client"])
+                if case == (store, method, crops, client):
+                    return float(row["median"])
+        return math.nan
+
+    def ramps(self) -> list[dict[str, Any]]:
+        """Rows of all ramps, the portal as `portal`."""
+        return [
+            {**dict(zip(row.colnames, row.as_void().tolist(), strict=True)),
+             "target": "portal" if str(row["target"]).startswith("http") else
+             self.name(row["target"])}
+            for study in self.studies["ramp"]
+            for row in study.table
+        ]  # fmt: skip
+
+    def regions(self, way: str) -> Table:
+        """Rows of the region study in one way."""
+        table = self.studies["region"][0].table
+        return table[table["way"] == way]
+
+
+def page(studies: dict[str, list[Study]], local: str) -> str:
+    """Give the page."""
+    found = Found(studies, local)
+    told = studies["single"][0].circumstances
+    parts = [
+        "# Experiments: 2005 and now",
+        "`make experiments` makes this page and its figures; the words with numbers in them are "
+        "made of the measurements too. Whole reports, with every case, box plots and settings, are "
+        "left below `build/bench/experiments`. How to run such experiments on your own stores: "
+        "[experiments.md](../experiments.md). Figures of 2005 and 2007 are those of section 8 of "
+        "the design.",
+        f"Measured {told['started'][:10]} on {told['cores']} cores of {told['cpu']}, "
+        f"{told['memory_bytes'] / 2**30:.0f} GiB, {told['kernel']}, Python {told['python']}, "
+        f"swathe {told['swathe']} ({told['git'] or 'no git'}), astropy {told['peers']['astropy']}, "
+        f"fitsio {told['peers']['fitsio']}. Servers, the proxy that makes the links, and clients "
+        "share these cores: what is limited by the CPU below would be faster with machines of "
+        "their own. Frames are 2048 x 1489 pixels of 16 bits, as in 2005, in the page cache. The "
+        "links are those of 2005 too: LAN 1 ms and 600 Mb/s, WAN 56 ms and 160 Mb/s, which is what "
+        "a copy reached then; so what differs is software and CPU, not the line.",
+        one_client(found),
+        many_clients(found),
+        region_sizes(found),
+        loads(found),
+        read_buffers(found),
+        conclusions(found),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def ms(value: float) -> str:
+    """A time in milliseconds as a cell."""
+    return "-" if math.isnan(value) else f"{value:.3g}"
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """A table of texts."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def one_client(found: Found) -> str:
+    """Single crops beside those of 2005."""
+    head = ["", "2005", "store", "swathe", "swathe, indexed", "cfitsio (C)", "fitsio", "astropy"]
+    then = {
+        (1, "local"): "< 40 Java, < 25 C",
+        (1, "nginx-lan"): "about 100 (NFS, GPFS)",
+        (10, "local"): "9 to 10",
+        (10, "nginx-lan"): "< 20 NFS, < 50 GPFS",
+    }
+    rows = []
+    for crops in (1, 10):
+        for store in KEPT:
+            clients = ("swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy")
+            rows.append(
+                [f"{crops} crops an image", then.get((crops, store), ""), store]
+                + [ms(found.crop_ms(store, "FIT", crops, client)) for client in clients]
+            )
+    methods = ["GZ", "GUNZIP", "FIT", "bz2", "fz"]
+    packed = [
+        [f"{store}, {client}, {crops} an image"]
+        + [ms(found.crop_ms(store, method, crops, client)) for method in methods]
+        for store in ("local", "nginx-lan", "nginx-wan")
+        for client in ("swathe", "swathe-indexed", "cfitsio")
+        for crops in (1, 10)
+    ]
+    ours = found.crop_ms("local", "FIT", 1, "swathe")
+    return "\n\n".join(
+        [
+            "## One client",
+            "Crops of 100 x 100 pixels from plain frames, milliseconds, median of copy, read, crop "
+            "and write together. Other clients than ours copy an image from a server before they "
+            "read it; nothing is known of the images before, but for *indexed*.",
+            markdown(head, rows),
+            "The same by method (GZ: the archive's `.gz`; GUNZIP: decompressed once into a local "
+            "file, then cropped; bz2 and fz likewise in place):",
+            markdown(["ms", *methods], packed),
+            "![Median of a crop by method and client](single-1-overview.png)",
+            f"In twenty years a crop from a local disk went from 25 ms (C) to {ms(ours)} ms "
+            f"({25 / ours:.0f} times), and a crop over a LAN of the same speed from about 100 ms "
+            f"to {ms(found.crop_ms('nginx-lan', 'FIT', 1, 'swathe'))} ms, because only the rows of "
+            "the crop come over it.",
+        ]
+    )
+
+
+def many_clients(found: Found) -> str:
+    """Ramps beside those of 2005."""
+    ramps = found.ramps()
+    rows = [
+        [
+            row["target"],
+            row["model"],
+            f"{row['peak']:,.0f}",
+            str(row["peak_clients"]),
+            ms(row["peak_response"]),
+            ms(row["all_response"]),
+            f"{row['many']:,.3g}",
+        ]
+        for row in ramps
+    ]
+    closed = {row["target"]: row for row in ramps if row["model"] == "closed"}
+    local, lan, wan = (closed[name] for name in ("local", "nginx-lan", "nginx-wan"))
+    then = markdown(
+        ["2005, 100 clients on 50 nodes", "crops/s", "response, ms", "100,000 crops, s"],
+        [
+            ["local disks (extrapolated)", "1,500 to over 10,000", "", "10 to 30"],
+            ["GPFS over LAN", "500 to 1,500", "60 to 200", "70 to 200"],
+            ["NFS", "about 200", "", ""],
+            ["PVFS", "< 100", "", ""],
+            ["GPFS over WAN", "25 to 130", "1,500", "up to 3,000"],
+        ],
+    )
+    return "\n\n".join(
+        [
+            "## 1 to 100 clients",
+            "Clients join one after the other and stay; each is a process (against the portal a "
+            "thread), all on this one machine with its "
+            f"{found.studies['ramp'][0].circumstances['cores']} cores. *Closed*: each asks again "
+            "when it was answered. *Open*: requests are due at fixed times, and response counts "
+            "from then. 100,000 crops: computed from the peak, not run.",
+            markdown(
+                ["target", "model", "peak, crops/s", "with clients", "response then, ms",
+                 "response with all, ms", "100,000 crops, s"],
+                rows,
+            ),
+            then,
+            "![Clients join, local files](ramp-1-ramp-1.png) "
+            "![Clients join, nginx over the WAN](ramp-1-ramp-3.png)",
+            f"In 2005 100 clients on 50 nodes made 500 to 1,500 crops/s over a LAN and 25 to 130 "
+            f"over a WAN of 56 ms; clients, servers and proxies on this one machine make "
+            f"{lan['peak']:,.0f} and {wan['peak']:,.0f}, and {local['peak']:,.0f} from local "
+            "files, where 1,500 to over 10,000 were extrapolated for 50 local disks.",
+        ]
+    )  # fmt: skip
+
+
+def region_sizes(found: Found) -> str:
+    """The three tables of 2005, then ours."""
+    head = ["store", "regions/s", "CPU %", "least Mb/s", "seen Mb/s", "whole-image Mb/s",
+            "copy Mb/s"]  # fmt: skip
+    then = [
+        [f"2005: {store}", *(" / ".join(f"{row[at]:g}" for row in sizes) for at in range(5)),
+         f"{sizes[0][5]}"]
+        for store, sizes in REGIONS_2005.items()
+    ]  # fmt: skip
+    names = ("regions", "cpu", "least", "seen", "whole_image")
+    now = []
+    for way in ("one", "many"):
+        table = found.regions(way)
+        for store in dict.fromkeys(map(str, table["store"])):
+            mine = table[table["store"] == store]
+            label = "one at a time" if way == "one" else "as a list"
+            cells = [" / ".join(f"{value:.3g}" for value in mine[name]) for name in names]
+            now.append([f"{found.name(store)}, {label}", *cells, f"{mine['copy'][0]:.0f}"])
+    one = found.regions("one")
+    hundred = one[one["region"] == 100]
+    shares = {found.name(row["store"]): float(row["of_image"]) for row in hundred}
+    listed = ", ".join(f"{name} {share:.2g} %" for name, share in shares.items())
+    return "\n\n".join(
+        [
+            "## Region size",
+            "Regions of 10 x 10 / 100 x 100 / 1000 x 1000 pixels, one client. Seen: bytes that the "
+            "proxy passed on to the client, of local files what the kernel says was read. CPU is "
+            "of the client, of all cores.",
+            markdown(head, [*then, *now]),
+            "![What was moved, and regions a second](region-regions.png)",
+            "Then 30 to 60 % of an image was moved for a region of 100 x 100 pixels, of which "
+            f"under 1 % was needed (rows across, 0.3 %); now: {listed}, headers included.",
+        ]
+    )
+
+
+def loads(found: Found) -> str:
+    """What ran out."""
+    (study,) = found.studies["load"]
+    table = study.table.copy(copy_data=True)
+    table["store"] = [found.name(store) for store in table["store"]]
+    said = [sentence.replace(found.local, "local") for sentence in study.sentences]
+    return "\n\n".join(
+        [
+            "## Load",
+            "Light: 98 % cuts of 100 x 100 pixels; heavy: 80 % medians of 20 cuts of 1000 x 1000. "
+            "More and more processes; the host over time.",
+            markdown_table(table),
+            "\n".join(f"- {sentence}" for sentence in said),
+            "![The host under the heavy load](load-load-2-heavy.png)",
+        ]
+    )
+
+
+def read_buffers(found: Found) -> str:
+    """The read-buffer study."""
+    (study,) = found.studies["buffer"]
+    rows = study.table[study.table["within"]]
+    stores = [str(store) for store in rows["store"]]
+    chosen = [int(rows["buffer"][stores.index(store)]) for store in dict.fromkeys(stores)]
+    said = [sentence.replace(found.local, "local") for sentence in study.sentences]
+    return "\n\n".join(
+        [
+            "## Read buffer",
+            "2007: best 130,000 to 290,000 bytes local, 150,000 to 300,000 remote; 200,000 "
+            "proposed.",
+            "\n".join(f"- {sentence}" for sentence in said),
+            "![Time against size of the buffer, local](buffer-buffer-1.png) "
+            "![the same over the WAN](buffer-buffer-3.png)",
+            "The smallest good buffer is now "
+            f"{size_text(min(chosen))} to {size_text(max(chosen))}, by store"
+            + (
+                ": no one size serves all, so it is measured for each (`swathe probe`)."
+                if max(chosen) >= 4 * min(chosen)
+                else "."
+            ),
+        ]
+    )
+
+
+def conclusions(found: Found) -> str:
+    """Whether what was concluded in 2005 still holds."""
+
+    def times(over: tuple[str, str, int, str], under: tuple[str, str, int, str]) -> float:
+        return found.crop_ms(*over) / found.crop_ms(*under)
+
+    gz_c = times(("local", "GZ", 1, "cfitsio"), ("local", "FIT", 1, "cfitsio"))
+    gz_new = times(("local", "GZ", 1, "swathe"), ("local", "FIT", 1, "swathe"))
+    gz_known = times(("local", "GZ", 1, "swathe-indexed"), ("local", "FIT", 1, "swathe-indexed"))
+    gz_wan = times(("nginx-wan", "GZ", 1, "swathe-indexed"), ("nginx-wan", "FIT", 1, "swathe"))
+    astropy = times(("local", "FIT", 1, "astropy"), ("local", "FIT", 1, "cfitsio"))
+    ours = times(("local", "FIT", 1, "swathe"), ("local", "FIT", 1, "cfitsio"))
+    ours_gz = times(("local", "GZ", 10, "cfitsio"), ("local", "GZ", 10, "swathe"))
+    lan = times(("nginx-lan", "FIT", 1, "swathe"), ("local", "FIT", 1, "swathe"))
+    wan = times(("nginx-wan", "FIT", 1, "swathe"), ("local", "FIT", 1, "swathe"))
+    closed = {row["target"]: row["peak"] for row in found.ramps() if row["model"] == "closed"}
+    return "\n".join(
+        [
+            "## Do the conclusions of 2005 still hold?",
+            "",
+            f"- **Avoid gzip at all costs.** {held(gz_c, gz_known)} Inflating whole files, as "
+            f"cfitsio does, makes a crop {gz_c:.3g} times as long as from a plain file. The first "
+            f"crop of a file by swathe takes {gz_new:.3g} times as long, since it is inflated up "
+            f"to the rows once; once seek points are kept {gz_known:.3g} times. Over the WAN, "
+            f"where round trips count, a crop from a known `.gz` takes {gz_wan:.3g} times as "
+            "long as from a plain file of which nothing is known.",
+            f"- **C is faster than Java.** The language of the caller {matters(ours)}: against C "
+            f"with cfitsio a crop by swathe from Python takes {ours:.2g} times as long from plain "
+            f"files and is {ours_gz:.3g} times as fast from gzip (10 crops an image); astropy, "
+            f"Python down to the rows, takes {astropy:.3g} times as long. In 2005 Java took 1.6 "
+            "times as long as C.",
+            f"- **Local disks beat shared storage.** {'Still so' if lan > 1 else 'No more'}: one "
+            f"crop over the LAN takes {lan:.3g} times as long as from local files, over the WAN "
+            f"{wan:.3g} times (in 2005 about 4 times over NFS or GPFS, 60 times over the WAN). "
+            f"With 100 clients {closed['local']:,.0f} crops/s local, {closed['nginx-lan']:,.0f} "
+            f"over the LAN, {closed['nginx-wan']:,.0f} over the WAN: waiting is shared by clients, "
+            "round trips of one are not.",
+        ]
+    )
+
+
+def held(gz_c: float, gz_known: float) -> str:
+    """Whether gzip is still to be avoided."""
+    if gz_known < min(5.0, gz_c / 3):
+        return "No longer, if the reader keeps seek points."
+    return "Still so." if gz_known > 0.7 * gz_c else "Less than it was."
+
+
+def matters(ours: float) -> str:
+    """Whether it matters which language is called from."""
+    return "no longer decides" if ours < np.sqrt(1.6) else "still counts"

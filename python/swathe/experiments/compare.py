@@ -1,0 +1,145 @@
+"""Two runs of an experiment: which cases differ, and how sure that is.
+
+A case differs where the ranks of its values do (Mann-Whitney, corrected for the number of cases by
+Holm), and the interval of the ratio of medians (bootstrap over rounds, then values) is beyond what
+counts as a tie. Two runs cannot tell a slow hour of a machine from slower code: run both more
+often.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.errors import SettingsError
+from swathe.experiments.statistics import holm, rank_test, ratio_of_medians
+from swathe.experiments.study import Study, kept
+
+if TYPE_CHECKING:
+    import os
+
+    from astropy.table import Table
+    from numpy.typing import NDArray
+
+    Rounds = dict[int, list[float]]
+
+ALPHA = 0.05
+TIE = 0.05
+"""Differences below this are none."""
+
+
+def compare(
+    first: str | os.PathLike[str],
+    second: str | os.PathLike[str],
+    *,
+    tie: float = TIE,
+    alpha: float = ALPHA,
+    seed: int = 1,
+) -> Study:
+    """Compare the results in two folders, case by case.
+
+    Args:
+        first: the folder compared with.
+        second: the folder that may have become worse.
+        tie: relative difference that counts as none.
+        alpha: chance of one false alarm among all cases, if nothing differs.
+        seed: of the bootstrap.
+
+    Raises:
+        SettingsError: where one holds no results, or they are of different experiments.
+    """
+    from astropy.table import Table
+
+    from swathe.experiments import figures
+
+    (results, before), (others, after) = kept(first), kept(second)
+    kinds = [str(each.meta["experiment"]) for each in (results, others)]
+    if kinds[0] != kinds[1]:
+        raise SettingsError(f"{first} is of {kinds[0]!r}, {second} of {kinds[1]!r}")
+    old, new = _cases(before), _cases(after)
+    both = [case for case in old if case in new]
+    if not both:
+        raise SettingsError(f"{first} and {second} have no case in common")
+    rng = np.random.default_rng(seed)
+    chances = [rank_test(_values(old[case]), _values(new[case])) for case in both]
+    rows = []
+    for case, chance, corrected in zip(both, chances, holm(chances), strict=True):
+        ratio = ratio_of_medians(_rounds(old[case]), _rounds(new[case]), rng)
+        unit, better = case[1], case[2]
+        rows.append(
+            {
+                "case": case[0],
+                "unit": unit,
+                "first": float(np.median(_values(old[case]))),
+                "second": float(np.median(_values(new[case]))),
+                "ratio": ratio.value,
+                "low": ratio.low,
+                "high": ratio.high,
+                "p": chance,
+                "corrected": float(corrected),
+                "verdict": _verdict(ratio.low, ratio.high, float(corrected), better, tie, alpha),
+            }
+        )
+    missing = [case[0] for case in old if case not in new] + [c[0] for c in new if c not in old]
+    worse = [row for row in rows if row["verdict"] == "worse"]
+    better_ones = [row for row in rows if row["verdict"] == "better"]
+    sentences = [
+        f"{len(rows)} cases: {len(worse)} worse, {len(better_ones)} better, the others alike."
+    ]
+    sentences += [
+        f"{row['case']}: {row['verdict']}, {row['ratio']:.3g} times "
+        f"({row['low']:.3g} to {row['high']:.3g})."
+        for row in worse + better_ones
+    ]
+    told = {"first": results.meta["circumstances"], "second": others.meta["circumstances"]}
+    return Study(
+        "compare",
+        f"{first} and {second}",
+        {"first": str(first), "second": str(second), "tie": tie, "alpha": alpha, "seed": seed},
+        told,
+        Table(rows=rows),
+        [],
+        {"differences": figures.differences(rows, "Second over first")},
+        sentences,
+        [f"in one of them only: {case}" for case in missing] + _unlike(results, others),
+    )
+
+
+def _verdict(low: float, high: float, chance: float, better: str, tie: float, alpha: float) -> str:
+    """Say `worse`, `better` or `alike`."""
+    if chance > alpha or (low <= 1 + tie and high >= 1 / (1 + tie)):
+        return "alike"
+    return "worse" if (low > 1) == (better == "lower") else "better"
+
+
+def _cases(samples: Table) -> dict[tuple[str, str, str], Rounds]:
+    found: dict[tuple[str, str, str], Rounds] = defaultdict(lambda: defaultdict(list))
+    columns = (samples[name].tolist() for name in ("case", "unit", "better", "round", "value"))
+    for case, unit, better, turn, value in zip(*columns, strict=True):
+        found[str(case), str(unit), str(better)][int(turn)].append(float(value))
+    return dict(found)
+
+
+def _values(rounds: Rounds) -> NDArray[np.float64]:
+    return np.concatenate(_rounds(rounds))
+
+
+def _rounds(rounds: Rounds) -> list[NDArray[np.float64]]:
+    return [np.array(values) for values in rounds.values()]
+
+
+def _unlike(first: Any, second: Any) -> list[str]:
+    """Tell what the runs did not have in common but the code."""
+    notes = []
+    for name in ("host", "cpu", "cores", "kernel", "python"):
+        one, other = (each.meta["circumstances"].get(name) for each in (first, second))
+        if one != other:
+            notes.append(f"{name}: {one} and {other}")
+    mine, theirs = (each.meta["settings"] for each in (first, second))
+    for name in {**mine, **theirs}:
+        value, other = mine.get(name), theirs.get(name)
+        if value != other:
+            notes.append(f"setting {name}: {value} and {other}")
+    return notes

@@ -1,0 +1,237 @@
+"""Clients that join over time, against stores or a portal: response, throughput, load."""
+
+from __future__ import annotations
+
+import io
+import os
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+
+from swathe.declared import read_toml, wrong
+from swathe.environment import this_host
+from swathe.errors import NotFoundError, SourceError
+from swathe.experiments.agents import LEAD_S, Joined, corrected, gathered, run_here
+from swathe.experiments.circumstances import circumstances
+from swathe.experiments.places import Shelf, shelves
+from swathe.experiments.ramping import (
+    FAILED,
+    OK,
+    UNSENT,
+    Clock,
+    Schedule,
+    each_client,
+    over_time,
+    peak,
+)
+from swathe.experiments.settings import Ramp, plain
+from swathe.experiments.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+MANY = 100_000
+ASKED = 2000
+"""Different requests."""
+IMAGES = 1000
+
+
+def ramp(
+    settings: Ramp, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+) -> Study:
+    """Run the experiment: one ramp for each store, or one for the portal.
+
+    Raises:
+        SwatheError: where a store or portal cannot be read, or hosts do not join.
+    """
+    say = tell or (lambda _text: None)
+    offsets = _offsets(settings.offsets)
+    nobody: AbstractContextManager[list[Joined]] = nullcontext([])
+    waiting = gathered(settings.listen, settings.hosts, say) if settings.hosts else nobody
+    found: dict[str, tuple[Schedule, NDArray[Any]]] = {}
+    hosts: dict[str, dict[str, float]] = {}
+    told = circumstances(settings.stores)
+    with _works(settings, scratch) as works, waiting as joined:
+        for title, work in works.items():
+            say(f"{title}: {settings.clients} clients join, {settings.model} model")
+            found[title], clocks = _one(settings, work, joined, offsets)
+            hosts.update(clocks)
+        for each in joined:
+            each.end()
+    return _study(settings, told | {"clocks": hosts}, found)
+
+
+@contextmanager
+def _works(settings: Ramp, scratch: Path | None) -> Iterator[dict[str, dict[str, Any]]]:
+    """Give what is to be asked of each store, or of the portal."""
+    if settings.portal:
+        work = {"kind": "portal", "url": settings.portal.rstrip("/"), "seed": settings.seed}
+        yield {settings.portal: {**work, "what": portal_paths(settings)}}
+        return
+    with shelves(settings, scratch) as stores:
+        yield {place.shown: _cuts(settings, place) for place in stores}
+
+
+def _cuts(settings: Ramp, place: Shelf) -> dict[str, Any]:
+    rng = np.random.default_rng(settings.seed)
+    numbers = rng.integers(settings.frames, size=ASKED)
+    boxes = place.boxes(ASKED, settings.size, rng)
+    what = [(place.frame(int(at) + 1), box) for at, box in zip(numbers, boxes, strict=True)]
+    return {"kind": "cut", "what": what, "seed": settings.seed}
+
+
+def portal_paths(settings: Ramp) -> list[str]:
+    """Ask a portal for its images; gives requests for cuts from them, at random.
+
+    Raises:
+        NotFoundError: where it has no images.
+        SourceError: where it does not answer.
+    """
+    import httpx
+    from astropy.io.votable import parse_single_table
+
+    token = os.environ.get("SWATHE_TOKEN")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = {"MAXREC": str(IMAGES), "COLLECTION": settings.dataset}
+    url = f"{settings.portal.rstrip('/')}/vo/query"
+    try:
+        answer = httpx.get(
+            url, params={k: v for k, v in asked.items() if v}, headers=headers, timeout=60
+        )
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise SourceError(f"{settings.portal}: {error}") from error
+    if answer.status_code != 200:
+        raise SourceError(f"{url}: answered {answer.status_code}")
+    table = parse_single_table(io.BytesIO(answer.content)).to_table()
+    images = [row for row in table if min(int(row["s_xel1"]), int(row["s_xel2"])) >= settings.size]
+    if not images:
+        raise NotFoundError(f"{settings.portal}: has no images of {settings.size} pixels or more")
+    rng = np.random.default_rng(settings.seed)
+    paths = []
+    for number in rng.integers(len(images), size=ASKED):
+        row = images[int(number)]
+        x, y = (int(rng.integers(int(row[f"s_xel{axis}"]) - settings.size + 1)) for axis in (1, 2))
+        box = f"[{x + 1}:{x + settings.size},{y + 1}:{y + settings.size}]"
+        did = quote(str(row["obs_publisher_did"]), safe="")
+        paths.append(f"/vo/sync?ID={did}&SUB={quote(box)}")
+    return paths
+
+
+def _offsets(path: str) -> dict[str, float]:
+    if not path:
+        return {}
+    given = read_toml(Path(path))
+    for host, seconds in given.items():
+        if type(seconds) not in (int, float):
+            raise wrong(f"{path}: {host}", "a number of seconds", seconds)
+    return {host: float(seconds) for host, seconds in given.items()}
+
+
+def _one(
+    settings: Ramp, work: dict[str, Any], joined: list[Joined], offsets: dict[str, float]
+) -> tuple[tuple[Schedule, NDArray[Any]], dict[str, dict[str, float]]]:
+    """Run one ramp here or on the hosts that joined; gives records at our times, and clocks."""
+    length = (settings.clients - 1) * settings.join_s + settings.stay_s
+    rate = settings.rate if settings.model == "open" else 0.0
+    order: dict[str, Any] = {"join_s": settings.join_s, "length_s": length, "rate": rate}
+    order |= {"work": work, "kind": settings.kind}
+    numbers = list(range(settings.clients))
+    if not joined:
+        start, records = run_here({**order, "clients": numbers})
+        schedule = Schedule(start, settings.join_s, start + length, rate)
+        return (schedule, records), {this_host(): {"offset_s": 0.0, "spread_s": 0.0}}
+    # Clients join the load in turn from each host.
+    for at, each in enumerate(joined):
+        each.prepare({**order, "clients": numbers[at :: len(joined)]})
+    for each in joined:
+        each.ready()
+    start = Clock().now() + LEAD_S
+    for each in joined:
+        each.go(start)
+    schedule = Schedule(start, settings.join_s, start + length, rate)
+    parts, clocks = [], {}
+    for at, each in enumerate(joined):
+        records, offset = each.records()
+        records["host"] = at
+        ahead = offsets.get(each.host, offset.seconds)
+        clocks[each.host] = {"offset_s": ahead, "spread_s": offset.spread_s}
+        parts.append(corrected(records, ahead))
+    return (schedule, np.concatenate(parts)), clocks
+
+
+def _study(
+    settings: Ramp, told: dict[str, Any], found: dict[str, tuple[Schedule, NDArray[Any]]]
+) -> Study:
+    from astropy.table import Table
+
+    from swathe.experiments import figures
+
+    rows, samples, drawn, sentences, notes = [], [], {}, [], []
+    more: dict[str, Table] = {}
+    for number, (name, (schedule, records)) in enumerate(found.items(), 1):
+        at = over_time(records, schedule, settings.clients, settings.window_s)
+        best = peak(at)
+        status = records["status"]
+        good = records[status == OK]
+        row = {
+            "target": name,
+            "model": settings.model,
+            "clients": settings.clients,
+            "answers": len(good),
+            "failed": int((status == FAILED).sum()),
+            "unsent": int((status == UNSENT).sum()),
+            "offered": len(records) / (schedule.end - schedule.start),
+            "peak": best.rate,
+            "peak_clients": best.clients,
+            "peak_response": best.response_ms,
+            "all_response": best.all_ms,
+            "all_rate": best.all_rate,
+            "many": MANY / best.rate if best.rate else np.nan,
+        }
+        rows.append(row)
+        everyone = at["clients"] == at["clients"].max()
+        samples += [
+            (f"{name} {settings.model} throughput", 0, float(rate), "1/s", "higher")
+            for rate in at["throughput"][everyone]
+        ]
+        samples += [
+            (f"{name} {settings.model} response", 0, float(ms), "ms", "lower")
+            for ms in at["median"][everyone]
+            if np.isfinite(ms)
+        ]
+        clients = Table(rows=each_client(records, schedule, settings.clients))
+        seen = {
+            "done": good["done"] - schedule.start,
+            "response": good["done"] - good["due"],
+        }
+        drawn[f"ramp-{number}"] = figures.ramp(name, at, seen)
+        drawn[f"clients-{number}"] = figures.per_client(name, clients)
+        more[f"Over time: {name}"] = Table(at)
+        more[f"Each client: {name}"] = clients
+        sentences.append(
+            f"{name}: {best.rate:.4g} crops/s at most, reached with {best.clients} clients at "
+            f"{best.response_ms:.3g} ms; with all {settings.clients} {best.all_rate:.4g} crops/s "
+            f"at {best.all_ms:.3g} ms. At that peak 100,000 crops would take {row['many']:.4g} s "
+            "(extrapolated, not run)."
+        )
+        if row["failed"] or row["unsent"]:
+            notes.append(f"{name}: {row['failed']} failed, {row['unsent']} could not be sent")
+    units = {"offered": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
+    units |= {"peak_response": "ms", "all_response": "ms"}
+    return Study(
+        "ramp",
+        f"{settings.clients} clients join, {settings.model} model",
+        plain(settings),
+        told,
+        Table(rows=rows, units=units),
+        samples,
+        drawn,
+        sentences,
+        notes,
+        more,
+    )

@@ -1,0 +1,226 @@
+"""Clients that join over time: when each asks, and what the records of all say.
+
+Closed: a client asks again when it was answered. Open: its requests are due at fixed times,
+whatever becomes of those before; one that is late is sent at once and its response counts from when
+it was due, so a server that stalls is seen to (no coordinated omission). What was still waiting to
+be sent when the client leaves is a record too.
+
+Times are seconds of the clock of the host that a client runs on, until they are corrected.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.experiments.statistics import busy_in, edges_of, quantile_in, rate_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+OK, FAILED, UNSENT = 0, 1, 2
+RECORD = np.dtype(
+    [
+        ("client", "i4"),
+        ("host", "i4"),
+        ("due", "f8"),
+        ("sent", "f8"),
+        ("done", "f8"),
+        ("bytes", "i8"),
+        ("status", "i1"),
+    ]
+)
+GRACE_S = 2.0
+"""After the end, what is late may still be sent for so long."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When clients join and ask.
+
+    Attributes:
+        start: when the first one joins.
+        join_s: until the next does.
+        end: when all leave.
+        rate: requests a second of each; 0 for the closed model.
+    """
+
+    start: float
+    join_s: float
+    end: float
+    rate: float = 0.0
+
+    def joins(self, client: int) -> float:
+        """Give when a client, counted from 0, joins."""
+        return self.start + client * self.join_s
+
+    def due(self, client: int) -> Array:
+        """Give when its requests are due, with the open model.
+
+        Clients are out of step by a fraction of a period that spreads any number of them evenly.
+        """
+        joins = self.joins(client)
+        phase = (client * 0.6180339887498949) % 1
+        count = max(0, int(np.ceil((self.end - joins) * self.rate - phase)))
+        return np.asarray(joins + (np.arange(count) + phase) / self.rate, np.float64)
+
+
+class Clock:
+    """Time of day that never steps back while it is used."""
+
+    def __init__(self) -> None:
+        self._base = time.time() - time.perf_counter()
+
+    def now(self) -> float:
+        """Give seconds since 1970."""
+        return self._base + time.perf_counter()
+
+    def wait(self, until: float) -> None:
+        """Sleep until a time."""
+        while (left := until - self.now()) > 0:
+            time.sleep(left)
+
+
+def run_client(
+    number: int, schedule: Schedule, ask: Callable[[int], int], clock: Clock | Any
+) -> list[tuple[Any, ...]]:
+    """Be a client; gives its records.
+
+    Args:
+        number: of the client, from 0.
+        schedule: of all.
+        ask: makes its n-th request; gives the bytes of the answer, raises where there is none.
+        clock: of this host.
+    """
+    records: list[tuple[Any, ...]] = []
+
+    def one(due: float | None) -> None:
+        sent = clock.now()
+        status, size = OK, 0
+        try:
+            size = ask(len(records))
+        except Exception:  # whatever a store or server may come up with
+            status = FAILED
+        records.append((number, 0, sent if due is None else due, sent, clock.now(), size, status))
+
+    clock.wait(schedule.joins(number))
+    if not schedule.rate:
+        while clock.now() < schedule.end:
+            one(None)
+        return records
+    for due in schedule.due(number).tolist():
+        clock.wait(due)
+        now = clock.now()
+        if now > schedule.end + GRACE_S:
+            records.append((number, 0, due, now, now, 0, UNSENT))
+        else:
+            one(due)
+    return records
+
+
+def as_records(rows: Iterable[tuple[Any, ...]]) -> NDArray[Any]:
+    """Give rows as an array of RECORD."""
+    return np.array(list(rows), dtype=RECORD)
+
+
+def over_time(
+    records: NDArray[Any], schedule: Schedule, clients: int, window_s: float
+) -> dict[str, Array]:
+    """Give what happened in each window: load offered, throughput, responses, clients, busy.
+
+    Throughput counts good answers when they came; offered load counts requests when they were due,
+    with the closed model when they were sent. `median` and `p95` of responses are milliseconds.
+    """
+    edges = edges_of(schedule.start, schedule.end, window_s)
+    good = records[records["status"] == OK]
+    response = good["done"] - good["due"]
+    joins = np.array([schedule.joins(client) for client in range(clients)])
+    asked = records[records["status"] != UNSENT]
+    middle = (edges[:-1] + edges[1:]) / 2
+    return {
+        "time": middle - schedule.start,
+        "clients": np.searchsorted(joins, middle, side="right").astype(float),
+        "offered": rate_in(records["due"], edges),
+        "throughput": rate_in(good["done"], edges),
+        "median": 1e3 * quantile_in(good["done"], response, edges, 0.5),
+        "p95": 1e3 * quantile_in(good["done"], response, edges, 0.95),
+        "busy": busy_in(asked["due"], asked["done"], edges),
+        "failed": rate_in(records["done"][records["status"] == FAILED], edges),
+    }
+
+
+def each_client(records: NDArray[Any], schedule: Schedule, clients: int) -> list[dict[str, Any]]:
+    """Give what each client got: answers, rate while it was there, quartiles of its responses."""
+    rows = []
+    for client in range(clients):
+        mine = records[records["client"] == client]
+        good = mine[mine["status"] == OK]
+        response = 1e3 * (good["done"] - good["due"])
+        q1, median, q3 = np.quantile(response, (0.25, 0.5, 0.75)) if len(good) else [np.nan] * 3
+        rows.append(
+            {
+                "client": client + 1,
+                "host": int(mine["host"][0]) if len(mine) else -1,
+                "answers": len(good),
+                "failed": int((mine["status"] == FAILED).sum()),
+                "unsent": int((mine["status"] == UNSENT).sum()),
+                "rate": len(good) / (schedule.end - schedule.joins(client)),
+                "q1": float(q1),
+                "median": float(median),
+                "q3": float(q3),
+            }
+        )
+    return rows
+
+
+ENOUGH = 0.95
+"""Of the peak: so much is as good."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The best of a ramp.
+
+    Attributes:
+        rate: good answers a second in the best three windows together.
+        clients: the fewest with which the rate was within 5 % of that.
+        response_ms: their median response.
+        all_ms: median response when all clients are there.
+        all_rate: throughput then.
+    """
+
+    rate: float
+    clients: int
+    response_ms: float
+    all_ms: float
+    all_rate: float
+
+
+def peak(at: dict[str, Array]) -> Peak:
+    """Find the best of a ramp; three windows together, so that no single one decides."""
+    smooth = np.convolve(at["throughput"], np.ones(3) / 3, "valid")
+    if not len(smooth):
+        smooth = at["throughput"]
+    first = (len(at["throughput"]) - len(smooth)) // 2
+    best = float(smooth.max(initial=0.0))
+    enough = int(np.argmax(smooth >= ENOUGH * best)) + first if best else 0
+    everyone = at["clients"] == at["clients"].max(initial=0.0)
+    return Peak(
+        best,
+        int(at["clients"][enough]),
+        float(at["median"][enough]),
+        _median(at["median"][everyone]),
+        _median(at["throughput"][everyone]),
+    )
+
+
+def _median(values: Array) -> float:
+    kept = values[np.isfinite(values)]
+    return float(np.median(kept)) if len(kept) else float("nan")

@@ -1,0 +1,137 @@
+"""What an experiment leaves in a folder; its report is a page that needs no other file."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.cutout import write_whole
+from swathe.errors import OutputError
+from swathe.experiments.study import REPORT, RESULTS, SAMPLES, samples_table
+from swathe.measuring.plots import save, svg_text
+
+if TYPE_CHECKING:
+    import os
+
+    from astropy.table import Table
+
+    from swathe.experiments.study import Study
+
+STYLE = """
+body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222}
+h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}svg{max-width:100%;height:auto}
+table{border-collapse:collapse;font-size:13px}.wide{overflow-x:auto}
+th,td{padding:.2em .7em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
+th:first-child,td:first-child,td.text{text-align:left}thead th{border-bottom:2px solid #888}
+dl{display:grid;grid-template-columns:max-content auto;gap:.1em 1em;font-size:13px}
+dt{color:#666}dd{margin:0;overflow-wrap:anywhere}
+@media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}svg{background:#fff}
+th,td{border-color:#444}}
+"""
+
+
+def keep(study: Study, folder: str | os.PathLike[str]) -> Path:
+    """Write tables, figures as PNG and SVG, and the report; gives the folder.
+
+    Raises:
+        OutputError: where that cannot be.
+    """
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot make the folder: {error}") from error
+    study.table.meta = study.meta
+    for name, table in ((RESULTS, study.table), (SAMPLES, samples_table(study.samples))):
+        text = _ecsv(table)
+        write_whole(path / name, lambda new, text=text: new.write(text.encode()))
+    for name, drawn in study.figures.items():
+        save(drawn, path / f"{name}.png")
+        save(drawn, path / f"{name}.svg")
+    page = report(study).encode()
+    write_whole(path / REPORT, lambda new: new.write(page))
+    return path
+
+
+def _ecsv(table: Table) -> str:
+    file = io.StringIO()
+    table.write(file, format="ascii.ecsv")
+    return file.getvalue()
+
+
+def report(study: Study) -> str:
+    """Give the page: what was found, figures, tables, settings, circumstances."""
+    parts = [_list(study.sentences)]
+    parts += [f"<figure>{svg_text(drawn)}</figure>" for drawn in study.figures.values()]
+    parts += ["<h2>Results</h2>", html_table(study.table)]
+    for title, table in study.more.items():
+        parts += [f"<h2>{html.escape(title)}</h2>", html_table(table)]
+    if study.notes:
+        parts += ["<h2>Notes</h2>", _list(study.notes)]
+    parts += ["<h2>Settings</h2>", _facts(study.settings)]
+    parts += ["<h2>Measured with</h2>", _facts(study.circumstances)]
+    title = html.escape(study.title)
+    body = "\n".join(filter(None, parts))
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<style>{STYLE}</style>\n<h1>{title}</h1>\n{body}\n</html>\n"
+    )
+
+
+def html_table(table: Table) -> str:
+    """Give a table as HTML, units with the names of columns."""
+    head = "".join(f"<th>{html.escape(_title(table, name))}</th>" for name in table.colnames)
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in table.as_array().tolist())
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n{rows}</table></div>'
+
+
+def markdown_table(table: Table) -> str:
+    """Give a table as Markdown."""
+    lines = [[_title(table, name) for name in table.colnames], ["---"] * len(table.colnames)]
+    lines += [[number(value) for value in row] for row in table.as_array().tolist()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _title(table: Table, name: str) -> str:
+    unit = table[name].unit
+    return f"{name}, {unit}" if unit else name
+
+
+def _cell(value: Any) -> str:
+    kind = ' class="text"' if isinstance(value, str) else ""
+    return f"<td{kind}>{html.escape(number(value))}</td>"
+
+
+def number(value: Any) -> str:
+    """Give a value of a table as people read it."""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "-"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
+
+
+def _list(texts: list[str]) -> str:
+    return f"<ul>{''.join(f'<li>{html.escape(text)}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def _facts(facts: dict[str, Any]) -> str:
+    def shown(value: Any) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    rows = (
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(shown(value))}</dd>"
+        for name, value in facts.items()
+    )
+    return f"<dl>{''.join(rows)}</dl>"

@@ -1,0 +1,286 @@
+"""One client: what each stage of a crop takes, by store, method, crops per image and client."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from swathe.errors import SourceError
+from swathe.experiments.circumstances import circumstances
+from swathe.experiments.cutting import STAGES
+from swathe.experiments.places import Shelf, child, environment, shelves, warm_up_image
+from swathe.experiments.settings import Single, plain
+from swathe.experiments.statistics import summary
+from swathe.experiments.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from astropy.table import Table
+
+OURS = ("swathe", "swathe-indexed")
+SOURCE = Path(__file__).with_name("cfitsio.c")
+HUNDRED = 100
+PATIENCE_S = 120.0
+"""Beyond its budget, that a case may take for one image."""
+SHOWN_ROWS = 3000
+"""Samples kept of each case."""
+
+
+class Case(NamedTuple):
+    """What is compared."""
+
+    store: str
+    method: str
+    crops: int
+    client: str
+
+    @property
+    def name(self) -> str:
+        """As it is told in one line."""
+        return f"{self.store} {self.method} x{self.crops} {self.client}"
+
+
+def single(
+    settings: Single, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+) -> Study:
+    """Run the experiment.
+
+    Args:
+        settings: of it.
+        scratch: folder where images and crops are put meanwhile; else that for temporary files.
+        tell: is told what is under way, and what is left out.
+
+    Raises:
+        SwatheError: where a store cannot be read by us; peers that fail are left out.
+    """
+    say = tell or (lambda _text: None)
+    with (
+        tempfile.TemporaryDirectory(prefix="swathe-single-", dir=scratch) as name,
+        shelves(settings, Path(name)) as stores,
+    ):
+        told = circumstances(settings.stores)
+        folder = Path(name)
+        program, notes = able(settings.clients, folder)
+        clients = [client for client in settings.clients if client not in notes]
+        runs = _Runs(settings, folder, program)
+        cases = {
+            Case(place.shown, method, crops, client): place
+            for place in stores
+            for method in settings.methods
+            for crops in settings.crops
+            for client in clients
+        }
+        # We keep what we learn of a file, so each of our cases has a process of its own.
+        groups = [[case] for case in cases if case.client in OURS] + [
+            [case for case in cases if case.client == client]
+            for client in clients
+            if client not in OURS
+        ]
+        found: dict[Case, list[list[list[float]]]] = defaultdict(list)
+        reasons: dict[Case, str] = {}
+        for turn in range(settings.repeats):
+            say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
+            # Each round begins elsewhere, so that a slow minute falls on all.
+            first = turn * len(groups) // settings.repeats
+            for group in groups[first:] + groups[:first]:
+                wanted = {case: cases[case] for case in group if case not in reasons}
+                for case, done in runs.run(wanted, turn).items():
+                    if "rows" in done:
+                        found[case].append(done["rows"])
+                        continue
+                    if case.client in OURS and not done["error"].startswith("NotFoundError"):
+                        raise SourceError(f"{case.name}: {done['error']}")
+                    reasons[case] = done["error"]
+                    say(f"{case.name}: left out: {done['error']}")
+    left_out = [f"{client}: left out: {why}" for client, why in notes.items()]
+    left_out += [f"{case.name}: left out: {why}" for case, why in reasons.items()]
+    timed = {case: found[case] for case in cases if case not in reasons and found[case]}
+    return _study(settings, told, timed, left_out)
+
+
+def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
+    """Compile the C program, if it is wanted; gives its path, and why some clients cannot run."""
+    reasons = {
+        client: "the Python package is not installed"
+        for client in ("fitsio", "astropy")
+        if client in clients and importlib.util.find_spec(client) is None
+    }
+    if "cfitsio" not in clients:
+        return "", reasons
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return "", {**reasons, "cfitsio": "there is no C compiler"}
+    program = str(folder / "cfitsio")
+    command = [compiler, "-O2", "-o", program, str(SOURCE), "-lcfitsio", "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["the compiler failed"])[-1]
+        why = "libcfitsio with its header is not installed" if "fitsio" in done.stderr else said
+        return "", {**reasons, "cfitsio": why}
+    return program, reasons
+
+
+class _Runs:
+    """Runs cases of one client in a process of their own."""
+
+    def __init__(self, settings: Single, folder: Path, program: str) -> None:
+        self.settings, self.folder, self.program = settings, folder, program
+        self.warm_up = warm_up_image(folder)
+
+    def run(self, cases: dict[Case, Shelf], turn: int) -> dict[Case, dict[str, Any]]:
+        """Run them once; gives of each the rows that `cutting.work` gives, or an error."""
+        if not cases:
+            return {}
+        first = next(iter(cases))
+        ours = first.client in OURS
+        order = {
+            "client": "swathe" if ours else first.client,
+            "cases": [self._case(case, place, turn) for case, place in cases.items()],
+            "warm_up": self.warm_up,
+            "out": str(self.folder / "out"),
+            "scratch": str(self.folder / "scratch"),
+            "program": self.program,
+        }
+        index = self.folder / "index" / "new"
+        if first.client == "swathe-indexed":
+            index = index.with_name(f"kept-{first.method}")
+        else:
+            shutil.rmtree(index, ignore_errors=True)
+        limit = len(cases) * (self.settings.budget_s + PATIENCE_S)
+        variables = environment(index)
+        if first.client == "swathe-indexed":
+            # Once untimed, so that all of it is known.
+            child("swathe.experiments.cutting", order, variables, limit)
+        done = child("swathe.experiments.cutting", order, variables, limit)
+        return dict(zip(cases, done, strict=True))
+
+    def _case(self, case: Case, place: Shelf, turn: int) -> dict[str, Any]:
+        settings = self.settings
+        rng = np.random.default_rng([settings.seed, turn])
+        numbers = 1 + rng.permutation(settings.frames)[: settings.images]
+        return {
+            "method": case.method,
+            "copy": not place.local and (case.client not in OURS or case.method == "GUNZIP"),
+            "images": [
+                (place.frame(int(at), case.method), place.boxes(case.crops, settings.size, rng))
+                for at in numbers
+            ],
+            "budget_s": settings.budget_s,
+        }
+
+
+def _study(
+    settings: Single,
+    told: dict[str, Any],
+    done: dict[Case, list[list[list[float]]]],
+    notes: list[str],
+) -> Study:
+    from swathe.experiments import figures
+
+    times = {case: np.array([row[1:] for turn in rounds for row in turn])
+             for case, rounds in done.items()}  # fmt: skip
+    table = stage_table(times)
+    samples = [
+        (case.name, turn, sum(row[1:]), "s", "lower")
+        for case, rounds in done.items()
+        for turn, rows in enumerate(rounds)
+        for row in rows[: max(1, SHOWN_ROWS // len(rounds))]
+    ]
+    fast = speed_ups(times)
+    return Study(
+        "single",
+        f"One client: crops of {settings.size} x {settings.size} pixels",
+        plain(settings),
+        told,
+        table,
+        samples,
+        {
+            "overview": figures.overview(times),
+            "speed-ups": figures.speed_ups(fast),
+            "boxes": figures.boxes(times),
+            "stages": figures.stage_shares(times),
+        },
+        sentences(times),
+        notes,
+        {f"Median total of a crop, and {HUNDRED} crops of different images": overview_table(times),
+         "How many times as fast as each client": fast},
+    )  # fmt: skip
+
+
+def stage_table(times: dict[Case, Any]) -> Table:
+    """Give a row for each case and stage, milliseconds of a crop."""
+    from astropy.table import Table
+
+    rows = []
+    for case, stages in times.items():
+        columns = dict(zip(STAGES, stages.T, strict=True)) | {"total": stages.sum(axis=1)}
+        for stage, seconds in columns.items():
+            rows.append({**case._asdict(), "stage": stage, **asdict(summary(1e3 * seconds))})
+    table = Table(rows=rows)
+    for name in ("min", "q1", "mean", "median", "q3", "max", "std"):
+        table[name].unit = "ms"
+    return table
+
+
+def overview_table(times: dict[Case, Any]) -> Table:
+    """Give the median total of each case, and the time for a hundred crops."""
+    from astropy.table import Table
+
+    rows = []
+    for case, stages in times.items():
+        total = stages.sum(axis=1)
+        rows.append(
+            {
+                **case._asdict(),
+                "median": 1e3 * float(np.median(total)),
+                "hundred": HUNDRED * float(total.mean()),
+            }
+        )
+    return Table(rows=rows, units={"median": "ms", "hundred": "s"})
+
+
+def speed_ups(times: dict[Case, Any]) -> Table:
+    """Give how many times as fast `swathe` is as each other client, by the medians."""
+    from astropy.table import Table
+
+    rows = []
+    for case, stages in times.items():
+        ours = times.get(case._replace(client="swathe"))
+        if ours is None or case.client == "swathe":
+            continue
+        ratio = np.median(stages.sum(axis=1)) / np.median(ours.sum(axis=1))
+        rows.append({**case._asdict(), "swathe_is": float(ratio)})
+    if rows:
+        return Table(rows=rows)
+    return Table(
+        names=("store", "method", "crops", "client", "swathe_is"), dtype=(str, str, int, str, float)
+    )
+
+
+def sentences(times: dict[Case, Any]) -> list[str]:
+    """Say what the numbers mean, store by store."""
+    median = {case: 1e3 * float(np.median(stages.sum(axis=1))) for case, stages in times.items()}
+    told = []
+    for store in dict.fromkeys(case.store for case in times):
+        for crops in dict.fromkeys(case.crops for case in times):
+            ours = {
+                case.method: ms
+                for case, ms in median.items()
+                if (case.store, case.crops, case.client) == (store, crops, "swathe")
+            }
+            if ours:
+                best = min(ours, key=lambda method: ours[method])
+                listed = ", ".join(f"{method} {ms:.3g} ms" for method, ms in ours.items())
+                told.append(
+                    f"{store}, {crops} crops an image, swathe: {listed}; {best} is fastest."
+                )
+    return told

@@ -1,0 +1,192 @@
+"""Numbers from numbers: summaries, intervals, tests, and what happened over time. No I/O."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+EXACT = 400
+"""Up to so many pairs the rank test counts all orders; beyond, a normal distribution is as good."""
+DRAWS = 2000
+AT_ONCE = 1_000_000
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the studies told of a time. `std` is of a sample (n - 1), of one value it is NaN."""
+
+    count: int
+    min: float
+    q1: float
+    mean: float
+    median: float
+    q3: float
+    max: float
+    std: float
+
+
+def summary(values: Sequence[float] | Array) -> Summary:
+    """Summarise values.
+
+    Raises:
+        ValueError: where there are none, or one is no number.
+    """
+    data = np.asarray(values, float)
+    if not len(data) or not np.isfinite(data).all():
+        raise ValueError(f"a summary needs finite values, found {len(data)} of which some are not")
+    low, q1, median, q3, high = np.quantile(data, (0, 0.25, 0.5, 0.75, 1))
+    std = float(data.std(ddof=1)) if len(data) > 1 else math.nan
+    return Summary(
+        len(data), float(low), float(q1), float(data.mean()), float(median), float(q3),
+        float(high), std,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Median of one over median of another, and the interval it is in."""
+
+    value: float
+    low: float
+    high: float
+
+
+def ratio_of_medians(
+    under: Sequence[Array],
+    over: Sequence[Array],
+    rng: np.random.Generator,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+) -> Ratio:
+    """Bootstrap the ratio of the median of `over` to that of `under`.
+
+    Both are given by rounds. Rounds are drawn anew, then values within each: values of one round
+    have the same minute of the machine in common, and say less than as many of different ones.
+    """
+    found = [_medians(rounds, rng, draws) for rounds in (over, under)]
+    ratios = found[0] / found[1]
+    low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
+    whole = [float(np.median(np.concatenate(list(rounds)))) for rounds in (over, under)]
+    return Ratio(whole[0] / whole[1], float(low), float(high))
+
+
+def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> Array:
+    """Medians of values drawn anew, rounds first."""
+    sizes = np.array([len(values) for values in rounds])
+    longest = int(sizes.max())
+    table = np.array([np.pad(values, (0, longest - len(values))) for values in rounds])
+    found = []
+    # So many at a time that memory stays small.
+    step = max(1, AT_ONCE // table.size)
+    for first in range(0, draws, step):
+        count = min(step, draws - first)
+        chosen = rng.integers(len(rounds), size=(count, len(rounds), 1))
+        of_round = sizes[chosen]
+        drawn = table[chosen, rng.integers(of_round, size=(count, len(rounds), longest))]
+        flat = drawn.reshape(count, -1)
+        if len(set(sizes.tolist())) > 1:
+            # Of shorter rounds no more than there are.
+            flat[(np.arange(longest) >= of_round).reshape(count, -1)] = np.nan
+            found.append(np.nanmedian(flat, axis=1))
+        else:
+            found.append(np.median(flat, axis=1))
+    return np.concatenate(found)
+
+
+def rank_test(first: Array, second: Array) -> float:
+    """Probability of ranks that differ as much, if both are of one distribution (Mann-Whitney).
+
+    Two-sided; exact for few values without ties, else normal with ties and continuity corrected.
+    """
+    count, other = len(first), len(second)
+    if not count or not other:
+        raise ValueError("a rank test needs values on both sides")
+    both = np.concatenate([first, second])
+    values, group, sizes = np.unique(both, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+    above = float(ranks[:count].sum() - count * (count + 1) / 2)
+    most = max(above, count * other - above)
+    if len(values) == len(both) and count * other <= EXACT:
+        ways = _orders(count, other)
+        return min(1.0, 2 * sum(ways[round(most) :]) / sum(ways))
+    total = count + other
+    ties = float((sizes**3 - sizes).sum()) / (total * (total - 1)) if total > 1 else 0.0
+    spread = math.sqrt(count * other / 12 * (total + 1 - ties))
+    if spread == 0:
+        return 1.0
+    return min(1.0, math.erfc((most - count * other / 2 - 0.5) / spread / math.sqrt(2)))
+
+
+def _orders(count: int, other: int) -> list[int]:
+    """How many orders of so many values give each sum of ranks, from the least."""
+    ways = [1] + [0] * (count * other)
+    for step in range(1, count + 1):
+        # Of Gaussian binomial coefficients: times (1 - x^(other + step)), over (1 - x^step).
+        for at in range(len(ways) - 1, other + step - 1, -1):
+            ways[at] -= ways[at - other - step]
+        for at in range(step, len(ways)):
+            ways[at] += ways[at - step]
+    return ways
+
+
+def holm(probabilities: Sequence[float]) -> Array:
+    """Correct probabilities of several tests so that one false alarm is as rare as of one test."""
+    given = np.asarray(probabilities, float)
+    order = np.argsort(given, kind="stable")
+    scaled = given[order] * np.arange(len(given), 0, -1)
+    corrected = np.empty(len(given))
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return corrected
+
+
+def edges_of(start: float, stop: float, width: float) -> Array:
+    """Windows of a width from start to stop; the last is left out where it would be shorter."""
+    count = int((stop - start) / width + 1e-9) + 1
+    return np.asarray(start + width * np.arange(count), np.float64)
+
+
+def rate_in(times: Array, edges: Array) -> Array:
+    """How many of some times are in each window, per second."""
+    counts, _ = np.histogram(times, edges)
+    return np.asarray(counts / np.diff(edges), float)
+
+
+def quantile_in(times: Array, values: Array, edges: Array, part: float) -> Array:
+    """A quantile of the values whose times are in each window; NaN where there are none."""
+    window = np.searchsorted(edges, times, side="right") - 1
+    found = np.full(len(edges) - 1, np.nan)
+    for at in range(len(found)):
+        if len(inside := values[window == at]):
+            found[at] = np.quantile(inside, part)
+    return found
+
+
+def busy_in(starts: Array, ends: Array, edges: Array) -> Array:
+    """How many intervals overlap each window, on average over it."""
+    at_edges = [np.minimum(np.maximum(edges, start), end) for start, end in _pairs(starts, ends)]
+    covered = np.sum(at_edges, axis=0) if at_edges else np.zeros(len(edges))
+    return np.asarray(np.diff(covered) / np.diff(edges), float)
+
+
+def _pairs(starts: Array, ends: Array) -> Any:
+    return zip(starts.tolist(), ends.tolist(), strict=True)
+
+
+def first_above(times: Array, values: Array, limit: float, samples: int = 2) -> float:
+    """The time from which so many values in a row are at or above a limit; infinite if never."""
+    above = np.asarray(values, float) >= limit
+    for at in range(len(above) - samples + 1):
+        if above[at : at + samples].all():
+            return float(times[at])
+    return math.inf

@@ -1,0 +1,171 @@
+"""The clients of a ramp on one host: a process that is told what to ask, and becomes them.
+
+It reads an order as a line of JSON from standard input: the schedule, the numbers of its clients,
+whether they are processes or threads, and what they ask for. When everything is imported it says
+`ready`, and is told when the first client joins; only then it splits, so that a client costs little
+memory and is there on time.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.errors import SourceError
+from swathe.experiments.places import take_over
+from swathe.experiments.ramping import Clock, Schedule, as_records, run_client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+ANSWER_S = 60.0
+
+
+@contextmanager
+def asking(work: dict[str, Any], client: int) -> Iterator[Callable[[int], int]]:
+    """Give what makes the requests of a client, each another one.
+
+    Args:
+        work: `kind` and `what`: `cut`: object and box of each; `portal`: paths below `url`; `mix`:
+            lists of object and box, of several of which the median is taken.
+        client: its number: clients ask in an order of their own.
+    """
+    order = np.random.default_rng([work.get("seed", 0), client])
+    what = work["what"]
+    chosen = order.permutation(len(what))
+
+    def next_of(count: int) -> Any:
+        return what[int(chosen[count % len(what)])]
+
+    if work["kind"] == "portal":
+        with _portal(work, next_of) as ask:
+            yield ask
+        return
+    makers: dict[str, Callable[[Any], int]] = {"cut": _cut, "mix": _reduce}
+    make = makers[work["kind"]]
+    yield lambda count: make(next_of(count))
+
+
+def _cut(one: tuple[str, list[int]]) -> int:
+    from swathe.single import cut
+
+    name, (x0, y0, width, height) = one
+    return len(cut(name, box=(x0, y0, width, height)).to_bytes())
+
+
+def _reduce(several: list[tuple[str, list[int]]]) -> int:
+    """Cut one, or take the median of several, into a file."""
+    from swathe.single import cut
+
+    if len(several) == 1:
+        content = cut(several[0][0], box=_box(several[0][1])).to_bytes()
+        with tempfile.TemporaryFile() as file:
+            return file.write(content)
+    images = [cut(name, box=_box(box)).data.astype(np.float32) for name, box in several]
+    with tempfile.TemporaryFile() as file:
+        np.save(file, np.median(images, axis=0))
+        return file.tell()
+
+
+def _box(given: list[int]) -> tuple[int, int, int, int]:
+    x0, y0, width, height = given
+    return x0, y0, width, height
+
+
+@contextmanager
+def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Callable[[int], int]]:
+    import httpx
+
+    token = os.environ.get("SWATHE_TOKEN")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with httpx.Client(headers=headers, timeout=ANSWER_S, base_url=work["url"]) as http:
+
+        def ask(count: int) -> int:
+            answer = http.get(next_of(count))
+            if answer.status_code != 200:
+                raise SourceError(f"{work['url']}: answered {answer.status_code}")
+            return len(answer.content)
+
+        yield ask
+
+
+def run(order: dict[str, Any], start: float) -> NDArray[Any]:
+    """Run the clients ordered, the first from a time on; gives the records of all."""
+    schedule = Schedule(start, order["join_s"], start + order["length_s"], order["rate"])
+    numbers: list[int] = order["clients"]
+    work = order["work"]
+
+    def be(number: int) -> list[tuple[Any, ...]]:
+        with asking(work, number) as ask:
+            return run_client(number, schedule, ask, Clock())
+
+    found = _threads(be, numbers) if order["kind"] == "thread" else _processes(be, numbers)
+    return as_records(found)
+
+
+def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda number=number: found.extend(be(number)))
+        for number in numbers
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def _processes(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
+    """Split into a process for each client; this one has no threads."""
+    with tempfile.TemporaryDirectory(prefix="swathe-ramp-") as name:
+        children = []
+        for number in numbers:
+            pid = os.fork()
+            if pid:
+                children.append(pid)
+                continue
+            code = 1
+            try:
+                np.save(f"{name}/{number}.npy", as_records(be(number)))
+                code = 0
+            finally:
+                os._exit(code)
+        for pid in children:
+            os.waitpid(pid, 0)
+        lost = [number for number in numbers if not Path(f"{name}/{number}.npy").exists()]
+        if lost:
+            raise SourceError(f"client {lost[0] + 1}: its process ended before its time")
+        return [row for number in numbers for row in np.load(f"{name}/{number}.npy").tolist()]
+
+
+def main() -> None:
+    """Do what is ordered; the records go into the file that the order names."""
+    order = json.loads(sys.stdin.readline())
+    take_over(order)
+    portal = order["work"]["kind"] == "portal"
+    for name in ("httpx",) if portal else ("swathe.single",):
+        importlib.import_module(name)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    told = sys.stdin.readline()
+    if told:
+        np.save(order["records"], run(order, float(told)))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception as error:
+        sys.exit(f"{type(error).__name__}: {error}")

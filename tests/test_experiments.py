@@ -1,0 +1,537 @@
+"""Experiments with tiny settings, on files and servers of this machine."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from portals import add_survey, served
+from swathe.errors import NotFoundError, SettingsError, SourceError
+from swathe.experiments.agents import (
+    Clients,
+    Offset,
+    as_array,
+    between,
+    corrected,
+    estimate,
+    read_address,
+)
+from swathe.experiments.buffering import buffer
+from swathe.experiments.circumstances import circumstances
+from swathe.experiments.compare import compare
+from swathe.experiments.load import host_over_time, load, ran_out
+from swathe.experiments.places import shelf
+from swathe.experiments.ramp import portal_paths, ramp
+from swathe.experiments.ramping import (
+    FAILED,
+    OK,
+    UNSENT,
+    Schedule,
+    as_records,
+    each_client,
+    over_time,
+    peak,
+    run_client,
+)
+from swathe.experiments.region import region
+from swathe.experiments.report import keep, markdown_table
+from swathe.experiments.settings import Buffer, Load, Ramp, Region, Single
+from swathe.experiments.single import single
+from swathe.experiments.study import Study, kept, samples_table
+from swathe.sample import make_sample
+from swathe.trace.host import Point
+
+FRAMES = 3
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("survey")
+    make_sample(folder, FRAMES, 1, FRAMES)
+    return folder
+
+
+def test_single_times_every_stage_of_every_case(survey: Path, tmp_path: Path) -> None:
+    settings = Single(
+        stores=(str(survey),), frames=FRAMES, images=2, repeats=1, crops=(2,),
+        methods=("GZ", "GUNZIP", "fz"), budget_s=60,
+    )  # fmt: skip
+    study = single(settings, tmp_path)
+    table = study.table
+    left_out = {note.split(":")[0] for note in study.notes}
+    clients = [client for client in settings.clients if client not in left_out]
+    assert len(table) == 3 * len(clients) * 5
+    total = table[table["stage"] == "total"]
+    # Of two crops of an image both count.
+    assert set(total["count"]) == {4}
+    for row in total:
+        alike = (table["store"] == row["store"]) & (table["method"] == row["method"])
+        alike &= (table["crops"] == row["crops"]) & (table["client"] == row["client"])
+        parts = table[alike & (table["stage"] != "total")]
+        assert parts["mean"].sum() == pytest.approx(row["mean"])
+        assert 0 < row["min"] <= row["q1"] <= row["median"] <= row["q3"] <= row["max"]
+    copied = table[(table["stage"] == "copy") & (table["median"] > 0.1)]
+    assert set(copied["method"]) == {"GUNZIP"}
+    assert set(study.figures) == {"overview", "speed-ups", "boxes", "stages"}
+
+
+def test_single_leaves_out_what_a_store_has_not(survey: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    for path in survey.glob("*.fit"):
+        os.link(path, part / path.name)
+    settings = Single(
+        stores=(str(part),), frames=FRAMES, images=1, repeats=1, crops=(1,),
+        methods=("FIT", "GZ"), clients=("swathe",),
+    )  # fmt: skip
+    study = single(settings, tmp_path)
+    assert set(study.table["method"]) == {"FIT"}
+    assert any("GZ" in note and "left out" in note for note in study.notes)
+
+
+def test_a_store_without_frames_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"frame-000001\.fit"):
+        single(Single(stores=(str(tmp_path),)))
+
+
+def test_region_counts_what_was_read(survey: Path, tmp_path: Path) -> None:
+    settings = Region(stores=(str(survey),), frames=FRAMES, regions=3, repeats=1, sizes=(100, 5000))
+    table = region(settings, tmp_path).table
+    small, whole = (table[(table["region"] == size) & (table["way"] == "one")][0]
+                    for size in (100, 5000))  # fmt: skip
+    for row in (small, whole):
+        assert row["least"] <= row["seen"]
+        assert row["regions"] > 0 and 0 < row["cpu"] <= 100
+    # A row of the image is 4 kB, of which 200 bytes are needed; a whole image is just that.
+    assert 0.3 < small["of_image"] < 30
+    assert whole["of_image"] == pytest.approx(100, rel=0.1)
+    assert whole["least"] == pytest.approx(whole["whole_image"], rel=0.02)
+
+
+def test_region_takes_the_word_of_a_counter(survey: Path, tmp_path: Path) -> None:
+    settings = Region(
+        stores=(str(survey),), frames=FRAMES, regions=2, repeats=1, sizes=(10,), ways=("one",)
+    )
+    sent = iter(range(0, 10**9, 1_000_000))
+    table = region(settings, tmp_path, counters={str(survey): lambda: next(sent)}).table
+    assert table["of_image"][0] == pytest.approx(50e4 / 6_102_720 * 100, rel=0.02)
+
+
+# Ramps
+
+
+class FakeClock:
+    """A clock that goes when somebody waits or works."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def wait(self, until: float) -> None:
+        self.time = max(self.time, until)
+
+
+@pytest.mark.parametrize(("clients", "rate"), [(1, 10.0), (7, 3.3), (100, 1.0)])
+def test_the_load_offered_is_the_load_asked_for(clients: int, rate: float) -> None:
+    schedule = Schedule(0.0, 0.1, 40.0, rate)
+    due = np.sort(np.concatenate([schedule.due(client) for client in range(clients)]))
+    wanted = sum(rate * (40.0 - schedule.joins(client)) for client in range(clients))
+    assert len(due) == pytest.approx(wanted, rel=0.02)
+    # Also in each part of the time when all are there.
+    for start in (15.0, 28.0):
+        inside = ((due >= start) & (due < start + 10)).sum()
+        assert inside == pytest.approx(10 * clients * rate, rel=0.02)
+
+
+def test_an_open_client_counts_from_when_it_should_have_asked() -> None:
+    clock = FakeClock()
+
+    def ask(count: int) -> int:
+        # A tenth of a second each; the third stalls for two seconds.
+        clock.time += 2.0 if count == 2 else 0.1
+        return 5
+
+    records = as_records(run_client(0, Schedule(1000.0, 0.0, 1004.0, 5.0), ask, clock))
+    response = records["done"] - records["due"]
+    assert len(records) == 20
+    assert response[:2] == pytest.approx([0.1, 0.1])
+    assert response[2] == pytest.approx(2.0)
+    # Those that were due meanwhile waited, each 0.1 s less than the one before.
+    assert response[3:10] == pytest.approx(2.0 - 0.1 * np.arange(1, 8))
+    # What a closed client would have told: all but one took 0.1 s.
+    assert np.sort(records["done"] - records["sent"])[:-1] == pytest.approx([0.1] * 19)
+
+
+def test_what_cannot_be_sent_any_more_is_told() -> None:
+    clock = FakeClock()
+
+    def ask(count: int) -> int:
+        clock.time += 3.0
+        return 1
+
+    schedule = Schedule(1000.0, 0.0, 1004.0, 5.0)
+    records = as_records(run_client(0, schedule, ask, clock))
+    assert len(records) == 20
+    assert (records["status"] == OK).sum() == 3
+    assert (records["status"] == UNSENT).sum() == 17
+    at = over_time(records, schedule, 1, 1.0)
+    assert at["offered"].tolist() == [5, 5, 5, 5]
+
+
+def test_a_closed_client_asks_when_answered_and_failures_are_counted() -> None:
+    clock = FakeClock()
+
+    def ask(count: int) -> int:
+        clock.time += 0.25
+        if count % 4 == 3:
+            raise OSError("no")
+        return 10
+
+    schedule = Schedule(1000.0, 0.5, 1004.0)
+    records = as_records(run_client(1, schedule, ask, clock))
+    assert records["sent"][0] == 1000.5
+    assert len(records) == 14
+    assert (records["status"] == FAILED).sum() == 3
+    (client,) = each_client(records, schedule, 2)[1:]
+    assert client["answers"] == 11
+    assert client["rate"] == pytest.approx(11 / 3.5)
+
+
+def test_the_peak_is_where_more_clients_no_longer_help() -> None:
+    clients = np.arange(1, 21.0)
+    at = {
+        "clients": clients,
+        "throughput": np.minimum(10 * clients, 100.0),
+        "median": np.where(clients < 10, 100.0, 10 * clients),
+    }
+    found = peak(at)
+    assert found.rate == pytest.approx(100)
+    assert 9 <= found.clients <= 11
+    assert found.all_ms == 200
+
+
+class Stalling(BaseHTTPRequestHandler):
+    """Answers at once, but for half a second in which it does nothing."""
+
+    protocol_version = "HTTP/1.1"
+    quiet_from = math.inf
+    busy = threading.Lock()
+
+    def do_GET(self) -> None:
+        with self.busy:
+            now = time.monotonic()
+            if Stalling.quiet_from < now < Stalling.quiet_from + 0.5:
+                time.sleep(Stalling.quiet_from + 0.5 - now)
+        self.send_response(200)
+        self.send_header("Content-Length", "3")
+        self.end_headers()
+        self.wfile.write(b"cut")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", ["thread", "process"])
+def test_a_real_server_that_stalls_is_seen_by_all_clients(kind: str, tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Stalling)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        work = {"kind": "portal", "url": url, "what": ["/a", "/b"]}
+        order = {"join_s": 0.0, "length_s": 2.0, "rate": 20.0, "work": work}
+        order |= {"clients": [0, 1, 2], "kind": kind, "records": str(tmp_path / "records.npy")}
+        with Clients(order) as tester:
+            Stalling.quiet_from = time.monotonic() + 1.2
+            tester.go(time.time() + 0.2)
+            records = as_array(tester.records())
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    # Three clients, 20 a second, two seconds.
+    assert len(records) == pytest.approx(120, rel=0.02)
+    assert (records["status"] == OK).all()
+    response = records["done"] - records["due"]
+    # Half a second at 20/s: each client has about ten that waited, of which half over 0.25 s.
+    for client in range(3):
+        mine = response[records["client"] == client]
+        assert (mine > 0.2).sum() >= 4
+        assert mine.max() > 0.4
+
+
+def test_ramp_cuts_from_a_store(survey: Path, tmp_path: Path) -> None:
+    settings = Ramp(
+        stores=(str(survey),), frames=FRAMES, clients=3, join_s=0.2, stay_s=1.2, window_s=0.2,
+        model="open", rate=10.0,
+    )  # fmt: skip
+    study = ramp(settings, tmp_path)
+    (row,) = study.table
+    assert row["failed"] == row["unsent"] == 0
+    wanted = sum(10.0 * (1.6 - 0.2 * client) for client in range(3)) / 1.6
+    assert row["offered"] == pytest.approx(wanted, rel=0.05)
+    assert row["many"] == pytest.approx(100_000 / row["peak"])
+    assert "extrapolated" in study.sentences[0]
+
+
+def test_ramp_asks_a_portal(tmp_path: Path) -> None:
+    add_survey(tmp_path, 1)
+    settings = Ramp(portal="", clients=2, join_s=0.1, stay_s=0.8, window_s=0.2, kind="thread")
+    with served(tmp_path, '[vo]\nauthority = "bench.swathe"\n') as portal:
+        from dataclasses import replace
+
+        asked = replace(settings, portal=portal.url)
+        study = ramp(asked, tmp_path)
+        (row,) = study.table
+        assert row["answers"] > 3 and row["failed"] == 0
+        with pytest.raises(NotFoundError, match="no images"):
+            portal_paths(replace(asked, size=5000))
+
+
+def test_clients_that_cannot_work_are_an_error() -> None:
+    work = {"kind": "cut", "what": [("/absent.fit", (0, 0, 1, 1))]}
+    order = {"join_s": 0.0, "length_s": 0.2, "rate": 0.0, "work": work, "kind": "process"}
+    with pytest.raises(SourceError, match="'clients'"), Clients(order) as tester:
+        tester.go(time.time())
+        tester.records()
+    with pytest.raises(SourceError, match="no records"):
+        as_array(b"no records")
+
+
+# Clocks
+
+
+def test_an_offset_is_within_half_the_shortest_exchange() -> None:
+    rng = np.random.default_rng(1)
+    ahead = 12.5
+    exchanges = []
+    for at in np.arange(20.0):
+        there, back = rng.exponential(0.02, 2) + 0.001
+        exchanges.append((at, at + there + ahead, at + there + back))
+    found = estimate(exchanges)
+    assert abs(found.seconds - ahead) <= found.spread_s < 0.02
+
+
+def test_clocks_that_drift_widen_the_spread() -> None:
+    found = between(Offset(1.0, 0.01), Offset(1.4, 0.02))
+    assert found.seconds == pytest.approx(1.2)
+    assert found.spread_s == pytest.approx(0.22)
+
+
+def test_records_are_put_to_our_clock() -> None:
+    records = as_records([(0, 0, 10.0, 11.0, 12.0, 5, OK)])
+    found = corrected(records, 2.0)
+    assert [found[0][name] for name in ("due", "sent", "done")] == [8, 9, 10]
+    assert records[0]["due"] == 10
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", ":80", "host:x", "host:70000"])
+def test_addresses_without_sense_raise(text: str) -> None:
+    with pytest.raises(SettingsError, match="HOST:PORT"):
+        read_address(text)
+
+
+def test_hosts_that_join_do_the_work(survey: Path, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    joined: list[subprocess.Popen[bytes]] = []
+    variables = {**os.environ, "SWATHE_BENCH_TOKEN": ""}
+
+    def come(text: str) -> None:
+        if text.startswith("waiting"):
+            # First somebody who only knocks.
+            with socket.create_connection(tuple(address.split(":"))) as other:  # type: ignore[arg-type]
+                other.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            for _ in range(2):
+                command = [sys.executable, "-m", "swathe.cli", "bench", "join", address]
+                joined.append(subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL))
+
+    settings = Ramp(
+        stores=(str(survey),), frames=FRAMES, clients=4, join_s=0.1, stay_s=1.0, window_s=0.2,
+        model="open", rate=5.0, listen=address, hosts=2,
+    )  # fmt: skip
+    try:
+        study = ramp(settings, tmp_path, come)
+        assert [each.wait(timeout=20) for each in joined] == [0, 0]
+    finally:
+        for each in joined:
+            each.kill()
+    (row,) = study.table
+    assert row["answers"] == pytest.approx(4 * 5 * 1.15, rel=0.1)
+    assert row["failed"] == 0
+    clients = study.more[next(iter(study.more)).replace("Over time", "Each client")]
+    assert set(clients["host"]) == {0, 1}
+    (clock,) = study.circumstances["clocks"].values()  # both are this host
+    assert abs(clock["offset_s"]) <= clock["spread_s"] < 1
+
+
+# Load
+
+
+def test_the_first_resource_to_run_out_is_named() -> None:
+    def sample(second: int, cpu: float, disk: float, swap: float = 0.0) -> list[Point]:
+        at = second * 10**9
+        return [
+            Point(at, "DISK", {"DEVICE": "early", "BUSY_PERCENT": 0.0}),
+            Point(at, "CPU", {"IDLE_PERCENT": 100 - cpu, "IOWAIT_PERCENT": 0.0}),
+            Point(at, "DISK", {"DEVICE": "a", "BUSY_PERCENT": disk}),
+            Point(at, "DISK", {"DEVICE": "b", "BUSY_PERCENT": disk / 2}),
+            Point(at, "SWAP", {"IN_BYTES_PER_S": swap, "OUT_BYTES_PER_S": 0.0}),
+        ]
+
+    busy = sample(1, 10, 20) + sample(2, 50, 95) + sample(3, 95, 96) + sample(4, 99, 97)
+    host = host_over_time(busy)
+    assert host["disk"].tolist() == [20, 95, 96, 97]
+    assert host["cpu"].tolist() == [10, 50, 95, 99]
+    assert ran_out(host, 90.0) == ("disk", 2.0)
+    assert ran_out(host, 99.5) == ("none", math.inf)
+    swapping = sample(1, 10, 0, 5e6) + sample(2, 95, 0, 5e6) + sample(3, 95, 0)
+    assert ran_out(host_over_time(swapping), 90.0) == ("swap", 1.0)
+
+
+def test_load_runs_light_and_heavy_mixes(survey: Path, tmp_path: Path) -> None:
+    settings = Load(
+        stores=(str(survey),), frames=FRAMES, workers=(1, 2), level_s=0.6, interval_s=0.1,
+        large=200, depth=2,
+    )  # fmt: skip
+    study = load(settings, tmp_path)
+    assert list(study.table["mix"]) == ["light", "light", "heavy", "heavy"]
+    assert (study.table["rate"] > 0).all() and (study.table["failed"] == 0).all()
+    assert (study.table["cpu"] > 0).all()
+    assert len(study.sentences) == 2
+    keep(study, tmp_path / "out")
+
+
+def test_buffer_is_the_study_in_this_form(survey: Path, tmp_path: Path) -> None:
+    settings = Buffer(stores=(str(survey),), repeats=1, budget_s=0.5)
+    study = buffer(settings)
+    assert set(study.table["store"]) == {str(survey)}
+    assert "buffer-1" in study.figures
+    with pytest.raises(SettingsError, match=r"buffer\.stores"):
+        buffer(Buffer())
+
+
+# What is kept
+
+
+def a_study(rows: list[tuple[str, int, float, str, str]], **meta: Any) -> Study:
+    from astropy.table import Table
+
+    told = {"host": "here", "profiles": {}}
+    return Study("region", "<Regions>", {"stores": ["a&b"], **meta}, told,
+                 Table({"store": ["a"], "rate": [1.5]}), rows)  # fmt: skip
+
+
+def test_results_and_settings_are_kept_and_read_back(tmp_path: Path) -> None:
+    rows = [("case one", 0, 1.25, "s", "lower"), ("case one", 1, 1.5, "s", "lower")]
+    keep(a_study(rows, seed=7), tmp_path / "a")
+    results, samples = kept(tmp_path / "a")
+    assert results.meta["settings"] == {"stores": ["a&b"], "seed": 7}
+    assert results.meta["circumstances"]["host"] == "here"
+    assert [tuple(row) for row in samples] == rows
+    page = (tmp_path / "a" / "report.html").read_text()
+    assert "&lt;Regions&gt;" in page and "a&amp;b" in page
+    assert not re.search(r"(src|href)=", page)
+
+
+def test_folders_without_results_raise(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"results\.ecsv: cannot be read"):
+        kept(tmp_path)
+    (tmp_path / "results.ecsv").write_text("no table")
+    with pytest.raises(SettingsError, match=r"results\.ecsv"):
+        kept(tmp_path)
+
+
+def test_circumstances_name_code_and_machine() -> None:
+    told = circumstances([])
+    assert told["host"] and told["cpu"] and told["kernel"] and told["swathe"]
+    assert told["memory_bytes"] > 1e8 and told["cores"] >= 1
+
+
+def test_tables_are_told_in_markdown() -> None:
+    from astropy.table import Table
+
+    table = Table({"a": ["x"], "b": [1234.5], "c": [True]}, units={"b": "ms"})
+    assert markdown_table(table).splitlines() == ["| a | b, ms | c |", "| --- | --- | --- |",
+                                                  "| x | 1,234 | yes |"]  # fmt: skip
+
+
+def samples_of(medians: dict[str, float], seed: int, better: str = "lower") -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [
+        (name, turn, float(median * rng.lognormal(0, 0.1)), "s", better)
+        for name, median in medians.items()
+        for turn in range(5)
+        for _ in range(20)
+    ]
+
+
+def test_compare_finds_what_became_worse_and_better(tmp_path: Path) -> None:
+    cases = {f"case {number}": 1.0 + number for number in range(8)}
+    keep(a_study(samples_of(cases, 1)), tmp_path / "a")
+    changed = cases | {"case 3": 1.3 * cases["case 3"], "case 5": 0.6 * cases["case 5"]}
+    keep(a_study(samples_of(changed, 2), seed=2), tmp_path / "b")
+    study = compare(tmp_path / "a", tmp_path / "b")
+    found = dict(zip(study.table["case"], study.table["verdict"], strict=True))
+    alike = dict.fromkeys(cases, "alike")
+    assert found == alike | {"case 3": "worse", "case 5": "better"}
+    row = study.table[3]
+    assert row["low"] < 1.3 < row["high"]
+    assert any("setting seed" in note for note in study.notes)
+    keep(study, tmp_path / "c")
+
+
+def test_compare_finds_nothing_in_noise(tmp_path: Path) -> None:
+    cases = {f"case {number}": 1.0 + number for number in range(30)}
+    for number in range(3):
+        keep_samples(tmp_path / "a", samples_of(cases, 10 + number))
+        keep_samples(tmp_path / "b", samples_of(cases, 20 + number))
+        assert set(compare(tmp_path / "a", tmp_path / "b").table["verdict"]) == {"alike"}
+
+
+def keep_samples(folder: Path, rows: list[Any]) -> None:
+    folder.mkdir(exist_ok=True)
+    study = a_study(rows)
+    study.table.meta = study.meta
+    study.table.write(folder / "results.ecsv", format="ascii.ecsv", overwrite=True)
+    samples_table(rows).write(folder / "samples.ecsv", format="ascii.ecsv", overwrite=True)
+
+
+def test_more_is_better_of_rates(tmp_path: Path) -> None:
+    keep_samples(tmp_path / "a", samples_of({"rate": 10.0}, 1, "higher"))
+    keep_samples(tmp_path / "b", samples_of({"rate": 7.0, "new": 1.0}, 2, "higher"))
+    study = compare(tmp_path / "a", tmp_path / "b")
+    assert list(study.table["verdict"]) == ["worse"]
+    assert study.notes[0] == "in one of them only: new"
+
+
+def test_other_experiments_are_not_compared(tmp_path: Path) -> None:
+    keep_samples(tmp_path / "a", samples_of({"x": 1.0}, 1))
+    keep_samples(tmp_path / "b", samples_of({"y": 1.0}, 1))
+    with pytest.raises(SettingsError, match="no case in common"):
+        compare(tmp_path / "a", tmp_path / "b")
+
+
+def test_a_shelf_knows_its_images(survey: Path) -> None:
+    place = shelf(str(survey), Single(frames=FRAMES))
+    assert place.shape == (1489, 2048) and place.pixel_bytes == 2
+    assert place.frame(2, "fz").endswith("/frame-000002.fit.fz")
+    rng = np.random.default_rng(1)
+    for x0, y0, width, height in place.boxes(50, 1400, rng):
+        assert 0 <= x0 <= 2048 - width and 0 <= y0 <= 1489 - height
+    assert place.boxes(1, 5000, rng) == [(0, 0, 2048, 1489)]
