@@ -164,7 +164,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn head(time_ns: u64) -> Head {
-        Head { name: 3, level: 1, ids: 60_000, same: time_ns % 2 == 0, time_ns }
+        Head { name: 3, level: 1, ids: 60_000, same: time_ns.is_multiple_of(2), time_ns }
     }
 
     fn taken(ring: &Ring) -> Vec<(Head, Vec<u8>)> {

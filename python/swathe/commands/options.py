@@ -15,7 +15,7 @@ Measured = Annotated[
     str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")]
-Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: *.png or *.html.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: *.png, *.svg or *.html.")]
 
 # Of whoever takes part in a pool.
 Certificates = Annotated[
