@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from swathe.workers import member
 from swathe.workers.crew import Crew, Worker
-from swathe.workers.member import Pulled
+from swathe.workers.member import Here, Pulled
 from swathe.workers.pool import HandOver
 from swathe.workers.spreading import COPIES, Spreading
 
@@ -205,3 +206,12 @@ def test_few_copies_are_made_at_a_time() -> None:
     run(go())
     assert len(crew.placement.holders("web:hot")) == 1 + COPIES
     assert moved == [{"copies": True, "copied_bytes": SIZE}] * COPIES
+
+
+def test_one_that_is_to_end_joins_nobody_again() -> None:
+    here = Here()
+    here.end()
+    # Whatever it is told, and by whom.
+    joined = here.join(pickle.dumps(None))
+    assert joined.refused.endswith("is to end")
+    assert not here.has_portal

@@ -107,6 +107,28 @@ def test_an_exception_is_told_and_raised(run: Path) -> None:
     assert cancelled["RESULT"] == "cancelled"
 
 
+class UnsayableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("error", [KeyError("its own"), UnsayableError()])
+def test_what_failed_is_what_is_raised(run: Path, error: Exception) -> None:
+    with trace.recording(run):
+        with pytest.raises(type(error)) as raised, trace.event("REDUCE", result="partial") as told:
+            told.add(reason="none yet", bytes=1)
+            told.add(BYTES=2)
+            raise error
+        with trace.event("REDUCE", result="partial"):
+            pass
+    assert raised.value is error
+    assert raised.value.__context__ is None
+    *_, last = named(rows(run), "REDUCE_END")
+    assert last["RESULT"] == "partial"
+    with pytest.raises(ValueError, match="twice"):
+        trace.event("REDUCE", bytes=1, BYTES=2)
+
+
 def test_scopes_are_of_their_thread_and_nest(run: Path) -> None:
     def other() -> None:
         trace.point("OTHER")

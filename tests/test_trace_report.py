@@ -327,6 +327,12 @@ def test_a_time_without_work_is_no_stall() -> None:
     assert make_report(run.events()).stalls == []
 
 
+def test_targets_that_take_no_time_are_no_stall() -> None:
+    run = Happened()
+    cuts(run, [0.0] * 100)
+    assert make_report(run.events()).stalls == []
+
+
 def test_what_trickles_on_is_still_a_stall() -> None:
     run = stalled()
     run.on(thread=60).stage(5.9, 6.0, "CUT", TARGET="cached", OBJECT="x")

@@ -596,6 +596,10 @@ def test_trace_of_a_portal_is_live(
     settle(page, "d.events > value", seen)
     assert faults == []
     context.close()
+    # It does not show its own requests for news, which would always be news.
+    told = (running.folder / "events.ulm").read_text()
+    assert " PATH=/trace " in told.replace("\n", " ")
+    assert "/trace/data" not in told
 
 
 def test_portal_that_records_nothing_says_so(tmp_path: Path) -> None:

@@ -368,6 +368,7 @@ impl Shared {
                 self.run_opened(unit, &object, writer, work);
             }
             Err((missing, message)) => {
+                work.stages.fail(&reopen_error(missing, &message));
                 self.fail_rest(unit, writer, work, || reopen_error(missing, &message));
             }
         }
@@ -480,7 +481,7 @@ impl Shared {
             work.stages.enter(Stage::Read);
             let settled = object.settle(&self.cancel);
             work.reading.add(object.take_traffic());
-            settled?;
+            settled.inspect_err(|error| work.stages.fail(error))?;
         }
         for (index, cutout) in held {
             writer.give(index, unit.targets[index], cutout, &self.job, work);

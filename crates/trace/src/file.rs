@@ -34,16 +34,26 @@ impl Rotated {
         }
         // Whoever waits here finds afterwards that it was done.
         self.file.lock()?;
-        if self.is_current()? {
-            for number in (1..self.keep).rev() {
-                match fs::rename(self.numbered(number), self.numbered(number + 1)) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
-            }
-            fs::rename(&self.path, self.numbered(1))?;
+        if let Err(error) = self.rename() {
+            // Others must not wait until this process ends.
+            let _ = self.file.unlock();
+            return Err(error);
         }
         self.reopen()
+    }
+
+    /// Rename the file, and those renamed before, unless somebody has.
+    fn rename(&self) -> io::Result<()> {
+        if !self.is_current()? {
+            return Ok(());
+        }
+        for number in (1..self.keep).rev() {
+            match fs::rename(self.numbered(number), self.numbered(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(&self.path, self.numbered(1))
     }
 
     /// Open the file that has the name now; closing the other gives up its lock.

@@ -9,7 +9,7 @@ use crate::place::{Place, PlaceError};
 use crate::ring::{Head, Put, RECORD_BYTES, Ring};
 use crate::scope::Scope;
 use crate::sink::{self, From, Sink};
-use crate::ulm::push_field;
+use crate::ulm::{push_field, push_short};
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -29,8 +29,6 @@ const LAST: Duration = Duration::from_secs(10);
 /// How often the two clocks are compared, and when they have come apart.
 const COMPARE: Duration = Duration::from_secs(1);
 const APART_NS: i64 = 20_000;
-/// Longest value; what is beyond is cut off.
-const VALUE_BYTES: usize = 4096;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,15 +227,7 @@ impl Ids {
 impl Record<'_> {
     /// A text. A long one is cut.
     pub fn text(&mut self, key: &str, value: &str) -> &mut Self {
-        if value.len() <= VALUE_BYTES {
-            push_field(self.0, key, value);
-        } else {
-            let mut end = VALUE_BYTES;
-            while !value.is_char_boundary(end) {
-                end -= 1;
-            }
-            push_field(self.0, key, &format!("{}...", &value[..end]));
-        }
+        push_short(self.0, key, value);
         self
     }
 

@@ -1,6 +1,6 @@
 //! Ids that all events of a thread carry.
 
-use crate::ulm::push_field;
+use crate::ulm::push_short;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Scope {
         }
         let mut text = Vec::new();
         for (key, value) in &ids {
-            push_field(&mut text, key, value);
+            push_short(&mut text, key, value);
         }
         Scope(Some(Arc::new(Inner { ids, text })))
     }

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 /// Longest line that is read.
 pub const LINE_BYTES: usize = 64 << 10;
+/// Longer values are cut when they are recorded.
+const VALUE_BYTES: usize = 4096;
 
 /// What every line begins with.
 pub(crate) const FIRST: [&str; 5] = ["DATE", "HOST", "PROG", "LVL", "NL.EVNT"];
@@ -139,6 +141,18 @@ pub fn push_field(out: &mut Vec<u8>, key: &str, value: &str) {
     out.extend_from_slice(key.as_bytes());
     out.push(b'=');
     push_value(out, value);
+}
+
+/// As [`push_field`]; a long value is cut.
+pub fn push_short(out: &mut Vec<u8>, key: &str, value: &str) {
+    if value.len() <= VALUE_BYTES {
+        return push_field(out, key, value);
+    }
+    let mut end = VALUE_BYTES;
+    while !value.is_char_boundary(end) {
+        end -= 1;
+    }
+    push_field(out, key, &format!("{}...", &value[..end]));
 }
 
 /// Append a value, in quotes where it needs them.

@@ -70,6 +70,8 @@ def find_stalls(
         return []
     starts, ends = np.sort(spans.start_ns[outer]), np.sort(spans.end_ns[outer])
     whole_ns = int(ends[-1] - starts[0])
+    if whole_ns <= 0:
+        return []
     usual_ns = float(np.median(spans.duration_ns[outer]))
     piece_ns = int(max(USUAL_ENDS * whole_ns / len(outer), DURATIONS * usual_ns, 1))
     # Half of one lies over the next, so that none is missed for where they begin.

@@ -40,6 +40,8 @@ EXPOSED = (
     "Retry-After",
 )
 """Headers of answers that pages of other origins may see: viewers read files by ranges."""
+WATCHING = "/trace/data"
+"""Not recorded: the page that shows what is recorded asks for it again and again."""
 
 
 class Guard:
@@ -62,7 +64,7 @@ class Guard:
         """Answer 400, 403 or 413, or pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif _swathe.trace_is_on():
+        elif _swathe.trace_is_on() and scope["path"] != WATCHING:
             await self._told(scope, receive, send)
         else:
             await self._answer(scope, receive, send)

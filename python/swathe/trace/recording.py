@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -75,7 +75,7 @@ def stop() -> Counts:
 def recorded_file() -> Path | None:
     """Give the file that events of this process are being written to, if it is one."""
     place = _places[0] if _places else "stderr"
-    if place in ("stderr", "syslog") or place.startswith(("tcp://", "memory:")):
+    if place in ("stderr", "syslog") or place.startswith(("tcp://", "memory:", "syslog:")):
         return None
     return Path(place.partition("?")[0])
 
@@ -115,11 +115,11 @@ class event:  # noqa: N801, used as a function
     """
 
     def __init__(self, name: str, **fields: Value) -> None:
-        self._name, self._fields = name, fields
+        self._name, self._fields = name, _upper(fields)
 
     def add(self, **fields: Value) -> None:
         """Give fields that only the end has, `bytes` for instance."""
-        self._fields = {**self._fields, **fields}
+        self._fields = {**self._fields, **_upper(fields)}
 
     def __enter__(self) -> Self:
         _swathe.trace_event(self._name + "_START", self._fields)
@@ -131,16 +131,27 @@ class event:  # noqa: N801, used as a function
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        fields = self._fields
         if error is None:
-            if not any(key.upper() == "RESULT" for key in fields):
-                fields = {**fields, "RESULT": "ok"}
-        elif isinstance(error, Exception):
-            reason = f"{type(error).__name__}: {error}"
-            fields = {**fields, "RESULT": "error", "REASON": reason}
-        else:
-            fields = {**fields, "RESULT": "cancelled"}
-        _swathe.trace_event(self._name + "_END", fields)
+            _swathe.trace_event(self._name + "_END", {"RESULT": "ok", **self._fields})
+            return
+        # What failed is what is to be raised, whatever can be told of it.
+        with suppress(Exception):
+            told: dict[str, Value] = {"RESULT": "cancelled"}
+            if isinstance(error, Exception):
+                told = {"RESULT": "error", "REASON": f"{type(error).__name__}: {error}"}
+            _swathe.trace_event(self._name + "_END", {**self._fields, **told})
+
+
+def _upper(fields: Mapping[str, Value]) -> dict[str, Value]:
+    """Give fields with their keys in upper case.
+
+    Raises:
+        ValueError: one is there twice.
+    """
+    upper = {key.upper(): value for key, value in fields.items()}
+    if len(upper) < len(fields):
+        raise ValueError(f"one of {', '.join(fields)} is there twice")
+    return upper
 
 
 class scope:  # noqa: N801, used as a function

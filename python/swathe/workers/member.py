@@ -184,6 +184,7 @@ class Here:
         self._peer: Peer | None = None
         self._held: OrderedDict[str, int] = OrderedDict()
         self._granted: float | None = None
+        self._ending = False
 
     def share(self, host: str, certificates: tuple[str, str, str] | None) -> None:
         """Give blocks to other workers, at the address by which this one is known.
@@ -205,6 +206,8 @@ class Here:
         _record()
         told: Invitation = pickle.loads(invitation)
         host, cache_bytes = this_host(), _swathe.kept("blocks").limit
+        if self._ending:
+            return Joined(host, cache_bytes, f"{host}: is to end")
         with self._lock:
             used = self._at_work or time.monotonic() - self._last < PATIENCE_S
             if self._pool not in ("", told.pool) and used:
@@ -230,6 +233,10 @@ class Here:
     def has_portal(self) -> bool:
         """Whether it works for anybody."""
         return bool(self._pool)
+
+    def end(self) -> None:
+        """Join no portal any more, not even the same again."""
+        self._ending = True
 
     @property
     def granted_until(self) -> float | None:

@@ -239,6 +239,7 @@ async def _work(
     told, gone = asyncio.create_task(ending.told.wait()), asyncio.create_task(worker.finished())
     await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
     if told.done() and not gone.done():
+        here.end()
         # So that nobody takes what it was doing for the reason why it went.
         worker.log_event(TOPIC, {"leaving": worker.address, "grace_s": grace_s})
         await _part(worker, ending, gone, grace_s)

@@ -5,13 +5,11 @@ use crate::stores::Store;
 use std::sync::atomic::{AtomicU64, Ordering};
 use swathe_trace::{Ids, Level, Scope, event, is_on};
 
-/// What events of an object are about; nothing while none are recorded.
+/// What events of an object are about, also of those recorded later than it is opened.
 pub(super) fn about(called: &str, store: &Store) -> Ids {
     let mut ids = Ids::default();
-    if is_on() {
-        ids.push("OBJECT", called);
-        ids.push("STORE", if store.name.is_empty() { &store.root } else { &store.name });
-    }
+    ids.push("OBJECT", called);
+    ids.push("STORE", if store.name.is_empty() { &store.root } else { &store.name });
     ids
 }
 
