@@ -130,6 +130,7 @@ def test_mistakes_in_flags_are_told(tmp_path: Path) -> None:
         ({"listen": "127.0.0.1:1", "hosts": 5, "clients": 2}, "ramp.hosts"),
         ({"offsets": "x.toml"}, "ramp.offsets"),
         ({"model": "half"}, "ramp.model"),
+        ({"stay_s": 2.0, "window_s": 1.0}, "ramp.stay_s"),
     ],
 )
 def test_settings_of_a_ramp_must_go_together(flags: dict[str, object], told: str) -> None:

@@ -224,6 +224,25 @@ def test_the_peak_is_where_more_clients_no_longer_help() -> None:
     assert found.all_ms == 200
 
 
+@pytest.mark.parametrize("rates", [[7.0], [6.0, 8.0], [7.0, 6.0, 8.0]])
+def test_the_peak_of_few_windows_is_their_mean(rates: list[float]) -> None:
+    windows = len(rates)
+    at = {
+        "clients": np.ones(windows),
+        "throughput": np.array(rates),
+        "median": np.full(windows, 5.0),
+    }
+    found = peak(at)
+    assert found.rate == pytest.approx(7)
+    assert (found.clients, found.response_ms) == (1, 5.0)
+
+
+def test_a_ramp_of_less_than_three_windows_raises(survey: Path) -> None:
+    settings = Ramp(stores=(str(survey),), clients=1, stay_s=0.5, window_s=1.0)
+    with pytest.raises(SettingsError, match=r"ramp\.stay_s: expected at least 3 windows of 1 s"):
+        ramp(settings)
+
+
 class Stalling(BaseHTTPRequestHandler):
     """Answers at once, but for half a second in which it does nothing."""
 

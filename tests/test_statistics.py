@@ -122,6 +122,11 @@ def test_windows_count_and_take_quantiles() -> None:
     assert found[0] == 3.0 and math.isnan(found[1]) and found[2] == 8.0
 
 
+def test_whole_windows_of_times_of_day_are_all_there() -> None:
+    for start in 1.7e9 + np.arange(0, 1, 0.01):
+        assert len(edges_of(start, start + 0.6, 0.2)) == 4
+
+
 def test_busy_is_how_many_overlap_on_average() -> None:
     starts, ends = np.array([0.0, 0.5, 5.0]), np.array([2.0, 1.0, 6.0])
     assert busy_in(starts, ends, np.array([0.0, 1.0, 2.0, 3.0])).tolist() == [1.5, 1.0, 0.0]

@@ -27,7 +27,7 @@ from swathe.experiments.ramping import (
     over_time,
     peak,
 )
-from swathe.experiments.settings import Ramp, plain
+from swathe.experiments.settings import Ramp, check, plain
 from swathe.experiments.study import Study
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ def ramp(
     """Run the experiment: one ramp for each store, or one for the portal.
 
     Raises:
+        SettingsError: where settings make no sense together.
         SwatheError: where a store or portal cannot be read, or hosts do not join.
     """
+    check("ramp", settings)
     say = tell or (lambda _text: None)
     offsets = _offsets(settings.offsets)
     nobody: AbstractContextManager[list[Joined]] = nullcontext([])

@@ -205,10 +205,11 @@ class Peak:
 
 def peak(at: dict[str, Array]) -> Peak:
     """Find the best of a ramp; three windows together, so that no single one decides."""
-    smooth = np.convolve(at["throughput"], np.ones(3) / 3, "valid")
-    if not len(smooth):
-        smooth = at["throughput"]
-    first = (len(at["throughput"]) - len(smooth)) // 2
+    rates = at["throughput"]
+    # With fewer windows than weights `convolve` would average the weights.
+    width = min(3, len(rates))
+    smooth = np.convolve(rates, np.ones(width) / width, "valid")
+    first = (len(rates) - len(smooth)) // 2
     best = float(smooth.max(initial=0.0))
     enough = int(np.argmax(smooth >= ENOUGH * best)) + first if best else 0
     everyone = at["clients"] == at["clients"].max(initial=0.0)

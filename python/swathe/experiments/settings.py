@@ -209,6 +209,9 @@ def _check_ramp(made: Ramp) -> None:
         raise wrong("ramp.hosts", f"at most ramp.clients, {made.clients}", made.hosts)
     if made.offsets and not made.listen:
         raise wrong("ramp.offsets", "to come with ramp.listen", made.offsets)
+    # 0.6 s are three windows of 0.2 s, though not as binary fractions.
+    if made.stay_s * (1 + 1e-9) < 3 * made.window_s:
+        raise wrong("ramp.stay_s", f"at least 3 windows of {made.window_s:g} s", made.stay_s)
 
 
 def plain(made: Any) -> dict[str, Any]:

@@ -152,7 +152,8 @@ def holm(probabilities: Sequence[float]) -> Array:
 
 def edges_of(start: float, stop: float, width: float) -> Array:
     """Windows of a width from start to stop; the last is left out where it would be shorter."""
-    count = int((stop - start) / width + 1e-9) + 1
+    # Of times of day, which are told to 0.2 microseconds, the last whole one counts too.
+    count = int((stop - start) / width + 1e-4) + 1
     return np.asarray(start + width * np.arange(count), np.float64)
 
 
