@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 import os
 import re
@@ -19,8 +21,12 @@ import pytest
 
 from portals import add_survey, served
 from swathe.errors import NotFoundError, SettingsError, SourceError
+from swathe.experiments import agents
 from swathe.experiments.agents import (
+    PINGS,
     Clients,
+    Joined,
+    Line,
     Offset,
     as_array,
     between,
@@ -38,6 +44,7 @@ from swathe.experiments.ramping import (
     FAILED,
     OK,
     UNSENT,
+    Clock,
     Schedule,
     as_records,
     each_client,
@@ -356,6 +363,40 @@ def test_records_are_put_to_our_clock() -> None:
     found = corrected(records, 2.0)
     assert [found[0][name] for name in ("due", "sent", "done")] == [8, 9, 10]
     assert records[0]["due"] == 10
+
+
+def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "JOIN_S", 0.3)
+    monkeypatch.setattr(agents, "PATIENCE_S", 0.3)
+    records = io.BytesIO()
+    np.save(records, as_records([(0, 0, 1.0, 1.0, 2.0, 5, OK)]))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        theirs, _ = server.accept()
+
+    def host() -> None:
+        line = Line(theirs)
+        for _ in range(2 * PINGS + 2):
+            match line.hear()["ask"]:
+                case "clock":
+                    line.say(clock=time.time())
+                case "prepare":
+                    line.say(ready=True)
+                case "go":
+                    time.sleep(0.6)
+                    line.say(records=base64.b64encode(records.getvalue()).decode())
+
+    with ours, theirs:
+        ours.settimeout(agents.JOIN_S)
+        thread = threading.Thread(target=host)
+        thread.start()
+        joined = Joined(Line(ours), "node", Clock())
+        joined.prepare({"length_s": 0.6})
+        joined.ready()
+        joined.go(0.0)
+        found, _ = joined.records()
+        thread.join()
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("text", ["", "host", "host:", ":80", "host:x", "host:70000"])
