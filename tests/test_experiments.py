@@ -21,7 +21,7 @@ import pytest
 
 from portals import add_survey, served
 from swathe.errors import NotFoundError, SettingsError, SourceError
-from swathe.experiments import agents
+from swathe.experiments import agents, cutting
 from swathe.experiments.agents import (
     PINGS,
     Clients,
@@ -106,6 +106,36 @@ def test_single_leaves_out_what_a_store_has_not(survey: Path, tmp_path: Path) ->
     study = single(settings, tmp_path)
     assert set(study.table["method"]) == {"FIT"}
     assert any("GZ" in note and "left out" in note for note in study.notes)
+
+
+def test_only_images_that_are_known_are_timed_as_indexed(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run(module: str, order: dict[str, Any], *_: Any) -> Any:
+        images = order["cases"][0]["images"]
+        asked.append(len(images))
+        # The first run has time for one image of three.
+        count = 1 if len(asked) == 1 else len(images)
+        return [{"rows": [[number, 0.1, 0.1, 0.1, 0.1] for number in range(count)]}]
+
+    monkeypatch.setattr("swathe.experiments.single.child", run)
+    settings = Single(
+        stores=(str(survey),), frames=FRAMES, images=3, repeats=1, crops=(1,), methods=("GZ",),
+        clients=("swathe-indexed",),
+    )  # fmt: skip
+    single(settings, tmp_path)
+    assert asked == [3, 1]
+
+
+def test_an_image_that_is_learned_is_cut_from_to_the_end(survey: Path, tmp_path: Path) -> None:
+    boxes = [(10 * at, 0, 10, 10) for at in range(4)]
+    images = [(f"{survey}/frame-{number:06}.fit.gz", boxes) for number in (1, 2)]
+    order = {"client": "swathe", "out": str(tmp_path), "scratch": str(tmp_path)}
+    case = {"method": "GZ", "images": images, "copy": False, "budget_s": 0.0}
+    assert len(cutting.work(order, case)) == 1
+    assert len(cutting.work(order, {**case, "whole": True})) == 4
 
 
 def test_a_store_without_frames_is_an_error(tmp_path: Path) -> None:

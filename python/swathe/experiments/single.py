@@ -158,8 +158,13 @@ class _Runs:
         limit = len(cases) * (self.settings.budget_s + PATIENCE_S)
         variables = environment(index)
         if first.client == "swathe-indexed":
-            # Once untimed, so that all of it is known.
-            child("swathe.experiments.cutting", order, variables, limit)
+            # Once untimed; only images that there was time to learn are timed.
+            learning = {**order, "cases": [{**case, "whole": True} for case in order["cases"]]}
+            learned = child("swathe.experiments.cutting", learning, variables, limit)
+            for case, done in zip(order["cases"], learned, strict=True):
+                if "rows" in done:
+                    known = {row[0] for row in done["rows"]}
+                    case["images"] = case["images"][: len(known)]
         done = child("swathe.experiments.cutting", order, variables, limit)
         return dict(zip(cases, done, strict=True))
 
