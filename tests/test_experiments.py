@@ -36,7 +36,7 @@ from swathe.experiments.agents import (
 )
 from swathe.experiments.buffering import buffer
 from swathe.experiments.circumstances import circumstances
-from swathe.experiments.compare import compare
+from swathe.experiments.compare import compare, samples_needed
 from swathe.experiments.load import host_over_time, load, ran_out
 from swathe.experiments.places import shelf
 from swathe.experiments.ramp import portal_paths, ramp
@@ -504,6 +504,7 @@ def test_load_runs_light_and_heavy_mixes(survey: Path, tmp_path: Path) -> None:
     assert (study.table["rate"] > 0).all() and (study.table["failed"] == 0).all()
     assert (study.table["cpu"] > 0).all()
     assert len(study.sentences) == 2
+    assert len(study.samples) >= 10 * len(study.table)
     keep(study, tmp_path / "out")
 
 
@@ -592,6 +593,45 @@ def test_compare_finds_nothing_in_noise(tmp_path: Path) -> None:
         keep_samples(tmp_path / "a", samples_of(cases, 10 + number))
         keep_samples(tmp_path / "b", samples_of(cases, 20 + number))
         assert set(compare(tmp_path / "a", tmp_path / "b").table["verdict"]) == {"alike"}
+
+
+def few_samples(times: float, count: int, cases: int = 1) -> list[Any]:
+    return [
+        (f"case {number}", turn, times * (1 + 0.01 * turn + 0.001 * number), "s", "lower")
+        for number in range(cases)
+        for turn in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "cases", "verdict"),
+    [
+        (3, 1, "too few samples"),  # 1 of 10 even if all of one run are above all of the other
+        (4, 1, "worse"),
+        (5, 6, "worse"),
+        (5, 7, "too few samples"),
+    ],
+)
+def test_too_few_samples_are_not_called_alike(
+    count: int, cases: int, verdict: str, tmp_path: Path
+) -> None:
+    keep_samples(tmp_path / "a", few_samples(1.0, count, cases))
+    keep_samples(tmp_path / "b", few_samples(2.0, count, cases))
+    study = compare(tmp_path / "a", tmp_path / "b")
+    assert set(study.table["verdict"]) == {verdict}
+    assert ("too few samples" in " ".join(study.sentences)) == (verdict == "too few samples")
+
+
+def test_ties_do_not_make_few_samples_enough(tmp_path: Path) -> None:
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        rows = [("case", turn, value, "s", "lower") for turn in range(3)]
+        keep_samples(tmp_path / name, rows)
+    (row,) = compare(tmp_path / "a", tmp_path / "b").table
+    assert row["p"] == pytest.approx(0.1) and row["verdict"] == "too few samples"
+
+
+def test_enough_samples_are_as_few_as_can_tell() -> None:
+    assert [samples_needed(cases, 0.05) for cases in (1, 6, 20, 50)] == [4, 5, 6, 7]
 
 
 def keep_samples(folder: Path, rows: list[Any]) -> None:
