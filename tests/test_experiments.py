@@ -38,7 +38,7 @@ from swathe.experiments.buffering import buffer
 from swathe.experiments.circumstances import circumstances
 from swathe.experiments.compare import compare, samples_needed
 from swathe.experiments.load import host_over_time, load, ran_out
-from swathe.experiments.places import shelf
+from swathe.experiments.places import shelf, shelves
 from swathe.experiments.ramp import portal_paths, ramp
 from swathe.experiments.ramping import (
     FAILED,
@@ -655,6 +655,13 @@ def test_other_experiments_are_not_compared(tmp_path: Path) -> None:
     keep_samples(tmp_path / "b", samples_of({"y": 1.0}, 1))
     with pytest.raises(SettingsError, match="no case in common"):
         compare(tmp_path / "a", tmp_path / "b")
+
+
+def test_a_sample_made_for_the_run_has_the_same_name_in_each(tmp_path: Path) -> None:
+    for _ in range(2):
+        with shelves(Single(frames=1), tmp_path) as (place,):
+            assert place.shown == "sample"
+            assert Path(place.frame(1)).exists()
 
 
 def test_a_shelf_knows_its_images(survey: Path) -> None:
