@@ -37,6 +37,7 @@ from swathe.experiments.agents import (
 from swathe.experiments.buffering import buffer
 from swathe.experiments.circumstances import circumstances
 from swathe.experiments.compare import compare, samples_needed
+from swathe.experiments.load import _study as load_study
 from swathe.experiments.load import host_over_time, load, ran_out
 from swathe.experiments.places import shelf, shelves
 from swathe.experiments.ramp import portal_paths, ramp
@@ -227,6 +228,34 @@ def test_what_cannot_be_sent_any_more_is_told() -> None:
     assert (records["status"] == UNSENT).sum() == 17
     at = over_time(records, schedule, 1, 1.0)
     assert at["offered"].tolist() == [5, 5, 5, 5]
+
+
+@pytest.mark.parametrize("rate", [0.0, 5.0])
+def test_a_stall_at_the_end_is_seen(rate: float) -> None:
+    clock = FakeClock()
+
+    def ask(count: int) -> int:
+        # From a second before the end on nothing is answered for a minute.
+        clock.time += 0.1 if clock.time < 1003.0 else 60.0
+        return 1
+
+    schedule = Schedule(1000.0, 0.0, 1004.5, rate)
+    records = as_records(run_client(0, schedule, ask, clock))
+    at = over_time(records, schedule, 1, 1.0)
+    assert at["median"][:3] == pytest.approx([100] * 3)
+    assert at["median"][3] > 50e3 and at["p95"][3] > 59e3
+    # The last window has what is left of the time: half a second.
+    unsent = 7 if rate else 0
+    assert at["late"].tolist() == pytest.approx([0, 0, 0, 1 / 1.5])
+    assert at["unsent"].tolist() == pytest.approx([0, 0, 0, unsent / 1.5])
+
+
+def test_failures_are_counted_when_they_were_due() -> None:
+    schedule = Schedule(0.0, 0.0, 3.0, 1.0)
+    records = as_records([(0, 0, 2.5, 2.5, 60.0, 0, FAILED), (0, 0, 0.5, 0.5, 0.6, 1, OK)])
+    at = over_time(records, schedule, 1, 1.0)
+    assert at["failed"].tolist() == [0, 0, 1]
+    assert np.isnan(at["median"][2])
 
 
 def test_a_closed_client_asks_when_answered_and_failures_are_counted() -> None:
@@ -471,6 +500,20 @@ def test_hosts_that_join_do_the_work(survey: Path, tmp_path: Path) -> None:
 
 
 # Load
+
+
+def test_the_response_of_load_is_of_all_that_was_begun() -> None:
+    start = 1000.0
+    rows = [(0, 0, start, start, start + 1.0, 5, OK)]
+    rows += [(at, 0, start, start, start + 9.0, 5, OK) for at in (1, 2)]
+    level = {"workers": 3, "start": start, "end": start + 5, "records": as_records(rows)}
+    study = load_study(Load(), {}, {("store", "heavy"): ([level], host_over_time([]))})
+    (row,) = study.table
+    assert row["response"] == pytest.approx(9000)
+    assert (row["rate"], row["late"]) == (pytest.approx(0.2), 2)
+    # Each part has what was done in it, the whole of the short one and 5/9 of the others.
+    done = sum(sample[2] for sample in study.samples) * 0.5
+    assert done == pytest.approx(1 + 2 * 5 / 9)
 
 
 def test_the_first_resource_to_run_out_is_named() -> None:

@@ -148,17 +148,20 @@ def _study(
         work: dict[str, list[float]] = {"time": [], "rate": [], "workers": []}
         for level in levels:
             records, span = level["records"], level["end"] - level["start"]
-            good = records[(records["status"] == OK) & (records["done"] <= level["end"])]
+            good = records[records["status"] == OK]
+            late = good["done"] > level["end"]
             during = (host["time"] > level["start"]) & (host["time"] <= level["end"])
+            # Of all that were begun: those that the end overtakes are the longest.
             response = good["done"] - good["sent"]
             rows.append(
                 {
                     "store": store,
                     "mix": mix,
                     "workers": level["workers"],
-                    "rate": len(good) / span,
+                    "rate": int((~late).sum()) / span,
                     "response": 1e3 * float(np.median(response)) if len(good) else np.nan,
                     **{name: _mean(host[name][during]) for name in (*RESOURCES, "network")},
+                    "late": int(late.sum()),
                     "failed": int((records["status"] != OK).sum()),
                 }
             )

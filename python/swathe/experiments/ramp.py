@@ -185,6 +185,7 @@ def _study(
             "model": settings.model,
             "clients": settings.clients,
             "answers": len(good),
+            "late": int((good["done"] > schedule.end).sum()),
             "failed": int((status == FAILED).sum()),
             "unsent": int((status == UNSENT).sum()),
             "offered": len(records) / (schedule.end - schedule.start),
@@ -208,7 +209,7 @@ def _study(
         ]
         clients = Table(rows=each_client(records, schedule, settings.clients))
         seen = {
-            "done": good["done"] - schedule.start,
+            "due": good["due"] - schedule.start,
             "response": good["done"] - good["due"],
         }
         drawn[f"ramp-{number}"] = figures.ramp(name, at, seen)
@@ -223,6 +224,8 @@ def _study(
         )
         if row["failed"] or row["unsent"]:
             notes.append(f"{name}: {row['failed']} failed, {row['unsent']} could not be sent")
+        if row["late"]:
+            notes.append(f"{name}: {row['late']} were answered after the end")
     units = {"offered": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
     units |= {"peak_response": "ms", "all_response": "ms"}
     return Study(
