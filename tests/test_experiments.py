@@ -39,7 +39,7 @@ from swathe.experiments.circumstances import circumstances
 from swathe.experiments.compare import compare, samples_needed
 from swathe.experiments.load import _study as load_study
 from swathe.experiments.load import host_over_time, load, ran_out
-from swathe.experiments.places import shelf, shelves
+from swathe.experiments.places import child, shelf, shelves
 from swathe.experiments.ramp import portal_paths, ramp
 from swathe.experiments.ramping import (
     FAILED,
@@ -107,6 +107,37 @@ def test_single_leaves_out_what_a_store_has_not(survey: Path, tmp_path: Path) ->
     study = single(settings, tmp_path)
     assert set(study.table["method"]) == {"FIT"}
     assert any("GZ" in note and "left out" in note for note in study.notes)
+
+
+def test_a_peer_that_crashes_is_left_out(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = {"astropy": 0, "swathe": 0}
+
+    def run(module: str, order: dict[str, Any], *_: Any) -> Any:
+        turns[order["client"]] += 1
+        if order["client"] == crashing and turns[crashing] == 2:
+            raise SourceError("ended with -11")
+        return [{"rows": [[0, 0.1, 0.1, 0.1, 0.1]]} for _ in order["cases"]]
+
+    monkeypatch.setattr("swathe.experiments.single.child", run)
+    settings = Single(
+        stores=(str(survey),), frames=FRAMES, images=1, repeats=3, crops=(1,),
+        methods=("FIT", "GZ"), clients=("swathe", "astropy"),
+    )  # fmt: skip
+    crashing = "astropy"
+    study = single(settings, tmp_path)
+    assert set(study.table["client"]) == {"swathe"}
+    assert study.notes == ["astropy: left out: ended with -11"]
+    assert turns["astropy"] == 2
+    crashing, turns["swathe"] = "swathe", 0
+    with pytest.raises(SourceError, match="-11"):
+        single(settings, tmp_path)
+
+
+def test_a_process_that_answers_no_json_is_an_error() -> None:
+    with pytest.raises(SourceError, match="its answer is no JSON"):
+        child("this", {}, dict(os.environ), 60)
 
 
 def test_only_images_that_are_known_are_timed_as_indexed(

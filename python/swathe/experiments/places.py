@@ -203,4 +203,7 @@ def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout
     if done.returncode:
         said = done.stderr.strip().splitlines()[-1:] or [f"ended with {done.returncode}"]
         raise SourceError(f"{module}: {said[0]}")
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise SourceError(f"{module}: its answer is no JSON: {done.stdout[:80]!r}") from None

@@ -92,8 +92,22 @@ def single(
             # Each round begins elsewhere, so that a slow minute falls on all.
             first = turn * len(groups) // settings.repeats
             for group in groups[first:] + groups[:first]:
-                wanted = {case: cases[case] for case in group if case not in reasons}
-                for case, done in runs.run(wanted, turn).items():
+                wanted = {
+                    case: cases[case]
+                    for case in group
+                    if case not in reasons and case.client not in notes
+                }
+                try:
+                    ran = runs.run(wanted, turn)
+                except SourceError as error:
+                    client = group[0].client
+                    if client in OURS:
+                        raise
+                    # It crashed, or did not end: what it did before is of other rounds than ours.
+                    notes[client] = str(error)
+                    say(f"{client}: left out: {error}")
+                    continue
+                for case, done in ran.items():
                     if "rows" in done:
                         found[case].append(done["rows"])
                         continue
@@ -103,7 +117,11 @@ def single(
                     say(f"{case.name}: left out: {done['error']}")
     left_out = [f"{client}: left out: {why}" for client, why in notes.items()]
     left_out += [f"{case.name}: left out: {why}" for case, why in reasons.items()]
-    timed = {case: found[case] for case in cases if case not in reasons and found[case]}
+    timed = {
+        case: found[case]
+        for case in cases
+        if case not in reasons and case.client not in notes and found[case]
+    }
     return _study(settings, told, timed, left_out)
 
 
