@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -416,6 +417,76 @@ def test_ramp_asks_a_portal(tmp_path: Path) -> None:
         assert row["answers"] > 3 and row["failed"] == 0
         with pytest.raises(NotFoundError, match="no images"):
             portal_paths(replace(asked, size=5000))
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers every request alike."""
+
+    content = b""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.content)))
+        self.end_headers()
+        self.wfile.write(self.content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def answering() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def votable(**columns: Any) -> bytes:
+    from astropy.table import Table
+
+    made = io.BytesIO()
+    Table(columns).write(made, format="votable")
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("content", [b"<!doctype html><p>Welcome", b"", votable(other=[1])])
+def test_a_portal_that_answers_no_images_is_an_error(answering: str, content: bytes) -> None:
+    Answering.content = content
+    with pytest.raises(SourceError, match="no table of images"):
+        portal_paths(Ramp(portal=f"http://{answering}"))
+
+
+def test_images_whose_shape_is_not_told_are_not_asked_for(answering: str) -> None:
+    sides = np.ma.array([500, 500, 50, 500], mask=[True, False, False, False])
+    heights = np.ma.array([500, 500, 500, 500], mask=[False, False, False, True])
+    dids = ["ivo://a", "ivo://b", "ivo://c", "ivo://d"]
+    Answering.content = votable(obs_publisher_did=dids, s_xel1=sides, s_xel2=heights)
+    paths = portal_paths(Ramp(portal=f"http://{answering}"))
+    assert {path.partition("&")[0] for path in paths} == {"/vo/sync?ID=ivo%3A%2F%2Fb"}
+
+
+def test_the_password_of_a_portal_is_told_nowhere(answering: str, tmp_path: Path) -> None:
+    Answering.content = votable(obs_publisher_did=["ivo://a"], s_xel1=[500], s_xel2=[500])
+    url = f"http://user:sesame@{answering}"
+    settings = Ramp(
+        portal=url, clients=1, join_s=0.0, stay_s=0.3, window_s=0.1, kind="thread", size=100
+    )
+    study = ramp(settings, tmp_path)
+    assert study.table["answers"][0] > 0
+    for path in keep(study, tmp_path / "out").iterdir():
+        assert b"sesame" not in path.read_bytes(), path.name
+    Answering.content = b""
+    for wrong in (url, f"{url}:x", "http://user:sesame@127.0.0.1:1", "http://user:ses/ame@x"):
+        with pytest.raises(SourceError) as caught:
+            portal_paths(Ramp(portal=wrong))
+        assert "ses" not in str(caught.value)
+    with pytest.raises(SettingsError) as refused:
+        ramp(Ramp(portal=url, stores=("a",)))
+    assert "sesame" not in str(refused.value)
 
 
 def test_clients_that_cannot_work_are_an_error() -> None:

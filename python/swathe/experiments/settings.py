@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
+from swathe import _swathe
 from swathe.declared import read_toml, refuse_unknown, section, value, wrong
 from swathe.errors import SettingsError
 
@@ -200,7 +201,7 @@ def _check_name(name: str, made: Common) -> None:
 
 def _check_ramp(made: Ramp) -> None:
     if made.portal and made.stores:
-        raise wrong("ramp.portal", "it or ramp.stores, not both", made.portal)
+        raise wrong("ramp.portal", "it or ramp.stores, not both", _swathe.shown(made.portal))
     if made.dataset and not made.portal:
         raise wrong("ramp.dataset", "to come with ramp.portal", made.dataset)
     if bool(made.listen) != bool(made.hosts):
@@ -215,8 +216,8 @@ def _check_ramp(made: Ramp) -> None:
 
 
 def plain(made: Any) -> dict[str, Any]:
-    """Give settings as they are kept in tables: lists for tuples, stores without secrets."""
-    from swathe import _swathe
-
+    """Give settings as they are kept in tables: lists for tuples, URLs without secrets."""
     found = {key: list(one) if isinstance(one, tuple) else one for key, one in asdict(made).items()}
+    if "portal" in found:
+        found["portal"] = _swathe.shown(made.portal)
     return found | {"stores": [_swathe.shown(store) for store in made.stores]}

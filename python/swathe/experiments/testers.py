@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe import _swathe
 from swathe.errors import SourceError
 from swathe.experiments.places import take_over
 from swathe.experiments.ramping import Clock, Schedule, as_records, run_client
@@ -94,7 +95,7 @@ def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Cal
         def ask(count: int) -> int:
             answer = http.get(next_of(count))
             if answer.status_code != 200:
-                raise SourceError(f"{work['url']}: answered {answer.status_code}")
+                raise SourceError(f"{_swathe.shown(work['url'])}: answered {answer.status_code}")
             return len(answer.content)
 
         yield ask
