@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ from swathe.experiments.ramping import (
     run_client,
 )
 from swathe.experiments.region import region
+from swathe.experiments.regions import read_bytes
 from swathe.experiments.report import keep, markdown_table
 from swathe.experiments.settings import Buffer, Load, Ramp, Region, Single
 from swathe.experiments.single import single
@@ -197,6 +199,56 @@ def test_region_takes_the_word_of_a_counter(survey: Path, tmp_path: Path) -> Non
     sent = iter(range(0, 10**9, 1_000_000))
     table = region(settings, tmp_path, counters={str(survey): lambda: next(sent)}).table
     assert table["of_image"][0] == pytest.approx(50e4 / 6_102_720 * 100, rel=0.02)
+
+
+def test_lists_are_cut_to_what_fits_the_budget(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths = []
+
+    def run(module: str, order: dict[str, Any], *_: Any) -> dict[str, Any]:
+        # A quarter of a second each.
+        regions = len(order["regions"])
+        done = regions
+        if order["way"] == "one":
+            done = min(regions, max(1, math.ceil(order["budget_s"] / 0.25)))
+        else:
+            lengths.append(regions)
+        took = 0.25 * done
+        return {"done": done, "pixels": 100, "moved": 5, "read": 5, "wall_s": took, "cpu_s": 0.1}
+
+    monkeypatch.setattr("swathe.experiments.region.child", run)
+    settings = Region(
+        stores=(str(survey),), frames=FRAMES, regions=60, repeats=2, sizes=(10,), ways=("many",),
+        budget_s=5.0,
+    )  # fmt: skip
+    region(settings, tmp_path)
+    assert lengths == [20, 20]
+    region(replace(settings, regions=2), tmp_path)
+    assert lengths[2:] == [2, 2]
+
+
+def test_what_the_kernel_does_not_tell_is_not_shown_as_nothing(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: Path) -> str:
+        raise OSError
+
+    with monkeypatch.context() as without:
+        without.setattr(Path, "read_text", refuse)
+        assert read_bytes() is None
+
+    def run(*_: Any) -> dict[str, Any]:
+        return {"done": 1, "pixels": 9, "moved": 0, "read": None, "wall_s": 0.1, "cpu_s": 0.1}
+
+    monkeypatch.setattr("swathe.experiments.region.child", run)
+    settings = Region(
+        stores=(str(survey),), frames=FRAMES, regions=1, repeats=1, sizes=(100,), ways=("one",)
+    )
+    study = region(settings, tmp_path)
+    (row,) = study.table
+    assert "an unknown part of the image" in study.sentences[0]
+    assert math.isnan(row["of_image"]) and math.isnan(row["seen"])
 
 
 # Ramps
@@ -409,8 +461,6 @@ def test_ramp_asks_a_portal(tmp_path: Path) -> None:
     add_survey(tmp_path, 1)
     settings = Ramp(portal="", clients=2, join_s=0.1, stay_s=0.8, window_s=0.2, kind="thread")
     with served(tmp_path, '[vo]\nauthority = "bench.swathe"\n') as portal:
-        from dataclasses import replace
-
         asked = replace(settings, portal=portal.url)
         study = ramp(asked, tmp_path)
         (row,) = study.table

@@ -70,7 +70,9 @@ class Region(Common):
     )
     regions: int = told(60, "Regions of each case and round.", 1, 1_000_000)
     repeats: int = told(5, "Rounds, in each of which all cases take their turn.", 1, 1000)
-    budget_s: float = told(10.0, "After so long no region is begun in this round.", 0.01, 1e5)
+    budget_s: float = told(
+        10.0, "After so long no region is begun in this round; lists are cut to fit it.", 0.01, 1e5
+    )
 
 
 @dataclass(frozen=True)
