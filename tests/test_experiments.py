@@ -23,7 +23,7 @@ import pytest
 
 from portals import add_survey, served
 from swathe.errors import NotFoundError, SettingsError, SourceError
-from swathe.experiments import agents, cutting
+from swathe.experiments import agents, cutting, testers
 from swathe.experiments.agents import (
     PINGS,
     Clients,
@@ -537,6 +537,17 @@ def test_the_password_of_a_portal_is_told_nowhere(answering: str, tmp_path: Path
     with pytest.raises(SettingsError) as refused:
         ramp(Ramp(portal=url, stores=("a",)))
     assert "sesame" not in str(refused.value)
+
+
+def test_a_client_whose_thread_dies_is_noticed() -> None:
+    def be(number: int) -> list[Any]:
+        if number == 1:
+            raise OSError("too many open files")
+        return [number]
+
+    with pytest.raises(SourceError, match=r"client 2: its thread .*too many open files"):
+        testers._threads(be, [0, 1, 2])
+    assert sorted(testers._threads(be, [0, 2])) == [0, 2]
 
 
 def test_clients_that_cannot_work_are_an_error() -> None:

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import tempfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,15 +116,14 @@ def run(order: dict[str, Any], start: float) -> NDArray[Any]:
 
 
 def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
+    """Be a thread for each client."""
     found: list[Any] = []
-    threads = [
-        threading.Thread(target=lambda number=number: found.extend(be(number)))
-        for number in numbers
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(numbers)) as pool:
+        begun = {number: pool.submit(be, number) for number in numbers}
+    for number, one in begun.items():
+        if error := one.exception():
+            raise SourceError(f"client {number + 1}: its thread ended before its time: {error}")
+        found += one.result()
     return found
 
 
