@@ -723,6 +723,27 @@ def test_buffer_is_the_study_in_this_form(survey: Path, tmp_path: Path) -> None:
         buffer(Buffer())
 
 
+# The page of benches
+
+
+def test_the_page_says_with_how_many_clients_the_peak_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    from astropy.table import Table
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benches"))
+    from experiments_page import Found, conclusions
+
+    rows = [("/frames", 5000.0, 12), ("nginx-lan", 900.0, 34), ("nginx-wan", 80.0, 100)]
+    table = Table(rows=rows, names=("target", "peak", "peak_clients"))
+    table["model"] = "closed"
+    study = Study("ramp", "", {}, {}, table, [])
+    said = conclusions(Found({"single": [], "ramp": [study]}, "/frames"))
+    assert (
+        "at most 5,000 crops/s local (with 12 clients), 900 crops/s over the LAN (with 34 clients),"
+        " 80 crops/s over the WAN (with 100 clients)"
+    ) in said
+    assert "With 100 clients" not in said
+
+
 # What is kept
 
 
