@@ -121,7 +121,7 @@ def clients_join(at: Places) -> list[Study]:
     steps = {
         "clients": at.choose(100, 5),
         "join_s": at.choose(0.12, 0.1),
-        "stay_s": at.choose(4.0, 0.5),
+        "stay_s": at.choose(4.0, 0.6),
         "window_s": at.choose(0.5, 0.2),
         **at.common,
     }

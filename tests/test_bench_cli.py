@@ -76,6 +76,17 @@ def test_compare_fails_on_a_regression_if_asked(tmp_path: Path) -> None:
     assert (tmp_path / "c" / "report.html").exists()
 
 
+def test_compare_does_not_pass_what_it_cannot_tell(tmp_path: Path) -> None:
+    from test_experiments import few_samples, keep_samples
+
+    keep_samples(tmp_path / "a", few_samples(1.0, 3))
+    keep_samples(tmp_path / "b", few_samples(2.0, 3))
+    words = ["compare", tmp_path / "a", tmp_path / "b"]
+    assert invoke(*words)[0] == 0
+    with pytest.raises(SettingsError, match=r"1 of 1 cases have too few samples.*: 4 of each"):
+        invoke(*words, "--fail-on-regression")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_key_is_a_flag(kind: str) -> None:
     code, said = invoke(kind, "--help")
@@ -130,6 +141,7 @@ def test_mistakes_in_flags_are_told(tmp_path: Path) -> None:
         ({"listen": "127.0.0.1:1", "hosts": 5, "clients": 2}, "ramp.hosts"),
         ({"offsets": "x.toml"}, "ramp.offsets"),
         ({"model": "half"}, "ramp.model"),
+        ({"stay_s": 2.0, "window_s": 1.0}, "ramp.stay_s"),
     ],
 )
 def test_settings_of_a_ramp_must_go_together(flags: dict[str, object], told: str) -> None:

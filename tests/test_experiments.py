@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 import os
 import re
@@ -10,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,8 +23,12 @@ import pytest
 
 from portals import add_survey, served
 from swathe.errors import NotFoundError, SettingsError, SourceError
+from swathe.experiments import agents, cutting, testers
 from swathe.experiments.agents import (
+    PINGS,
     Clients,
+    Joined,
+    Line,
     Offset,
     as_array,
     between,
@@ -30,14 +38,16 @@ from swathe.experiments.agents import (
 )
 from swathe.experiments.buffering import buffer
 from swathe.experiments.circumstances import circumstances
-from swathe.experiments.compare import compare
+from swathe.experiments.compare import compare, samples_needed
+from swathe.experiments.load import _study as load_study
 from swathe.experiments.load import host_over_time, load, ran_out
-from swathe.experiments.places import shelf
+from swathe.experiments.places import child, shelf, shelves
 from swathe.experiments.ramp import portal_paths, ramp
 from swathe.experiments.ramping import (
     FAILED,
     OK,
     UNSENT,
+    Clock,
     Schedule,
     as_records,
     each_client,
@@ -46,6 +56,7 @@ from swathe.experiments.ramping import (
     run_client,
 )
 from swathe.experiments.region import region
+from swathe.experiments.regions import read_bytes
 from swathe.experiments.report import keep, markdown_table
 from swathe.experiments.settings import Buffer, Load, Ramp, Region, Single
 from swathe.experiments.single import single
@@ -101,6 +112,67 @@ def test_single_leaves_out_what_a_store_has_not(survey: Path, tmp_path: Path) ->
     assert any("GZ" in note and "left out" in note for note in study.notes)
 
 
+def test_a_peer_that_crashes_is_left_out(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = {"astropy": 0, "swathe": 0}
+
+    def run(module: str, order: dict[str, Any], *_: Any) -> Any:
+        turns[order["client"]] += 1
+        if order["client"] == crashing and turns[crashing] == 2:
+            raise SourceError("ended with -11")
+        return [{"rows": [[0, 0.1, 0.1, 0.1, 0.1]]} for _ in order["cases"]]
+
+    monkeypatch.setattr("swathe.experiments.single.child", run)
+    settings = Single(
+        stores=(str(survey),), frames=FRAMES, images=1, repeats=3, crops=(1,),
+        methods=("FIT", "GZ"), clients=("swathe", "astropy"),
+    )  # fmt: skip
+    crashing = "astropy"
+    study = single(settings, tmp_path)
+    assert set(study.table["client"]) == {"swathe"}
+    assert study.notes == ["astropy: left out: ended with -11"]
+    assert turns["astropy"] == 2
+    crashing, turns["swathe"] = "swathe", 0
+    with pytest.raises(SourceError, match="-11"):
+        single(settings, tmp_path)
+
+
+def test_a_process_that_answers_no_json_is_an_error() -> None:
+    with pytest.raises(SourceError, match="its answer is no JSON"):
+        child("this", {}, dict(os.environ), 60)
+
+
+def test_only_images_that_are_known_are_timed_as_indexed(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run(module: str, order: dict[str, Any], *_: Any) -> Any:
+        images = order["cases"][0]["images"]
+        asked.append(len(images))
+        # The first run has time for one image of three.
+        count = 1 if len(asked) == 1 else len(images)
+        return [{"rows": [[number, 0.1, 0.1, 0.1, 0.1] for number in range(count)]}]
+
+    monkeypatch.setattr("swathe.experiments.single.child", run)
+    settings = Single(
+        stores=(str(survey),), frames=FRAMES, images=3, repeats=1, crops=(1,), methods=("GZ",),
+        clients=("swathe-indexed",),
+    )  # fmt: skip
+    single(settings, tmp_path)
+    assert asked == [3, 1]
+
+
+def test_an_image_that_is_learned_is_cut_from_to_the_end(survey: Path, tmp_path: Path) -> None:
+    boxes = [(10 * at, 0, 10, 10) for at in range(4)]
+    images = [(f"{survey}/frame-{number:06}.fit.gz", boxes) for number in (1, 2)]
+    order = {"client": "swathe", "out": str(tmp_path), "scratch": str(tmp_path)}
+    case = {"method": "GZ", "images": images, "copy": False, "budget_s": 0.0}
+    assert len(cutting.work(order, case)) == 1
+    assert len(cutting.work(order, {**case, "whole": True})) == 4
+
+
 def test_a_store_without_frames_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"frame-000001\.fit"):
         single(Single(stores=(str(tmp_path),)))
@@ -127,6 +199,56 @@ def test_region_takes_the_word_of_a_counter(survey: Path, tmp_path: Path) -> Non
     sent = iter(range(0, 10**9, 1_000_000))
     table = region(settings, tmp_path, counters={str(survey): lambda: next(sent)}).table
     assert table["of_image"][0] == pytest.approx(50e4 / 6_102_720 * 100, rel=0.02)
+
+
+def test_lists_are_cut_to_what_fits_the_budget(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths = []
+
+    def run(module: str, order: dict[str, Any], *_: Any) -> dict[str, Any]:
+        # A quarter of a second each.
+        regions = len(order["regions"])
+        done = regions
+        if order["way"] == "one":
+            done = min(regions, max(1, math.ceil(order["budget_s"] / 0.25)))
+        else:
+            lengths.append(regions)
+        took = 0.25 * done
+        return {"done": done, "pixels": 100, "moved": 5, "read": 5, "wall_s": took, "cpu_s": 0.1}
+
+    monkeypatch.setattr("swathe.experiments.region.child", run)
+    settings = Region(
+        stores=(str(survey),), frames=FRAMES, regions=60, repeats=2, sizes=(10,), ways=("many",),
+        budget_s=5.0,
+    )  # fmt: skip
+    region(settings, tmp_path)
+    assert lengths == [20, 20]
+    region(replace(settings, regions=2), tmp_path)
+    assert lengths[2:] == [2, 2]
+
+
+def test_what_the_kernel_does_not_tell_is_not_shown_as_nothing(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: Path) -> str:
+        raise OSError
+
+    with monkeypatch.context() as without:
+        without.setattr(Path, "read_text", refuse)
+        assert read_bytes() is None
+
+    def run(*_: Any) -> dict[str, Any]:
+        return {"done": 1, "pixels": 9, "moved": 0, "read": None, "wall_s": 0.1, "cpu_s": 0.1}
+
+    monkeypatch.setattr("swathe.experiments.region.child", run)
+    settings = Region(
+        stores=(str(survey),), frames=FRAMES, regions=1, repeats=1, sizes=(100,), ways=("one",)
+    )
+    study = region(settings, tmp_path)
+    (row,) = study.table
+    assert "an unknown part of the image" in study.sentences[0]
+    assert math.isnan(row["of_image"]) and math.isnan(row["seen"])
 
 
 # Ramps
@@ -192,6 +314,34 @@ def test_what_cannot_be_sent_any_more_is_told() -> None:
     assert at["offered"].tolist() == [5, 5, 5, 5]
 
 
+@pytest.mark.parametrize("rate", [0.0, 5.0])
+def test_a_stall_at_the_end_is_seen(rate: float) -> None:
+    clock = FakeClock()
+
+    def ask(count: int) -> int:
+        # From a second before the end on nothing is answered for a minute.
+        clock.time += 0.1 if clock.time < 1003.0 else 60.0
+        return 1
+
+    schedule = Schedule(1000.0, 0.0, 1004.5, rate)
+    records = as_records(run_client(0, schedule, ask, clock))
+    at = over_time(records, schedule, 1, 1.0)
+    assert at["median"][:3] == pytest.approx([100] * 3)
+    assert at["median"][3] > 50e3 and at["p95"][3] > 59e3
+    # The last window has what is left of the time: half a second.
+    unsent = 7 if rate else 0
+    assert at["late"].tolist() == pytest.approx([0, 0, 0, 1 / 1.5])
+    assert at["unsent"].tolist() == pytest.approx([0, 0, 0, unsent / 1.5])
+
+
+def test_failures_are_counted_when_they_were_due() -> None:
+    schedule = Schedule(0.0, 0.0, 3.0, 1.0)
+    records = as_records([(0, 0, 2.5, 2.5, 60.0, 0, FAILED), (0, 0, 0.5, 0.5, 0.6, 1, OK)])
+    at = over_time(records, schedule, 1, 1.0)
+    assert at["failed"].tolist() == [0, 0, 1]
+    assert np.isnan(at["median"][2])
+
+
 def test_a_closed_client_asks_when_answered_and_failures_are_counted() -> None:
     clock = FakeClock()
 
@@ -222,6 +372,25 @@ def test_the_peak_is_where_more_clients_no_longer_help() -> None:
     assert found.rate == pytest.approx(100)
     assert 9 <= found.clients <= 11
     assert found.all_ms == 200
+
+
+@pytest.mark.parametrize("rates", [[7.0], [6.0, 8.0], [7.0, 6.0, 8.0]])
+def test_the_peak_of_few_windows_is_their_mean(rates: list[float]) -> None:
+    windows = len(rates)
+    at = {
+        "clients": np.ones(windows),
+        "throughput": np.array(rates),
+        "median": np.full(windows, 5.0),
+    }
+    found = peak(at)
+    assert found.rate == pytest.approx(7)
+    assert (found.clients, found.response_ms) == (1, 5.0)
+
+
+def test_a_ramp_of_less_than_three_windows_raises(survey: Path) -> None:
+    settings = Ramp(stores=(str(survey),), clients=1, stay_s=0.5, window_s=1.0)
+    with pytest.raises(SettingsError, match=r"ramp\.stay_s: expected at least 3 windows of 1 s"):
+        ramp(settings)
 
 
 class Stalling(BaseHTTPRequestHandler):
@@ -292,14 +461,93 @@ def test_ramp_asks_a_portal(tmp_path: Path) -> None:
     add_survey(tmp_path, 1)
     settings = Ramp(portal="", clients=2, join_s=0.1, stay_s=0.8, window_s=0.2, kind="thread")
     with served(tmp_path, '[vo]\nauthority = "bench.swathe"\n') as portal:
-        from dataclasses import replace
-
         asked = replace(settings, portal=portal.url)
         study = ramp(asked, tmp_path)
         (row,) = study.table
         assert row["answers"] > 3 and row["failed"] == 0
         with pytest.raises(NotFoundError, match="no images"):
             portal_paths(replace(asked, size=5000))
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers every request alike."""
+
+    content = b""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.content)))
+        self.end_headers()
+        self.wfile.write(self.content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def answering() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def votable(**columns: Any) -> bytes:
+    from astropy.table import Table
+
+    made = io.BytesIO()
+    Table(columns).write(made, format="votable")
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("content", [b"<!doctype html><p>Welcome", b"", votable(other=[1])])
+def test_a_portal_that_answers_no_images_is_an_error(answering: str, content: bytes) -> None:
+    Answering.content = content
+    with pytest.raises(SourceError, match="no table of images"):
+        portal_paths(Ramp(portal=f"http://{answering}"))
+
+
+def test_images_whose_shape_is_not_told_are_not_asked_for(answering: str) -> None:
+    sides = np.ma.array([500, 500, 50, 500], mask=[True, False, False, False])
+    heights = np.ma.array([500, 500, 500, 500], mask=[False, False, False, True])
+    dids = ["ivo://a", "ivo://b", "ivo://c", "ivo://d"]
+    Answering.content = votable(obs_publisher_did=dids, s_xel1=sides, s_xel2=heights)
+    paths = portal_paths(Ramp(portal=f"http://{answering}"))
+    assert {path.partition("&")[0] for path in paths} == {"/vo/sync?ID=ivo%3A%2F%2Fb"}
+
+
+def test_the_password_of_a_portal_is_told_nowhere(answering: str, tmp_path: Path) -> None:
+    Answering.content = votable(obs_publisher_did=["ivo://a"], s_xel1=[500], s_xel2=[500])
+    url = f"http://user:sesame@{answering}"
+    settings = Ramp(
+        portal=url, clients=1, join_s=0.0, stay_s=0.3, window_s=0.1, kind="thread", size=100
+    )
+    study = ramp(settings, tmp_path)
+    assert study.table["answers"][0] > 0
+    for path in keep(study, tmp_path / "out").iterdir():
+        assert b"sesame" not in path.read_bytes(), path.name
+    Answering.content = b""
+    for wrong in (url, f"{url}:x", "http://user:sesame@127.0.0.1:1", "http://user:ses/ame@x"):
+        with pytest.raises(SourceError) as caught:
+            portal_paths(Ramp(portal=wrong))
+        assert "ses" not in str(caught.value)
+    with pytest.raises(SettingsError) as refused:
+        ramp(Ramp(portal=url, stores=("a",)))
+    assert "sesame" not in str(refused.value)
+
+
+def test_a_client_whose_thread_dies_is_noticed() -> None:
+    def be(number: int) -> list[Any]:
+        if number == 1:
+            raise OSError("too many open files")
+        return [number]
+
+    with pytest.raises(SourceError, match=r"client 2: its thread .*too many open files"):
+        testers._threads(be, [0, 1, 2])
+    assert sorted(testers._threads(be, [0, 2])) == [0, 2]
 
 
 def test_clients_that_cannot_work_are_an_error() -> None:
@@ -337,6 +585,40 @@ def test_records_are_put_to_our_clock() -> None:
     found = corrected(records, 2.0)
     assert [found[0][name] for name in ("due", "sent", "done")] == [8, 9, 10]
     assert records[0]["due"] == 10
+
+
+def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "JOIN_S", 0.3)
+    monkeypatch.setattr(agents, "PATIENCE_S", 0.3)
+    records = io.BytesIO()
+    np.save(records, as_records([(0, 0, 1.0, 1.0, 2.0, 5, OK)]))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        theirs, _ = server.accept()
+
+    def host() -> None:
+        line = Line(theirs)
+        for _ in range(2 * PINGS + 2):
+            match line.hear()["ask"]:
+                case "clock":
+                    line.say(clock=time.time())
+                case "prepare":
+                    line.say(ready=True)
+                case "go":
+                    time.sleep(0.6)
+                    line.say(records=base64.b64encode(records.getvalue()).decode())
+
+    with ours, theirs:
+        ours.settimeout(agents.JOIN_S)
+        thread = threading.Thread(target=host)
+        thread.start()
+        joined = Joined(Line(ours), "node", Clock())
+        joined.prepare({"length_s": 0.6})
+        joined.ready()
+        joined.go(0.0)
+        found, _ = joined.records()
+        thread.join()
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("text", ["", "host", "host:", ":80", "host:x", "host:70000"])
@@ -383,6 +665,20 @@ def test_hosts_that_join_do_the_work(survey: Path, tmp_path: Path) -> None:
 # Load
 
 
+def test_the_response_of_load_is_of_all_that_was_begun() -> None:
+    start = 1000.0
+    rows = [(0, 0, start, start, start + 1.0, 5, OK)]
+    rows += [(at, 0, start, start, start + 9.0, 5, OK) for at in (1, 2)]
+    level = {"workers": 3, "start": start, "end": start + 5, "records": as_records(rows)}
+    study = load_study(Load(), {}, {("store", "heavy"): ([level], host_over_time([]))})
+    (row,) = study.table
+    assert row["response"] == pytest.approx(9000)
+    assert (row["rate"], row["late"]) == (pytest.approx(0.2), 2)
+    # Each part has what was done in it, the whole of the short one and 5/9 of the others.
+    done = sum(sample[2] for sample in study.samples) * 0.5
+    assert done == pytest.approx(1 + 2 * 5 / 9)
+
+
 def test_the_first_resource_to_run_out_is_named() -> None:
     def sample(second: int, cpu: float, disk: float, swap: float = 0.0) -> list[Point]:
         at = second * 10**9
@@ -414,6 +710,7 @@ def test_load_runs_light_and_heavy_mixes(survey: Path, tmp_path: Path) -> None:
     assert (study.table["rate"] > 0).all() and (study.table["failed"] == 0).all()
     assert (study.table["cpu"] > 0).all()
     assert len(study.sentences) == 2
+    assert len(study.samples) >= 10 * len(study.table)
     keep(study, tmp_path / "out")
 
 
@@ -424,6 +721,27 @@ def test_buffer_is_the_study_in_this_form(survey: Path, tmp_path: Path) -> None:
     assert "buffer-1" in study.figures
     with pytest.raises(SettingsError, match=r"buffer\.stores"):
         buffer(Buffer())
+
+
+# The page of benches
+
+
+def test_the_page_says_with_how_many_clients_the_peak_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    from astropy.table import Table
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benches"))
+    from experiments_page import Found, conclusions
+
+    rows = [("/frames", 5000.0, 12), ("nginx-lan", 900.0, 34), ("nginx-wan", 80.0, 100)]
+    table = Table(rows=rows, names=("target", "peak", "peak_clients"))
+    table["model"] = "closed"
+    study = Study("ramp", "", {}, {}, table, [])
+    said = conclusions(Found({"single": [], "ramp": [study]}, "/frames"))
+    assert (
+        "at most 5,000 crops/s local (with 12 clients), 900 crops/s over the LAN (with 34 clients),"
+        " 80 crops/s over the WAN (with 100 clients)"
+    ) in said
+    assert "With 100 clients" not in said
 
 
 # What is kept
@@ -504,6 +822,45 @@ def test_compare_finds_nothing_in_noise(tmp_path: Path) -> None:
         assert set(compare(tmp_path / "a", tmp_path / "b").table["verdict"]) == {"alike"}
 
 
+def few_samples(times: float, count: int, cases: int = 1) -> list[Any]:
+    return [
+        (f"case {number}", turn, times * (1 + 0.01 * turn + 0.001 * number), "s", "lower")
+        for number in range(cases)
+        for turn in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "cases", "verdict"),
+    [
+        (3, 1, "too few samples"),  # 1 of 10 even if all of one run are above all of the other
+        (4, 1, "worse"),
+        (5, 6, "worse"),
+        (5, 7, "too few samples"),
+    ],
+)
+def test_too_few_samples_are_not_called_alike(
+    count: int, cases: int, verdict: str, tmp_path: Path
+) -> None:
+    keep_samples(tmp_path / "a", few_samples(1.0, count, cases))
+    keep_samples(tmp_path / "b", few_samples(2.0, count, cases))
+    study = compare(tmp_path / "a", tmp_path / "b")
+    assert set(study.table["verdict"]) == {verdict}
+    assert ("too few samples" in " ".join(study.sentences)) == (verdict == "too few samples")
+
+
+def test_ties_do_not_make_few_samples_enough(tmp_path: Path) -> None:
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        rows = [("case", turn, value, "s", "lower") for turn in range(3)]
+        keep_samples(tmp_path / name, rows)
+    (row,) = compare(tmp_path / "a", tmp_path / "b").table
+    assert row["p"] == pytest.approx(0.1) and row["verdict"] == "too few samples"
+
+
+def test_enough_samples_are_as_few_as_can_tell() -> None:
+    assert [samples_needed(cases, 0.05) for cases in (1, 6, 20, 50)] == [4, 5, 6, 7]
+
+
 def keep_samples(folder: Path, rows: list[Any]) -> None:
     folder.mkdir(exist_ok=True)
     study = a_study(rows)
@@ -525,6 +882,13 @@ def test_other_experiments_are_not_compared(tmp_path: Path) -> None:
     keep_samples(tmp_path / "b", samples_of({"y": 1.0}, 1))
     with pytest.raises(SettingsError, match="no case in common"):
         compare(tmp_path / "a", tmp_path / "b")
+
+
+def test_a_sample_made_for_the_run_has_the_same_name_in_each(tmp_path: Path) -> None:
+    for _ in range(2):
+        with shelves(Single(frames=1), tmp_path) as (place,):
+            assert place.shown == "sample"
+            assert Path(place.frame(1)).exists()
 
 
 def test_a_shelf_knows_its_images(survey: Path) -> None:

@@ -15,11 +15,13 @@ from swathe.experiments.statistics import (
     edges_of,
     first_above,
     holm,
+    least_chance,
     quantile_in,
     rank_test,
     rate_in,
     ratio_of_medians,
     summary,
+    work_in,
 )
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
@@ -79,6 +81,15 @@ def test_a_rank_test_of_nothing_raises() -> None:
         rank_test(np.array([]), np.array([1.0]))
 
 
+@pytest.mark.parametrize(("count", "other"), [(3, 3), (1, 5), (5, 5), (10, 8), (30, 30)])
+def test_the_least_chance_is_that_of_values_wholly_apart(count: int, other: int) -> None:
+    first, second = np.arange(count), 100.0 + np.arange(other)
+    found = least_chance(count, other)
+    assert found == rank_test(first, second)
+    if count * other < 400:
+        assert found == pytest.approx(2 / math.comb(count + other, count))
+
+
 def test_holm_is_as_written_in_books() -> None:
     # Holm (1979): the smallest times n, the next times n - 1, never falling.
     assert holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])
@@ -122,10 +133,21 @@ def test_windows_count_and_take_quantiles() -> None:
     assert found[0] == 3.0 and math.isnan(found[1]) and found[2] == 8.0
 
 
+def test_whole_windows_of_times_of_day_are_all_there() -> None:
+    for start in 1.7e9 + np.arange(0, 1, 0.01):
+        assert len(edges_of(start, start + 0.6, 0.2)) == 4
+
+
 def test_busy_is_how_many_overlap_on_average() -> None:
     starts, ends = np.array([0.0, 0.5, 5.0]), np.array([2.0, 1.0, 6.0])
     assert busy_in(starts, ends, np.array([0.0, 1.0, 2.0, 3.0])).tolist() == [1.5, 1.0, 0.0]
     assert busy_in(starts[:0], ends[:0], np.array([0.0, 1.0])).tolist() == [0.0]
+
+
+def test_work_counts_where_it_was_done() -> None:
+    starts, ends = np.array([0.0, 0.5, 5.0]), np.array([2.0, 1.0, 6.0])
+    assert work_in(starts, ends, np.array([0.0, 1.0, 3.0])).tolist() == [1.5, 0.25]
+    assert work_in(starts[:0], ends[:0], np.array([0.0, 1.0])).tolist() == [0.0]
 
 
 def test_a_resource_has_run_out_when_two_samples_say_so() -> None:

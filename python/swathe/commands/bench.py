@@ -183,11 +183,17 @@ def compare(
     ] = 0.05,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
     fail_on_regression: Annotated[
-        bool, typer.Option("--fail-on-regression", help="Exit with 1 where a case is worse.")
+        bool,
+        typer.Option(
+            "--fail-on-regression",
+            help="Exit with 1 where a case is worse, 2 where that cannot be told.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Compare two folders of results, case by case, for regressions."""
+    from swathe.errors import SettingsError
+    from swathe.experiments.compare import TOO_FEW, samples_needed
     from swathe.experiments.compare import compare as compare_folders
     from swathe.experiments.report import keep
 
@@ -195,6 +201,12 @@ def compare(
     _show(study, keep(study, output) if output else None, as_json)
     if fail_on_regression and any(study.table["verdict"] == "worse"):
         raise typer.Exit(1)
+    few = sum(study.table["verdict"] == TOO_FEW)
+    if fail_on_regression and few:
+        raise SettingsError(
+            f"{few} of {len(study.table)} cases have too few samples to tell a regression: "
+            f"{samples_needed(len(study.table), alpha)} of each in both runs would be enough"
+        )
 
 
 @app.command()

@@ -110,6 +110,7 @@ class Joined:
 
     def __init__(self, line: Line, host: str, clock: Clock) -> None:
         self.line, self.host, self.clock = line, host, clock
+        self.length_s = 0.0
         self.offset = self.ping()
 
     def ping(self) -> Offset:
@@ -124,6 +125,7 @@ class Joined:
 
     def prepare(self, order: dict[str, Any]) -> None:
         """Order its clients; they wait."""
+        self.length_s = float(order["length_s"])
         self.line.say(ask="prepare", order=order)
 
     def ready(self) -> None:
@@ -136,7 +138,10 @@ class Joined:
 
     def records(self) -> tuple[NDArray[Any], Offset]:
         """Wait for its records; gives them at its own times, and its clock minus ours."""
+        # It waits for its clients for their run and PATIENCE_S, and may then say what went wrong.
+        self.line.connection.settimeout(self.length_s + PATIENCE_S + JOIN_S)
         told = self.line.hear()
+        self.line.connection.settimeout(JOIN_S)
         found = as_array(base64.b64decode(told["records"]))
         self.offset = between(self.offset, self.ping())
         return found, self.offset

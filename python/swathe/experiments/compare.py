@@ -2,23 +2,26 @@
 
 A case differs where the ranks of its values do (Mann-Whitney, corrected for the number of cases by
 Holm), and the interval of the ratio of medians (bootstrap over rounds, then values) is beyond what
-counts as a tie. Two runs cannot tell a slow hour of a machine from slower code: run both more
-often.
+counts as a tie. So few values that no difference of theirs could be told from chance, with as many
+cases, are no sign that they are alike: of these cases nothing is said. Two runs cannot tell a slow
+hour of a machine from slower code: run both more often.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swathe.errors import SettingsError
-from swathe.experiments.statistics import holm, rank_test, ratio_of_medians
+from swathe.experiments.statistics import holm, least_chance, rank_test, ratio_of_medians
 from swathe.experiments.study import Study, kept
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from astropy.table import Table
     from numpy.typing import NDArray
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 TIE = 0.05
 """Differences below this are none."""
+TOO_FEW = "too few samples"
 
 
 def compare(
@@ -63,11 +67,18 @@ def compare(
     if not both:
         raise SettingsError(f"{first} and {second} have no case in common")
     rng = np.random.default_rng(seed)
-    chances = [rank_test(_values(old[case]), _values(new[case])) for case in both]
+    least = [least_chance(len(_values(old[case])), len(_values(new[case]))) for case in both]
+    # With ties the normal distribution can give less than there are orders for.
+    chances = [
+        max(rank_test(_values(old[case]), _values(new[case])), lowest)
+        for case, lowest in zip(both, least, strict=True)
+    ]
+    reached = [able <= alpha for able in best_corrected(chances, least)]
     rows = []
-    for case, chance, corrected in zip(both, chances, holm(chances), strict=True):
+    for case, chance, corrected, enough in zip(both, chances, holm(chances), reached, strict=True):
         ratio = ratio_of_medians(_rounds(old[case]), _rounds(new[case]), rng)
         unit, better = case[1], case[2]
+        verdict = _verdict(ratio.low, ratio.high, float(corrected), better, tie, alpha)
         rows.append(
             {
                 "case": case[0],
@@ -79,15 +90,24 @@ def compare(
                 "high": ratio.high,
                 "p": chance,
                 "corrected": float(corrected),
-                "verdict": _verdict(ratio.low, ratio.high, float(corrected), better, tie, alpha),
+                "verdict": verdict if enough else TOO_FEW,
             }
         )
     missing = [case[0] for case in old if case not in new] + [c[0] for c in new if c not in old]
     worse = [row for row in rows if row["verdict"] == "worse"]
     better_ones = [row for row in rows if row["verdict"] == "better"]
+    few = [row for row in rows if row["verdict"] == TOO_FEW]
+    alike = len(rows) - len(worse) - len(better_ones) - len(few)
     sentences = [
-        f"{len(rows)} cases: {len(worse)} worse, {len(better_ones)} better, the others alike."
+        f"{len(rows)} cases: {len(worse)} worse, {len(better_ones)} better, {alike} alike"
+        + (f", {len(few)} of too few samples to tell." if few else ".")
     ]
+    if few:
+        needed = samples_needed(len(rows), alpha)
+        sentences.append(
+            f"{few[0]['case']}: too few samples to tell; with {len(rows)} cases {needed} are "
+            "needed in each run (more rounds, longer levels)."
+        )
     sentences += [
         f"{row['case']}: {row['verdict']}, {row['ratio']:.3g} times "
         f"({row['low']:.3g} to {row['high']:.3g})."
@@ -104,6 +124,24 @@ def compare(
         {"differences": figures.differences(rows, "Second over first")},
         sentences,
         [f"in one of them only: {case}" for case in missing] + _unlike(results, others),
+    )
+
+
+def best_corrected(chances: Sequence[float], least: Sequence[float]) -> list[float]:
+    """What each case would come to, corrected, if its values differed as much as they can."""
+    given = np.asarray(chances, float)
+    best = []
+    for at, lowest in enumerate(least):
+        others = given.copy()
+        others[at] = lowest
+        best.append(float(holm(others.tolist())[at]))
+    return best
+
+
+def samples_needed(cases: int, alpha: float) -> int:
+    """How many values of each run are enough to tell one of so many cases."""
+    return next(
+        count for count in itertools.count(2) if cases * least_chance(count, count) <= alpha
     )
 
 

@@ -15,6 +15,7 @@ compressed image anew for each crop; all others open an image once.
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -149,12 +150,13 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
     Args:
         order: `client`, `out`, `scratch`, and for cfitsio its `program`.
         case: `method`, `images` (object and boxes of each), `copy` (whether images must be brought
-            here), `budget_s`.
+            here), `budget_s`, `whole` (whether an image that was begun is cut from to the end).
     """
     method, client = case["method"], order["client"]
     out, scratch = Path(order["out"]), Path(order["scratch"])
     rows: list[list[float]] = []
     limit = time.perf_counter() + case["budget_s"]
+    until = math.inf if case.get("whole") else limit
     for number, (name, boxes) in enumerate(case["images"]):
         if rows and time.perf_counter() > limit:
             break
@@ -165,7 +167,7 @@ def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
             left_s = max(limit - time.perf_counter(), 0.0)
             found = by_program(order["program"], path, boxes, out, method in ANEW, left_s)
         else:
-            found = by_package(CUTTERS[client](), path, boxes, out, method in ANEW, limit)
+            found = by_package(CUTTERS[client](), path, boxes, out, method in ANEW, until)
         rows += [[number, copy_s / len(boxes), *stages] for stages in found]
         if mine:
             Path(path).unlink()

@@ -166,13 +166,13 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
         name: of the store or portal.
         at: by name, values of each window: `time`, `clients`, `offered`, `throughput`, `median`,
             `p95`, `busy`.
-        records: `done`, `response` and `ok` of each request.
+        records: `due` and `response` of each request that was answered.
     """
     made, axes = _grid(3, 1, f"Clients join: {name}", 2.5)
     first, second, third = (row[0] for row in axes)
-    step = max(1, len(records["done"]) // POINTS)
+    step = max(1, len(records["due"]) // POINTS)
     first.plot(
-        records["done"][::step], 1e3 * records["response"][::step], ".", ms=2, alpha=0.3,
+        records["due"][::step], 1e3 * records["response"][::step], ".", ms=2, alpha=0.3,
         color="0.6", rasterized=True,
     )  # fmt: skip
     first.plot(at["time"], at["median"], color="C0", label="median")

@@ -12,7 +12,7 @@ from swathe.experiments.circumstances import circumstances, memory_bytes
 from swathe.experiments.places import Shelf, shelves
 from swathe.experiments.ramping import OK
 from swathe.experiments.settings import Load, plain
-from swathe.experiments.statistics import first_above
+from swathe.experiments.statistics import first_above, work_in
 from swathe.experiments.study import Study
 from swathe.trace.host import Monitor
 
@@ -32,6 +32,8 @@ STACKS = {"light": 0.02, "heavy": 0.8}
 """Part of the reductions that are stacks."""
 SWAP_BYTES_PER_S = 1e6
 """Swapping as much is running out of memory, whatever part of it is in use."""
+PARTS = 10
+"""Of a level: each is a sample of its rate, and so many that `compare` can tell runs apart."""
 RESOURCES = ("cpu", "disk", "memory", "swap")
 
 
@@ -146,26 +148,27 @@ def _study(
         work: dict[str, list[float]] = {"time": [], "rate": [], "workers": []}
         for level in levels:
             records, span = level["records"], level["end"] - level["start"]
-            good = records[(records["status"] == OK) & (records["done"] <= level["end"])]
+            good = records[records["status"] == OK]
+            late = good["done"] > level["end"]
             during = (host["time"] > level["start"]) & (host["time"] <= level["end"])
+            # Of all that were begun: those that the end overtakes are the longest.
             response = good["done"] - good["sent"]
             rows.append(
                 {
                     "store": store,
                     "mix": mix,
                     "workers": level["workers"],
-                    "rate": len(good) / span,
+                    "rate": int((~late).sum()) / span,
                     "response": 1e3 * float(np.median(response)) if len(good) else np.nan,
                     **{name: _mean(host[name][during]) for name in (*RESOURCES, "network")},
+                    "late": int(late.sum()),
                     "failed": int((records["status"] != OK).sum()),
                 }
             )
-            third = span / 3
-            for part in range(3):
-                low = level["start"] + part * third
-                inside = (good["done"] > low) & (good["done"] <= low + third)
-                name = f"{store} {mix} {level['workers']} workers"
-                samples.append((name, part, float(inside.sum() / third), "1/s", "higher"))
+            name = f"{store} {mix} {level['workers']} workers"
+            parts = np.linspace(level["start"], level["end"], PARTS + 1)
+            rates = work_in(good["sent"], good["done"], parts).tolist()
+            samples += [(name, part, rate, "1/s", "higher") for part, rate in enumerate(rates)]
             work["time"] += [level["start"] - begun, level["end"] - begun]
             work["rate"] += [rows[-1]["rate"]] * 2
             work["workers"] += [level["workers"]] * 2

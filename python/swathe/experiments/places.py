@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ENDINGS = {"FIT": "", "GUNZIP": ".gz", "GZ": ".gz", "bz2": ".bz2"}
 """After that of a plain frame; tile-compressed ones have theirs instead."""
 TILED = ".fz"
+SAMPLE = "sample"
+"""How a survey made for the run is shown."""
 
 Box = tuple[int, int, int, int]
 
@@ -119,7 +121,8 @@ def shelves(settings: Common, scratch: Path | None = None) -> Iterator[list[Shel
 
     with tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=scratch) as folder:
         make_sample(Path(folder) / "local", settings.frames, 1, settings.frames)
-        yield [shelf(f"{folder}/local", settings)]
+        # Not by its folder, which is another one in each run: runs are compared by these names.
+        yield [replace(shelf(f"{folder}/local", settings), shown=SAMPLE)]
 
 
 def fetch(given: str, path: Path) -> int:
@@ -200,4 +203,7 @@ def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout
     if done.returncode:
         said = done.stderr.strip().splitlines()[-1:] or [f"ended with {done.returncode}"]
         raise SourceError(f"{module}: {said[0]}")
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise SourceError(f"{module}: its answer is no JSON: {done.stdout[:80]!r}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from swathe import _swathe
 from swathe.declared import read_toml, wrong
 from swathe.environment import this_host
 from swathe.errors import NotFoundError, SourceError
@@ -27,7 +29,7 @@ from swathe.experiments.ramping import (
     over_time,
     peak,
 )
-from swathe.experiments.settings import Ramp, plain
+from swathe.experiments.settings import Ramp, check, plain
 from swathe.experiments.study import Study
 
 if TYPE_CHECKING:
@@ -47,8 +49,10 @@ def ramp(
     """Run the experiment: one ramp for each store, or one for the portal.
 
     Raises:
+        SettingsError: where settings make no sense together.
         SwatheError: where a store or portal cannot be read, or hosts do not join.
     """
+    check("ramp", settings)
     say = tell or (lambda _text: None)
     offsets = _offsets(settings.offsets)
     nobody: AbstractContextManager[list[Joined]] = nullcontext([])
@@ -71,7 +75,7 @@ def _works(settings: Ramp, scratch: Path | None) -> Iterator[dict[str, dict[str,
     """Give what is to be asked of each store, or of the portal."""
     if settings.portal:
         work = {"kind": "portal", "url": settings.portal.rstrip("/"), "seed": settings.seed}
-        yield {settings.portal: {**work, "what": portal_paths(settings)}}
+        yield {_swathe.shown(settings.portal): {**work, "what": portal_paths(settings)}}
         return
     with shelves(settings, scratch) as stores:
         yield {place.shown: _cuts(settings, place) for place in stores}
@@ -90,7 +94,7 @@ def portal_paths(settings: Ramp) -> list[str]:
 
     Raises:
         NotFoundError: where it has no images.
-        SourceError: where it does not answer.
+        SourceError: where it does not answer, or with something else than a table of images.
     """
     import httpx
     from astropy.io.votable import parse_single_table
@@ -99,18 +103,32 @@ def portal_paths(settings: Ramp) -> list[str]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     asked = {"MAXREC": str(IMAGES), "COLLECTION": settings.dataset}
     url = f"{settings.portal.rstrip('/')}/vo/query"
+    portal, shown = _swathe.shown(settings.portal), _swathe.shown(url)
     try:
         answer = httpx.get(
             url, params={k: v for k, v in asked.items() if v}, headers=headers, timeout=60
         )
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise SourceError(f"{settings.portal}: {error}") from error
+    except httpx.HTTPError as error:
+        raise SourceError(f"{portal}: {error}") from error
+    except httpx.InvalidURL:
+        # What httpx says of it has parts of it, of which one may be a password.
+        raise SourceError(f"{portal}: is no URL that can be asked") from None
     if answer.status_code != 200:
-        raise SourceError(f"{url}: answered {answer.status_code}")
-    table = parse_single_table(io.BytesIO(answer.content)).to_table()
-    images = [row for row in table if min(int(row["s_xel1"]), int(row["s_xel2"])) >= settings.size]
+        raise SourceError(f"{shown}: answered {answer.status_code}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = parse_single_table(io.BytesIO(answer.content)).to_table()
+        # Of a shape that is not told (masked) the comparison is not true.
+        images = [
+            row
+            for row in table["obs_publisher_did", "s_xel1", "s_xel2"]
+            if row["s_xel1"] >= settings.size and row["s_xel2"] >= settings.size
+        ]
+    except Exception as error:  # astropy's reader raises of all kinds
+        raise SourceError(f"{shown}: its answer is no table of images: {error}") from error
     if not images:
-        raise NotFoundError(f"{settings.portal}: has no images of {settings.size} pixels or more")
+        raise NotFoundError(f"{portal}: has no images of {settings.size} pixels or more")
     rng = np.random.default_rng(settings.seed)
     paths = []
     for number in rng.integers(len(images), size=ASKED):
@@ -183,6 +201,7 @@ def _study(
             "model": settings.model,
             "clients": settings.clients,
             "answers": len(good),
+            "late": int((good["done"] > schedule.end).sum()),
             "failed": int((status == FAILED).sum()),
             "unsent": int((status == UNSENT).sum()),
             "offered": len(records) / (schedule.end - schedule.start),
@@ -206,7 +225,7 @@ def _study(
         ]
         clients = Table(rows=each_client(records, schedule, settings.clients))
         seen = {
-            "done": good["done"] - schedule.start,
+            "due": good["due"] - schedule.start,
             "response": good["done"] - good["due"],
         }
         drawn[f"ramp-{number}"] = figures.ramp(name, at, seen)
@@ -221,6 +240,8 @@ def _study(
         )
         if row["failed"] or row["unsent"]:
             notes.append(f"{name}: {row['failed']} failed, {row['unsent']} could not be sent")
+        if row["late"]:
+            notes.append(f"{name}: {row['late']} were answered after the end")
     units = {"offered": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
     units |= {"peak_response": "ms", "all_response": "ms"}
     return Study(

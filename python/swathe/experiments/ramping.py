@@ -135,24 +135,32 @@ def over_time(
 ) -> dict[str, Array]:
     """Give what happened in each window: load offered, throughput, responses, clients, busy.
 
-    Throughput counts good answers when they came; offered load counts requests when they were due,
-    with the closed model when they were sent. `median` and `p95` of responses are milliseconds.
+    Throughput counts good answers when they came. All else counts requests when they were due, with
+    the closed model when they were sent, so that answers after the end are not lost: `offered`,
+    `late` (answered after the end), `failed`, `unsent`. `median` and `p95` of responses are
+    milliseconds; what was never sent has waited, and counts with the time it did. What is left of
+    the time after whole windows is part of the last one.
     """
     edges = edges_of(schedule.start, schedule.end, window_s)
-    good = records[records["status"] == OK]
-    response = good["done"] - good["due"]
+    edges[-1] = schedule.end
+    status = records["status"]
+    good = records[status == OK]
+    waited = records[status != FAILED]
+    response = waited["done"] - waited["due"]
     joins = np.array([schedule.joins(client) for client in range(clients)])
-    asked = records[records["status"] != UNSENT]
+    asked = records[status != UNSENT]
     middle = (edges[:-1] + edges[1:]) / 2
     return {
         "time": middle - schedule.start,
         "clients": np.searchsorted(joins, middle, side="right").astype(float),
         "offered": rate_in(records["due"], edges),
         "throughput": rate_in(good["done"], edges),
-        "median": 1e3 * quantile_in(good["done"], response, edges, 0.5),
-        "p95": 1e3 * quantile_in(good["done"], response, edges, 0.95),
+        "median": 1e3 * quantile_in(waited["due"], response, edges, 0.5),
+        "p95": 1e3 * quantile_in(waited["due"], response, edges, 0.95),
         "busy": busy_in(asked["due"], asked["done"], edges),
-        "failed": rate_in(records["done"][records["status"] == FAILED], edges),
+        "late": rate_in(good["due"][good["done"] > schedule.end], edges),
+        "failed": rate_in(records["due"][status == FAILED], edges),
+        "unsent": rate_in(records["due"][status == UNSENT], edges),
     }
 
 
@@ -191,7 +199,7 @@ class Peak:
     Attributes:
         rate: good answers a second in the best three windows together.
         clients: the fewest with which the rate was within 5 % of that.
-        response_ms: their median response.
+        response_ms: median response of what was due in the middle one.
         all_ms: median response when all clients are there.
         all_rate: throughput then.
     """
@@ -205,10 +213,11 @@ class Peak:
 
 def peak(at: dict[str, Array]) -> Peak:
     """Find the best of a ramp; three windows together, so that no single one decides."""
-    smooth = np.convolve(at["throughput"], np.ones(3) / 3, "valid")
-    if not len(smooth):
-        smooth = at["throughput"]
-    first = (len(at["throughput"]) - len(smooth)) // 2
+    rates = at["throughput"]
+    # With fewer windows than weights `convolve` would average the weights.
+    width = min(3, len(rates))
+    smooth = np.convolve(rates, np.ones(width) / width, "valid")
+    first = (len(rates) - len(smooth)) // 2
     best = float(smooth.max(initial=0.0))
     enough = int(np.argmax(smooth >= ENOUGH * best)) + first if best else 0
     everyone = at["clients"] == at["clients"].max(initial=0.0)

@@ -32,11 +32,12 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
     else:
         done, pixels, moved = together(order["regions"], Path(order["scratch"]))
         wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
+    after = read_bytes()
     return {
         "done": done,
         "pixels": pixels,
         "moved": moved,
-        "read": read_bytes() - read,
+        "read": None if read is None or after is None else after - read,
         "wall_s": wall_s,
         "cpu_s": cpu_used,
     }
@@ -73,12 +74,12 @@ def together(regions: list[tuple[str, list[int]]], scratch: Path) -> tuple[int, 
     return len(regions), pixels, int(manifest.meta["bytes_moved"])
 
 
-def read_bytes() -> int:
-    """Bytes this process has read from files, by the kernel; 0 where it does not tell."""
+def read_bytes() -> int | None:
+    """Bytes this process has read from files, by the kernel; nothing where it does not tell."""
     try:
         told = Path("/proc/self/io").read_text()
     except OSError:
-        return 0
+        return None
     return int(told.partition("rchar: ")[2].split()[0])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
+from swathe import _swathe
 from swathe.declared import read_toml, refuse_unknown, section, value, wrong
 from swathe.errors import SettingsError
 
@@ -69,7 +70,9 @@ class Region(Common):
     )
     regions: int = told(60, "Regions of each case and round.", 1, 1_000_000)
     repeats: int = told(5, "Rounds, in each of which all cases take their turn.", 1, 1000)
-    budget_s: float = told(10.0, "After so long no region is begun in this round.", 0.01, 1e5)
+    budget_s: float = told(
+        10.0, "After so long no region is begun in this round; lists are cut to fit it.", 0.01, 1e5
+    )
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ def _check_name(name: str, made: Common) -> None:
 
 def _check_ramp(made: Ramp) -> None:
     if made.portal and made.stores:
-        raise wrong("ramp.portal", "it or ramp.stores, not both", made.portal)
+        raise wrong("ramp.portal", "it or ramp.stores, not both", _swathe.shown(made.portal))
     if made.dataset and not made.portal:
         raise wrong("ramp.dataset", "to come with ramp.portal", made.dataset)
     if bool(made.listen) != bool(made.hosts):
@@ -209,11 +212,14 @@ def _check_ramp(made: Ramp) -> None:
         raise wrong("ramp.hosts", f"at most ramp.clients, {made.clients}", made.hosts)
     if made.offsets and not made.listen:
         raise wrong("ramp.offsets", "to come with ramp.listen", made.offsets)
+    # 0.6 s are three windows of 0.2 s, though not as binary fractions.
+    if made.stay_s * (1 + 1e-9) < 3 * made.window_s:
+        raise wrong("ramp.stay_s", f"at least 3 windows of {made.window_s:g} s", made.stay_s)
 
 
 def plain(made: Any) -> dict[str, Any]:
-    """Give settings as they are kept in tables: lists for tuples, stores without secrets."""
-    from swathe import _swathe
-
+    """Give settings as they are kept in tables: lists for tuples, URLs without secrets."""
     found = {key: list(one) if isinstance(one, tuple) else one for key, one in asdict(made).items()}
+    if "portal" in found:
+        found["portal"] = _swathe.shown(made.portal)
     return found | {"stores": [_swathe.shown(store) for store in made.stores]}

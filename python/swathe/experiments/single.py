@@ -92,8 +92,22 @@ def single(
             # Each round begins elsewhere, so that a slow minute falls on all.
             first = turn * len(groups) // settings.repeats
             for group in groups[first:] + groups[:first]:
-                wanted = {case: cases[case] for case in group if case not in reasons}
-                for case, done in runs.run(wanted, turn).items():
+                wanted = {
+                    case: cases[case]
+                    for case in group
+                    if case not in reasons and case.client not in notes
+                }
+                try:
+                    ran = runs.run(wanted, turn)
+                except SourceError as error:
+                    client = group[0].client
+                    if client in OURS:
+                        raise
+                    # It crashed, or did not end: what it did before is of other rounds than ours.
+                    notes[client] = str(error)
+                    say(f"{client}: left out: {error}")
+                    continue
+                for case, done in ran.items():
                     if "rows" in done:
                         found[case].append(done["rows"])
                         continue
@@ -103,7 +117,11 @@ def single(
                     say(f"{case.name}: left out: {done['error']}")
     left_out = [f"{client}: left out: {why}" for client, why in notes.items()]
     left_out += [f"{case.name}: left out: {why}" for case, why in reasons.items()]
-    timed = {case: found[case] for case in cases if case not in reasons and found[case]}
+    timed = {
+        case: found[case]
+        for case in cases
+        if case not in reasons and case.client not in notes and found[case]
+    }
     return _study(settings, told, timed, left_out)
 
 
@@ -158,8 +176,13 @@ class _Runs:
         limit = len(cases) * (self.settings.budget_s + PATIENCE_S)
         variables = environment(index)
         if first.client == "swathe-indexed":
-            # Once untimed, so that all of it is known.
-            child("swathe.experiments.cutting", order, variables, limit)
+            # Once untimed; only images that there was time to learn are timed.
+            learning = {**order, "cases": [{**case, "whole": True} for case in order["cases"]]}
+            learned = child("swathe.experiments.cutting", learning, variables, limit)
+            for case, done in zip(order["cases"], learned, strict=True):
+                if "rows" in done:
+                    known = {row[0] for row in done["rows"]}
+                    case["images"] = case["images"][: len(known)]
         done = child("swathe.experiments.cutting", order, variables, limit)
         return dict(zip(cases, done, strict=True))
 

@@ -128,6 +128,11 @@ def rank_test(first: Array, second: Array) -> float:
     return min(1.0, math.erfc((most - count * other / 2 - 0.5) / spread / math.sqrt(2)))
 
 
+def least_chance(count: int, other: int) -> float:
+    """The least that `rank_test` of so many values can give: all of one side above all others."""
+    return rank_test(np.arange(count, dtype=float), np.arange(count, count + other, dtype=float))
+
+
 def _orders(count: int, other: int) -> list[int]:
     """How many orders of so many values give each sum of ranks, from the least."""
     ways = [1] + [0] * (count * other)
@@ -152,7 +157,8 @@ def holm(probabilities: Sequence[float]) -> Array:
 
 def edges_of(start: float, stop: float, width: float) -> Array:
     """Windows of a width from start to stop; the last is left out where it would be shorter."""
-    count = int((stop - start) / width + 1e-9) + 1
+    # Of times of day, which are told to 0.2 microseconds, the last whole one counts too.
+    count = int((stop - start) / width + 1e-4) + 1
     return np.asarray(start + width * np.arange(count), np.float64)
 
 
@@ -177,6 +183,13 @@ def busy_in(starts: Array, ends: Array, edges: Array) -> Array:
     at_edges = [np.minimum(np.maximum(edges, start), end) for start, end in _pairs(starts, ends)]
     covered = np.sum(at_edges, axis=0) if at_edges else np.zeros(len(edges))
     return np.asarray(np.diff(covered) / np.diff(edges), float)
+
+
+def work_in(starts: Array, ends: Array, edges: Array) -> Array:
+    """How much was done in each window, per second: intervals count by the part that is in it."""
+    lengths = np.maximum(ends - starts, 1e-9)[:, None]
+    done = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
+    return np.asarray(np.diff(done) / np.diff(edges), float)
 
 
 def _pairs(starts: Array, ends: Array) -> Any:

@@ -13,13 +13,14 @@ import json
 import os
 import sys
 import tempfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swathe import _swathe
 from swathe.errors import SourceError
 from swathe.experiments.places import take_over
 from swathe.experiments.ramping import Clock, Schedule, as_records, run_client
@@ -94,7 +95,7 @@ def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Cal
         def ask(count: int) -> int:
             answer = http.get(next_of(count))
             if answer.status_code != 200:
-                raise SourceError(f"{work['url']}: answered {answer.status_code}")
+                raise SourceError(f"{_swathe.shown(work['url'])}: answered {answer.status_code}")
             return len(answer.content)
 
         yield ask
@@ -115,15 +116,14 @@ def run(order: dict[str, Any], start: float) -> NDArray[Any]:
 
 
 def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
+    """Be a thread for each client."""
     found: list[Any] = []
-    threads = [
-        threading.Thread(target=lambda number=number: found.extend(be(number)))
-        for number in numbers
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(numbers)) as pool:
+        begun = {number: pool.submit(be, number) for number in numbers}
+    for number, one in begun.items():
+        if error := one.exception():
+            raise SourceError(f"client {number + 1}: its thread ended before its time: {error}")
+        found += one.result()
     return found
 
 
