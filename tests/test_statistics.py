@@ -83,7 +83,7 @@ def test_a_rank_test_of_nothing_raises() -> None:
 
 @pytest.mark.parametrize(("count", "other"), [(3, 3), (1, 5), (5, 5), (10, 8), (30, 30)])
 def test_the_least_chance_is_that_of_values_wholly_apart(count: int, other: int) -> None:
-    first, second = np.arange(count), 100.0 + np.arange(other)
+    first, second = np.arange(count, dtype=float), np.arange(100.0, 100.0 + other)
     found = least_chance(count, other)
     assert found == rank_test(first, second)
     if count * other < 400:

@@ -160,7 +160,7 @@ class _Runs:
             return {}
         first = next(iter(cases))
         ours = first.client in OURS
-        order = {
+        order: dict[str, Any] = {
             "client": "swathe" if ours else first.client,
             "cases": [self._case(case, place, turn) for case, place in cases.items()],
             "warm_up": self.warm_up,
