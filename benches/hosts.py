@@ -114,6 +114,8 @@ def host(between: str, number: int) -> Iterator[str]:
         yield name
     finally:
         ip("netns", "delete", name)
+        # What was in it is gone only when its last process is.
+        subprocess.run(("ip", "link", "delete", plug), check=False, stderr=subprocess.DEVNULL)
 
 
 @contextmanager

@@ -195,7 +195,7 @@ def test_plots_are_drawn(tmp_path: Path) -> None:
     text = (tmp_path / "probe.html").read_text()
     assert "<svg" in text and "<title>a &lt; b</title>" in text and "told &amp; done" in text
     assert "<script" not in text and 'src="' not in text
-    with pytest.raises(OutputError, match=r"\*.png or \*.html"):
+    with pytest.raises(OutputError, match=r"\*.png, \*.svg or \*.html"):
         save(drawn, tmp_path / "probe.pdf")
     with pytest.raises(OutputError):
         save(drawn, tmp_path / "none" / "probe.png")
