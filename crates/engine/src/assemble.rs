@@ -147,11 +147,11 @@ fn from_rows(
     let mut active: Vec<Sweep> = Vec::new();
     let what = || format!("the image in HDU {}", template.hdu);
     let planned = content.plan(&segments, Break::Anywhere, &what, &work.reading)?;
-    work.stages.moved(planned.bytes());
+    work.stages.moved(planned.load.bytes);
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
     let read = content.read(planned, &what, &mut reading, &mut |at, piece| {
-        work.stages.moved(piece.len());
+        work.stages.moved(piece.len() as u64);
         work.stages.enter(Stage::Assemble);
         let end = at + piece.len() as u64;
         while sweeps.last().is_some_and(|sweep| sweep.first < end) {
@@ -278,12 +278,12 @@ fn from_tiles(
     let what = || format!("the tiles of HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
     let planned = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.moved(planned.bytes());
+    work.stages.moved(planned.load.bytes);
     let mut reading = std::mem::take(&mut work.reading);
     work.stages.enter(Stage::Read);
     let read = content.read(planned, &what, &mut reading, &mut |at, piece| {
         let end = at + piece.len() as u64;
-        work.stages.moved(piece.len());
+        work.stages.moved(piece.len() as u64);
         while let Some(segment) = segments.get(next).filter(|segment| segment.end <= end) {
             let bytes = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
             let Needed { tile, pairs: ref range } = needed[order[next]];
@@ -291,7 +291,7 @@ fn from_tiles(
             let entry = &entries[order[next]];
             next += 1;
             work.stages.enter(Stage::Decode);
-            work.stages.moved(bytes.len());
+            work.stages.moved(bytes.len() as u64);
             let mut pixels = std::mem::take(&mut work.tile);
             tiles.decode(
                 tile,
@@ -441,9 +441,9 @@ fn read_entries(
     let what = || format!("the table of tiles in HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
     let planned = content.plan(&segments, Break::BetweenSegments, &what, &work.reading)?;
-    work.stages.moved(planned.bytes());
+    work.stages.moved(planned.load.bytes);
     work.stages.enter(Stage::Read);
-    work.stages.moved(planned.bytes());
+    work.stages.moved(planned.load.bytes);
     content.read(planned, &what, &mut work.reading, &mut |at, piece| {
         let end = at + piece.len() as u64;
         while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {

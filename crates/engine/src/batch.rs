@@ -316,9 +316,7 @@ impl Shared {
         let mut work = Work::start(self.cancel.clone());
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
-            if swathe_trace::is_on() {
-                work.stages.about(about(&self.job.stores.called(&self.job.files[unit.file])));
-            }
+            work.stages.about(self.about_file(unit.file));
             work.stages.enter(Stage::Open);
             let waiting = lock(&self.units).len() as u32;
             let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
@@ -539,12 +537,20 @@ impl Shared {
         work: &mut Work,
         mut error: impl FnMut() -> EngineError,
     ) {
-        let object = about(&self.job.stores.called(&self.job.files[unit.file]));
+        let object = self.about_file(unit.file);
         for (index, &target) in unit.targets.iter().enumerate() {
             if !writer.reported.get(index).copied().unwrap_or(false) {
                 writer.fail(index, target, error(), &self.about_in(target, &object), work);
             }
         }
+    }
+
+    /// What the events of an object are about; nothing while none are recorded.
+    fn about_file(&self, file: usize) -> Ids {
+        if !swathe_trace::is_on() {
+            return Ids::default();
+        }
+        about(&self.job.stores.called(&self.job.files[file]))
     }
 
     /// What the events of a target are about; nothing while none are recorded.
@@ -677,7 +683,7 @@ impl Writer {
         let of_one = file.is_some() && self.waiting.iter().all(|each| Some(each.file) == file);
         let began = if of_one {
             work.stages.enter(Stage::Hash);
-            work.stages.moved(self.waiting_bytes);
+            work.stages.moved(self.waiting_bytes as u64);
             None
         } else {
             Some(work.stages.enter_untold(Stage::Hash))

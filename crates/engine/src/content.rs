@@ -21,16 +21,10 @@ const HAND_GAP_BYTES: u64 = 64 << 10;
 /// How segments will be read.
 pub(crate) struct Planned {
     requests: Vec<Range<u64>>,
+    pub(crate) load: Load,
     /// Requests at the same time.
     streams: u32,
     at: Break,
-}
-
-impl Planned {
-    /// Bytes that will be read.
-    pub(crate) fn bytes(&self) -> usize {
-        self.requests.iter().map(|request| request.end - request.start).sum::<u64>() as usize
-    }
 }
 
 /// The bytes of an object after any whole-file decompression.
@@ -110,20 +104,21 @@ impl Content {
                 (windows(segments, reach, at), 1)
             }
         };
-        Ok(Planned { requests, streams, at })
+        let load = Load::of(&requests);
+        Ok(Planned { requests, load, streams, at })
     }
 
     /// Read as planned; each piece goes to `sink` in ascending order.
     pub(crate) fn read(
         &self,
-        Planned { requests, streams, at }: Planned,
+        Planned { requests, load, streams, at }: Planned,
         what: &dyn Fn() -> String,
         reading: &mut Reading,
         sink: &mut Sink<'_>,
     ) -> Result<(), EngineError> {
         match self {
             Content::Plain(source) if source.is_local() => {
-                read_local(&**source, requests, reading, sink)
+                read_local(&**source, requests, load, reading, sink)
             }
             Content::Plain(source) => read_remote(&**source, requests, streams, reading, sink),
             Content::Stream(reader) => {
@@ -175,10 +170,10 @@ fn truncated(url: &str, what: String, end: u64, window: &Range<u64>) -> EngineEr
 fn read_local(
     source: &dyn Source,
     requests: Vec<Range<u64>>,
+    load: Load,
     reading: &mut Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let load = Load::of(&requests);
     reading.add(Traffic { bytes: load.bytes, requests: load.requests, ..Traffic::default() });
     let Reading { scratch, cancel, .. } = reading;
     if scratch.len() < load.largest as usize {

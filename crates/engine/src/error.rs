@@ -173,13 +173,20 @@ impl EngineError {
         matches!(self, EngineError::Region { source: RegionError::NoOverlap { .. }, .. })
     }
 
+    /// What a manifest calls a target that ended so.
+    pub fn status(&self) -> &'static str {
+        match self {
+            error if error.is_missing() => "missing",
+            error if error.is_no_overlap() => "no-overlap",
+            _ => "error",
+        }
+    }
+
     /// `RESULT` of an event that ended so.
     pub fn result(&self) -> &'static str {
         match self {
             EngineError::Interrupted => "cancelled",
-            error if error.is_missing() => "missing",
-            error if error.is_no_overlap() => "no-overlap",
-            _ => "error",
+            error => error.status(),
         }
     }
 }

@@ -5,7 +5,9 @@ use crate::cutout::{Cutout, Mode, Placed};
 use crate::error::EngineError;
 use crate::object::{Object, Selector};
 use crate::stages::{tell_end, tell_start};
+use crate::template::Template;
 use crate::work::{Cancel, Work};
+use std::sync::Arc;
 use std::time::Instant;
 use swathe_array::Region;
 use swathe_trace::Ids;
@@ -24,7 +26,10 @@ pub fn cut(
 ) -> Result<Cutout, EngineError> {
     let about = object.about();
     tell_start("CUT_START", Instant::now(), &about);
-    let cut = cut_placed(object, selector, region, mode, fill, cancel, &about);
+    let cut = object.template(selector).and_then(|template| {
+        let placed = Placed::new(&template, region, mode, fill)?;
+        cut_placed(object, &template, placed, cancel, &about)
+    });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
     tell_end("CUT_END", Instant::now(), &about, bytes, cut.as_ref().err());
     cut
@@ -32,19 +37,15 @@ pub fn cut(
 
 fn cut_placed(
     object: &Object,
-    selector: &Selector,
-    region: &Region,
-    mode: Mode,
-    fill: Option<f64>,
+    template: &Arc<Template>,
+    placed: Placed,
     cancel: &Cancel,
     about: &Ids,
 ) -> Result<Cutout, EngineError> {
-    let template = object.template(selector)?;
-    let placed = Placed::new(&template, region, mode, fill)?;
     let mut finished = None;
     let mut work = Work { keeps: true, begun: vec![true], ..Work::start(cancel.clone()) };
     work.stages.about(about.clone());
-    assemble::cut(object, &template, vec![(0, placed)], &mut work, &mut |_, cutout, _| {
+    assemble::cut(object, template, vec![(0, placed)], &mut work, &mut |_, cutout, _| {
         finished = Some(cutout);
         Ok(())
     })?;
@@ -52,7 +53,7 @@ fn cut_placed(
     object.settle(cancel)?;
     finished.unwrap_or_else(|| {
         Err(EngineError::Internal {
-            place: format!("cutting {region} of {}", object.url()),
+            place: format!("cutting from {}", object.url()),
             message: "no cutout came out".into(),
         })
     })

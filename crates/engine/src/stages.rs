@@ -124,8 +124,8 @@ impl Stages {
     }
 
     /// So many bytes were dealt with in this stage.
-    pub(crate) fn moved(&mut self, bytes: usize) {
-        self.bytes = Some(self.bytes.unwrap_or(0) + bytes as u64);
+    pub(crate) fn moved(&mut self, bytes: u64) {
+        self.bytes = Some(self.bytes.unwrap_or(0) + bytes);
     }
 
     /// The stage failed.

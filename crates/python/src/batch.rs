@@ -211,10 +211,7 @@ impl Rows {
                     rows.sha256.push(hex(&written.sha256));
                 }
                 Err(error) => {
-                    rows.status.push(match error.result() {
-                        "cancelled" => "error",
-                        result => result,
-                    });
+                    rows.status.push(error.status());
                     rows.reason.push(error.to_string());
                     rows.bytes.push(0);
                     rows.sha256.push(String::new());

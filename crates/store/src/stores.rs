@@ -141,7 +141,7 @@ impl Stores {
         let (store, url) = self.locate(object);
         let stall = store.stall();
         let place = store.place();
-        let source = store.open(&url, self.is_named(object).then_some(object), stall)?;
+        let source = store.open(&url, (url != object).then_some(object), stall)?;
         Ok(self.wrap(source, object, &place, true))
     }
 
@@ -162,7 +162,7 @@ impl Stores {
         }
         let stall = store.stall();
         let place = store.place();
-        let named = self.is_named(object).then_some(object);
+        let named = (url != object).then_some(object);
         let assumed = Remote::assume(store, &url, named, stall, version)?;
         Ok(assumed.map(|remote| self.wrap(Arc::new(remote), object, &place, false)))
     }

@@ -19,13 +19,29 @@ fn holder(seed: u32, ranges: &[Range<u64>]) -> (tempfile::TempDir, SocketAddr) {
     (folder, address)
 }
 
-/// Blocks that hold nothing, and ask this one.
-fn asker(address: SocketAddr, token: &str) -> (tempfile::TempDir, Arc<Blocks>) {
+/// Blocks that hold nothing.
+fn empty() -> (tempfile::TempDir, Arc<Blocks>) {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
     blocks.ask(None).unwrap();
+    (folder, blocks)
+}
+
+/// Blocks that hold nothing, and ask this one.
+fn asker(address: SocketAddr, token: &str) -> (tempfile::TempDir, Arc<Blocks>) {
+    let (folder, blocks) = empty();
     blocks.have("store:a", vec![(format!("http://{address}"), token.to_string())]);
     (folder, blocks)
+}
+
+/// Change a byte of each file of blocks.
+fn damage(folder: &tempfile::TempDir) {
+    for path in files(folder) {
+        let mut bytes = fs::read(&path).unwrap();
+        let at = bytes.len() - 1000;
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
 }
 
 /// Read all of an object; gives what the server was asked for, what came of peers, and the notes.
@@ -88,12 +104,7 @@ fn another_version_is_never_mixed_in() {
 #[test]
 fn damaged_blocks_are_refused_and_the_peer_is_not_asked_again() {
     let (there, address) = holder(1, &ALL);
-    for path in files(&there) {
-        let mut bytes = fs::read(&path).unwrap();
-        let at = bytes.len() - 1000;
-        bytes[at] ^= 1;
-        fs::write(&path, bytes).unwrap();
-    }
+    damage(&there);
     let (here, blocks) = asker(address, TOKEN);
     let (server, peers, notes) = all(1, &blocks);
     assert_eq!((server, peers.requests), (whole(), 1));
@@ -274,9 +285,7 @@ const LONG: Duration = Duration::from_secs(20);
 #[test]
 fn what_is_pulled_is_read_from_here_although_nobody_had_opened_it() {
     let (there, address) = holder(1, &ALL);
-    let folder = tempfile::tempdir().unwrap();
-    let heir = blocks(&folder, LIMIT);
-    heir.ask(None).unwrap();
+    let (_here, heir) = empty();
     let told = described(&there, 1);
     assert_eq!(told.cells, [0, 1, 2]);
     let moved = pull(&heir, &told, address, LONG);
@@ -292,16 +301,12 @@ fn what_is_pulled_is_read_from_here_although_nobody_had_opened_it() {
 fn what_is_known_at_another_version_is_not_pulled() {
     let (there, address) = holder(1, &ALL);
     let told = described(&there, 1);
-    let folder = tempfile::tempdir().unwrap();
-    let heir = blocks(&folder, LIMIT);
-    heir.ask(None).unwrap();
+    let (_here, heir) = empty();
     cached(object(2), &heir);
     assert_eq!(pull(&heir, &told, address, LONG), Pulled::default());
     // One whose blocks are not of what it says gives nothing that is kept.
     let lies = Described { object: "of another".into(), ..told };
-    let folder = tempfile::tempdir().unwrap();
-    let heir = blocks(&folder, LIMIT);
-    heir.ask(None).unwrap();
+    let (_here, heir) = empty();
     pull(&heir, &lies, address, LONG);
     assert_eq!(heir.held("store:a"), 0);
 }
@@ -309,15 +314,8 @@ fn what_is_known_at_another_version_is_not_pulled() {
 #[test]
 fn damaged_blocks_are_not_pulled() {
     let (there, address) = holder(1, &ALL);
-    for path in files(&there) {
-        let mut bytes = fs::read(&path).unwrap();
-        let at = bytes.len() - 1000;
-        bytes[at] ^= 1;
-        fs::write(&path, bytes).unwrap();
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let heir = blocks(&folder, LIMIT);
-    heir.ask(None).unwrap();
+    damage(&there);
+    let (_here, heir) = empty();
     pull(&heir, &described(&there, 1), address, LONG);
     assert_eq!(heir.held("store:a"), 0);
     assert_eq!(all(1, &heir).0, whole());
@@ -328,9 +326,7 @@ fn pulling_ends_in_time_whatever_the_peer_does() {
     let (there, _) = holder(1, &ALL);
     let told = described(&there, 1);
     for (says, closes) in [(Vec::new(), false), (answer(&[4, 0, 0, 0, 1]), false)] {
-        let folder = tempfile::tempdir().unwrap();
-        let heir = blocks(&folder, LIMIT);
-        heir.ask(None).unwrap();
+        let (_here, heir) = empty();
         let began = std::time::Instant::now();
         let moved = pull(&heir, &told, false_peer(says, closes), Duration::from_millis(300));
         assert_eq!(moved, Pulled::default());
