@@ -417,6 +417,7 @@ def test_a_mirror_in_azure_is_read_back(
 
 
 def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
+    from swathe.catalog import Sample as KeptSample
     from swathe.catalog import this_host
 
     run("store", "add", "lake", "s3://frames")
@@ -433,7 +434,18 @@ def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
         for root in (catalog.store("disk").url, catalog.store("copy").url):
             catalog.put_profile(root, this_host(), costs, {}, datetime.now(UTC))
         told = mirroring.plan(catalog, "sdss", "copy", threads=1)
-        assert told.measured and not guess.measured
+        assert not told.measured and not guess.measured
         # Three requests one after the other.
         assert told.seconds == pytest.approx(3 * (0.5 + 0.1 * told.bytes / 3e6))
         assert mirroring.plan(catalog, "sdss", "copy", threads=3).seconds < told.seconds
+        # Writing is twice as slow.
+        now = datetime.now(UTC)
+        written = [
+            KeptSample("write", size, 1, 1 + 0.2 * size / 1e6, None, now, "probe", 1)
+            for size in (1, 250_000, 500_000, 1_000_000, 4_000_000)
+            for _ in range(3)
+        ]
+        catalog.add_samples(catalog.store("copy").url, this_host(), written)
+        slower = mirroring.plan(catalog, "sdss", "copy", threads=1)
+        assert slower.measured
+        assert slower.seconds == pytest.approx(2 * told.seconds, rel=0.05)

@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from servers import NGINX, nginx, proxy
+from servers import NGINX, nginx, proxy, s3s_fs
 from simulated import SimulatedStore, place
 from swathe import cli
 from swathe.catalog import Catalog, this_host
 from swathe.errors import NotFoundError, OutputError, RegionError
 from swathe.known import stores_for
 from swathe.measuring.costs import Costs
-from swathe.measuring.places import find_place
+from swathe.measuring.places import Place, find_place
 from swathe.measuring.plots import probe_figure, save
 from swathe.measuring.probe import Probe, probe, read_table
 from swathe.measuring.results import keep_probe
+from swathe.measuring.writing import Writing
 from swathe.sizes import MIB
 
 
@@ -119,7 +120,40 @@ def test_local_files_are_probed(folder: Path) -> None:
     assert found.root == "file:///"
     assert found.cache in ("warm", "mixed", "cold", "unknown")
     assert {sample.kind for sample in found.samples} == {"open", "read", "write"}
+    assert found.writing is not None and found.writing.total_bytes_per_s > 1e6
     assert sorted(path.name for path in folder.iterdir()) == ["a.fits", "b.fits", "tiny.txt"]
+
+
+def test_writing_to_a_bucket_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path / 'c.sqlite'}")
+    (served := tmp_path / "s3").mkdir()
+    with s3s_fs(served) as s3, proxy(s3.url, rtt_ms=20) as between:
+        s3.put("frames", "run1/a.fits", bytes(MIB))
+        for name, value in {**s3.environment, "AWS_ENDPOINT_URL": between.url}.items():
+            monkeypatch.setenv(name, value)
+        with Catalog.open() as catalog:
+            catalog.add_store("lake", "s3://frames/run1", options={"probe_object": "a.fits"})
+            found = probe(find_place("lake"), budget_s=10, write=True)
+            keep_probe(catalog, found)
+            kept = catalog.samples(found.root, this_host(), ["write"])
+    assert found.writing is not None
+    # Two round trips: it is put, and looked at.
+    assert 0.04 < found.writing.request[0][1] < 0.2
+    assert {sample.streams for sample in kept} == {1, 8}
+    assert found.as_dict()["writing"]["request"][0][1] == found.writing.request[0][1]
+    left = [path.name for path in served.rglob("*") if path.is_file() and path.name[0] != "."]
+    assert left == ["a.fits"]
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"no folder")
+    there = Place("file:///", "file", (), writable=f"{tmp_path}/file/")
+    with (
+        Writing(there) as writing,
+        pytest.raises(OutputError, match=r"file/\.swathe-probe-.*cannot"),
+    ):
+        writing.put(1024)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")
@@ -165,8 +199,8 @@ def test_local_files_have_the_form_that_is_read_fast(folder: Path) -> None:
     assert 5e-8 < latency_s < 0.1
 
 
-def test_only_folders_are_written_to() -> None:
-    with pytest.raises(RegionError, match="only a local folder"):
+def test_only_folders_and_buckets_are_written_to() -> None:
+    with pytest.raises(RegionError, match="only a local folder or a bucket"):
         simulated(SimulatedStore(), quick=True, write=True)
 
 

@@ -26,7 +26,10 @@ def probe(
         ),
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Also put small files there (local folders only).")
+        bool,
+        typer.Option(
+            "--write", help="Also write objects, and remove them: folders, buckets that are stores."
+        ),
     ] = False,
     host: Annotated[
         bool, typer.Option("--host", help="Measure this machine again: decoding, writing.")
@@ -111,6 +114,12 @@ def _show(result: Probe) -> None:
         ("cost", "", "spread of 80 %"),
         [(of, text, f"± {spread[of]:.1%}" if of in spread else "") for of, text in told],
     )
+    if (writing := result.writing) is not None:
+        typer.echo(
+            f"writing: {1e3 * writing.request[0][1]:.3g} ms an object, "
+            f"{writing.stream_bytes_per_s() / 1e6:.4g} MB/s, "
+            f"all together {writing.total_bytes_per_s / 1e6:.4g} MB/s"
+        )
     typer.echo(
         f"{len(result.samples)} samples, {result.requests} requests, "
         f"{result.bytes_moved / 1e6:.0f} MB in {result.seconds:.1f} s "

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from swathe import _swathe
@@ -20,10 +20,11 @@ from swathe.datasets.listing import HIDDEN, Listed, list_objects
 from swathe.datasets.scan import Fault
 from swathe.errors import DatasetError, SwatheError
 from swathe.known import LOCAL_ROOT, native
-from swathe.measuring.costs import Costs
+from swathe.measuring.costs import Costs, Sample
+from swathe.measuring.writing import writing_costs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from swathe.catalog import Catalog, Dataset, Store
 
@@ -54,7 +55,8 @@ class Plan:
         faults: objects that cannot be copied, whatever is tried.
         bytes: of all that is missing or stale.
         seconds: how long copying them will take.
-        measured: whether both stores were probed, so that this is more than a guess.
+        measured: whether both stores were probed, the one that is written to with writing, so
+            that this is more than a guess.
     """
 
     dataset: str
@@ -299,27 +301,48 @@ def _delete(catalog: Catalog, wanted: Plan, engine: _swathe.Stores, report: Repo
 
 
 def _predicted(
-    catalog: Catalog, stores: Iterable[Store], sizes: list[int], threads: int
+    catalog: Catalog, stores: tuple[Store, Store], sizes: list[int], threads: int
 ) -> tuple[float, bool]:
     """Say how long copying takes, and whether the stores were measured.
 
-    Reading and writing go on at the same time, so the slower store counts. Writing is taken to
-    cost what reading does.
+    Reading and writing go on at the same time, so the slower store counts. Where writing was not
+    measured it is taken to cost what reading does.
     """
     if not sizes:
         return 0.0, True
-    host = this_host()
-    profiles = {kept.root: kept.costs for kept in catalog.profiles() if kept.host == host}
+    source, target = stores
+    reading, read = _reading(catalog, source)
+    writing = _writing(catalog, target)
     requests = sum(max(1, -(-size // PART_BYTES)) for size in sizes)
-    slowest, measured = 0.0, True
-    for store in stores:
-        local = store.url.startswith("file://")
-        costs: dict[str, Any] | None = profiles.get(store.url)
-        if costs is None and local:
-            costs = profiles.get(LOCAL_ROOT)
-        measured &= costs is not None
-        known = Costs.from_dict(costs or json.loads(_swathe.assumed_costs(local)))
-        largest = min(max(sizes), PART_BYTES)
-        took_s = known.read_s(sum(sizes), requests, min(threads, requests), largest)
-        slowest = max(slowest, float(took_s))
-    return slowest, measured
+    largest = min(max(sizes), PART_BYTES)
+    slowest = max(
+        float(known.read_s(sum(sizes), requests, min(threads, requests), largest))
+        for known in (reading, writing or _reading(catalog, target)[0])
+    )
+    return slowest, read and writing is not None
+
+
+def _reading(catalog: Catalog, store: Store) -> tuple[Costs, bool]:
+    """Give what reading costs, and whether that was measured."""
+    for root in _roots(store):
+        if (profile := catalog.profile(root, this_host())) is not None:
+            return Costs.from_dict(profile.costs), True
+    local = store.url.startswith("file://")
+    return Costs.from_dict(json.loads(_swathe.assumed_costs(local))), False
+
+
+def _writing(catalog: Catalog, store: Store) -> Costs | None:
+    """Give what writing costs, if that was measured."""
+    for root in _roots(store):
+        samples = [
+            Sample("write", kept.bytes, kept.seconds, kept.requests, kept.streams)
+            for kept in catalog.samples(root, this_host(), ["write"])
+        ]
+        if (costs := writing_costs(samples)) is not None:
+            return costs
+    return None
+
+
+def _roots(store: Store) -> tuple[str, ...]:
+    """Give the roots by which what was measured of a store may be filed."""
+    return (store.url, LOCAL_ROOT) if store.url.startswith("file://") else (store.url,)

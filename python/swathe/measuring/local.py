@@ -1,9 +1,8 @@
-"""Local files: which to read, whether they are in memory, and writing some."""
+"""Local files: which to read, and whether they are in memory."""
 
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,17 +41,6 @@ def local_path(url: str) -> Path | None:
 
         return Path(unquote(urlsplit(url).path))
     return None if "://" in url else Path(url)
-
-
-def put(path: Path, size: int) -> float:
-    """Seconds to write a file down to the disk."""
-    content = os.urandom(size)
-    started = time.perf_counter()
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return time.perf_counter() - started
 
 
 def cache_state(resident: Collection[bool]) -> str:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+BUCKETS = ("s3://", "gs://", "az://")
+
+
 @dataclass(frozen=True)
 class Place:
     """Where something is measured.
@@ -26,6 +29,8 @@ class Place:
         objects: to read, as the native half takes them.
         stores: what it needs to find them.
         folder: of a local store.
+        writable: what names of objects begin with that can be written there; None where it is
+            neither a folder nor a bucket that is a store.
     """
 
     root: str
@@ -33,6 +38,7 @@ class Place:
     objects: tuple[str, ...]
     stores: _swathe.Stores | None = None
     folder: Path | None = None
+    writable: str | None = None
 
     @property
     def is_local(self) -> bool:
@@ -82,7 +88,10 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
                 "--object PATH, or the store's option probe_object"
             )
         chosen = [name]
-    return Place(named, _swathe.shown(name), tuple(chosen), stores, folder)
+    writable = f"{folder}/" if folder is not None else None
+    if is_store and url.startswith(BUCKETS):
+        writable = f"{name}:"
+    return Place(named, _swathe.shown(name), tuple(chosen), stores, folder, writable)
 
 
 def _object(name: str, is_store: bool, folder: Path | None, text: str) -> str:

@@ -8,6 +8,7 @@ is precise enough.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
@@ -18,10 +19,10 @@ import numpy as np
 
 from swathe import _swathe
 from swathe.catalog import this_host
-from swathe.errors import NotFoundError, RegionError
+from swathe.errors import NotFoundError
 from swathe.measuring.costs import Costs, Profile, Sample
 from swathe.measuring.fitting import fit, fit_local
-from swathe.measuring.local import cache_state, in_memory, put
+from swathe.measuring.local import cache_state, in_memory
 from swathe.measuring.robust import middle
 from swathe.measuring.schedule import (
     OPENING_BYTES,
@@ -36,6 +37,8 @@ from swathe.measuring.schedule import (
     Cell,
     Parameters,
 )
+from swathe.measuring.writing import STREAMS as WRITTEN_AT_ONCE
+from swathe.measuring.writing import Writing, writing_costs
 from swathe.sizes import KIB, MIB
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from swathe.measuring.places import Place
     from swathe.measuring.reader import Reader, Timing
 
+WRITINGS = 3
+"""How often objects of each size are written."""
 OPENINGS = 3
 """How often opening an object, and a connection, are measured."""
 SLOWEST_BYTES_PER_S = 1e5
@@ -76,6 +81,11 @@ class Probe:
     host: str = field(default_factory=this_host)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def writing(self) -> Costs | None:
+        """What writing costs, a `request` being an object; None where it was not measured."""
+        return writing_costs(self.samples)
+
     def as_dict(self) -> dict[str, Any]:
         """All but the samples, for JSON."""
         return {
@@ -84,6 +94,7 @@ class Probe:
             "host": self.host,
             "costs": self.profile.costs.as_dict(),
             "spread": self.profile.spread,
+            "writing": None if self.writing is None else self.writing.as_dict(),
             "notes": [*self.profile.notes, *self.notes],
             "rejected": self.profile.rejected,
             "samples": len(self.samples),
@@ -117,14 +128,15 @@ def probe(
         budget_bytes: bytes it may move; by default 512 MiB, or 64 MiB; of local files eight
             times that.
         seed: of the order; by default another one each time.
-        write: also put small files into the folder, and remove them.
+        write: also write objects, and remove them.
         tell: is told what the probe will use, before it does.
         reader: what to read with.
         clock: its time, in seconds.
 
     Raises:
         NotFoundError: where there is nothing to read.
-        RegionError: where files cannot be put.
+        RegionError: where nothing can be written, and it was to be.
+        OutputError: where writing fails.
     """
     usual_bytes = (64 if quick else 512) * MIB * (8 if place.is_local else 1)
     parameters = Parameters(
@@ -138,9 +150,8 @@ def probe(
         objects=place.objects,
         write=write,
     )
-    if write and place.folder is None:
-        raise RegionError(f"{place.shown}: only a local folder can be written to")
-    return _Run(place, parameters, reader, clock).run(tell or (lambda _text: None))
+    with Writing(place) if write else contextlib.nullcontext() as writing:
+        return _Run(place, parameters, reader, clock).run(tell or (lambda _text: None), writing)
 
 
 class _Run:
@@ -168,7 +179,7 @@ class _Run:
         self.fresh: list[float] = []
         self.started = self.clock()
 
-    def run(self, tell: Callable[[str], None]) -> Probe:
+    def run(self, tell: Callable[[str], None], writing: Writing | None) -> Probe:
         """Do it all."""
         for name in self.parameters.objects:
             self.sizes[name] = self.reader.measure_open(name, self.stores)[1]
@@ -181,8 +192,8 @@ class _Run:
         tell(str(self.parameters))
         self.started = self.clock()
         self._open()
-        if self.parameters.write:
-            self._write()
+        if writing is not None:
+            self._write(writing)
         stopped = self._read()
         seconds = self.clock() - self.started
         return Probe(
@@ -428,25 +439,25 @@ class _Run:
             notes.append("the objects are small: their bytes were read more than once")
         return notes
 
-    def _write(self) -> None:
-        """Put files of the sizes into the folder under a temporary name, and remove them."""
-        folder = self.place.folder
-        assert folder is not None
-        path = folder / f".swathe-probe-{os.getpid()}"
-        try:
-            for _ in range(3):
-                for size in self.rng.permutation(self.parameters.sizes).tolist():
-                    # A fifth of the budgets, the rest is for reading.
-                    used_s = self.clock() - self.started
-                    if (
-                        used_s > self.parameters.budget_s / 5
-                        or self.bytes_moved + size > self.parameters.budget_bytes / 5
-                    ):
-                        continue
-                    self._keep(Sample("write", size, put(path, size)))
-                    self._count(size, 1)
-        finally:
-            path.unlink(missing_ok=True)
+    def _write(self, writing: Writing) -> None:
+        """Write what a fifth of the budgets has room for; the rest of them is for reading."""
+        until = self.clock() + self.parameters.budget_s / 5
+        bytes_left = self.parameters.budget_bytes // 5
+        cells = [(size, streams) for size in self.parameters.sizes for streams in WRITTEN_AT_ONCE]
+        cells.sort(key=math.prod)
+        least_byte_s = 0.0
+        for turn in range(WRITINGS):
+            # First upwards: each tells what the next may take.
+            order = self.rng.permutation(len(cells)) if turn else range(len(cells))
+            for size, streams in (cells[at] for at in order):
+                moved = size * streams
+                if moved > bytes_left or self.clock() + moved * least_byte_s > until:
+                    continue
+                seconds = writing.put(size, streams)
+                self._keep(Sample("write", moved, seconds, requests=streams, streams=streams))
+                self._count(moved, streams)
+                bytes_left -= moved
+                least_byte_s = min(least_byte_s or math.inf, seconds / moved)
 
 
 def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample:
