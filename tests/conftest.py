@@ -6,6 +6,7 @@ import atexit
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ BLOCKS = tempfile.mkdtemp(prefix="swathe-test-blocks-")
 os.environ["SWATHE_CACHE_DIR"] = BLOCKS
 os.environ["SWATHE_CACHE_BYTES"] = "0"
 os.environ["SWATHE_MEMORY_BYTES"] = "0"
+# Shells let what they start in the background ignore Ctrl-C, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 for folder in (INDEX, CATALOG, BLOCKS):
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 

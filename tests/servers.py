@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
+import http.client
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,13 +40,14 @@ class Request:
     path: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class FileServer:
     """A running nginx: `folder` is served as it is, below `/private` by password or token."""
 
     url: str
     folder: Path
     log: Path
+    told: int = 0
 
     @property
     def host(self) -> str:
@@ -52,11 +55,24 @@ class FileServer:
         return self.url.removeprefix("http://")
 
     def requests(self) -> list[Request]:
-        """All requests since the last call."""
-        text = self.log.read_text()
-        self.log.write_text("")
+        """All requests since the last call.
+
+        nginx logs a request after it was answered, so that the last may be missing: one more is
+        made, and what stands before it is all.
+        """
+        mark = f"/mark-{uuid.uuid4().hex}"
+        ask = http.client.HTTPConnection(self.host, timeout=20)
+        with contextlib.closing(ask):
+            ask.request("HEAD", mark)
+            ask.getresponse().read()
+        until = time.monotonic() + 20
+        while (end := (text := self.log.read_text()).find(mark)) < 0:
+            assert time.monotonic() < until, f"{self.log}: no line for {mark}"
+            time.sleep(0.005)
+        lines = text[self.told : text.rfind("\n", 0, end) + 1].splitlines()
+        self.told = text.index("\n", end) + 1
         made = []
-        for line in text.splitlines():
+        for line in lines:
             method, status, count, asked, path = line.split("\t")
             made.append(Request(method, int(status), int(count), asked, path))
         return made
