@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import swathe
-from swathe.catalog import Catalog
+from swathe.catalog import Catalog, this_host
 from swathe.client import RemotePortal
 from swathe.environment import VARIABLE
 from swathe.errors import NoSuchDatasetError, NoSuchStoreError, SettingsError, SwatheError
@@ -101,14 +101,21 @@ def make_targets(arguments: argparse.Namespace, folder: Path) -> Table:
 
 
 def register(sample: Path, folder: Path) -> Path:
-    """Make the sample known in a catalogue of its own; gives the settings of its portal."""
+    """Make the sample known in a catalogue of its own; gives the settings of its portal.
+
+    This machine is measured too, as the first probe would: predictions go by it.
+    """
     from swathe.datasets.listing import list_objects
     from swathe.datasets.scan import scan
+    from swathe.measuring.host import measure_host
+    from swathe.measuring.results import keep_host
 
     folder.mkdir(parents=True, exist_ok=True)
     database = f"sqlite:///{folder}/catalog.sqlite"
     os.environ[VARIABLE] = database
     with Catalog.open(database) as catalog:
+        if catalog.compute(this_host()) is None:
+            keep_host(catalog, measure_host(quick=True))
         try:
             store = catalog.store(SURVEY)
         except NoSuchStoreError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swathe.targets import Targets
 
 UNMEASURED_SPREAD = 1.0
-"""Of storages that were never probed: the time may be half or twice what is expected."""
+"""Of storages, or a machine, never probed: the time may be half or twice what is expected."""
 LOCAL_SPREAD = 0.3
 
 
@@ -261,7 +261,7 @@ def _interval_s(seconds: float, ratio: float) -> tuple[float, float]:
 def _spread(estimate: dict[str, Any]) -> float:
     """Give half the relative range of the middle 80 %."""
     if estimate["root"].startswith("file://"):
-        return LOCAL_SPREAD
+        return UNMEASURED_SPREAD if compute_costs() is None else LOCAL_SPREAD
     if not estimate["measured"]:
         return UNMEASURED_SPREAD
     return max(spread_of(estimate["root"]), 0.05)
