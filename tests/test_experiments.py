@@ -877,6 +877,22 @@ def test_more_is_better_of_rates(tmp_path: Path) -> None:
     assert study.notes[0] == "in one of them only: new"
 
 
+def test_what_was_nothing_before_is_told_without_a_ratio(tmp_path: Path) -> None:
+    def rates(*values: float) -> list[Any]:
+        return [(name, 0, value * factor, "1/s", "higher")
+                for name, value in zip("abc", values, strict=True)
+                for factor in (0.9, 1.0, 1.1, 1.2, 1.3, 1.4)]  # fmt: skip
+
+    keep_samples(tmp_path / "a", rates(0.0, 5.0, 0.0))
+    keep_samples(tmp_path / "b", rates(4.0, 0.0, 0.0))
+    study = compare(tmp_path / "a", tmp_path / "b")
+    assert list(study.table["verdict"]) == ["better", "worse", "alike"]
+    assert list(study.table["ratio"]) == [np.inf, 0.0, 1.0]
+    assert "a: better, from 0 to 4.6 1/s." in study.sentences
+    assert "b: worse, from 5.75 to 0 1/s." in study.sentences
+    keep(study, tmp_path / "c")
+
+
 def test_other_experiments_are_not_compared(tmp_path: Path) -> None:
     keep_samples(tmp_path / "a", samples_of({"x": 1.0}, 1))
     keep_samples(tmp_path / "b", samples_of({"y": 1.0}, 1))

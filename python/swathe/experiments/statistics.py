@@ -73,12 +73,20 @@ def ratio_of_medians(
 
     Both are given by rounds. Rounds are drawn anew, then values within each: values of one round
     have the same minute of the machine in common, and say less than as many of different ones.
+
+    Nothing is as much as nothing (1), and anything else infinitely more: rates of what hung are 0.
     """
-    found = [_medians(rounds, rng, draws) for rounds in (over, under)]
-    ratios = found[0] / found[1]
-    low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
-    whole = [float(np.median(np.concatenate(list(rounds)))) for rounds in (over, under)]
-    return Ratio(whole[0] / whole[1], float(low), float(high))
+    ratios = _over(*(_medians(rounds, rng, draws) for rounds in (over, under)))
+    # Ends that are drawn ones, not between two: one of these may be infinite.
+    low = np.quantile(ratios, (1 - level) / 2, method="lower")
+    high = np.quantile(ratios, (1 + level) / 2, method="higher")
+    whole = (np.median(np.concatenate(list(rounds)), keepdims=True) for rounds in (over, under))
+    return Ratio(float(_over(*whole)[0]), float(low), float(high))
+
+
+def _over(values: Array, others: Array) -> Array:
+    none = np.where(values == 0, 1.0, np.inf)
+    return np.divide(values, others, out=none, where=others != 0)
 
 
 def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> Array:
