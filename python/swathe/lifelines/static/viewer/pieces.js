@@ -63,13 +63,25 @@ class Pieces {
     this.levels = new Map();
   }
 
-  /** Give the pieces merged to columns of a width. */
+  /** Give the pieces merged to columns of a width, a power of two. */
   level(width) {
     if (!this.levels.has(width)) {
+      // Made of the level before, if it is there.
+      const finer = Math.max(...[...this.levels.keys()].filter((each) => each < width));
+      const parts = this.levels.get(finer) ?? this.parts;
       if (this.levels.size > 24) this.levels.delete(this.levels.keys().next().value);
-      this.levels.set(width, this.parts.map((part) => merged(part, width)));
+      this.levels.set(width, parts.map((part) => merged(part, width)));
     }
     return this.levels.get(width);
+  }
+
+  /** Make a level when nothing else is to be done, and none that was to be made before. */
+  later(width, then = () => {}) {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => {
+      this.level(width);
+      then();
+    }, SETTLED_MS);
   }
 
   /** What is drawn of a stretch of time: the pieces themselves, or a level if they are many. */
@@ -82,15 +94,14 @@ class Pieces {
       // While it is zoomed one that is near will do; this one is made when that is over.
       for (const near of [width / 2, width * 2, width / 4, width * 4, width / 8]) {
         if (!this.levels.has(near)) continue;
-        clearTimeout(this.later);
-        this.later = setTimeout(() => {
-          this.level(width);
-          draw();
-        }, SETTLED_MS);
+        this.later(width, draw);
         return { parts: this.levels.get(near), many };
       }
     }
-    return { parts: this.level(width), many };
+    const parts = this.level(width);
+    // Who zooms in will want the next one.
+    if (!this.levels.has(width / 2)) this.later(width / 2);
+    return { parts, many };
   }
 }
 
@@ -120,11 +131,12 @@ function merged(part, width) {
     const b = Math.floor(part.x1[i] / width);
     const e = Math.floor(part.x2[i] / width);
     const kind = part.kind[i];
+    const weight = part.weight ? part.weight[i] : 1;
     if (e - b > LONGEST) {
       begins[made] = b;
       ends[made] = e;
       kinds[made] = kind;
-      weights[made] = 1;
+      weights[made] = weight;
       made += 1;
       continue;
     }
@@ -137,12 +149,12 @@ function merged(part, width) {
         begins[made] = b;
         ends[made] = e;
         kinds[made] = kind;
-        weights[made] = 1;
+        weights[made] = weight;
         made += 1;
         break;
       }
       if (begins[at] === b && ends[at] === e && kinds[at] === kind) {
-        weights[at] += 1;
+        weights[at] += weight;
         break;
       }
       slot = (slot + 1) & (slots.length - 1);

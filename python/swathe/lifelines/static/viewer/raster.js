@@ -13,6 +13,9 @@ class Raster {
       this.height = height;
       this.planes = PLANES.map(() => new Uint32Array(width * height));
       this.used = PLANES.map(() => false);
+      // Of flat pieces: what is more in a column than in the one before it.
+      this.steps = PLANES.map(() => new Int32Array((width + 1) * height));
+      this.flat = PLANES.map(() => false);
       this.whole = new Map();
       this.last = -1;
       this.same = 0;
@@ -55,6 +58,19 @@ class Raster {
       this.stroke(Math.floor(left / 8192), 0, left % 8192, this.width, key % 8192, weight);
     }
     this.whole.clear();
+    this.flat.forEach((flat, outcome) => flat && this.sum(outcome));
+    this.flat.fill(false);
+  }
+
+  /** Make counts of the steps of flat pieces. */
+  sum(outcome) {
+    const { width, height } = this;
+    const [plane, steps] = [this.planes[outcome], this.steps[outcome]];
+    for (let y = 0, from = 0, to = 0; y < height; y += 1, from += 1) {
+      let many = 0;
+      for (let x = 0; x < width; x += 1, from += 1, to += 1) plane[to] += many += steps[from];
+    }
+    steps.fill(0);
   }
 
   stroke(outcome, xa, ya, xb, yb, weight) {
@@ -78,12 +94,24 @@ class Raster {
       }
     } else {
       if (dx < 0) return this.stroke(outcome, xb, yb, xa, ya, weight);
-      const first = Math.max(0, Math.round(xa));
-      const last = Math.min(width - 1, Math.round(xb));
-      const slope = dy / dx;
-      let y = ya + (first - xa) * slope + 0.5;
-      for (let x = first; x <= last; x += 1, y += slope) {
-        if (y >= 0 && y < height) plane[(y | 0) * width + x] += weight;
+      const steps = this.steps[outcome];
+      this.flat[outcome] = true;
+      const end = Math.min(width, Math.round(xb) + 1);
+      let x = Math.max(0, Math.round(xa));
+      // In each row it is a run of columns, up to where it is half a row further.
+      const by = dy < 0 ? -1 : 1;
+      const perRow = dy ? dx / Math.abs(dy) : Infinity;
+      let row = Math.round(ya + ((x - xa) * dy) / dx);
+      let until = xa + ((row - ya) * by + 0.5) * perRow;
+      while (x < end) {
+        const next = until < end ? Math.max(x, Math.ceil(until)) : end;
+        if (row >= 0 && row < height) {
+          steps[row * (width + 1) + x] += weight;
+          steps[row * (width + 1) + next] -= weight;
+        }
+        x = next;
+        row += by;
+        until += perRow;
       }
     }
     return undefined;
