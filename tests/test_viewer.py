@@ -58,7 +58,7 @@ def traced(run: Path) -> Traced:
 def html(run: Path, traced: Traced) -> Path:
     """The page that needs nothing else."""
     path = run.with_suffix(".html")
-    path.write_bytes(page_of(EVIL, packed(traced)))
+    path.write_bytes(page_of(EVIL, packed(traced).whole()))
     return path
 
 
@@ -331,8 +331,8 @@ def test_lines_are_found_by_id(visit: Opened, html: Path) -> None:
     settle(page, "d.found == 1")
 
 
-def test_load_lines_are_those_of_python(visit: Opened, html: Path, traced: Traced) -> None:
-    page = visit(html)
+def load_lines_alike(page: Page, traced: Traced) -> int:
+    """Compare all load-lines with those of Python, at some times; gives at how many."""
     start = traced.events.time_ns[0]
     compared = 0
     for load in loads(traced):
@@ -350,7 +350,11 @@ def test_load_lines_are_those_of_python(visit: Opened, html: Path, traced: Trace
                 there = our.values[int(np.searchsorted(our_at, some, "right")) - 1]
                 assert here == pytest.approx(there, rel=1e-6, abs=1), (load.name, some)
                 compared += 1
-    assert compared > 1000
+    return compared
+
+
+def test_load_lines_are_those_of_python(visit: Opened, html: Path, traced: Traced) -> None:
+    assert load_lines_alike(visit(html), traced) > 1000
 
 
 def test_several_kinds_at_once(visit: Opened, html: Path) -> None:
@@ -414,14 +418,16 @@ def test_served_page_is_the_same(visit: Opened, run: Path, serve: Callable[..., 
     page = visit(url)
     assert number(page, "lines") == 402
     assert page.get_by_role("heading", level=1).inner_text() == "run.ulm"
-    assert httpx.get(f"{url}data?seen=1").status_code == 204
+    whole = httpx.get(f"{url}data?seen=1")
+    assert whole.status_code == 200
+    assert httpx.get(f"{url}data?seen={whole.headers['X-Version']}").status_code == 204
     assert httpx.get(f"{url}nothing").status_code == 404
     # A name of somebody else that leads here.
     assert httpx.get(url, headers={"Host": "evil.example:80"}).status_code == 400
 
 
 def test_follows_a_growing_file(
-    visit: Opened, run: Path, tmp_path: Path, serve: Callable[..., str]
+    visit: Opened, run: Path, traced: Traced, tmp_path: Path, serve: Callable[..., str]
 ) -> None:
     text = run.read_text().splitlines(keepends=True)
     path = tmp_path / "live.ulm"
@@ -447,6 +453,11 @@ def test_follows_a_growing_file(
         file.write("".join(text[2500:]))
     settle(page, "d.events == value", len(text))
     assert number(page, "from") == looked
+    # Put together from what was new, it is what is read at once.
+    through = traced.lines("target")
+    assert number(page, "lines") == len(through)
+    assert number(page, "pieces") == len(through.points) - len(through) + 1
+    assert load_lines_alike(page, traced) > 1000
     page.get_by_role("button", name="Follow").click()
     settle(page, "Number(d.from) > value", looked)
     keep(page, "trace-live")

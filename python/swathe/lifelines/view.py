@@ -33,7 +33,8 @@ def page(title: str, data: Iterable[bytes | memoryview] = (), **settings: Any) -
 
     Args:
         title: what is shown.
-        data: what `packed` gave; without it the page asks for them, at `source` of `settings`.
+        data: what `packed` gave, whole; without it the page asks for them, at `source` of
+            `settings`.
         settings: for the program.
     """
     picture = base64.b64encode(MARK.read_bytes())

@@ -1,11 +1,39 @@
 // Where data come from: the page itself, or asked for, again and again where they grow.
 
+let known = null; // What was received before, which may have to be kept in part.
+
+/** Read what was packed: whole, or what is another since (see packed.py), once or several times. */
+function received(buffer) {
+  let at = 0;
+  while (at < buffer.byteLength) {
+    const view = new DataView(buffer, at);
+    const [length, size] = [view.getUint32(0, true), view.getUint32(4, true)];
+    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, at + 8, length)));
+    at += 8 + length;
+    if (!header.copies) {
+      known = { header, bytes: new Uint8Array(buffer, at, size) };
+      at += size;
+      continue;
+    }
+    const bytes = new Uint8Array(size);
+    let to = 0;
+    for (const [from, until, many] of [...header.copies, [0, size, 0]]) {
+      bytes.set(new Uint8Array(buffer, at, until - to), to);
+      at += until - to;
+      bytes.set(known.bytes.subarray(from, from + many), until);
+      to = until + many;
+    }
+    known = { header, bytes };
+  }
+  return known;
+}
+
 /** Take data: the first, or those that came after. */
 function take(buffer) {
   const before = trace;
   const wholly = !before || (state.t0 <= 0 && state.t1 >= before.end);
   const shift = before ? before.start : 0;
-  trace = new Trace(buffer);
+  trace = new Trace(received(buffer));
   cache.clear();
   state.hover = null;
   state.pinned = null;

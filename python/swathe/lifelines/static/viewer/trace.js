@@ -11,10 +11,8 @@ const rising = (data) => Boolean(data && "first" in data);
 
 /** The columns of a trace. Times are microseconds after its first event. */
 class Trace {
-  constructor(buffer) {
-    const length = new DataView(buffer).getUint32(0, true);
-    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
-    const array = (data) => new TYPES[data.type](buffer, 8 + length + data.at, data.count);
+  constructor({ header, bytes }) {
+    const array = (data) => new TYPES[data.type](bytes.buffer, bytes.byteOffset + data.at, data.count);
     const summed = (data, made) => {
       const steps = array(data);
       let sum = rising(data) ? data.first - (steps.length ? steps[0] : 0) : 0;
@@ -28,8 +26,7 @@ class Trace {
     this.words = header.events;
     this.code = array(header.event);
     this.outcome = array(header.outcome);
-    // In the buffer itself: nobody else reads it.
-    this.partner = array(header.partner);
+    this.partner = array(header.partner).slice();
     for (let i = 0; i < this.count; i += 1) this.partner[i] = this.partner[i] ? i + this.partner[i] : -1;
     this.lanes = header.lanes;
     this.loads = header.loads;
@@ -38,6 +35,7 @@ class Trace {
     for (const field of header.fields) {
       const kept = { ...field };
       if (field.data) kept.data = array(field.data);
+      if (field.words) kept.words = JSON.parse(`[${new TextDecoder().decode(array(field.words))}]`);
       if (field.index) kept.index = summed(field.index, new Uint32Array(field.index.count));
       this.fields.set(field.name, kept);
     }
