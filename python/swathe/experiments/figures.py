@@ -162,8 +162,8 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
 
     Args:
         name: of the store or portal.
-        at: by name, values of each window: `time`, `clients`, `offered`, `throughput`, `median`,
-            `p95`, `busy`.
+        at: by name, values of each window: `time`, `clients`, `offered`, `sent`, `throughput`,
+            `median`, `p95`, `busy`.
         records: `due` and `response` of each request that was answered.
     """
     made, axes = _grid(3, 1, f"Clients join: {name}", 2.5)
@@ -177,11 +177,12 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
     first.plot(at["time"], at["p95"], color="C3", label="95 %")
     first.set(yscale="log", ylabel="response, ms")
     second.plot(at["time"], at["offered"], color="C1", label="offered")
+    second.plot(at["time"], at["sent"], color="C2", ls=":", label="sent")
     second.plot(at["time"], at["throughput"], color="C0", label="throughput")
     second.set(ylabel="requests/s", ylim=(0, None))
     third.step(at["time"], at["clients"], where="mid", color="0.3", label="clients")
-    third.plot(at["time"], at["busy"], color="C4", label="waiting for an answer")
-    third.set(ylabel="clients", xlabel="s", ylim=(0, None))
+    third.plot(at["time"], at["busy"], color="C4", label="requests that wait")
+    third.set(ylabel="clients, requests", xlabel="s", ylim=(0, None))
     for plot in (first, second, third):
         plot.set_xlim(0, at["time"][-1] + at["time"][0])
         plot.grid(alpha=0.3)

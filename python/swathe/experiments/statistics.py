@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -188,9 +188,18 @@ def quantile_in(times: Array, values: Array, edges: Array, part: float) -> Array
 
 def busy_in(starts: Array, ends: Array, edges: Array) -> Array:
     """How many intervals overlap each window, on average over it."""
-    at_edges = [np.minimum(np.maximum(edges, start), end) for start, end in _pairs(starts, ends)]
-    covered = np.sum(at_edges, axis=0) if at_edges else np.zeros(len(edges))
+    covered = _since(starts, edges) - _since(ends, edges)
     return np.asarray(np.diff(covered) / np.diff(edges), float)
+
+
+def _since(times: Array, edges: Array) -> Array:
+    """How long ago all times before each edge were, together."""
+    # From the first edge on: of times of day sums would lose their digits.
+    ordered = np.sort(np.asarray(times, float)) - edges[0]
+    before = np.searchsorted(ordered, edges - edges[0])
+    return np.asarray(
+        before * (edges - edges[0]) - np.append(0.0, np.cumsum(ordered))[before], np.float64
+    )
 
 
 def work_in(starts: Array, ends: Array, edges: Array) -> Array:
@@ -198,10 +207,6 @@ def work_in(starts: Array, ends: Array, edges: Array) -> Array:
     lengths = np.maximum(ends - starts, 1e-9)[:, None]
     done = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
     return np.asarray(np.diff(done) / np.diff(edges), float)
-
-
-def _pairs(starts: Array, ends: Array) -> Any:
-    return zip(starts.tolist(), ends.tolist(), strict=True)
 
 
 def first_above(times: Array, values: Array, limit: float, samples: int = 2) -> float:

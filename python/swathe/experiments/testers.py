@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ANSWER_S = 60.0
+FAILURE = "a request failed: "
+"""Of a client's first one, on standard error."""
 
 
 @contextmanager
@@ -95,7 +97,8 @@ def _portal(work: dict[str, Any], next_of: Callable[[int], str]) -> Iterator[Cal
         def ask(count: int) -> int:
             answer = http.get(next_of(count))
             if answer.status_code != 200:
-                raise SourceError(f"{_swathe.shown(work['url'])}: answered {answer.status_code}")
+                said = f"answered {answer.status_code} {answer.text[:200]!r}"
+                raise SourceError(f"{_swathe.shown(work['url'])}: {said}")
             return len(answer.content)
 
         yield ask
@@ -108,8 +111,13 @@ def run(order: dict[str, Any], start: float) -> NDArray[Any]:
     work = order["work"]
 
     def be(number: int) -> list[tuple[Any, ...]]:
+        def tell(text: str) -> None:
+            # In one piece: all clients have the same standard error.
+            sys.stderr.write(f"{FAILURE}{' '.join(text.split())[:500]}\n")
+            sys.stderr.flush()
+
         with asking(work, number) as ask:
-            return run_client(number, schedule, ask, Clock())
+            return run_client(number, schedule, ask, Clock(), tell)
 
     found = _threads(be, numbers) if order["kind"] == "thread" else _processes(be, numbers)
     return as_records(found)
