@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swathe.lifelines.lines import OUTCOMES, Traced
-from swathe.lifelines.loads import first_loads, loads
+from swathe.lifelines.loads import APART, first_loads, loads
+from swathe.lifelines.stages import AROUND
 from swathe.trace import Coded
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ def packed(traced: Traced, kinds: Sequence[str] | None = None, **told: Any) -> P
         "partner": arrays.put("partner", np.where(traced.partner < 0, 0, apart).astype("<i4")),
         "lanes": traced.lanes,
         "outcomes": OUTCOMES,
+        "around": AROUND,
+        "apart": APART,
         "outcome": arrays.put("outcome", traced.outcomes),
         "loads": [asdict(load) for load in known],
         "first_loads": [load.name for load in first_loads(known)],

@@ -1,7 +1,5 @@
 // Load-lines: numbers over time, made of events.
 
-const APART = ["HOST", "DEVICE", "INTERFACE", "STORE"];
-
 /** The lines of a load, by the rules of loads.py. */
 function seriesOf(trace, load) {
   if (load.how === "rate") return [{ name: load.name, rate: trace.ofWord(load.event) }];
@@ -36,7 +34,7 @@ function seriesOf(trace, load) {
 function gauges(trace, load) {
   const all = trace.ofWord(load.event);
   const having = Array.from(all).filter((event) => trace.value(load.field, event) !== undefined);
-  const apart = APART.filter((field) => new Set(having.map((event) => trace.value(field, event))).size > 1);
+  const apart = trace.header.apart.filter((field) => new Set(having.map((event) => trace.value(field, event))).size > 1);
   const found = new Map();
   for (const event of having) {
     const name = apart.map((field) => trace.value(field, event) ?? "").filter(Boolean).join(" ") || load.name;

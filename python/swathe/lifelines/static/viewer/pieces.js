@@ -11,7 +11,7 @@ const LONG = 256; // Pieces longer than such a part of the run are looked throug
 class Pieces {
   constructor(trace, lines, shown) {
     const lane = new Int16Array(trace.words.length).fill(-1);
-    const around = trace.words.map((word) => /^(PORTAL|JOB|BATCH)_(START|END)$/.test(word));
+    const around = trace.words.map((word) => /_(START|END)$/.test(word) && trace.header.around.includes(word.replace(/_(START|END)$/, "")));
     shown.forEach((word, height) => {
       const code = trace.words.indexOf(word);
       if (code >= 0) lane[code] = height;
