@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import subprocess
@@ -481,12 +482,15 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
     text = (tmp_path / "a.html").read_text()
     assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in text
+    packed_run = tmp_path / "run.ulm.gz"
+    packed_run.write_bytes(gzip.compress(run.read_bytes()))
     for wrong, said in (
         ((run, "--kind", "tile"), "must be target, object"),
         ((run, "--png", tmp_path / "a.gif"), "a picture is"),
         ((run, "--output", tmp_path / "no" / "a.html"), "No such file"),
         ((run, "--png", tmp_path / "b.png", "--loads", "x"), "there is no 'x'"),
         ((tmp_path / "nothing.ulm",), "nothing.ulm"),
+        ((packed_run,), "decompress it first"),
         ((run, "--follow", "--png", tmp_path / "b.png"), "does not go on"),
     ):
         failed = view(*wrong)

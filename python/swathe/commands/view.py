@@ -173,9 +173,12 @@ def _serve(
         typer.launch(url)
     with serving:
         # The browser fetches and begins the page while the events are read.
-        answering = threading.Thread(target=serving.serve_forever, daemon=True)
+        answering = threading.Thread(target=serving.serve_forever, args=(0.05,), daemon=True)
         answering.start()
-        if not settings["follow"]:
-            # What cannot be read is told here, not on the page alone.
-            shown.data("")
-        answering.join()
+        try:
+            if not settings["follow"]:
+                # What cannot be read is told here, not on the page alone.
+                shown.data("")
+            answering.join()
+        finally:
+            serving.shutdown()

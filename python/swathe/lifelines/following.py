@@ -225,7 +225,7 @@ class Shown:
         self._name = secrets.token_hex(4)
         self._version = 0
         self._packed: Packed | None = None
-        self._steps: deque[Parts] = deque(maxlen=STEPS)
+        self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
 
     def data(self, seen: str) -> tuple[str, Parts | None]:
         """Give the version, and what leads to it from the one seen, or all; nothing if it is that.
@@ -245,7 +245,7 @@ class Shown:
                 return version, None
             if behind > len(self._steps):
                 return version, self._packed.whole()
-            return version, [part for step in list(self._steps)[-behind:] for part in step]
+            return version, list(self._steps)[-behind:]
 
     def traced(self) -> Traced:
         """Give the events as they are read now."""
@@ -267,4 +267,5 @@ class Shown:
         if 2 * sum(map(len, step)) > self._packed.arrays.length:
             self._steps.clear()
         else:
-            self._steps.append(step)
+            # A copy, as parts would keep the arrays of their version.
+            self._steps.append(b"".join(step))
