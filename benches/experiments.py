@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import io
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -171,7 +172,8 @@ def places(sample: Path, frames: int, short: bool) -> Iterator[Places]:
     used.mkdir()
     for number in range(1, frames + 1):
         for path in sample.glob(f"frame-{number:06}.*"):
-            (used / path.name).symlink_to(path.absolute())
+            # No link: a portal does not follow those that lead out of a store.
+            shutil.copy(path, used / path.name)
     with contextlib.ExitStack() as stack:
         database = os.environ["SWATHE_DATABASE"]
         (FOLDER / "portal").mkdir()

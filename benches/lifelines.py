@@ -118,7 +118,7 @@ def main() -> None:
         traced = timed("pairs and lanes", lambda: Traced(on_one_clock(events)))
         lines = timed("lifelines of targets", lambda: traced.lines("target"))
         print(f"{'':44} {len(lines):8,} lines through {len(lines.points):,} points")
-        parts = timed("pack (with lifelines of all kinds)", lambda: packed(traced))
+        parts = timed("pack (with lifelines of all kinds)", lambda: packed(traced).whole())
         made = timed("page", lambda: page("run.ulm", parts))
         print(f"{'':44} {len(made) / 1e6:8.1f} MB")
         command = [sys.executable, "-m", "swathe.cli", "trace", "view", str(run)]

@@ -10,7 +10,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # The engine reads this once per process, so it is set before anything can use the engine.
 INDEX = tempfile.mkdtemp(prefix="swathe-test-index-")
@@ -34,11 +34,15 @@ from astropy.io import fits  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
+from browsing import chromium  # noqa: E402
 from jobbing import running  # noqa: E402
 from postgres import new_database, postgres_server  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
 from swathe.jobs import Jobs, Limits  # noqa: E402
 from swathe.workers import Runner  # noqa: E402
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 DATA = Path(
     os.environ.get("SWATHE_TEST_DATA", Path(__file__).parents[2] / "shared" / "data")
@@ -54,6 +58,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("swathe")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,8 +11,8 @@ import numpy as np
 
 from swathe.trace import Coded, Events
 from swathe.trace.lines import line
+from traces import BEGAN_NS
 
-BEGAN_NS = 1_795_224_638_000_000_000
 NUMBERS = {"BYTES", "EVENTS", "DROPPED", "LONG", "HALF", "DAMAGED", "CONNECTIONS", "GAIN"}
 
 

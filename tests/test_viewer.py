@@ -1,13 +1,10 @@
-"""The viewer of traces in a browser: what it draws, and the way through it.
-
-Screenshots are kept in build/screenshots.
-"""
+"""The viewer of traces in a browser: what it draws, and the way through it."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +20,7 @@ from PIL import Image
 
 import portals
 import traces
+from browsing import PHONE, Opened, keep, visiting
 from portals import Served, database_in, served
 from swathe.catalog import Catalog
 from swathe.lifelines.following import Shown
@@ -32,28 +30,10 @@ from swathe.lifelines.packed import packed
 from swathe.lifelines.view import page as page_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize
+    from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
-SCREENSHOTS = Path(__file__).parents[1] / "build" / "screenshots"
-WIDE: ViewportSize = {"width": 1280, "height": 900}
-PHONE: ViewportSize = {"width": 360, "height": 740}
 EVIL = "<script>alert(1)</script>"
 READY = "#viewer[data-state=ready]"
-
-Visit = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = traces.job(20, 20, hosts=2)
     text[1:1] = [
         traces.line(10, "CUT_START", "node1", PID=1, TARGET=EVIL),
-        traces.line(20, "CUT_END", "node1", "Error", PID=1, TARGET=EVIL, RESULT="error"),
+        traces.line(20, "CUT_END", "node1", PID=1, TARGET=EVIL, RESULT="error"),
         traces.line(30, "CUT_START", "node1", PID=1, TARGET="stopped"),
     ]
     path.write_text("\n".join(text) + "\n")
@@ -79,47 +59,21 @@ def traced(run: Path) -> Traced:
 def html(run: Path, traced: Traced) -> Path:
     """The page that needs nothing else."""
     path = run.with_suffix(".html")
-    path.write_bytes(page_of(EVIL, packed(traced)))
+    path.write_bytes(page_of(EVIL, packed(traced).whole()))
     return path
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Visit]:
-    """Opens pages, and at the end tells what the browser complained of, or fetched elsewhere."""
-    faults: list[str] = []
-    contexts = []
+def visit(browser: Browser) -> Iterator[Opened]:
+    """Opens pages, and waits for the first picture."""
+    with visiting(browser) as opened:
 
-    def asked(url: str, address: str) -> None:
-        if not url.startswith((address, "data:", "blob:")):
-            faults.append(f"asked for {url}")
+        def ready(url: str | Path, home: str = "", **settings: Any) -> Page:
+            page = opened(url.as_uri() if isinstance(url, Path) else url, home, **settings)
+            page.wait_for_selector(READY)
+            return page
 
-    def said(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            faults.append(message.text)
-
-    def opened(url: str | Path, **settings: Any) -> Page:
-        address = url.as_uri() if isinstance(url, Path) else url
-        context = browser.new_context(**{"viewport": WIDE, **settings})
-        context.set_default_timeout(20_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: asked(request.url, address))
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", said)
-        page.goto(address)
-        page.wait_for_selector(READY)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert faults == []
-
-
-def keep(page: Page, name: str) -> None:
-    """Keep a picture of a page."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"trace-{name}.png", full_page=True)
+        yield ready
 
 
 def told(page: Page, name: str) -> str:
@@ -167,7 +121,7 @@ def middle(page: Page) -> tuple[float, float]:
     return box["x"] + 600, box["y"] + 200
 
 
-def test_draws_every_line(visit: Visit, html: Path, traced: Traced) -> None:
+def test_draws_every_line(visit: Opened, html: Path, traced: Traced) -> None:
     page = visit(html)
     lines = traced.lines("target")
     assert number(page, "events") == len(traced.events.time_ns)
@@ -184,10 +138,10 @@ def test_draws_every_line(visit: Visit, html: Path, traced: Traced) -> None:
     assert blue.sum() > 5000
     # All along the run, and not below it.
     assert blue[90:320, 140:-20].any(axis=0).mean() > 0.5
-    keep(page, "light")
+    keep(page, "trace-light")
 
 
-def test_dark_is_dark(visit: Visit, html: Path) -> None:
+def test_dark_is_dark(visit: Opened, html: Path) -> None:
     page = visit(html, color_scheme="dark")
     dark = frame(page)
     assert np.median(dark) < 60
@@ -197,7 +151,7 @@ def test_dark_is_dark(visit: Visit, html: Path) -> None:
     assert np.median(frame(page)) > 200
 
 
-def test_zooms_and_pans(visit: Visit, html: Path) -> None:
+def test_zooms_and_pans(visit: Opened, html: Path) -> None:
     page = visit(html)
     whole = frame(page)
     wide = number(page, "to") - number(page, "from")
@@ -226,14 +180,14 @@ def test_zooms_and_pans(visit: Visit, html: Path) -> None:
     settle(page, "d.to - d.from < 0.06 * value", wide)
     # Few pieces in sight are drawn one by one.
     settle(page, "d.dense === 'false' && d.drawn > 10")
-    keep(page, "zoomed")
+    keep(page, "trace-zoomed")
     page.get_by_role("button", name="Whole run").click()
     settle(page, "Math.abs(d.to - d.from - value) < 1", wide)
     page.keyboard.press("Home")
     settle(page, "d.from == 0")
 
 
-def test_overview_moves_the_view(visit: Visit, html: Path) -> None:
+def test_overview_moves_the_view(visit: Opened, html: Path) -> None:
     page = visit(html)
     for _ in range(3):
         page.keyboard.press("+")
@@ -244,7 +198,7 @@ def test_overview_moves_the_view(visit: Visit, html: Path) -> None:
     settle(page, "d.from > value", before)
 
 
-def test_plays_pauses_and_rewinds(visit: Visit, html: Path) -> None:
+def test_plays_pauses_and_rewinds(visit: Opened, html: Path) -> None:
     page = visit(html)
     shown = frame(page)
     page.get_by_role("button", name="Play").click()
@@ -259,7 +213,7 @@ def test_plays_pauses_and_rewinds(visit: Visit, html: Path) -> None:
     colored = np.ptp(half[90:320, 140:-20], axis=-1) > 60
     assert colored[:, :10].any()
     assert not colored[:, -200:].any()
-    keep(page, "playing")
+    keep(page, "trace-playing")
     speed = page.locator(".rate").inner_text()
     page.keyboard.press("[")
     page.wait_for_function("s => document.querySelector('.rate').textContent !== s", arg=speed)
@@ -279,7 +233,7 @@ def test_plays_pauses_and_rewinds(visit: Visit, html: Path) -> None:
     assert np.array_equal(frame(page), shown)
 
 
-def test_plays_to_the_end_and_stops(visit: Visit, html: Path, traced: Traced) -> None:
+def test_plays_to_the_end_and_stops(visit: Opened, html: Path, traced: Traced) -> None:
     page = visit(html)
     for _ in range(8):
         page.keyboard.press("]")
@@ -288,7 +242,7 @@ def test_plays_to_the_end_and_stops(visit: Visit, html: Path, traced: Traced) ->
     settle(page, "d.playing === 'false' && d.head == value", int(times[-1] - times[0]) // 1000)
 
 
-def test_hover_tells_the_event(visit: Visit, html: Path, traced: Traced) -> None:
+def test_hover_tells_the_event(visit: Opened, html: Path, traced: Traced) -> None:
     page = visit(html)
     event = first_of(traced, "DECODE_END", "star-5")
     at = traced.events.time_ns[event] - traced.events.time_ns[0]
@@ -305,7 +259,7 @@ def test_hover_tells_the_event(visit: Visit, html: Path, traced: Traced) -> None
     text = tip.inner_text()
     for word in ("star-5", "node", "4711", "ab12", "frame-00000", "ok", "stage took", "2026-11-21"):
         assert word in text, word
-    keep(page, "hover")
+    keep(page, "trace-hover")
     page.mouse.down()
     page.mouse.up()
     settle(page, "d.pinned === 'DECODE_END'")
@@ -326,7 +280,7 @@ def test_hover_tells_the_event(visit: Visit, html: Path, traced: Traced) -> None
     settle(page, "d.pinned === ''")
 
 
-def test_shared_event_shows_all_its_lines(visit: Visit, html: Path, traced: Traced) -> None:
+def test_shared_event_shows_all_its_lines(visit: Opened, html: Path, traced: Traced) -> None:
     page = visit(html)
     event = first_of(traced, "OPEN_END")
     px, py = place(page, event)
@@ -338,7 +292,7 @@ def test_shared_event_shows_all_its_lines(visit: Visit, html: Path, traced: Trac
     assert "20 lines" in page.locator(".tip").inner_text()
 
 
-def test_events_are_chosen(visit: Visit, html: Path, traced: Traced) -> None:
+def test_events_are_chosen(visit: Opened, html: Path, traced: Traced) -> None:
     page = visit(html)
     before = frame(page)
     page.get_by_role("button", name="None").click()
@@ -349,7 +303,7 @@ def test_events_are_chosen(visit: Visit, html: Path, traced: Traced) -> None:
     # One piece for each that has both.
     settle(page, "d.lines == 402 && d.pieces == 402")
     assert not np.array_equal(frame(page), before)
-    keep(page, "chosen")
+    keep(page, "trace-chosen")
     page.get_by_role("button", name="All", exact=True).click()
     settle(page, "d.pieces > 3000")
     checks = page.locator(".side details").first.locator("input")
@@ -362,7 +316,7 @@ def test_events_are_chosen(visit: Visit, html: Path, traced: Traced) -> None:
     assert page.evaluate("document.activeElement.id") == names[1]
 
 
-def test_kinds_of_lines_are_chosen(visit: Visit, html: Path, traced: Traced) -> None:
+def test_kinds_of_lines_are_chosen(visit: Opened, html: Path, traced: Traced) -> None:
     page = visit(html)
     for kind in ("object", "request", "job", "stage", "target"):
         page.get_by_label("A line for each").select_option(kind)
@@ -370,7 +324,7 @@ def test_kinds_of_lines_are_chosen(visit: Visit, html: Path, traced: Traced) -> 
         assert number(page, "lines") == len(traced.lines(kind)), kind
 
 
-def test_lines_are_found_by_id(visit: Visit, html: Path) -> None:
+def test_lines_are_found_by_id(visit: Opened, html: Path) -> None:
     page = visit(html)
     page.get_by_label("Find").fill("star-39")
     settle(page, "d.found == 11")
@@ -378,8 +332,8 @@ def test_lines_are_found_by_id(visit: Visit, html: Path) -> None:
     settle(page, "d.found == 1")
 
 
-def test_load_lines_are_those_of_python(visit: Visit, html: Path, traced: Traced) -> None:
-    page = visit(html)
+def load_lines_alike(page: Page, traced: Traced) -> int:
+    """Compare all load-lines with those of Python, at some times; gives at how many."""
     start = traced.events.time_ns[0]
     compared = 0
     for load in loads(traced):
@@ -397,10 +351,14 @@ def test_load_lines_are_those_of_python(visit: Visit, html: Path, traced: Traced
                 there = our.values[int(np.searchsorted(our_at, some, "right")) - 1]
                 assert here == pytest.approx(there, rel=1e-6, abs=1), (load.name, some)
                 compared += 1
-    assert compared > 1000
+    return compared
 
 
-def test_several_kinds_at_once(visit: Visit, html: Path) -> None:
+def test_load_lines_are_those_of_python(visit: Opened, html: Path, traced: Traced) -> None:
+    assert load_lines_alike(visit(html), traced) > 1000
+
+
+def test_several_kinds_at_once(visit: Opened, html: Path) -> None:
     page = visit(html)
     before = page.locator("canvas").first.bounding_box()
     page.get_by_label("OPEN in progress").check()
@@ -411,10 +369,10 @@ def test_several_kinds_at_once(visit: Visit, html: Path) -> None:
     assert before is not None
     assert after is not None
     assert after["height"] > before["height"] + 75
-    keep(page, "several")
+    keep(page, "trace-several")
 
 
-def test_by_keyboard_alone(visit: Visit, html: Path) -> None:
+def test_by_keyboard_alone(visit: Opened, html: Path) -> None:
     page = visit(html)
     page.keyboard.press("Tab")
     reached = set()
@@ -429,11 +387,11 @@ def test_by_keyboard_alone(visit: Visit, html: Path) -> None:
     assert "402 lifelines" in (page.locator("canvas").first.get_attribute("aria-label") or "")
 
 
-def test_fits_a_phone(visit: Visit, html: Path) -> None:
+def test_fits_a_phone(visit: Opened, html: Path) -> None:
     page = visit(html, viewport=PHONE, has_touch=True, is_mobile=True)
     sizes = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     assert page.evaluate(sizes) == [360, 360]
-    keep(page, "phone")
+    keep(page, "trace-phone")
 
 
 @pytest.fixture
@@ -456,19 +414,21 @@ def serve() -> Iterator[Callable[..., str]]:
         process.stdout.close()
 
 
-def test_served_page_is_the_same(visit: Visit, run: Path, serve: Callable[..., str]) -> None:
+def test_served_page_is_the_same(visit: Opened, run: Path, serve: Callable[..., str]) -> None:
     url = serve(run)
     page = visit(url)
     assert number(page, "lines") == 402
     assert page.get_by_role("heading", level=1).inner_text() == "run.ulm"
-    assert httpx.get(f"{url}data?seen=1").status_code == 204
+    whole = httpx.get(f"{url}data?seen=1")
+    assert whole.status_code == 200
+    assert httpx.get(f"{url}data?seen={whole.headers['X-Version']}").status_code == 204
     assert httpx.get(f"{url}nothing").status_code == 404
     # A name of somebody else that leads here.
     assert httpx.get(url, headers={"Host": "evil.example:80"}).status_code == 400
 
 
 def test_follows_a_growing_file(
-    visit: Visit, run: Path, tmp_path: Path, serve: Callable[..., str]
+    visit: Opened, run: Path, traced: Traced, tmp_path: Path, serve: Callable[..., str]
 ) -> None:
     text = run.read_text().splitlines(keepends=True)
     path = tmp_path / "live.ulm"
@@ -494,9 +454,14 @@ def test_follows_a_growing_file(
         file.write("".join(text[2500:]))
     settle(page, "d.events == value", len(text))
     assert number(page, "from") == looked
+    # Put together from what was new, it is what is read at once.
+    through = traced.lines("target")
+    assert number(page, "lines") == len(through)
+    assert number(page, "pieces") == len(through.points) - len(through) + 1
+    assert load_lines_alike(page, traced) > 1000
     page.get_by_role("button", name="Follow").click()
     settle(page, "Number(d.from) > value", looked)
-    keep(page, "live")
+    keep(page, "trace-live")
 
 
 def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
@@ -517,12 +482,15 @@ def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
     text = (tmp_path / "a.html").read_text()
     assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in text
+    packed_run = tmp_path / "run.ulm.gz"
+    packed_run.write_bytes(gzip.compress(run.read_bytes()))
     for wrong, said in (
         ((run, "--kind", "tile"), "must be target, object"),
         ((run, "--png", tmp_path / "a.gif"), "a picture is"),
         ((run, "--output", tmp_path / "no" / "a.html"), "No such file"),
         ((run, "--png", tmp_path / "b.png", "--loads", "x"), "there is no 'x'"),
         ((tmp_path / "nothing.ulm",), "nothing.ulm"),
+        ((packed_run,), "decompress it first"),
         ((run, "--follow", "--png", tmp_path / "b.png"), "does not go on"),
     ):
         failed = view(*wrong)
@@ -573,29 +541,19 @@ def test_trace_of_a_portal_is_for_admins(recorded: tuple[Served, str]) -> None:
         assert ('href="/trace"' in front) == link
 
 
-def test_trace_of_a_portal_is_live(
-    recorded: tuple[Served, str], browser: Browser, run: Path
-) -> None:
+def test_trace_of_a_portal_is_live(recorded: tuple[Served, str], visit: Opened, run: Path) -> None:
     running, root = recorded
-    context = browser.new_context(
-        viewport=WIDE, extra_http_headers={"Authorization": f"Bearer {root}"}
-    )
-    page = context.new_page()
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-    page.goto(running.url + "/trace")
-    page.wait_for_selector(READY)
+    headers = {"Authorization": f"Bearer {root}"}
+    page = visit(running.url + "/trace", running.url, extra_http_headers=headers)
     seen = number(page, "events")
     assert seen >= run.read_text().count("\n")
     assert page.locator("main").count() == 1
     assert page.locator('nav a[aria-current="page"]').inner_text() == "Trace"
-    keep(page, "portal")
+    keep(page, "trace-portal")
     with (running.folder / "events.ulm").open("a") as file:
         file.write(traces.line(400_000, "MARK", PID=1) + "\n")
     settle(page, "d.events > value", seen)
-    assert faults == []
-    context.close()
+    page.close()
     # It does not show its own requests for news, which would always be news.
     told = (running.folder / "events.ulm").read_text()
     assert " PATH=/trace " in told.replace("\n", " ")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-START = datetime(2026, 11, 21, 1, 30, 38, tzinfo=UTC)
+from swathe.trace import lines
+
+BEGAN_NS = 1_795_224_638_000_000_000
+"""Of runs that are made up: 2026-11-21 01:30:38 UTC."""
 
 
-def line(at_us: int, event: str, host: str = "node7", level: str = "Usage", **fields: Any) -> str:
-    """One ULM line, so many microseconds after START."""
-    when = (START + timedelta(microseconds=at_us)).strftime("%Y%m%d%H%M%S.%f")
-    told = "".join(f" {name}={value}" for name, value in fields.items())
-    return f"DATE={when} HOST={host} PROG=swathe LVL={level} NL.EVNT={event}{told}"
+def line(at_us: int, event: str, host: str = "node7", **fields: Any) -> str:
+    """One line, so many microseconds after BEGAN_NS."""
+    return lines.line(BEGAN_NS + 1000 * at_us, host, event, fields)
 
 
 def job(
@@ -25,10 +25,10 @@ def job(
     free: list[tuple[float, int]] = [(n * 137, n) for n in range(threads)]
     stall = objects // 2
 
-    def put(at: float, event: str, thread: int, level: str = "Usage", **fields: object) -> None:
+    def put(at: float, event: str, thread: int, **fields: object) -> None:
         host = f"node{thread % hosts + 1}"
         told = {"PID": 4711, "THREAD": thread, "JOB": "ab12", **fields}
-        found.append((round(at), line(round(at), event, host, level, **told)))
+        found.append((round(at), line(round(at), event, host, **told)))
 
     number = request = 0
     for which in range(objects):
@@ -57,8 +57,8 @@ def job(
                 put(at, f"{stage}_START", thread, **told)
                 at += draw.lognormvariate(0, 0.6) * mean
                 if broken and stage == "DECODE":
-                    said = {"RESULT": "error", "REASON": '"tile 7: short"'.replace(" ", "_")}
-                    put(at, f"{stage}_END", thread, "Error", **told, **said)
+                    said = {"RESULT": "error", "REASON": "tile 7: short"}
+                    put(at, f"{stage}_END", thread, **told, **said)
                     break
                 put(at, f"{stage}_END", thread, **told, RESULT="ok")
                 at += 6

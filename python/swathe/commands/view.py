@@ -83,9 +83,6 @@ def view(
     if loads:
         settings["loads"] = _names(loads)
     if not (output or png):
-        if not follow:
-            # What cannot be read is told here, not on the page.
-            shown.data("")
         _serve(shown, title, port, open_, as_json, {**settings, "follow": follow})
         return
     traced = shown.traced()
@@ -120,7 +117,7 @@ def _page(traced: Traced, output: Path, title: str, settings: dict[str, Any]) ->
 
     if output.suffix.lower() != ".html":
         raise OutputError(f"{output}: a page is *.html")
-    made = page(title, packed(traced), **settings)
+    made = page(title, packed(traced).whole(), **settings)
     try:
         output.write_bytes(made)
     except OSError as error:
@@ -158,6 +155,8 @@ def _picture(
 def _serve(
     shown: Shown, title: str, port: int, open_: bool, as_json: bool, settings: dict[str, Any]
 ) -> None:
+    import threading
+
     from swathe.errors import OutputError
     from swathe.lifelines.serving import HOST, server
 
@@ -173,4 +172,13 @@ def _serve(
     if open_:
         typer.launch(url)
     with serving:
-        serving.serve_forever()
+        # The browser fetches and begins the page while the events are read.
+        answering = threading.Thread(target=serving.serve_forever, args=(0.05,), daemon=True)
+        answering.start()
+        try:
+            if not settings["follow"]:
+                # What cannot be read is told here, not on the page alone.
+                shown.data("")
+            answering.join()
+        finally:
+            serving.shutdown()

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from swathe.environment import in_url, is_loopback, this_host
 from swathe.errors import SettingsError, SourceError
 from swathe.experiments.places import environment, with_storages
 from swathe.experiments.ramping import RECORD, Clock
+from swathe.experiments.testers import FAILURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +43,21 @@ LEAD_S = 0.3
 """From when all are ready until the first client joins."""
 PATIENCE_S = 120.0
 """Beyond its own length, that a run may take on another host."""
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of the clients of a host.
+
+    Attributes:
+        records: of all, as a file of NumPy.
+        cpu_percent: of its processors, from when all clients were there.
+        failure: why a request failed, one of those that did.
+    """
+
+    records: bytes
+    cpu_percent: float
+    failure: str
 
 
 @dataclass(frozen=True)
@@ -111,6 +127,7 @@ class Joined:
     def __init__(self, line: Line, host: str, clock: Clock) -> None:
         self.line, self.host, self.clock = line, host, clock
         self.length_s = 0.0
+        self.cpu_percent, self.failure = 0.0, ""
         self.offset = self.ping()
 
     def ping(self) -> Offset:
@@ -143,6 +160,8 @@ class Joined:
         told = self.line.hear()
         self.line.connection.settimeout(JOIN_S)
         found = as_array(base64.b64decode(told["records"]))
+        self.cpu_percent = float(told.get("cpu_percent", 0.0))
+        self.failure = str(told.get("failure", ""))[:1000]
         self.offset = between(self.offset, self.ping())
         return found, self.offset
 
@@ -190,7 +209,11 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
                     if not hmac.compare_digest(str(said.get("token", "")), token):
                         line.say(error="another token is needed")
                         raise SourceError("a host without the token")
-                    joined.append(Joined(line, str(said.get("host", "?"))[:255], clock))
+                    name = str(said.get("host", "?"))[:255]
+                    if name in (each.host for each in joined):
+                        # Several of one name: containers, or the same machine twice.
+                        name = f"{name}-{len(joined) + 1}"
+                    joined.append(Joined(line, name, clock))
                 except (SourceError, OSError, KeyError, TypeError, ValueError) as error:
                     tell(f"turned away: {error}")
                     connection.close()
@@ -244,7 +267,9 @@ def join(address: str, tell: Callable[[str], None]) -> None:
                 with Clients(told["order"]) as tester:
                     line.say(ready=True)
                     tester.go(float(line.hear(FIRST_LINE)["start"]))
-                    line.say(records=base64.b64encode(tester.records()).decode())
+                    came = tester.records()
+                    told = {"cpu_percent": came.cpu_percent, "failure": came.failure}
+                    line.say(records=base64.b64encode(came.records).decode(), **told)
             except SourceError as error:
                 line.say(error=str(error))
                 raise
@@ -289,22 +314,33 @@ class Clients:
 
     def go(self, start: float) -> None:
         """Let the first client join at a time of this host's clock."""
+        self.start = start
         self._write(str(start))
 
-    def records(self) -> bytes:
-        """Wait for the records of all; gives them as a file of NumPy.
+    def records(self) -> Came:
+        """Wait for what all did.
 
         Raises:
             SourceError: where the process fails or does not end.
         """
-        limit = self.order["length_s"] + PATIENCE_S
+        all_s, length_s = self.order.get("all_s", 0.0), self.order["length_s"]
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=max(self.start - Clock().now(), 0) + all_s)
+        begun = processor_times()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=length_s - all_s)
+        busy, idle = (now - then for now, then in zip(processor_times(), begun, strict=True))
         try:
-            code = self.process.wait(timeout=limit)
+            code = self.process.wait(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
+            limit = length_s + PATIENCE_S
             raise SourceError(f"the clients did not end within {limit:.0f} s") from None
         if code:
             raise self._failed()
-        return (self.path / "records.npy").read_bytes()
+        said = (self.path / "errors").read_text(errors="replace").splitlines()
+        failures = [line.removeprefix(FAILURE) for line in said if line.startswith(FAILURE)]
+        percent = 100 * busy / (busy + idle) if busy + idle > 0 else 0.0
+        return Came((self.path / "records.npy").read_bytes(), percent, next(iter(failures), ""))
 
     def _write(self, text: str) -> None:
         assert self.process.stdin is not None
@@ -320,12 +356,23 @@ class Clients:
         return SourceError(f"the clients: {said[-1] if said else 'ended at once'}")
 
 
-def run_here(order: dict[str, Any]) -> tuple[float, NDArray[Any]]:
-    """Run clients in a process of their own; gives when the first joined, and all records."""
+def processor_times() -> tuple[float, float]:
+    """How long the processors of this host were busy, and idle or waiting for disks, together."""
+    import psutil
+
+    times = psutil.cpu_times()
+    idle = times.idle + getattr(times, "iowait", 0.0)
+    # A guest's time is in that of its user.
+    guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
+    return sum(times) - guests - idle, idle
+
+
+def run_here(order: dict[str, Any]) -> tuple[float, Came]:
+    """Run clients in a process of their own; gives when the first joined, and what all did."""
     with Clients(order) as tester:
         start = Clock().now() + LEAD_S
         tester.go(start)
-        return start, as_array(tester.records())
+        return start, tester.records()
 
 
 def as_array(content: bytes) -> NDArray[Any]:

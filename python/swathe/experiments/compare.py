@@ -21,7 +21,7 @@ from swathe.experiments.study import Study, kept
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from astropy.table import Table
     from numpy.typing import NDArray
@@ -108,11 +108,7 @@ def compare(
             f"{few[0]['case']}: too few samples to tell; with {len(rows)} cases {needed} are "
             "needed in each run (more rounds, longer levels)."
         )
-    sentences += [
-        f"{row['case']}: {row['verdict']}, {row['ratio']:.3g} times "
-        f"({row['low']:.3g} to {row['high']:.3g})."
-        for row in worse + better_ones
-    ]
+    sentences += [f"{row['case']}: {row['verdict']}, {_told(row)}." for row in worse + better_ones]
     told = {"first": results.meta["circumstances"], "second": others.meta["circumstances"]}
     return Study(
         "compare",
@@ -125,6 +121,12 @@ def compare(
         sentences,
         [f"in one of them only: {case}" for case in missing] + _unlike(results, others),
     )
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    if 0 < row["ratio"] < np.inf:
+        return f"{row['ratio']:.3g} times ({row['low']:.3g} to {row['high']:.3g})"
+    return f"from {row['first']:.3g} to {row['second']:.3g} {row['unit']}"
 
 
 def best_corrected(chances: Sequence[float], least: Sequence[float]) -> list[float]:

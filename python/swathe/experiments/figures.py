@@ -36,8 +36,10 @@ def _grid(rows: int, columns: int, title: str, height_in: float = 3.4) -> tuple[
     return made, made.subplots(rows, columns, squeeze=False)
 
 
-def _panels(times: Mapping[Any, Any], title: str) -> tuple[Figure, list[tuple[Any, Any, Axes]]]:
-    """One plot for each store and number of crops an image."""
+def _panels(
+    times: Mapping[Any, Any], title: str
+) -> tuple[Figure, list[tuple[Axes, dict[Any, Any], list[str]]]]:
+    """One plot for each store and number of crops an image; its cases, and what they are called."""
     stores = list(dict.fromkeys(case.store for case in times))
     crops = list(dict.fromkeys(case.crops for case in times))
     made, axes = _grid(max(len(stores), 1), max(len(crops), 1), title)
@@ -46,7 +48,8 @@ def _panels(times: Mapping[Any, Any], title: str) -> tuple[Figure, list[tuple[An
         for column, count in enumerate(crops):
             plot = axes[row][column]
             plot.set_title(f"{short(store)}, {count} an image", fontsize="medium")
-            panels.append((store, count, plot))
+            mine = {case: of for case, of in times.items() if case[:3:2] == (store, count)}
+            panels.append((plot, mine, [f"{case.method} {case.client}" for case in mine]))
     return made, panels
 
 
@@ -59,8 +62,7 @@ def short(store: str) -> str:
 def overview(times: Mapping[Any, Any]) -> Figure:
     """Bars of the median total of a crop, on a log axis."""
     made, panels = _panels(times, "One crop: median of all stages together, ms")
-    for store, count, axes in panels:
-        mine = {case: of for case, of in times.items() if case[:3:2] == (store, count)}
+    for axes, mine, _ in panels:
         methods = list(dict.fromkeys(case.method for case in mine))
         clients = list(dict.fromkeys(case.client for case in mine))
         width = 0.8 / max(len(clients), 1)
@@ -76,7 +78,7 @@ def overview(times: Mapping[Any, Any]) -> Figure:
         axes.set_xticks(range(len(methods)), methods)
         axes.grid(alpha=0.3, axis="y")
     if panels:
-        panels[0][2].legend(fontsize="small")
+        panels[0][0].legend(fontsize="small")
     return made
 
 
@@ -99,14 +101,12 @@ def speed_ups(table: Table) -> Figure:
 def boxes(times: Mapping[Any, Any]) -> Figure:
     """Box plots of the total of every case."""
     made, panels = _panels(times, "One crop: minimum, quartiles, maximum, ms")
-    for store, count, axes in panels:
-        mine = {case: of for case, of in times.items() if case[:3:2] == (store, count)}
+    for axes, mine, labels in panels:
         totals = [1e3 * stages.sum(axis=1) for stages in mine.values()]
         if totals:
             drawn = axes.boxplot(totals, whis=(0, 100), widths=0.6, patch_artist=True)
             for case, box in zip(mine, drawn["boxes"], strict=True):
                 box.set_facecolor(COLORS.get(case.client, "0.8"))
-        labels = [f"{case.method} {case.client}" for case in mine]
         axes.set_xticks(range(1, len(mine) + 1), labels, rotation=90, fontsize="x-small")
         axes.set(yscale="log", ylabel="ms")
         axes.grid(alpha=0.3, axis="y")
@@ -116,20 +116,18 @@ def boxes(times: Mapping[Any, Any]) -> Figure:
 def stage_shares(times: Mapping[Any, Any]) -> Figure:
     """Which part of the mean time of a crop each stage has."""
     made, panels = _panels(times, "Where the time goes: share of each stage")
-    for store, count, axes in panels:
-        mine = {case: of for case, of in times.items() if case[:3:2] == (store, count)}
+    for axes, mine, labels in panels:
         means = np.array([stages.mean(axis=0) for stages in mine.values()])
         shares = 100 * means / means.sum(axis=1, keepdims=True) if len(means) else means
         left = np.zeros(len(mine))
         for at, stage in enumerate(STAGES if len(means) else ()):
             axes.barh(range(len(mine)), shares[:, at], left=left, label=stage, color=f"C{at}")
             left += shares[:, at]
-        labels = [f"{case.method} {case.client}" for case in mine]
         axes.set_yticks(range(len(mine)), labels, fontsize="x-small")
         axes.invert_yaxis()
         axes.set_xlabel("% of the time")
     if panels:
-        panels[0][2].legend(fontsize="small", ncols=4, loc="lower center")
+        panels[0][0].legend(fontsize="small", ncols=4, loc="lower center")
     return made
 
 
@@ -164,8 +162,8 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
 
     Args:
         name: of the store or portal.
-        at: by name, values of each window: `time`, `clients`, `offered`, `throughput`, `median`,
-            `p95`, `busy`.
+        at: by name, values of each window: `time`, `clients`, `offered`, `sent`, `throughput`,
+            `median`, `p95`, `busy`.
         records: `due` and `response` of each request that was answered.
     """
     made, axes = _grid(3, 1, f"Clients join: {name}", 2.5)
@@ -179,11 +177,12 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
     first.plot(at["time"], at["p95"], color="C3", label="95 %")
     first.set(yscale="log", ylabel="response, ms")
     second.plot(at["time"], at["offered"], color="C1", label="offered")
+    second.plot(at["time"], at["sent"], color="C2", ls=":", label="sent")
     second.plot(at["time"], at["throughput"], color="C0", label="throughput")
     second.set(ylabel="requests/s", ylim=(0, None))
     third.step(at["time"], at["clients"], where="mid", color="0.3", label="clients")
-    third.plot(at["time"], at["busy"], color="C4", label="waiting for an answer")
-    third.set(ylabel="clients", xlabel="s", ylim=(0, None))
+    third.plot(at["time"], at["busy"], color="C4", label="requests that wait")
+    third.set(ylabel="clients, requests", xlabel="s", ylim=(0, None))
     for plot in (first, second, third):
         plot.set_xlim(0, at["time"][-1] + at["time"][0])
         plot.grid(alpha=0.3)

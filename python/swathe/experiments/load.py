@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.experiments.agents import run_here
+from swathe.experiments.agents import as_array, run_here
 from swathe.experiments.circumstances import circumstances, memory_bytes
 from swathe.experiments.places import Shelf, shelves
 from swathe.experiments.ramping import OK
@@ -69,7 +69,8 @@ def _one(settings: Load, place: Shelf, mix: str) -> tuple[list[dict[str, Any]], 
                 "kind": "process",
                 "work": reductions(settings, place, mix),
             }
-            start, records = run_here(order)
+            start, came = run_here(order)
+            records = as_array(came.records)
             end = start + settings.level_s
             levels.append({"workers": workers, "start": start, "end": end, "records": records})
     return levels, host_over_time(list(monitor.samples))

@@ -7,7 +7,7 @@ import os
 import warnings
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import quote
 
 import numpy as np
@@ -16,7 +16,7 @@ from swathe import _swathe
 from swathe.declared import read_toml, wrong
 from swathe.environment import this_host
 from swathe.errors import NotFoundError, SourceError
-from swathe.experiments.agents import LEAD_S, Joined, corrected, gathered, run_here
+from swathe.experiments.agents import LEAD_S, Joined, as_array, corrected, gathered, run_here
 from swathe.experiments.circumstances import circumstances
 from swathe.experiments.places import Shelf, shelves
 from swathe.experiments.ramping import (
@@ -26,6 +26,7 @@ from swathe.experiments.ramping import (
     Clock,
     Schedule,
     each_client,
+    lags,
     over_time,
     peak,
 )
@@ -38,9 +39,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MANY = 100_000
+BUSY_PERCENT = 90.0
+"""So busy, a host may be what limits."""
+SENT = 0.98
+"""Of what was due, so much was sent where a machine keeps up."""
+OWN = 0.1
+"""Such a part of all responses may be clients' own lateness."""
 ASKED = 2000
 """Different requests."""
 IMAGES = 1000
+
+
+class Host(TypedDict):
+    """A host with clients: its clock minus ours and by how much that may be wrong; what it did."""
+
+    offset_s: float
+    spread_s: float
+    cpu_percent: float
+    failure: str
 
 
 def ramp(
@@ -57,17 +73,20 @@ def ramp(
     offsets = _offsets(settings.offsets)
     nobody: AbstractContextManager[list[Joined]] = nullcontext([])
     waiting = gathered(settings.listen, settings.hosts, say) if settings.hosts else nobody
-    found: dict[str, tuple[Schedule, NDArray[Any]]] = {}
-    hosts: dict[str, dict[str, float]] = {}
+    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]] = {}
+    hosts: dict[str, Host] = {}
     told = circumstances(settings.stores)
     with _works(settings, scratch) as works, waiting as joined:
         for title, work in works.items():
             say(f"{title}: {settings.clients} clients join, {settings.model} model")
-            found[title], clocks = _one(settings, work, joined, offsets)
-            hosts.update(clocks)
+            found[title] = _one(settings, work, joined, offsets)
+            hosts.update(found[title][2])
         for each in joined:
             each.end()
-    return _study(settings, told | {"clocks": hosts}, found)
+    clocks = {
+        name: {key: each[key] for key in ("offset_s", "spread_s")} for name, each in hosts.items()
+    }
+    return _study(settings, told | {"clocks": clocks}, found)
 
 
 @contextmanager
@@ -152,17 +171,19 @@ def _offsets(path: str) -> dict[str, float]:
 
 def _one(
     settings: Ramp, work: dict[str, Any], joined: list[Joined], offsets: dict[str, float]
-) -> tuple[tuple[Schedule, NDArray[Any]], dict[str, dict[str, float]]]:
-    """Run one ramp here or on the hosts that joined; gives records at our times, and clocks."""
-    length = (settings.clients - 1) * settings.join_s + settings.stay_s
+) -> tuple[Schedule, NDArray[Any], dict[str, Host]]:
+    """Run one ramp here or on the hosts that joined; gives records at our times, and the hosts."""
+    all_s = (settings.clients - 1) * settings.join_s
+    length = all_s + settings.stay_s
     rate = settings.rate if settings.model == "open" else 0.0
     order: dict[str, Any] = {"join_s": settings.join_s, "length_s": length, "rate": rate}
-    order |= {"work": work, "kind": settings.kind}
+    order |= {"all_s": all_s, "work": work, "kind": settings.kind}
     numbers = list(range(settings.clients))
     if not joined:
-        start, records = run_here({**order, "clients": numbers})
+        start, came = run_here({**order, "clients": numbers})
         schedule = Schedule(start, settings.join_s, start + length, rate)
-        return (schedule, records), {this_host(): {"offset_s": 0.0, "spread_s": 0.0}}
+        here = Host(offset_s=0.0, spread_s=0.0, cpu_percent=came.cpu_percent, failure=came.failure)
+        return schedule, as_array(came.records), {this_host(): here}
     # Clients join the load in turn from each host.
     for at, each in enumerate(joined):
         each.prepare({**order, "clients": numbers[at :: len(joined)]})
@@ -172,18 +193,48 @@ def _one(
     for each in joined:
         each.go(start)
     schedule = Schedule(start, settings.join_s, start + length, rate)
-    parts, clocks = [], {}
+    parts, hosts = [], {}
     for at, each in enumerate(joined):
         records, offset = each.records()
         records["host"] = at
         ahead = offsets.get(each.host, offset.seconds)
-        clocks[each.host] = {"offset_s": ahead, "spread_s": offset.spread_s}
+        hosts[each.host] = Host(
+            offset_s=ahead,
+            spread_s=offset.spread_s,
+            cpu_percent=each.cpu_percent,
+            failure=each.failure,
+        )
         parts.append(corrected(records, ahead))
-    return (schedule, np.concatenate(parts)), clocks
+    return schedule, np.concatenate(parts), hosts
+
+
+def _limits(
+    row: dict[str, Any], records: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
+) -> Iterator[str]:
+    """Say where what was measured is also of the machines of the clients, or not all was sent."""
+    if row["sent"] < SENT * row["offered"]:
+        yield (
+            f"{row['offered']:.4g} requests/s were due, {row['sent']:.4g} were sent in time: "
+            "clients waited for answers"
+        )
+    for host, each in hosts.items():
+        if each["cpu_percent"] >= BUSY_PERCENT:
+            yield (
+                f"the processors of {host}, where clients were, were busy for "
+                f"{each['cpu_percent']:.0f} % of the time with all of them: they may be what limits"
+            )
+    waited = float((records["done"] - records["due"])[records["status"] != FAILED].sum())
+    if lag_s.sum() > OWN * max(waited, 1e-9):
+        yield (
+            f"{100 * lag_s.sum() / waited:.0f} % of all responses is that clients themselves were "
+            f"late, 5 % of them by more than {row['lag']:.3g} ms"
+        )
 
 
 def _study(
-    settings: Ramp, told: dict[str, Any], found: dict[str, tuple[Schedule, NDArray[Any]]]
+    settings: Ramp,
+    told: dict[str, Any],
+    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]],
 ) -> Study:
     from astropy.table import Table
 
@@ -191,11 +242,12 @@ def _study(
 
     rows, samples, drawn, sentences, notes = [], [], {}, [], []
     more: dict[str, Table] = {}
-    for number, (name, (schedule, records)) in enumerate(found.items(), 1):
+    for number, (name, (schedule, records, hosts)) in enumerate(found.items(), 1):
         at = over_time(records, schedule, settings.clients, settings.window_s)
         best = peak(at)
         status = records["status"]
         good = records[status == OK]
+        sent_at, lag_s = lags(records, schedule)
         row = {
             "target": name,
             "model": settings.model,
@@ -205,6 +257,9 @@ def _study(
             "failed": int((status == FAILED).sum()),
             "unsent": int((status == UNSENT).sum()),
             "offered": len(records) / (schedule.end - schedule.start),
+            "sent": float((sent_at <= schedule.end).sum()) / (schedule.end - schedule.start),
+            "lag": 1e3 * float(np.quantile(lag_s, 0.95)) if len(lag_s) else np.nan,
+            "cpu": max(each["cpu_percent"] for each in hosts.values()),
             "peak": best.rate,
             "peak_clients": best.clients,
             "peak_response": best.response_ms,
@@ -240,10 +295,13 @@ def _study(
         )
         if row["failed"] or row["unsent"]:
             notes.append(f"{name}: {row['failed']} failed, {row['unsent']} could not be sent")
+        if reasons := [each["failure"] for each in hosts.values() if each["failure"]]:
+            notes.append(f"{name}: one of those that failed: {reasons[0]}")
+        notes += [f"{name}: {each}" for each in _limits(row, records, lag_s, hosts)]
         if row["late"]:
             notes.append(f"{name}: {row['late']} were answered after the end")
-    units = {"offered": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
-    units |= {"peak_response": "ms", "all_response": "ms"}
+    units = {"offered": "1/s", "sent": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
+    units |= {"lag": "ms", "cpu": "%", "peak_response": "ms", "all_response": "ms"}
     return Study(
         "ramp",
         f"{settings.clients} clients join, {settings.model} model",

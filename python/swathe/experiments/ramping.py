@@ -89,7 +89,11 @@ class Clock:
 
 
 def run_client(
-    number: int, schedule: Schedule, ask: Callable[[int], int], clock: Clock | Any
+    number: int,
+    schedule: Schedule,
+    ask: Callable[[int], int],
+    clock: Clock | Any,
+    tell: Callable[[str], None] = lambda _text: None,
 ) -> list[tuple[Any, ...]]:
     """Be a client; gives its records.
 
@@ -98,16 +102,22 @@ def run_client(
         schedule: of all.
         ask: makes its n-th request; gives the bytes of the answer, raises where there is none.
         clock: of this host.
+        tell: is told why its first request failed.
     """
     records: list[tuple[Any, ...]] = []
+    told = False
 
     def one(due: float | None) -> None:
+        nonlocal told
         sent = clock.now()
         status, size = OK, 0
         try:
             size = ask(len(records))
-        except Exception:  # whatever a store or server may come up with
+        except Exception as error:  # whatever a store or server may come up with
             status = FAILED
+            if not told:
+                tell(f"{type(error).__name__}: {error}")
+            told = True
         records.append((number, 0, sent if due is None else due, sent, clock.now(), size, status))
 
     clock.wait(schedule.joins(number))
@@ -138,30 +148,50 @@ def over_time(
     Throughput counts good answers when they came. All else counts requests when they were due, with
     the closed model when they were sent, so that answers after the end are not lost: `offered`,
     `late` (answered after the end), `failed`, `unsent`. `median` and `p95` of responses are
-    milliseconds; what was never sent has waited, and counts with the time it did. What is left of
-    the time after whole windows is part of the last one.
+    milliseconds; what was never sent has waited, and counts with the time it did. `sent` counts
+    requests when they were; `lag` is the 95 % quantile of how late clients were by themselves,
+    milliseconds. What is left of the time after whole windows is part of the last one.
     """
     edges = edges_of(schedule.start, schedule.end, window_s)
     edges[-1] = schedule.end
     status = records["status"]
+    # What is due at the very beginning, by the clock of another host, may seem to be before it.
+    due = np.clip(records["due"], schedule.start, np.nextafter(schedule.end, 0.0))
     good = records[status == OK]
-    waited = records[status != FAILED]
-    response = waited["done"] - waited["due"]
+    waited = status != FAILED
+    response = (records["done"] - records["due"])[waited]
     joins = np.array([schedule.joins(client) for client in range(clients)])
     asked = records[status != UNSENT]
     middle = (edges[:-1] + edges[1:]) / 2
     return {
         "time": middle - schedule.start,
         "clients": np.searchsorted(joins, middle, side="right").astype(float),
-        "offered": rate_in(records["due"], edges),
+        "offered": rate_in(due, edges),
+        "sent": rate_in(asked["sent"], edges),
         "throughput": rate_in(good["done"], edges),
-        "median": 1e3 * quantile_in(waited["due"], response, edges, 0.5),
-        "p95": 1e3 * quantile_in(waited["due"], response, edges, 0.95),
+        "median": 1e3 * quantile_in(due[waited], response, edges, 0.5),
+        "p95": 1e3 * quantile_in(due[waited], response, edges, 0.95),
+        "lag": 1e3 * quantile_in(*lags(records, schedule), edges, 0.95),
         "busy": busy_in(asked["due"], asked["done"], edges),
-        "late": rate_in(good["due"][good["done"] > schedule.end], edges),
-        "failed": rate_in(records["due"][status == FAILED], edges),
-        "unsent": rate_in(records["due"][status == UNSENT], edges),
+        "late": rate_in(due[(status == OK) & (records["done"] > schedule.end)], edges),
+        "failed": rate_in(due[status == FAILED], edges),
+        "unsent": rate_in(due[status == UNSENT], edges),
     }
+
+
+def lags(records: NDArray[Any], schedule: Schedule) -> tuple[Array, Array]:
+    """Give when each request was sent, and how long after it could have been, seconds.
+
+    It could when it was due, with the closed model when the client joined, and the client had the
+    answer before. What is more is of the clients and their host, not of who was asked.
+    """
+    asked = records[records["status"] != UNSENT]
+    asked = asked[np.lexsort((asked["sent"], asked["client"]))]
+    joined = schedule.start + asked["client"] * schedule.join_s
+    able = asked["due"] if schedule.rate else joined
+    same = asked["client"][1:] == asked["client"][:-1]
+    answered = np.append(-np.inf, np.where(same, asked["done"][:-1], -np.inf))[: len(asked)]
+    return asked["sent"], asked["sent"] - np.maximum(able, answered)
 
 
 def each_client(records: NDArray[Any], schedule: Schedule, clients: int) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -73,12 +73,20 @@ def ratio_of_medians(
 
     Both are given by rounds. Rounds are drawn anew, then values within each: values of one round
     have the same minute of the machine in common, and say less than as many of different ones.
+
+    Nothing is as much as nothing (1), and anything else infinitely more: rates of what hung are 0.
     """
-    found = [_medians(rounds, rng, draws) for rounds in (over, under)]
-    ratios = found[0] / found[1]
-    low, high = np.quantile(ratios, ((1 - level) / 2, (1 + level) / 2))
-    whole = [float(np.median(np.concatenate(list(rounds)))) for rounds in (over, under)]
-    return Ratio(whole[0] / whole[1], float(low), float(high))
+    ratios = _over(*(_medians(rounds, rng, draws) for rounds in (over, under)))
+    # Ends that are drawn ones, not between two: one of these may be infinite.
+    low = np.quantile(ratios, (1 - level) / 2, method="lower")
+    high = np.quantile(ratios, (1 + level) / 2, method="higher")
+    whole = (np.median(np.concatenate(list(rounds)), keepdims=True) for rounds in (over, under))
+    return Ratio(float(_over(*whole)[0]), float(low), float(high))
+
+
+def _over(values: Array, others: Array) -> Array:
+    none = np.where(values == 0, 1.0, np.inf)
+    return np.divide(values, others, out=none, where=others != 0)
 
 
 def _medians(rounds: Sequence[Array], rng: np.random.Generator, draws: int) -> Array:
@@ -180,9 +188,18 @@ def quantile_in(times: Array, values: Array, edges: Array, part: float) -> Array
 
 def busy_in(starts: Array, ends: Array, edges: Array) -> Array:
     """How many intervals overlap each window, on average over it."""
-    at_edges = [np.minimum(np.maximum(edges, start), end) for start, end in _pairs(starts, ends)]
-    covered = np.sum(at_edges, axis=0) if at_edges else np.zeros(len(edges))
+    covered = _since(starts, edges) - _since(ends, edges)
     return np.asarray(np.diff(covered) / np.diff(edges), float)
+
+
+def _since(times: Array, edges: Array) -> Array:
+    """How long ago all times before each edge were, together."""
+    # From the first edge on: of times of day sums would lose their digits.
+    ordered = np.sort(np.asarray(times, float)) - edges[0]
+    before = np.searchsorted(ordered, edges - edges[0])
+    return np.asarray(
+        before * (edges - edges[0]) - np.append(0.0, np.cumsum(ordered))[before], np.float64
+    )
 
 
 def work_in(starts: Array, ends: Array, edges: Array) -> Array:
@@ -190,10 +207,6 @@ def work_in(starts: Array, ends: Array, edges: Array) -> Array:
     lengths = np.maximum(ends - starts, 1e-9)[:, None]
     done = np.clip((edges - np.asarray(starts)[:, None]) / lengths, 0, 1).sum(axis=0)
     return np.asarray(np.diff(done) / np.diff(edges), float)
-
-
-def _pairs(starts: Array, ends: Array) -> Any:
-    return zip(starts.tolist(), ends.tolist(), strict=True)
 
 
 def first_above(times: Array, values: Array, limit: float, samples: int = 2) -> float:

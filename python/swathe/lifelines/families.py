@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.lifelines.columns import codes_of, joined
-from swathe.lifelines.spans import AROUND
+from swathe.lifelines.stages import AROUND
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

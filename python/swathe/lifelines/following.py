@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from swathe.errors import NotFoundError, SourceError
 from swathe.lifelines.lines import Traced
 from swathe.lifelines.offsets import on_one_clock
-from swathe.lifelines.packed import packed
+from swathe.lifelines.packed import Packed, Parts, packed
 from swathe.trace import Coded, Damaged, Events, read
 
 MOST_BYTES = 1 << 30
@@ -24,6 +26,10 @@ LINE_BYTES = 400
 """No shorter than most lines are: so much is read for each event that is kept."""
 MOST_FOLLOWED = 2_000_000
 """Events that are kept of what grows without end."""
+DROPPED = 10
+"""Such a part of them is dropped where there are more."""
+STEPS = 32
+"""From one version to the next, that are kept for who has not seen the last ones."""
 TOLD = 100
 """So many damaged lines are told one by one."""
 
@@ -36,7 +42,7 @@ class Tail:
 
         Args:
             paths: of the files.
-            most: how many events are kept: the newest.
+            most: how many events are kept at most: the newest.
         """
         self._most = most
         self.left_out = False
@@ -91,7 +97,8 @@ class Tail:
             self.events = joined(self.events, fresh, moved)
         self._lines += lines
         if self._most is not None and len(self.events.time_ns) > self._most:
-            self.events = _newest(self.events, self._most)
+            # Many at a time: all that is kept is another place then.
+            self.events = _newest(self.events, self._most - self._most // DROPPED)
             self.left_out = True
 
 
@@ -186,7 +193,7 @@ def _words(before: Coded, after: Coded) -> Coded:
 
 
 class Shown:
-    """What a page shows: packed anew when there is more."""
+    """What a page shows: packed anew when there is more, and sent as what is new."""
 
     def __init__(
         self,
@@ -207,37 +214,58 @@ class Shown:
         Raises:
             NotFoundError: where a file that does not grow is not there.
         """
-        self._tail = Tail(paths, most if grows else None)
+        for path in () if grows else paths:
+            if not os.path.exists(path):
+                raise NotFoundError(f"{path}: there is no such file")
+        self._tail = Tail(paths, most) if grows else None
         self._paths = paths
         self._align = align
-        self._grows = grows
         self._lock = threading.Lock()
+        # What was seen of another one, with the same numbers, was of other events.
+        self._name = secrets.token_hex(4)
         self._version = 0
-        self._packed: list[bytes | memoryview] = []
+        self._packed: Packed | None = None
+        self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
 
-    def data(self, seen: str) -> tuple[str, list[bytes | memoryview] | None]:
-        """Give the version and what is packed; nothing if that was seen."""
+    def data(self, seen: str) -> tuple[str, Parts | None]:
+        """Give the version, and what leads to it from the one seen, or all; nothing if it is that.
+
+        Raises:
+            SwatheError: where a file cannot be read.
+        """
         with self._lock:
-            if self._version == 0 or self._grows:
-                more = self._tail.read_on()
-                if more or self._version == 0:
-                    self._pack()
-            version = str(self._version)
-            return version, None if seen == version else self._packed
+            if self._packed is None or (self._tail is not None and self._tail.read_on()):
+                self._pack()
+            assert self._packed is not None
+            name, _, number = seen.partition("-")
+            known = name == self._name and number.isdecimal() and int(number) <= self._version
+            behind = self._version - int(number) if known else len(self._steps) + 1
+            version = f"{self._name}-{self._version}"
+            if not behind:
+                return version, None
+            if behind > len(self._steps):
+                return version, self._packed.whole()
+            return version, list(self._steps)[-behind:]
 
     def traced(self) -> Traced:
         """Give the events as they are read now."""
-        if self._tail.events is None:
-            for path in self._paths:
-                if not self._grows and not os.path.exists(path):
-                    raise NotFoundError(f"{path}: there is no such file")
-            self._tail.read_on()
-        events = self._tail.events
-        if events is None:
-            events = _parsed(b"")
+        if self._tail is None:
+            events = read(self._paths)
+        else:
+            if self._tail.events is None:
+                self._tail.read_on()
+            events = self._tail.events or _parsed(b"")
         return Traced(on_one_clock(events) if self._align else events)
 
     def _pack(self) -> None:
-        traced = self.traced()
-        self._packed = packed(traced, left_out=self._tail.left_out)
+        left_out = self._tail is not None and self._tail.left_out
+        before, self._packed = self._packed, packed(self.traced(), left_out=left_out)
         self._version += 1
+        if before is None:
+            return
+        step = self._packed.since(before)
+        if 2 * sum(map(len, step)) > self._packed.arrays.length:
+            self._steps.clear()
+        else:
+            # A copy, as parts would keep the arrays of their version.
+            self._steps.append(b"".join(step))

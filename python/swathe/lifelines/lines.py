@@ -82,6 +82,11 @@ class Traced:
         # The same time, the same rank.
         self.rank = np.zeros(len(times), np.int64)
         np.cumsum(times[1:] != times[:-1], out=self.rank[1:])
+        # By time, and at one time as they rise: which is where, and where each is.
+        key = self.rank * (len(self.lanes) + 1) + self.height
+        self._order: Index = np.argsort(key, kind="stable")
+        self._place = np.empty(len(times), np.int64)
+        self._place[self._order] = np.arange(len(times))
         self._codes: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
 
     def codes(self, name: str) -> tuple[NDArray[np.int32], Sequence[str]]:
@@ -166,12 +171,13 @@ class Traced:
         names[line] = codes[mine]
         if more is not None and of is not None:
             mine, line = np.concatenate([mine, more]), np.concatenate([line, of])
-        ranks = int(self.rank[-1]) + 1 if len(self.rank) else 1
-        key = (line * ranks + self.rank[mine]) * (len(self.lanes) + 1) + self.height[mine]
-        order = np.argsort(key)
+        # Numbers are sorted far faster than places are by numbers.
+        key = line * len(self._place) + self._place[mine]
+        key.sort()
+        points = self._order[key % max(len(self._place), 1)]
         starts = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(line, minlength=count), out=starts[1:])
-        return Lines(kind, starts, mine[order].astype(np.int32), names, words, outcome)
+        return Lines(kind, starts, points.astype(np.int32), names, words, outcome)
 
     def _stages(self) -> Lines:
         """Make a line of each pair, or of what is alone."""
@@ -226,8 +232,10 @@ class _Own:
     def __init__(self, traced: Traced, mine: Index, line: Index, count: int) -> None:
         self._traced = traced
         # By line, then by time.
-        order = np.argsort(line * len(mine) + np.arange(len(mine)))
-        self._mine, self._line = mine[order], line[order]
+        key = line * len(mine) + np.arange(len(mine))
+        key.sort()
+        self._line, order = np.divmod(key, max(len(mine), 1))
+        self._mine = mine[order]
         self._height = traced.height[self._mine]
         self._count = count
         starts = np.searchsorted(self._line, np.arange(count))

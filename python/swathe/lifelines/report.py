@@ -11,7 +11,8 @@ from swathe.lifelines.columns import codes_of, event_codes, joined, numbers_of, 
 from swathe.lifelines.families import BESIDE, parents_of, roots_of
 from swathe.lifelines.hosts import figures
 from swathe.lifelines.offsets import Offset, aligned
-from swathe.lifelines.spans import AROUND, ENDED, find_spans
+from swathe.lifelines.spans import ENDED, find_spans
+from swathe.lifelines.stages import AROUND
 from swathe.lifelines.stalls import Stall, find_stalls
 from swathe.measuring.costs import Costs
 

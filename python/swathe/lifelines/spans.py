@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-AROUND = ("PORTAL", "JOB", "BATCH")
-"""Stages that wait while others work."""
 DEEPEST = 64
 """Stages of one thread in one another; more are concurrent ones that take turns in it."""
 ROUNDS = 4

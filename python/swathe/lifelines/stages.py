@@ -36,7 +36,7 @@ WORKING = (
 """From below. Event types of users come next: what they do, they do with a cutout."""
 ABOVE = ("BATCH_END", "JOB_END", "PORTAL_END")
 AROUND = ("PORTAL", "JOB", "BATCH")
-"""Stages that are begun before a target and ended after it."""
+"""Stages that are begun before a target and ended after it: they wait while others work."""
 WITHIN = ("READ", "DECODE", "ASSEMBLE", "HASH", "WRITE")
 """Stages of a cut; where several targets share one, it has begun with the first of them."""
 MONITOR = ("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "CLOCK", "TRACE_END")

@@ -19,6 +19,11 @@ STATIC = Path(__file__).parent / "static"
 STYLES = Path(__file__).parents[1] / "portal" / "pages" / "static" / "swathe.css"
 """The pages of the portal look so too."""
 MARK = STYLES.with_name("mark.svg")
+SUBJECTS = (
+    *("trace", "pieces", "raster", "loads", "words", "page", "choices", "drawing", "panels"),
+    *("moving", "looking", "input", "source"),
+)
+"""Of the program, in this order one: they share their names, and nobody else has them."""
 PART = 4 << 20
 """Packed data are compressed in parts of so many bytes, side by side."""
 
@@ -28,8 +33,9 @@ def page(title: str, data: Iterable[bytes | memoryview] = (), **settings: Any) -
 
     Args:
         title: what is shown.
-        data: what `packed` gave; without it the page asks for them, at `source` of `settings`.
-        settings: for viewer.js.
+        data: what `packed` gave, whole; without it the page asks for them, at `source` of
+            `settings`.
+        settings: for the program.
     """
     picture = base64.b64encode(MARK.read_bytes())
     parts = [
@@ -46,8 +52,14 @@ def page(title: str, data: Iterable[bytes | memoryview] = (), **settings: Any) -
     ]
     for part in compressed(data):
         parts += [b'<script type="application/base64" class="data">', part, b"</script>\n"]
-    parts += [b"<script>\n", (STATIC / "viewer.js").read_bytes(), b"</script>\n</body>\n</html>\n"]
+    parts += [b"<script>\n", script(), b"</script>\n</body>\n</html>\n"]
     return b"".join(parts)
+
+
+def script() -> bytes:
+    """Give the program that draws."""
+    parts = [(STATIC / "viewer" / f"{subject}.js").read_bytes() for subject in SUBJECTS]
+    return b'"use strict";\n(() => {\n' + b"\n".join(parts) + b"})();\n"
 
 
 def compressed(data: Iterable[bytes | memoryview]) -> Sequence[bytes]:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from swathe.errors import NotFoundError
-from swathe.lifelines.view import STATIC
+from swathe.lifelines.view import STATIC, script
 
 FOLDER = Path(__file__).parent / "static"
 MEDIA_TYPES = {
@@ -25,6 +25,8 @@ MEDIA_TYPES = {
 }
 BOKEH = "bokeh.min.js"
 """Comes with the package of that name."""
+VIEWER = "viewer.js"
+"""Of several files."""
 FOR_GOOD = "public, max-age=31536000, immutable"
 
 
@@ -56,10 +58,10 @@ def asset(name: str) -> Asset:
     Raises:
         NotFoundError: where there is none of this name.
     """
-    path = path_of(name)
+    path = Path(name) if name == VIEWER else path_of(name)
     if path is None:
         raise NotFoundError(f"there is no file {name[:100]!r} of the pages")
-    plain = path.read_bytes()
+    plain = script() if name == VIEWER else path.read_bytes()
     tag = hashlib.sha256(plain).hexdigest()[:16]
     return Asset(plain, gzip.compress(plain, 6, mtime=0), MEDIA_TYPES[path.suffix], tag)
 
