@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swathe.catalog.work import ACTIVE, STATUSES, Held, KeptJob, KeptRow
+from swathe.catalog.rows import CODES, Rows
+from swathe.catalog.work import ACTIVE, Held, KeptJob, KeptRow
 from swathe.errors import (
     JobError,
     LimitError,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from swathe.jobs.values import ArchiveKind, Limits
     from swathe.predict import Prediction
 
+PAGE_ROWS = 5_000
+"""Rows of the user's list that are read at once: they may be in as many blocks of the database."""
 LOOK_S = 0.5
 """What other processes do to a job is seen after this time."""
 FOLLOW_S = 10.0
@@ -51,7 +54,6 @@ GRACE_S = 600.0
 # Within the class `list` is a method.
 JobList: TypeAlias = list[Job]
 RowList: TypeAlias = list[Row]
-RowsKept: TypeAlias = list[KeptRow]
 
 
 def _anything(file: str) -> None:
@@ -173,10 +175,8 @@ class Jobs:
         work = self._expanded(table, options)
         prediction = as_kept(self._predicted(work, options))
         now = datetime.now(UTC)
-        rows = list(kept_rows(work))
-        counts = dict.fromkeys(STATUSES, 0)
-        for row in rows:
-            counts[row.status] += 1
+        rows = kept_rows(work)
+        counts = {status: int((rows.status == code).sum()) for status, code in CODES.items()}
         job = KeptJob(
             number=0,
             id=secrets.token_urlsafe(16),
@@ -344,13 +344,10 @@ class Jobs:
 
     def end_if_too_much(self, job: KeptJob) -> KeptJob:
         """End a job whose user has more results than are allowed; it can be resumed with fewer."""
-        if job.phase not in ACTIVE:
-            return job
-        try:
-            self._check_results(self.catalog.held(job.owner))
-        except LimitError as error:
+        if job.phase in ACTIVE and self._too_much(self.catalog.held(job.owner)) is not None:
             with suppress(NoSuchJobError):  # deleted by its user, just now
-                return self.catalog.fail_job(job.id, f"{error}, and resume the job")
+                # Who has deleted others and resumed it meanwhile has less.
+                return self.catalog.fail_job(job.id, self._too_much)
         return job
 
     def note(self, job_id: str, text: str) -> None:
@@ -438,6 +435,14 @@ class Jobs:
                 LATER_S,
             )
 
+    def _too_much(self, held: Held) -> str | None:
+        """Say why a job of a user who has so much is ended, if it is."""
+        try:
+            self._check_results(held)
+        except LimitError as error:
+            return f"{error}, and resume the job"
+        return None
+
     def _check_again(self, held: Held) -> None:
         """Raise where a user may not let a job run that is pending."""
         # It counts among them.
@@ -472,12 +477,12 @@ class Jobs:
                 if self._told == told:
                     self._news.wait(min(left, LOOK_S))
 
-    def _pages(self, job: int, start: int = 0) -> Iterator[RowsKept]:
-        while rows := self.catalog.job_rows(job, start=start):
+    def _pages(self, job: int, start: int = 0) -> Iterator[Rows]:
+        while rows := self.catalog.job_rows(job, start=start, limit=PAGE_ROWS):
             yield rows
-            start = rows[-1].number + 1
+            start += len(rows)
 
-    def _done_rows(self, job_id: str) -> Iterator[RowsKept]:
+    def _done_rows(self, job_id: str) -> Iterator[Rows]:
         """Give the rows in the user's order, as soon as they are done; all, once the job ended.
 
         Raises:
@@ -488,9 +493,8 @@ class Jobs:
             job = self.catalog.job(job_id)
             for rows in self._pages(job.number, next_row):
                 done = len(rows)
-                if job.phase in ACTIVE:
-                    left = (at for at, row in enumerate(rows) if row.status == "waiting")
-                    done = next(left, done)
+                if job.phase in ACTIVE and (waiting := rows.has("waiting")).any():
+                    done = int(waiting.argmax())
                 yield rows[:done]
                 next_row += done
                 if done < len(rows):

@@ -7,38 +7,37 @@ place whole: to do a batch again changes nothing. Who is still at it fails then,
 from __future__ import annotations
 
 import hashlib
-import pickle
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from swathe import _swathe, trace
-from swathe.catalog.work import Done, KeptRow
+from swathe.catalog.rows import CODES, Coded, Rows, digests
+from swathe.catalog.work import Done
 from swathe.cutout import Cutout
 from swathe.errors import CatalogError, OutputError, SwatheError
 from swathe.jobs.expansion import grown, is_combined
 from swathe.jobs.places import Place, move
-from swathe.jobs.results import input_of, place_of
+from swathe.jobs.results import input_of, places_of
 from swathe.jobs.stacking import Grid, aligned, made
 from swathe.jobs.values import SUFFIXES, Options
 from swathe.known import by_names
 from swathe.many import told
 from swathe.predict import job_of, sky_of
-from swathe.targets import SKY, Targets, numbered, parse_hdu, read_targets
+from swathe.targets import SKY, Targets, parse_hdu, read_targets
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey
     from swathe.catalog import Catalog
-    from swathe.catalog.work import Chunk, RowStatus
-
-T = TypeVar("T")
+    from swathe.catalog.work import Chunk, KeptRow, RowStatus
 
 PUT_BYTES = 256 << 20
 """Results are put in their place when so many are made, or all of a chunk."""
@@ -66,37 +65,11 @@ class Batch:
     job: str
     first: int
     options: Options
-    rows: Sequence[KeptRow]
+    rows: Rows
     makes: bool = False
     results: Mapping[int, KeptRow] = field(default_factory=dict)
-    inputs: Mapping[int, Sequence[KeptRow]] = field(default_factory=dict)
+    inputs: Mapping[int, Rows] = field(default_factory=dict)
     row_bytes: float = 0.0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle rows by columns: that takes a third of the time."""
-        rest = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "rows"}
-        return _unpacked, (Batch, _columns(self.rows), rest)
-
-
-def packed(done: Done) -> bytes:
-    """Give what became of a batch, to be sent."""
-    rest = {each.name: getattr(done, each.name) for each in fields(done) if each.name != "rows"}
-    return pickle.dumps((_columns(done.rows), rest))
-
-
-def unpacked(sent: bytes) -> Done:
-    """Give what became of a batch, as `packed` sent it."""
-    columns, rest = pickle.loads(sent)
-    return _unpacked(Done, columns, rest)
-
-
-def _columns(rows: Sequence[KeptRow]) -> list[tuple[Any, ...]]:
-    return list(zip(*rows, strict=True))
-
-
-def _unpacked(kind: Callable[..., T], columns: list[tuple[Any, ...]], rest: dict[str, Any]) -> T:
-    rows = [KeptRow._make(values) for values in zip(*columns, strict=True)]
-    return kind(rows=rows, **rest)
 
 
 def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
@@ -108,16 +81,17 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
     job = chunk.job
     rows = catalog.chunk_rows(chunk)
     makes = chunk.first >= job.inputs
-    wanted = sorted({row.result for row in rows if row.result is not None})
+    wanted = [] if makes else np.unique(rows.result[rows.result >= 0]).tolist()
+    inputs = catalog.rows_into(job.number, rows.number.tolist()) if makes else Rows.of([])
     return Batch(
         job=job.id,
         first=chunk.first,
         options=Options.checked(job.options),
         rows=rows,
         makes=makes,
-        results={at: catalog.job_rows(job.number, start=at, limit=1)[0] for at in wanted},
+        results=dict(zip(wanted, catalog.job_results(job.number, wanted), strict=True)),
         inputs={
-            row.number: catalog.rows_of_result(job.number, row.number) for row in rows if makes
+            number: inputs.take(inputs.result == number) for number in rows.number.tolist() if makes
         },
         row_bytes=job.predicted["bytes"] / max(1, job.inputs) if job.predicted else 0.0,
     )
@@ -139,7 +113,7 @@ def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -
         trace.event("BATCH", first=batch.first, rows=len(batch.rows)) as event,
     ):
         done = _run(batch, place, threads, stopped)
-        event.add(bytes=sum(row.bytes for row in done.rows))
+        event.add(bytes=int(Rows.of(done.rows).bytes.sum()))
         if done.failure is not None:
             event.add(result="error", reason=done.failure)
         elif not done.complete:
@@ -160,8 +134,7 @@ def _run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) 
         failure = f"internal: {type(error).__name__}: {error}"
     except BaseException as error:  # what would end the thread, as a panic of the engine
         reason = f"internal: {type(error).__name__}: {error}"
-        rows = [_ended(row, "error", reason) for row in batch.rows]
-        return Done(rows, time.perf_counter() - begun)
+        return Done(batch.rows.ended("error", by_names(reason)), time.perf_counter() - begun)
     return Done([], time.perf_counter() - begun, complete=False, failure=failure)
 
 
@@ -173,13 +146,14 @@ class _Work:
     place: Place
     threads: int
     stopped: Callable[[], bool]
-    done: list[KeptRow] = field(default_factory=list, init=False)
+    parts: list[Rows] = field(default_factory=list, init=False)
+    single: list[KeptRow] = field(default_factory=list, init=False)
     notes: list[str] = field(default_factory=list, init=False)
     bytes_moved: int = field(default=0, init=False)
     requests: int = field(default=0, init=False)
     from_peers: tuple[int, int] = field(default=(0, 0), init=False)
     from_cache: tuple[int, int] = field(default=(0, 0), init=False)
-    made: list[tuple[KeptRow, str]] = field(default_factory=list, init=False)
+    made: list[tuple[Rows, list[str]]] = field(default_factory=list, init=False)
     made_bytes: int = field(default=0, init=False)
     failure: str | None = field(default=None, init=False)
 
@@ -222,17 +196,22 @@ class _Work:
             raise OutputError(f"{self.folder}: {error}") from error
         finally:
             shutil.rmtree(self.aside, ignore_errors=True)
+        done = self.done()
         return Done(
-            self.done,
+            done,
             time.perf_counter() - begun,
             self.bytes_moved,
             self.requests,
             self.notes,
-            complete=len(self.done) == len(rows),
+            complete=len(done) == len(rows),
             failure=self.failure,
             from_peers=self.from_peers,
             from_cache=self.from_cache,
         )
+
+    def done(self) -> Rows:
+        """Give what is done: many at once, or one by one."""
+        return Rows.joined([*self.parts, Rows.of(self.single)])
 
     def _take_over(self) -> None:
         """Remove what others left of the same batch, who are dead or taken for it."""
@@ -243,58 +222,55 @@ class _Work:
         """Tell whether to do no more."""
         return self.failure is not None or self.stopped()
 
-    def _cut(self, rows: Sequence[KeptRow]) -> None:
+    def _cut(self, rows: Rows) -> None:
         placed = self._placed(rows)
-        parts: dict[tuple[int, int] | None, list[KeptRow]] = {}
-        for row in placed:
-            parts.setdefault(row.planes, []).append(row)
-        for planes, part in parts.items():
+        planes = placed.planes.few()
+        for code, pair in enumerate(planes.values):
             if self._ends():
                 return
-            self._cut_planes(part, planes)
+            self._cut_planes(placed.take(planes.codes == code), pair)
 
-    def _placed(self, rows: Sequence[KeptRow]) -> list[KeptRow]:
+    def _placed(self, rows: Rows) -> Rows:
         """Give rows with their boxes; those that have no place in their image are done."""
-        found = [row for row in rows if row.box is not None]
-        later = [row for row in rows if row.box is None and row.sky is not None]
-        self.done += [
-            row._replace(status="error", reason="it has neither a box nor a place in the sky")
-            for row in rows
-            if row.box is None and row.sky is None
-        ]
+        if rows.placed.all():
+            return rows
+        nowhere = rows.take(~rows.placed & ~rows.in_sky)
+        self.parts.append(nowhere.ended("error", "it has neither a box nor a place in the sky"))
+        found = [rows.take(rows.placed)]
+        later = rows.take(~rows.placed & rows.in_sky)
         # One image at a time, so that it can be stopped.
-        images: dict[tuple[str, str | None], list[KeptRow]] = {}
-        for row in later:
-            images.setdefault((row.source, row.hdu), []).append(row)
-        for of_image in images.values():
+        images = later.source.codes.astype(np.int64) * len(later.hdu.values) + later.hdu.codes
+        for image in np.unique(images).tolist():
             if self._ends():
                 break
-            found += self._placed_on_image(of_image)
-        return found
+            found.append(self._placed_on_image(later.take(images == image)))
+        return Rows.joined(found)
 
-    def _placed_on_image(self, rows: Sequence[KeptRow]) -> list[KeptRow]:
-        sky = np.array([row.sky for row in rows])
+    def _placed_on_image(self, rows: Rows) -> Rows:
         columns = {
-            "file": [row.source for row in rows],
-            "hdu": [row.hdu or "" for row in rows],
-            **{name: sky[:, at] for at, name in enumerate(SKY)},
+            "file": rows.source.list(),
+            "hdu": [hdu or "" for hdu in rows.hdu.list()],
+            **{name: rows.sky[:, at] for at, name in enumerate(SKY)},
         }
         read = read_targets(columns, sky_of)
         boxes = grown(read.boxes) if is_combined(self.options) else read.boxes
-        found = []
-        for number, row in enumerate(rows):
-            if (fault := read.faults.get(number)) is not None:
-                self.done.append(_ended(row, *fault))
-            else:
-                x0, y0, width, height = boxes[number].tolist()
-                found.append(row._replace(box=(x0, y0, width, height)))
-        return found
+        good = np.ones(len(rows), bool)
+        good[list(read.faults)] = False
+        self._end(rows.take(list(read.faults)), list(read.faults.values()))
+        return replace(rows, box=boxes, placed=good).take(good)
 
-    def _cut_planes(self, rows: Sequence[KeptRow], planes: tuple[int, int] | None) -> None:
+    def _end(self, rows: Rows, faults: Sequence[tuple[str, str]]) -> None:
+        """Take down why rows cannot be cut."""
+        if len(rows):
+            status = np.array([CODES[cast("RowStatus", status)] for status, _ in faults], np.uint8)
+            reason = Coded.of([by_names(reason) for _, reason in faults])
+            self.parts.append(rows.ended(status, reason))
+
+    def _cut_planes(self, rows: Rows, planes: tuple[int, int] | None) -> None:
         job = job_of(
             _targets(rows),
             range(len(rows)),
-            [f"{row.number}.fits" for row in rows],
+            [f"{number}.fits" for number in rows.number.tolist()],
             output=str(self.aside),
             mode="trim" if is_combined(self.options) else self.options.mode,
             fill=None if is_combined(self.options) else self.options.fill,
@@ -306,17 +282,8 @@ class _Work:
             for news in told(batch):
                 if self._ends():
                     batch.cancel()
-                    continue
-                for target, status, reason, size, version, sha256 in news:
-                    if self._ends():
-                        break  # to put each onto a grid takes its time
-                    row = rows[target]
-                    if status == "ok":
-                        self._take(
-                            row._replace(status="ok", bytes=size, version=version, sha256=sha256)
-                        )
-                    else:
-                        self.done.append(_ended(row, status, reason)._replace(version=version))
+                elif news[0]:
+                    self._take(rows, *news)
         except BaseException:
             batch.cancel()
             raise
@@ -332,21 +299,48 @@ class _Work:
         self.from_peers = _sum(self.from_peers, cost["from_peers"])
         self.from_cache = _sum(self.from_cache, cost["from_cache"])
 
-    def _take(self, row: KeptRow) -> None:
-        """Take what was cut for a row, in the format asked for."""
-        if row.result is None and self.options.format == "fits":
+    def _take(
+        self,
+        rows: Rows,
+        targets: list[int],
+        status: list[str],
+        reason: list[str],
+        size: list[int],
+        version: list[str],
+        sha256: list[str],
+    ) -> None:
+        """Take what the engine tells of some of the rows."""
+        cut = rows.take(targets).ended(
+            "ok",
+            size=np.array(size, np.int64),
+            version=Coded.of(version),
+            sha256=digests(sha256),
+        )
+        if any(reason):
+            wrong = np.array([each != "ok" for each in status])
+            faults = list(zip(status, reason, strict=True))
+            self._end(cut.take(wrong), [faults[at] for at in np.flatnonzero(wrong).tolist()])
+            cut = cut.take(~wrong)
+        if self.options.format == "fits" and not is_combined(self.options):
             # As text: paths would take as long as the rest.
-            self._keep(row, f"{self._aside}/{row.number}.fits")
+            self._keep(cut, [f"{self._aside}/{number}.fits" for number in cut.number.tolist()])
             return
+        for row in cut:
+            if self._ends():
+                return  # to put each onto a grid takes its time
+            self._convert(row)
+
+    def _convert(self, row: KeptRow) -> None:
+        """Make of what was cut for a row what is asked for."""
         cut = self.aside / f"{row.number}.fits"
         if row.result is not None:
-            self.done.append(self._aligned(row, cut))
+            self.single.append(self._aligned(row, cut))
             return
         converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
         try:
             whole(cut).write(converted)
         except SwatheError as error:
-            self.done.append(_ended(row, "error", str(error)))
+            self.single.append(_ended(row, "error", str(error)))
             return
         finally:
             cut.unlink()
@@ -371,7 +365,7 @@ class _Work:
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
         return row._replace(bytes=0, sha256="")
 
-    def _make(self, rows: Sequence[KeptRow]) -> None:
+    def _make(self, rows: Rows) -> None:
         """Make results of the rows that go into them."""
         for row in rows:
             if self._ends():
@@ -383,17 +377,17 @@ class _Work:
                 failed = [each for each in inputs if each.status in ("error", "missing")]
                 status = "error" if failed else "no-overlap"
                 because = f"; {failed[0].id}: {failed[0].reason}" if failed else ""
-                self.done.append(_ended(row, status, f"there is no image of it{because}"))
+                self.single.append(_ended(row, status, f"there is no image of it{because}"))
                 continue
             if (lost := self._restored(used, row)) is not None:
-                self.done.append(_ended(row, "error", lost))
+                self.single.append(_ended(row, "error", lost))
                 continue
             new = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
             try:
                 if self._ends() or not made(new, self.folder, grid, used, self.options, self._ends):
                     return
             except SwatheError as error:
-                self.done.append(_ended(row, "error", str(error)))
+                self.single.append(_ended(row, "error", str(error)))
                 continue
             self._keep_new(row, new)
 
@@ -407,9 +401,9 @@ class _Work:
             return None
         again = replace(self, batch=replace(self.batch, results={into.number: into}))
         again.aside = self.aside
-        again._cut(lost)
+        again._cut(Rows.of(lost))
         self._count(vars(again))
-        failed = next((row for row in again.done if row.status != "ok"), None)
+        failed = next((row for row in again.done() if row.status != "ok"), None)
         if failed is None:
             return None
         return f"{failed.id}: its pixels are gone, and cannot be cut again: {failed.reason}"
@@ -417,24 +411,29 @@ class _Work:
     def _keep_new(self, row: KeptRow, new: Path) -> None:
         with new.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        self._keep(row._replace(status="ok", bytes=new.stat().st_size, sha256=sha256), str(new))
+        row = row._replace(status="ok", bytes=new.stat().st_size, sha256=sha256)
+        self._keep(Rows.of([row]), [str(new)])
 
-    def _keep(self, row: KeptRow, new: str) -> None:
-        """Have a result put in its place, soon."""
-        self.made.append((row, new))
-        self.made_bytes += row.bytes
+    def _keep(self, rows: Rows, new: list[str]) -> None:
+        """Have results put in their place, soon."""
+        self.made.append((rows, new))
+        self.made_bytes += int(rows.bytes.sum())
         if self.made_bytes >= PUT_BYTES:
             self._put()
 
     def _put(self) -> None:
         """Put what was made in its place: a row is done when its result is there."""
         made, self.made, self.made_bytes = self.made, [], 0
-        files = [(new, place_of(row, self.options)) for row, new in made]
+        rows = Rows.joined([part for part, _ in made])
+        new = chain.from_iterable(paths for _, paths in made)
+        files = list(zip(new, places_of(rows, self.options), strict=True))
+        there = []
         try:
             for number in self.place.put(self.batch.job, files, self.stopped):
-                self.done.append(made[number][0])
+                there.append(number)
         except OutputError as error:
             self.failure = str(error)
+        self.parts.append(rows.take(np.array(there, np.int64)))
 
 
 def _sum(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
@@ -456,11 +455,8 @@ def _ended(row: KeptRow, status: str, reason: str) -> KeptRow:
     return row._replace(status=cast("RowStatus", status), reason=told, bytes=0, sha256="")
 
 
-def _targets(rows: Sequence[KeptRow]) -> Targets:
+def _targets(rows: Rows) -> Targets:
     """Give rows as the engine takes them."""
-    files, file = numbered([row.source for row in rows])
-    keys, key = numbered([row.hdu for row in rows])
-    hdus: list[HduKey | None] = [None if text is None else parse_hdu(text) for text in keys]
-    ids = [row.id for row in rows]
-    boxes = np.array([row.box for row in rows], np.int64).reshape(len(rows), 4)
-    return Targets(ids, ids, files, np.array(file, np.int32), hdus, np.array(key, np.int32), boxes)
+    source, hdu = rows.source.few(), rows.hdu.few()
+    hdus: list[HduKey | None] = [None if text is None else parse_hdu(text) for text in hdu.values]
+    return Targets(rows.id, rows.id, source.values, source.codes, hdus, hdu.codes, rows.box)

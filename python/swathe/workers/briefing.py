@@ -6,6 +6,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from swathe.environment import this_host
 from swathe.errors import CatalogError
 from swathe.known import NAMED, Storages, storages
@@ -44,7 +46,8 @@ class Briefing:
     def look(self, batch: Batch) -> None:
         """See whether the catalogue has new storages: at once where a batch needs one."""
         known = {store["name"] for store in self._storages.stores}
-        named = {row.source.partition(":")[0] for row in batch.rows if NAMED.match(row.source)}
+        sources = filter(NAMED.match, batch.rows.source.few().values)
+        named = {source.partition(":")[0] for source in sources}
         old = time.monotonic() - self._asked_at > STORAGES_S
         if not old and all(name in known for name in named - {"http", "https"}):
             return
@@ -59,12 +62,11 @@ class Briefing:
         """Give the objects of a batch that workers keep blocks of: those that servers have."""
         roots = {store["name"]: store["root"] for store in self._storages.stores}
         counts: dict[str, int] = {}
-        for row in batch.rows:
-            if not NAMED.match(row.source):
-                continue
-            name = row.source.partition(":")[0]
-            if not roots.get(name, row.source).startswith("file:"):
-                counts[row.source] = counts.get(row.source, 0) + 1
+        sources = batch.rows.source.few()
+        for source, rows in zip(sources.values, np.bincount(sources.codes).tolist(), strict=True):
+            name = source.partition(":")[0]
+            if NAMED.match(source) and not roots.get(name, source).startswith("file:"):
+                counts[source] = rows
         return {source: round(count * batch.row_bytes) for source, count in counts.items()}
 
     def _tell(self, found: Storages) -> None:

@@ -25,7 +25,6 @@ from swathe.catalog.work import Done
 from swathe.environment import default_url
 from swathe.errors import JobError, SwatheError
 from swathe.workers import member
-from swathe.workers.batches import unpacked
 from swathe.workers.briefing import Briefing
 from swathe.workers.crew import AHEAD, Crew, Worker
 from swathe.workers.flights import Flight
@@ -489,7 +488,7 @@ class DaskPool:
         )
         try:
             worked = await future
-            done = unpacked(worked.done)
+            done: Done = pickle.loads(worked.done)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from swathe.catalog.rows import Rows
 from swathe.catalog.work import Done
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Flight:
         if len(rows) > 1 and cost < MOST_DEATHS:
             return self._halves()
         reason = f"{cost} workers died while they were doing the batch it was in"
-        return Done([row._replace(status="error", reason=reason) for row in rows])
+        return Done(rows.ended("error", reason))
 
     def _halves(self) -> list[Flight]:
         if self.whole is None:
@@ -115,7 +116,7 @@ class Whole:
 
 def _joined(one: Done, other: Done) -> Done:
     return Done(
-        [*one.rows, *other.rows],
+        Rows.joined([Rows.of(one.rows), Rows.of(other.rows)]),
         one.seconds + other.seconds,
         one.bytes_moved + other.bytes_moved,
         one.requests + other.requests,
