@@ -150,7 +150,7 @@ class Rows(Sequence[KeptRow]):
     def take(self, rows: Any) -> Rows:
         """Give rows by a slice, their places in this, or a mask."""
         if not isinstance(rows, slice):
-            rows = np.asarray(rows)
+            rows = np.asarray(rows, None if len(rows) else np.int64)
             if rows.dtype == bool:
                 rows = np.flatnonzero(rows)
             wanted = rows.tolist()

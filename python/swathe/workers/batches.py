@@ -321,7 +321,7 @@ class _Work:
             faults = list(zip(status, reason, strict=True))
             self._end(cut.take(wrong), [faults[at] for at in np.flatnonzero(wrong).tolist()])
             cut = cut.take(~wrong)
-        if self.options.format == "fits" and not is_combined(self.options):
+        if self.options.format == "fits" and not (cut.result >= 0).any():
             # As text: paths would take as long as the rest.
             self._keep(cut, [f"{self._aside}/{number}.fits" for number in cut.number.tolist()])
             return
