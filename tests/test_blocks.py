@@ -60,7 +60,7 @@ def test_rows_by_columns_are_the_same_rows(kept: list[KeptRow]) -> None:
 def test_what_is_packed_comes_back(kept: list[KeptRow], block: int) -> None:
     begins = block * BLOCK_ROWS
     kept = [row._replace(position=begins + at) for at, row in enumerate(kept)]
-    # What has no place in the sky has its box from the start.
+    # Of what waits, nothing is known yet.
     kept = [row if row.status != "waiting" else _new(row) for row in kept]
     rows = Rows.of(kept)
     assert list(unpacked_rows(block, packed_asked(rows), packed_became(rows))) == kept
