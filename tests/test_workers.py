@@ -23,7 +23,8 @@ from swathe.catalog.work import Done, KeptRow
 from swathe.errors import JobError
 from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
-from swathe.workers.batches import Batch, batch_of, run
+from swathe.workers.batches import Batch, batch_of
+from swathe.workers.doing import run
 
 WIDTH, HEIGHT = 12, 9
 
@@ -273,7 +274,7 @@ def test_what_would_end_a_thread_is_an_error_of_its_rows(
 
     with started(LocalPool(Folder(tmp_path / "results"), 1)) as at_work:
         with monkeypatch.context() as patch:
-            patch.setattr("swathe.workers.batches._Work.run", panics)
+            patch.setattr("swathe.workers.doing._Work.run", panics)
             for number in range(4):  # more than there are threads
                 at_work.give(number, batch(images, 3))
             done = [at_work.next()[1] for _ in range(4)]

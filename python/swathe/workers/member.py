@@ -27,7 +27,7 @@ from swathe.environment import in_url, this_host
 from swathe.errors import OutputError, SwatheError
 from swathe.jobs import Bucket, Folder
 from swathe.known import Storages, adopt
-from swathe.workers.batches import run
+from swathe.workers.doing import run
 
 if TYPE_CHECKING:
     from swathe._swathe import Described
