@@ -65,6 +65,10 @@ class Coded(Generic[T]):
         used, codes = np.unique(self.codes, return_inverse=True)
         return Coded([self.values[code] for code in used.tolist()], codes.astype(np.int32))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        few = self.few()
+        return Coded, (few.values, few.codes)
+
     def list(self) -> list[T]:
         """Give the value of each row."""
         return [self.values[code] for code in self.codes.tolist()]

@@ -388,7 +388,16 @@ class _Work:
         """Put what was made in its place: a row is done when its result is there."""
         made, self.made, self.made_bytes = self.made, [], 0
         rows = Rows.joined([part for part, _ in made])
-        new = chain.from_iterable(paths for _, paths in made)
+        new = list(chain.from_iterable(paths for _, paths in made))
+        # The engine may have told of many at once.
+        piece = (np.cumsum(rows.bytes) - rows.bytes) // PUT_BYTES
+        first = 0
+        for end in [*(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(rows)]:
+            if self.failure is None:
+                self._put_piece(rows[first:end], new[first:end])
+            first = end
+
+    def _put_piece(self, rows: Rows, new: Sequence[str]) -> None:
         files = list(zip(new, places_of(rows, self.options), strict=True))
         there = []
         try:
@@ -396,7 +405,7 @@ class _Work:
                 there.append(number)
         except OutputError as error:
             self.failure = str(error)
-        self.parts.append(rows.take(np.array(there, np.int64)))
+        self.parts.append(rows.take(there))
 
 
 def _none_told() -> tuple[list[Any], ...]:
