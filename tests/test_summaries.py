@@ -9,7 +9,6 @@ import pytest
 from swathe.catalog import Catalog, Footprint, Granule, Replica, Summary, Trouble
 from swathe.catalog.holdings import ALL_CELLS, ORDER
 from swathe.errors import NoSuchDatasetError
-from swathe.portal.pages.holdings import Holdings
 
 CELL = 4 ** (ORDER - 6)
 """Cells of the finest order in one of order 6."""
@@ -100,19 +99,3 @@ def test_no_such_dataset(catalog: Catalog) -> None:
     ):
         with pytest.raises(NoSuchDatasetError, match="there is no dataset 'other'"):
             ask()
-
-
-def test_what_takes_long_is_counted_before_anybody_asks(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def more() -> int:
-        opened = Holdings(catalog)
-        opened.count_ahead()
-        name = f"new-{len(catalog.datasets())}"
-        catalog.add_dataset(name, "disk", name, None)
-        opened.map()
-        return sum(each.dataset.name == name for each in opened.all())
-
-    assert more() == 1  # it took no time, and what is new is seen
-    monkeypatch.setattr("swathe.portal.pages.holdings.LONG_S", -1.0)
-    assert more() == 0

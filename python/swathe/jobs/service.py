@@ -59,6 +59,13 @@ def _never() -> bool:
     return False
 
 
+def _new_id() -> str:
+    """Give an id that a command does not take for an option."""
+    while (made := secrets.token_urlsafe(16)).startswith("-"):
+        pass
+    return made
+
+
 class Jobs:
     """The jobs of a database; may be shared by threads, and is one per process.
 
@@ -174,7 +181,7 @@ class Jobs:
         counts = {status: int((rows.status == code).sum()) for status, code in CODES.items()}
         job = KeptJob(
             number=0,
-            id=secrets.token_urlsafe(16),
+            id=_new_id(),
             owner=owner,
             name=name,
             phase="PENDING",

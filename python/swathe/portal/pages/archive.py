@@ -39,7 +39,10 @@ Start = Annotated[int, Query(ge=0, le=10**9)]
 
 def holdings_of(request: Request) -> Holdings:
     """Give what this portal knows of its archive."""
-    return request.app.state.holdings  # type: ignore[no-any-return]
+    state = request.app.state
+    if not hasattr(state, "holdings"):
+        state.holdings = Holdings(portal_of(request).catalog)
+    return state.holdings  # type: ignore[no-any-return]
 
 
 @router.api_route("/", methods=READ)

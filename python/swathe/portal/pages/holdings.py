@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swathe.catalog import Dataset, Summary
-from swathe.errors import CatalogError
 from swathe.portal.pages.skymap import FINEST, SkyMap, sky_map
 
 if TYPE_CHECKING:
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
 
 FRESH_S = 5.0
 """Counts are at least this old before they are made again."""
-LONG_S = 0.3
-"""What takes longer is counted when the portal starts, before anybody asks."""
 REST = 20
 """And this many times the time that they took to make, so that large archives stay quick."""
 
@@ -49,21 +45,6 @@ class Holdings:
         self._catalog = catalog
         self._lock = threading.Lock()
         self._kept: dict[str, Kept] = {}
-
-    def count_ahead(self) -> None:
-        """Count what the first visitor of a large archive would wait for.
-
-        What took no time is not kept: whatever is catalogued next is seen at once.
-        """
-        started = time.monotonic()
-        # Of a database that is away now, the first visitor is told.
-        with suppress(CatalogError):
-            self.all()
-            if time.monotonic() - started > LONG_S:
-                self.map()
-            else:
-                with self._lock:
-                    self._kept.clear()
 
     def all(self) -> list[Held]:
         """Give all datasets, in order of their names."""
