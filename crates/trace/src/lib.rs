@@ -13,6 +13,7 @@ mod scope;
 mod sender;
 mod sink;
 mod ulm;
+mod writer;
 
 pub use columns::{Coded, Damaged, Field, Numbers, ReadError, Table, read};
 pub use place::{Place, PlaceError};
