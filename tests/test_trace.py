@@ -19,7 +19,7 @@ import pytest
 
 import servers
 import swathe
-from frames import KINDS, contents, noise, swathe_command, write_kinds
+from frames import KINDS, Runner, contents, noise, swathe_command, write_kinds
 from portals import served
 from swathe import trace
 from swathe.errors import FormatError, NotFoundError, OutputError, TraceError
@@ -556,6 +556,31 @@ def test_any_command_records(tmp_path: Path) -> None:
     assert failed.returncode == 2 and "ftp://" in failed.stderr
     lost = swathe_command("--trace", "/dev/full", *cut)
     assert lost.returncode == 0 and "events were dropped" in lost.stderr
+
+
+def test_what_a_command_starts_does_not_overwrite_its_memory(
+    tmp_path: Path,
+    run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    image = tmp_path / "a.fit"
+    image.write_bytes(contents(noise(1), "fit"))
+    cut = ["cut", str(image), "--box", "5", "5", "10", "10", "-o", str(tmp_path / "o.fits")]
+    monkeypatch.setenv(trace.VARIABLE, f"memory:{run}?mb=2")
+    Runner(monkeypatch, capsys)(*cut)
+    trace.stop()
+    own = run.read_bytes()
+    assert swathe_command(*cut).returncode == 0
+    worker = "from swathe import trace; trace.from_environment(); trace.point('WORKED')"
+    for variable in (None, f"memory:{run}"):
+        if variable:
+            monkeypatch.setenv(trace.VARIABLE, variable)
+        subprocess.run([sys.executable, "-c", worker], check=True)
+    assert run.read_bytes() == own
+    assert named(rows(run), "CUT_END")
+    others = [rows(path) for path in tmp_path.glob("run.ulm.*")]
+    assert sorted(found[0]["event"] for found in others) == ["CUT_START", "WORKED", "WORKED"]
 
 
 def test_import_of_trace_loads_no_numpy() -> None:

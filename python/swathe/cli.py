@@ -144,7 +144,7 @@ def _options(
     if trace_to:
         trace.start(trace_to)
         # What this command starts records too.
-        os.environ[trace.VARIABLE] = trace_to
+        os.environ[trace.VARIABLE] = trace.for_children(trace_to)
 
 
 @app.command()
