@@ -459,22 +459,23 @@ def test_a_file_that_cannot_be_renamed_grows_until_it_can(
     output, said = tmp_path / "run.ulm", list[str]()
     in_the_way = tmp_path / "run.ulm.1"
     in_the_way.mkdir()
-    with Collector(output, rotate_bytes=10_000, keep=1, warn=said.append) as collector:
-        with fake(collector.address) as each:
-            before = len(os.listdir("/proc/self/fd"))
-            for number in range(3000):
-                each.send(event(1, number, 400))
-            wait_until(lambda: output.stat().st_size >= 3000 * 400)
-            assert len(os.listdir("/proc/self/fd")) == before
-            assert said == [
-                f"{output}: cannot be renamed: Is a directory; it grows beyond its size"
-            ]
-            assert events_in(output) == [event(1, number, 400) for number in range(3000)]
-            in_the_way.rmdir()
-            time.sleep(0.1)
-            each.send(event(1, 3000, 400))
-            wait_until(in_the_way.exists)
-            wait_until(lambda: collector.outlet.waiting_bytes == 0)
+    with (
+        Collector(output, rotate_bytes=10_000, keep=1, warn=said.append) as collector,
+        fake(collector.address) as each,
+    ):
+        assert each.answer() == b"OK\n"
+        before = len(os.listdir("/proc/self/fd"))
+        for number in range(3000):
+            each.send(event(1, number, 400))
+        wait_until(lambda: output.stat().st_size >= 3000 * 400)
+        assert len(os.listdir("/proc/self/fd")) == before
+        assert said == [f"{output}: cannot be renamed: Is a directory; it grows beyond its size"]
+        assert events_in(output) == [event(1, number, 400) for number in range(3000)]
+        in_the_way.rmdir()
+        time.sleep(0.1)
+        each.send(event(1, 3000, 400))
+        wait_until(in_the_way.exists)
+        wait_until(lambda: collector.outlet.waiting_bytes == 0)
     assert len(events_in(in_the_way)) == 3000
     assert events_in(output) == [event(1, 3000, 400)]
 

@@ -330,11 +330,15 @@ impl Shared {
                     .cloned()
                     .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
                     .unwrap_or_default();
-                work = Work::start(self.cancel.clone());
-                self.fail_rest(&unit, writer, &mut work, || EngineError::Internal {
+                let error = || EngineError::Internal {
                     place: format!("cutting from {}", self.job.files[unit.file]),
                     message: message.clone(),
-                });
+                };
+                work.stages.fail(&error());
+                // Its buffers are as they were left.
+                let Work { stages, begun, .. } = work;
+                work = Work { stages, begun, ..Work::start(self.cancel.clone()) };
+                self.fail_rest(&unit, writer, &mut work, error);
             }
             self.release(&unit);
         }
@@ -381,6 +385,8 @@ impl Shared {
         writer: &mut Writer,
         work: &mut Work,
     ) -> bool {
+        #[cfg(test)]
+        tests::may_panic(object.url());
         writer.version = object.version();
         let template = match object.template(&self.job.selectors[unit.hdu]) {
             Ok(template) => template,
@@ -723,3 +729,6 @@ impl Writer {
         let _ = self.rows.send(Row { target, version, outcome });
     }
 }
+
+#[cfg(test)]
+mod tests;

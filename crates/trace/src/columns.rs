@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Keys whose values are names, whatever they look like.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "HOST",
     "PROG",
     "LVL",
@@ -25,6 +25,7 @@ const NAMES: [&str; 18] = [
     "WORKER",
     "STORE",
     "PEER",
+    "SERVER",
     "RESULT",
     "REASON",
     "DEVICE",

@@ -67,8 +67,10 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
 
 
 def for_children(place: str) -> str:
-    """Give where processes record to that this one starts: to a file of their own each, where it
-    is written only at their end."""
+    """Give where processes that this one starts record to.
+
+    What is written only at the end has a file of each process.
+    """
     path, mark, options = place.partition("?")
     own = place.startswith("memory:") and "{pid}" not in path
     return f"{path}.{{pid}}{mark}{options}" if own else place
@@ -190,8 +192,9 @@ class scope:  # noqa: N801, used as a function
 
 
 def from_environment() -> bool:
-    """Start recording where the environment says so; tell whether it does. For workers, of which
-    there are several.
+    """Start recording where the environment says so; tell whether it does.
+
+    For workers, of which there are several.
 
     Raises:
         TraceError: what it says is no place.
