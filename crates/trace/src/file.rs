@@ -23,7 +23,7 @@ pub(crate) struct Rotated {
 impl Rotated {
     pub fn open(path: &Path, rotate_bytes: Option<u64>, keep: u32) -> io::Result<Rotated> {
         let file = append_to(path)?;
-        let torn = is_torn(path, &file)?;
+        let torn = is_torn(&file)?;
         Ok(Rotated { path: path.to_path_buf(), rotate_bytes, keep, file, torn })
     }
 
@@ -64,7 +64,7 @@ impl Rotated {
     /// Open the file that has the name now; closing the other gives up its lock.
     fn reopen(&mut self) -> io::Result<()> {
         self.file = append_to(&self.path)?;
-        self.torn = is_torn(&self.path, &self.file)?;
+        self.torn = is_torn(&self.file)?;
         Ok(())
     }
 
@@ -85,12 +85,22 @@ impl Rotated {
     }
 }
 
+/// Open a file to append to; where it is one, and may be read, also to look at its end.
 fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    // Who opens a pipe to read and write waits for nobody, and hears of nobody who leaves.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return options.open(path);
+    }
+    match options.clone().read(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path),
+        opened => opened,
+    }
 }
 
 /// Whether whoever wrote it last was killed amid a line.
-fn is_torn(path: &Path, file: &File) -> io::Result<bool> {
+fn is_torn(file: &File) -> io::Result<bool> {
     let mut seen = 0;
     loop {
         let found = file.metadata()?;
@@ -98,9 +108,11 @@ fn is_torn(path: &Path, file: &File) -> io::Result<bool> {
             return Ok(false);
         }
         let mut last = [0];
-        File::open(path)?.read_exact_at(&mut last, found.len() - 1)?;
-        if last == *b"\n" {
-            return Ok(false);
+        match file.read_exact_at(&mut last, found.len() - 1) {
+            Ok(()) if last == *b"\n" => return Ok(false),
+            Ok(()) => {}
+            // It may not be read: one line too many is better than one too few.
+            Err(_) => return Ok(true),
         }
         if seen == found.len() {
             return Ok(true);
