@@ -7,6 +7,7 @@ mod columns;
 mod date;
 mod file;
 mod place;
+mod quick;
 mod recorder;
 mod ring;
 mod scope;
