@@ -23,7 +23,7 @@ pub(crate) fn push_second(out: &mut Vec<u8>, second: i64) {
 }
 
 /// Append a number with leading zeros.
-pub(crate) fn push_digits(out: &mut Vec<u8>, mut value: i64, digits: usize) {
+fn push_digits(out: &mut Vec<u8>, mut value: i64, digits: usize) {
     let start = out.len();
     out.resize(start + digits, b'0');
     for digit in out[start..].iter_mut().rev() {

@@ -1,7 +1,7 @@
 //! The thread that writes: takes records out of the rings, makes lines of them, and hands these to
 //! the sink.
 
-use crate::date::{push_digits, push_second};
+use crate::date::push_second;
 use crate::recorder::{Level, Record, Recorder, anchor, lock};
 use crate::ring::{Head, RECORD_BYTES};
 use crate::sink::{From, Sink};
@@ -57,10 +57,14 @@ struct Lines {
     text: Vec<u8>,
     count: u64,
     offset_ns: i64,
-    /// The last second, as it is written.
+    /// The last second.
     second: i64,
+    /// The last date, as it is written.
     date: Vec<u8>,
 }
+
+/// Digits of a second that are written.
+const FRACTION: usize = 6;
 
 impl Lines {
     fn push(&mut self, start: &[u8], known: &mut Known, head: Head, text: &[u8]) {
@@ -71,7 +75,13 @@ impl Lines {
             self.date.clear();
             self.date.extend_from_slice(b"DATE=");
             push_second(&mut self.date, second);
-            self.date.push(b'.');
+            self.date.extend_from_slice(b".000000");
+        }
+        let fraction = self.date.len() - FRACTION;
+        let mut us = time_ns.rem_euclid(1_000_000_000) as u32 / 1000;
+        for digit in self.date[fraction..].iter_mut().rev() {
+            *digit = b'0' + (us % 10) as u8;
+            us /= 10;
         }
         let (name, rest) = text.split_at(usize::from(head.name).min(text.len()));
         let (ids, fields) = rest.split_at(usize::from(head.ids).min(rest.len()));
@@ -79,12 +89,9 @@ impl Lines {
             known.about.clear();
             known.about.extend_from_slice(ids);
         }
-        self.text.extend_from_slice(&self.date);
-        push_digits(&mut self.text, time_ns.rem_euclid(1_000_000_000) / 1000, 6);
-        for part in [start, name, &known.thread, &known.about, fields] {
+        for part in [&self.date, start, name, &known.thread, &known.about, fields, b"\n"] {
             self.text.extend_from_slice(part);
         }
-        self.text.push(b'\n');
         self.count += 1;
     }
 }
@@ -100,7 +107,7 @@ impl Writer {
             start
         });
         let lines = Lines {
-            text: Vec::new(),
+            text: Vec::with_capacity(BATCH_BYTES + RECORD_BYTES),
             count: 0,
             offset_ns: offset_ns(),
             second: i64::MIN,
