@@ -369,7 +369,7 @@ def test_a_collector_that_does_not_read_holds_up_nothing(
         collector.release.set()
         counts = trace.stop()
     assert counts.dropped > 0
-    assert counts.written + counts.dropped >= 150_000
+    assert counts.written + counts.dropped == 150_000
     capfd.readouterr()
 
 
@@ -582,9 +582,10 @@ def test_requests_to_a_server_are_told_without_secrets(tmp_path: Path, run: Path
     assert {row["OBJECT"] for row in fetched} == {row["OBJECT"] for row in named(found, "CUT_END")}
     assert "hidden" not in run.read_text()
     begun, made = named(found, "CONNECT_START"), named(found, "CONNECT_END")
-    assert len(begun) == len(made) > 0
-    server = url.split("@")[1].split("/")[0]
-    assert all((row["SERVER"], row["RESULT"]) == (server, "ok") for row in made)
+    # One that was not needed after all may still be under way.
+    assert 0 < len(made) <= len(begun)
+    host = url.split("@")[1].split("/")[0]
+    assert all((row["SERVER"], row["RESULT"]) == (host, "ok") for row in made)
     (first, *_) = made
     (fetch,) = [row for row in fetched if row["REQUEST"] == first["REQUEST"]]
     assert fetch["OBJECT"] == first["OBJECT"] and fetch["STORE"] == first["STORE"]
