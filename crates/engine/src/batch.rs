@@ -385,8 +385,6 @@ impl Shared {
         writer: &mut Writer,
         work: &mut Work,
     ) -> bool {
-        #[cfg(test)]
-        tests::may_panic(object.url());
         writer.version = object.version();
         let template = match object.template(&self.job.selectors[unit.hdu]) {
             Ok(template) => template,
@@ -648,6 +646,8 @@ impl Writer {
         job: &Job,
         work: &mut Work,
     ) {
+        #[cfg(test)]
+        tests::may_panic(&job.files[job.targets[target].file]);
         let name = job.targets[target].name.clone();
         let about = std::mem::take(&mut cutout.about);
         match self.output.form(cutout, &name) {
