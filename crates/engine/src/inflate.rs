@@ -3,9 +3,12 @@
 
 use crate::ahead::Ahead;
 use crate::error::EngineError;
+use crate::object::about;
+use crate::stages::{tell, tell_end};
 use crate::work::{Cancel, Sink};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 use swathe_fits::stream::{self, Decoder, SeekTable};
 use swathe_store::{Source, Traffic};
 
@@ -35,6 +38,8 @@ pub(crate) struct Stretch {
 /// A decompressing reader of one object.
 pub(crate) struct StreamReader {
     source: Arc<dyn Source>,
+    /// What events call it.
+    called: String,
     table: SeekTable,
     /// Whether points were added since that was asked last.
     grown: bool,
@@ -57,9 +62,10 @@ struct Running {
 
 impl StreamReader {
     /// A reader with the seek points known so far.
-    pub(crate) fn new(source: Arc<dyn Source>, table: SeekTable) -> StreamReader {
+    pub(crate) fn new(source: Arc<dyn Source>, called: &str, table: SeekTable) -> StreamReader {
         StreamReader {
             source,
+            called: called.to_string(),
             table,
             grown: false,
             running: None,
@@ -250,9 +256,30 @@ impl StreamReader {
             (Some(_), None) => at < self.chunk_at,
             (None, _) => true,
         };
-        if jump {
-            self.restart(at)?;
+        if !jump {
+            return self.reach(at, end, cancel);
         }
+        let about = about(&self.called);
+        let from = self.running.is_some().then(|| self.chunk_end());
+        let point = point.map_or(0, |point| point.raw);
+        // What begins at the beginning looks for nothing.
+        let is_told = swathe_trace::is_on() && (from.is_some() || point > 0);
+        if is_told {
+            tell("SEEK_START", Instant::now(), &about, None, |record| {
+                from.iter().for_each(|from| _ = record.number("FROM", *from));
+                record.number("TO", at).number("POINT", point);
+            });
+        }
+        let done = self.restart(at).and_then(|()| self.reach(at, end, cancel));
+        if is_told {
+            let decoded = self.chunk_end().saturating_sub(point);
+            tell_end("SEEK_END", Instant::now(), &about, Some(decoded), done.as_ref().err());
+        }
+        done
+    }
+
+    /// Decode on until `chunk` holds the byte at `at`.
+    fn reach(&mut self, at: u64, end: u64, cancel: &Cancel) -> Result<(), EngineError> {
         while !self.holds(at) && self.advance(end, cancel)? {}
         Ok(())
     }
