@@ -66,7 +66,7 @@ LAYERS = (
     {"workers.outcome", "workers.wires", "workers.workload", "workers.batches"},
     {"workers.simulation", "workers.pool", "workers.member", "workers.flights"},
     {"workers.dispatch", "workers.nodes", "workers.crew", "workers.briefing"},
-    {"workers.spreading", "workers.providers"},
+    {"workers.spreading", "workers.providers", "workers.connection"},
     {"workers.cluster"},
     {"workers.growing"},
     {"workers"},

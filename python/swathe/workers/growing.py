@@ -287,13 +287,14 @@ class GrowingPool:
         """
         mine = {name: each for name, each in self._ours.items() if each.stays}
         queued = [name for name in mine if name in alive and alive[name].state == "waiting"]
-        self._stop(queued[:surplus])
+        queued = queued[:surplus]
+        self._stop(queued)
         idle = [
             Idle(name, each.last, members[name].worth_s, now + alive[name].left_s)
             for name, each in mine.items()
             if name in members and name in alive and name not in working
         ]
-        gone = leaving(idle, surplus - len(queued[:surplus]), self._limits, now)
+        gone = leaving(idle, surplus - len(queued), self._limits, now)
         if gone:
             self._pool.let_go(gone)
             for name in gone:
