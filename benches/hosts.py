@@ -56,6 +56,8 @@ NETWORK = "198.18.0"
 PORT = 8000
 DISPATCH_S = 0.002
 NEAR_BYTES_PER_S = 1e9
+BLOCK_BYTES = 1 << 18
+"""What workers keep, and throw out, together."""
 CACHE_TIMES = 4
 """So many caches hold all frames."""
 LARGE = 10 << 30
@@ -221,8 +223,10 @@ class Turns:
 
 def simulated(case: Case, workers: int, frame_bytes: int, batch_s: float) -> Came:
     """Say how it would run."""
+    blocks = -(-frame_bytes // BLOCK_BYTES)
     turns = [
-        [Simulated(name, 1, frame_bytes, 4, batch_s) for name in names] for names in case.rounds
+        [Simulated(name, (1 << blocks) - 1, frame_bytes // blocks, 4, batch_s) for name in names]
+        for names in case.rounds
     ]
     store = Store(RTT_MS / 1e3, BYTES_PER_S, float("inf"), remote=False)
     pool = Pool(

@@ -62,7 +62,7 @@ LAYERS = (
     {"jobs.costs", "jobs.rows"},
     {"jobs.service"},
     {"jobs"},
-    {"workers.growth", "workers.placement", "workers.worth", "workers.rates", "workers.security"},
+    {"workers.growth", "workers.placement", "workers.rates", "workers.security"},
     {"workers.outcome", "workers.wires", "workers.workload", "workers.batches"},
     {"workers.simulation", "workers.pool", "workers.member", "workers.flights"},
     {"workers.dispatch", "workers.nodes", "workers.crew", "workers.briefing"},

@@ -135,6 +135,7 @@ class _Need(NamedTuple):
     coming: dict[str, tuple[float, float]]
     peer: str | None
     seconds: float
+    store_s: float
 
 
 @dataclass(slots=True)
@@ -290,7 +291,7 @@ class Placement:
 
     def _need(self, source: str, size: int, now: float) -> _Need:
         holders = self._holders.get(source, {})
-        seconds = self._costs.store_s(source, size)
+        seconds = store_s = self._costs.store_s(source, size)
         coming = self._coming.get(source, {})
         wait_s = 0.0
         peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
@@ -302,7 +303,7 @@ class Placement:
             seconds = peer_s
         else:
             peer = None
-        return _Need(source, size, holders, coming, peer, seconds)
+        return _Need(source, size, holders, coming, peer, seconds, store_s)
 
     def _candidates(self, needs: list[_Need], seconds: float, now: float) -> Iterable[_Member]:
         """Give those to look at that may have another batch, each once."""
@@ -432,9 +433,9 @@ def _predicted(
 ) -> _Choice:
     """Say what a batch would come to on a worker that is free after `wait_s`."""
     name = member.name
-    fetch_s, missing_bytes, ready_s = 0.0, 0, 0.0
+    fetch_s, missing_bytes, ready_s, store_s = 0.0, 0, 0.0, 0.0
     for need in needs:
-        _, size, holders, coming, _, need_s = need
+        _, size, holders, coming, _, need_s, again_s = need
         missing = size - holders.get(name, 0)
         if missing <= 0:
             continue
@@ -443,10 +444,11 @@ def _predicted(
             continue
         missing_bytes += missing
         fetch_s += need_s * missing / size
+        store_s += again_s * missing / size
     start_s = max(wait_s + fetch_s, ready_s)
-    # What must go to make room has to be fetched again some time.
+    # What must go to make room has to be fetched again some time, and nobody else may have it.
     excess = member.held_bytes + missing_bytes - member.cache_bytes
-    spoils_s = fetch_s * min(1.0, excess / missing_bytes) if missing_bytes and excess > 0 else 0.0
+    spoils_s = store_s * min(1.0, excess / missing_bytes) if missing_bytes and excess > 0 else 0.0
     return _Choice(member, wait_s, fetch_s, start_s, start_s + seconds, spoils_s)
 
 
