@@ -31,6 +31,7 @@ from swathe.workers.flights import Flight
 from swathe.workers.nodes import CONNECT_S, configure
 from swathe.workers.placement import PLACED, Work
 from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, Moved, Told
+from swathe.workers.rates import Paces
 from swathe.workers.spreading import Spreading
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class DaskPool:
         self._by_key: dict[str, Flight] = {}
         self._pending: deque[Flight] = deque()
         self._keeping = 0
-        self._moved = Moved()
+        self._moved, self._paces = Moved(), Paces()
         self._spread = False
         self._ending = asyncio.Event()
         self._ends_by: float | None = None
@@ -393,8 +394,7 @@ class DaskPool:
                 self._pending.popleft()
                 continue
             flight.key = f"batch-{self._pool}-{flight.number}-{time.monotonic_ns()}"
-            work = Work(flight.objects, self._batch_s)
-            placed = self._placement.place(flight.key, work, time.monotonic())
+            placed = self._placement.place(flight.key, self._work(flight), time.monotonic())
             if placed is None:
                 break
             self._pending.popleft()
@@ -409,6 +409,12 @@ class DaskPool:
             for source, heir in placed.copies:
                 self._spreading.copy(source, heir)
         self._count()
+
+    def _work(self, flight: Flight) -> Work:
+        """Say what a batch will take: as rows took whose objects were there, once that is known."""
+        row_s = self._paces.any_row_s(flight.batch.job)
+        seconds = self._batch_s if row_s is None else row_s * len(flight.batch.rows)
+        return Work(flight.objects, seconds)
 
     def _depart(self, flight: Flight) -> None:
         """Send a batch to its worker."""
@@ -452,6 +458,8 @@ class DaskPool:
             self._crew.hold(address, worked.held)
             self._crew.rates.learn(address, worked.costs)
             self._moved = self._moved.with_done(done, near=flight.near)
+            if flight.near or not flight.objects:
+                self._paces.learn(flight.batch.job, len(done.rows), done.seconds)
             self._give_back(flight, done)
         finally:
             future.release()
