@@ -139,7 +139,8 @@ def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -
         trace.event("BATCH", first=batch.first, rows=len(batch.rows)) as event,
     ):
         done = _run(batch, place, threads, stopped)
-        event.add(bytes=sum(row.bytes for row in done.rows))
+        if _swathe.trace_is_on():
+            event.add(bytes=sum(row.bytes for row in done.rows))
         if done.failure is not None:
             event.add(result="error", reason=done.failure)
         elif not done.complete:
@@ -329,8 +330,8 @@ class _Work:
         """Add what was read, and from where."""
         self.bytes_moved += cost["bytes_moved"]
         self.requests += cost["requests"]
-        self.from_peers = _sum(self.from_peers, cost["from_peers"])
-        self.from_cache = _sum(self.from_cache, cost["from_cache"])
+        self.from_peers = summed(self.from_peers, cost["from_peers"])
+        self.from_cache = summed(self.from_cache, cost["from_cache"])
 
     def _take(self, row: KeptRow) -> None:
         """Take what was cut for a row, in the format asked for."""
@@ -437,7 +438,8 @@ class _Work:
             self.failure = str(error)
 
 
-def _sum(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+def summed(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """Add bytes to bytes, and requests to requests."""
     return one[0] + other[0], one[1] + other[1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,8 @@ class Briefing:
     def look(self, batch: Batch) -> None:
         """See whether the catalogue has new storages: at once where a batch needs one."""
         known = {store["name"] for store in self._storages.stores}
-        named = {row.source.partition(":")[0] for row in batch.rows if NAMED.match(row.source)}
+        sources = {row.source for row in batch.rows}
+        named = {source.partition(":")[0] for source in sources if NAMED.match(source)}
         old = time.monotonic() - self._asked_at > STORAGES_S
         if not old and all(name in known for name in named - {"http", "https"}):
             return
@@ -58,14 +60,12 @@ class Briefing:
     def objects(self, batch: Batch) -> dict[str, int]:
         """Give the objects of a batch that workers keep blocks of: those that servers have."""
         roots = {store["name"]: store["root"] for store in self._storages.stores}
-        counts: dict[str, int] = {}
-        for row in batch.rows:
-            if not NAMED.match(row.source):
-                continue
-            name = row.source.partition(":")[0]
-            if not roots.get(name, row.source).startswith("file:"):
-                counts[row.source] = counts.get(row.source, 0) + 1
-        return {source: round(count * batch.row_bytes) for source, count in counts.items()}
+        return {
+            source: round(count * batch.row_bytes)
+            for source, count in Counter(row.source for row in batch.rows).items()
+            if NAMED.match(source)
+            and not roots.get(source.partition(":")[0], source).startswith("file:")
+        }
 
     def _tell(self, found: Storages) -> None:
         self._storages, self._asked_at = found, time.monotonic()

@@ -9,7 +9,7 @@ use super::tls::Identity;
 use crate::error::StoreError;
 use crate::remote::connecting::{self, Telling};
 use crate::remote::{host, net};
-use crate::shelf::digest;
+use crate::shelf::{YOUNG, digest};
 use crate::source::Moved;
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::stream::{self, StreamExt};
@@ -44,8 +44,6 @@ const WEIGHT: f64 = 0.2;
 const OBJECTS: usize = 10_000;
 /// Answers that what peers cost is learnt from.
 const ANSWERS: usize = 64;
-/// Of a whole cache, what may be fetched in advance of being read.
-const SHARE: u64 = 4;
 
 /// Who has blocks of which objects.
 #[derive(Debug, Default)]
@@ -197,7 +195,8 @@ impl Peers {
     pub(super) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> Moved {
         let called = &cells.opened().called;
         let each_s = store_s / wanted.len().max(1) as f64;
-        let room = cells.limit() / SHARE / CELL_BYTES;
+        // As much as stays until it is read.
+        let room = cells.limit() / YOUNG / CELL_BYTES;
         wanted.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         let pays =
             |peer: &Peer, cells: usize| lock(&peer.state).seconds(cells) < each_s * cells as f64;
