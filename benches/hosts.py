@@ -30,13 +30,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from report import machine
-from swathe.catalog import Catalog
+from swathe.catalog import Catalog, this_host
 from swathe.catalog.work import Done
 from swathe.jobs import Folder
+from swathe.measuring.costs import Costs
 from swathe.sample import make_sample
 from swathe.workers.batches import Batch
 from swathe.workers.cluster import DaskPool
@@ -56,6 +58,8 @@ NETWORK = "198.18.0"
 PORT = 8000
 DISPATCH_S = 0.002
 NEAR_BYTES_PER_S = 1e9
+BLOCK_BYTES = 1 << 18
+"""What workers keep, and throw out, together."""
 CACHE_TIMES = 4
 """So many caches hold all frames."""
 LARGE = 10 << 30
@@ -116,6 +120,13 @@ def host(between: str, number: int) -> Iterator[str]:
         ip("netns", "delete", name)
         # What was in it is gone only when its last process is.
         subprocess.run(("ip", "link", "delete", plug), check=False, stderr=subprocess.DEVNULL)
+
+
+def link_costs() -> Costs:
+    """Give what a probe of a link would find: the simulation is told the same."""
+    rtt_s = RTT_MS / 1e3
+    request = ((0, rtt_s), (1_000_000, rtt_s + 1_000_000 / BYTES_PER_S))
+    return Costs(rtt_s, rtt_s, request, BYTES_PER_S, 100 / rtt_s, 4)
 
 
 @contextmanager
@@ -221,8 +232,10 @@ class Turns:
 
 def simulated(case: Case, workers: int, frame_bytes: int, batch_s: float) -> Came:
     """Say how it would run."""
+    blocks = -(-frame_bytes // BLOCK_BYTES)
     turns = [
-        [Simulated(name, 1, frame_bytes, 4, batch_s) for name in names] for names in case.rounds
+        [Simulated(name, (1 << blocks) - 1, frame_bytes // blocks, 4, batch_s) for name in names]
+        for names in case.rounds
     ]
     store = Store(RTT_MS / 1e3, BYTES_PER_S, float("inf"), remote=False)
     pool = Pool(
@@ -278,7 +291,9 @@ def main() -> None:
         upstream = f"{NETWORK}.1:{server.url.rpartition(':')[2]}"
         os.environ["SWATHE_DATABASE"] = f"sqlite:///{folder}/catalog.sqlite"
         with Catalog.open() as catalog:
-            catalog.add_store("far", f"http://127.0.0.1:{PORT}")
+            root = f"http://127.0.0.1:{PORT}"
+            catalog.add_store("far", root)
+            catalog.put_profile(root, this_host(), link_costs().as_dict(), {}, datetime.now(UTC))
         wanted = [
             case
             for case in cases([path.name for path in files], size * len(files))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from astropy.table import Table
 
 import swathe
 from swathe.jobs import Job, Jobs, Result
@@ -73,3 +74,23 @@ def check(jobs: Jobs, job: Job, table: dict[str, list[Any]], folder: Path) -> No
     assert len([path for path in made.rglob("*") if path.is_file()]) == count
     assert {path.name for path in made.iterdir()} == {"0000"}
     assert job.bytes == sum(row.bytes for row in rows)
+
+
+def check_each(jobs: Jobs, job: Job, expected: Table, made: Path, many: Path) -> None:
+    """See that a job has each row and each result once, in `made`, as `cut_many` has in `many`."""
+    count = len(expected)
+    rows = [row for start in range(0, count, 1000) for row in jobs.rows(job.id, start=start)]
+    assert [row.number for row in rows] == list(range(count))
+    statuses = expected["status"].tolist()
+    assert job.counts == {"waiting": 0} | {
+        status: statuses.count(status) for status in ("ok", "no-overlap", "missing", "error")
+    }
+    for row, kept in zip(rows, expected, strict=True):
+        assert (row.id, row.status, row.sha256) == (kept["id"], kept["status"], kept["sha256"])
+        if row.status == "ok":
+            found = (made / f"{row.number // 1000:04}" / row.name).read_bytes()
+            assert found == (many / kept["path"]).read_bytes()
+    assert job.bytes == sum(row.bytes for row in rows)
+    assert len([path for path in made.rglob("*") if path.is_file()]) == statuses.count("ok")
+    folders = {f"{start // 1000:04}" for start in range(0, count, 1000)}
+    assert {path.name for path in made.iterdir()} == folders

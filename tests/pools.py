@@ -111,12 +111,12 @@ def ready(count: int) -> Callable[[list[Member]], bool]:
     return lambda found: sum(not each.refused for each in found) == count == len(found)
 
 
-def many_targets(survey: Path) -> dict[str, list[Any]]:
+def many_targets(survey: Path, rows: int = ROWS) -> dict[str, list[Any]]:
     """The targets of a sample survey, several times over."""
     read = Table.read(survey / "targets.csv", format="ascii.csv")
-    columns = {name: read[name].tolist() * (ROWS // len(read)) for name in read.colnames}
+    columns = {name: read[name].tolist() * (rows // len(read)) for name in read.colnames}
     columns["file"] = [f"survey:{name}" for name in columns["file"]]
-    columns["id"] = [f"t{row}" for row in range(ROWS)]
+    columns["id"] = [f"t{row}" for row in range(rows)]
     return columns
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import signal
@@ -449,6 +450,50 @@ def test_files_are_rotated_between_lines(tmp_path: Path) -> None:
     # The oldest are gone, the newest are in order.
     assert found == [event(1, number, 400) for number in range(3000 - len(found), 3000)]
     assert len(found) > 3 * 60
+
+
+def test_a_file_that_cannot_be_renamed_grows_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outlet, "ROTATE_AGAIN_S", 0.05)
+    output, said = tmp_path / "run.ulm", list[str]()
+    in_the_way = tmp_path / "run.ulm.1"
+    in_the_way.mkdir()
+    with (
+        Collector(output, rotate_bytes=10_000, keep=1, warn=said.append) as collector,
+        fake(collector.address) as each,
+    ):
+        assert each.answer() == b"OK\n"
+        before = len(os.listdir("/proc/self/fd"))
+        for number in range(3000):
+            each.send(event(1, number, 400))
+        wait_until(lambda: len(events_in(output)) == 3000)
+        assert len(os.listdir("/proc/self/fd")) == before
+        assert said == [f"{output}: cannot be renamed: Is a directory; it grows beyond its size"]
+        assert events_in(output) == [event(1, number, 400) for number in range(3000)]
+        in_the_way.rmdir()
+        time.sleep(0.1)
+        each.send(event(1, 3000, 400))
+        wait_until(in_the_way.exists)
+        wait_until(lambda: collector.outlet.waiting_bytes == 0)
+    assert len(events_in(in_the_way)) == 3000
+    assert events_in(output) == [event(1, 3000, 400)]
+
+
+def test_a_file_that_cannot_be_looked_at_leaks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "run.ulm"
+    output.write_bytes(event(9, 9))
+    before = len(os.listdir("/proc/self/fd"))
+
+    def fails(_path: Path) -> bool:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(outlet, "_ends_a_line", fails)
+    with pytest.raises(OutputError, match="Permission denied"):
+        Collector(output)
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_an_old_file_is_continued_on_a_line_of_its_own(tmp_path: Path) -> None:

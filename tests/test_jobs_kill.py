@@ -19,7 +19,7 @@ import sqlalchemy
 import swathe
 from clouds import forget_credentials
 from conftest import fits_bytes
-from jobbing import PATIENCE_S, ended, running
+from jobbing import PATIENCE_S, check_each, ended, running
 from servers import s3s_fs
 from swathe.catalog import Catalog
 from swathe.jobs import Jobs, Limits, Options, place_named
@@ -128,18 +128,4 @@ def test_killed_jobs_are_finished_by_others(
         job = ended(jobs, jobs.job(job.id))
     assert job.phase == "COMPLETED"
 
-    rows = [row for start in range(0, ROWS, 1000) for row in jobs.rows(job.id, start=start)]
-    assert [row.number for row in rows] == list(range(ROWS))
-    statuses = expected["status"].tolist()
-    assert job.counts == {"waiting": 0} | {
-        status: statuses.count(status) for status in ("ok", "no-overlap", "missing", "error")
-    }
-    made = tmp_path / "bucket/jobs" / job.id
-    for row, kept in zip(rows, expected, strict=True):
-        assert (row.id, row.status, row.sha256) == (kept["id"], kept["status"], kept["sha256"])
-        if row.status == "ok":
-            found = (made / f"{row.number // 1000:04}" / row.name).read_bytes()
-            assert found == (tmp_path / "many" / kept["path"]).read_bytes()
-    assert job.bytes == sum(row.bytes for row in rows)
-    assert len([path for path in made.rglob("*") if path.is_file()]) == statuses.count("ok")
-    assert {path.name for path in made.iterdir()} == {"0000", "0001"}
+    check_each(jobs, job, expected, tmp_path / "bucket/jobs" / job.id, tmp_path / "many")

@@ -63,9 +63,14 @@ def test_lanes_rise_as_a_cut_does(tmp_path: Path) -> None:
         (7, "CACHE_HIT"),
         (8, "OPEN_START"),
         (9, "MARK"),
+        (10, "SEEK_END"),
+        (11, "CONNECT_START"),
+        (12, "READ_START"),
+        (13, "READ_END"),
     )
     assert lanes(found) == [
-        *("JOB_START", "OPEN_START", "CUT_START", "CACHE_HIT", "CUT_END"),
+        *("JOB_START", "OPEN_START", "CUT_START", "READ_START", "CONNECT_START", "CACHE_HIT"),
+        *("SEEK_END", "READ_END", "CUT_END"),
         *("REDUCE_START", "REDUCE_END", "MARK", "JOB_END"),
     ]
 

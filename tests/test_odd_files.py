@@ -26,6 +26,7 @@ from astropy.io import fits
 
 import swathe
 from conftest import DATA, fits_bytes, padded, raw_cards, real_files
+from frames import noise
 
 ADDRESS_BYTES = 2 << 30
 RESIDENT_BYTES = 500 << 20
@@ -354,6 +355,48 @@ def test_padding_of_the_last_block_may_lack(tmp_path: Path) -> None:
     path.write_bytes(content[: 2880 + IMAGE.nbytes])
     assert padded(path.read_bytes()) == content
     np.testing.assert_array_equal(swathe.open(path)[0].section[...], IMAGE)
+
+
+@pytest.fixture(scope="module")
+def three_images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[Any]]:
+    """A folder, and a gzip file of three images that is long enough for seek points."""
+    pixels = [noise(seed, (1000, 1000)) for seed in range(3)]
+    images = [fits.PrimaryHDU(pixels[0]), *(fits.ImageHDU(each) for each in pixels[1:])]
+    file = BytesIO()
+    fits.HDUList(images).writeto(file)
+    packed = gzip.compress(file.getvalue(), compresslevel=1)
+    return tmp_path_factory.mktemp("three"), packed, pixels
+
+
+ORDERS = [[0], [1], [2], [2, 0], [2, 1, 0], [0, 2, 1]]
+
+
+@pytest.mark.parametrize("rows", [0, 480, 980])
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_wrong_checksum_is_told_wherever_the_first_cut_is(
+    order: list[int], rows: int, three_images: tuple[Path, bytes, list[Any]]
+) -> None:
+    folder, packed, pixels = three_images
+    name = f"{''.join(map(str, order))}-{rows}"
+    damaged = bytearray(packed)
+    damaged[-8] ^= 1  # of the checksum, so that all pixels are right
+    for content, is_right in ((packed, True), (bytes(damaged), False)):
+        path = folder / f"{name}-{is_right}.fit.gz"
+        path.write_bytes(content)
+        file = [str(path)] * len(order)
+        box = {"x0": 5, "y0": rows, "width": 9, "height": 20}
+        table = {"file": file, "hdu": order, **{key: [box[key]] * len(order) for key in box}}
+        manifest = swathe.cut_many(table, folder / f"{name}-{is_right}", progress=False)
+        if not is_right:
+            assert list(manifest["status"]) == ["error"] * len(order)
+            assert all("checksum" in reason for reason in manifest["reason"])
+            with pytest.raises(swathe.errors.FormatError, match="checksum"):
+                swathe.cut(path, box=(5, rows, 9, 20), hdu=order[-1])
+            continue
+        assert list(manifest["status"]) == ["ok"] * len(order)
+        for made, hdu in zip(manifest["path"], order, strict=True):
+            cut = fits.getdata(folder / f"{name}-{is_right}" / made)
+            np.testing.assert_array_equal(cut, pixels[hdu][rows : rows + 20, 5:14])
 
 
 @pytest.mark.parametrize(("pack", "rows"), [(gzip.compress, 600_000), (bz2.compress, 100_000)])

@@ -257,6 +257,33 @@ def test_free_workers_with_room_come_before_full_ones() -> None:
     assert placed(placement.place(1, work("a"), 0.0)).worker == "w1"
 
 
+def test_what_a_full_cache_loses_costs_what_its_store_asks() -> None:
+    for held, chosen in ((100 * MB, "w0"), (0, "w1")):
+        placement = pool(2)
+        placement.hold("w0", "a", MB)
+        placement.hold("w1", "other", held)
+        for batch in range(2):
+            assert placed(placement.place(batch, work("a", seconds=0.2), 0.0)).worker == (
+                "w0" if batch == 0 else chosen
+            )
+
+
+def test_caches_are_filled_evenly_by_what_is_on_its_way() -> None:
+    placement = pool(4, ahead=8)
+    at = Counter(
+        placed(placement.place(batch, work(f"o{batch}", size=30 * MB), 0.0)).worker
+        for batch in range(12)
+    )
+    assert set(at.values()) == {3}
+    # Who has room comes before who is free sooner.
+    placement = pool(2, ahead=8)
+    for batch in range(3):
+        placement.place(batch, work(f"o{batch}", size=40 * MB, seconds=0.1), 0.0)
+    placement.end(0, 1.0)
+    placement.hold("w0", "o0", 40 * MB)
+    assert placed(placement.place(3, work("o3", size=40 * MB), 1.0)).worker == "w1"
+
+
 def test_worker_that_is_late_is_expected_to_be_later() -> None:
     placement = pool(2)
     placement.hold("w0", "a", MB)

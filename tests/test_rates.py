@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from swathe.workers.rates import NEAR, TELLERS, UNMEASURED, Rates
+from swathe.workers.rates import NEAR, PACED, TELLERS, UNMEASURED, Paces, Rates
 
 
 def test_stores_and_workers_cost_what_was_measured() -> None:
@@ -48,3 +48,20 @@ def test_only_the_last_words_count() -> None:
     for number in range(1000):
         rates.learn(f"w{number}", (0.001, 1e7 if number < 1000 - TELLERS else 1e9))
     assert rates.peer == (0.001, 1e9)
+
+
+def test_rows_take_what_they_took_before() -> None:
+    paces = Paces()
+    assert paces.any_row_s("a") is None
+    paces.learn("a", 0, 5.0)
+    assert paces.any_row_s("a") is None
+    paces.learn("a", 10, 5.0)
+    assert paces.row_s("a") == 0.5
+    # The last ones count more, and jobs of which none is back are taken to be as another.
+    paces.learn("a", 10, 15.0)
+    assert paces.row_s("a") == pytest.approx(0.8)
+    assert paces.row_s("b") is None
+    assert paces.any_row_s("b") == pytest.approx(0.8)
+    for number in range(PACED):
+        paces.learn(f"{number}", 1, 1.0)
+    assert paces.row_s("a") is None

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from swathe._swathe import SimulatedShelf
 from swathe.catalog import Catalog, this_host
 from swathe.errors import TargetsError
 from swathe.measuring.costs import Costs
@@ -23,7 +24,6 @@ from swathe.workers.outcome import Result
 from swathe.workers.simulation import Pool, Simulation, StuckError
 from swathe.workers.wires import Store
 from swathe.workers.workload import BLOCK, Batch, Crops, Listed, Workload, read_workload
-from swathe.workers.worth import Kept
 
 MB = 1_000_000
 FAR = Store(0.05, 10 * MB, 100 * MB)
@@ -227,52 +227,63 @@ def test_crops_are_blocks_of_frames() -> None:
     assert first.blocks.bit_length() <= 94
 
 
-def kept(limit: int, uses: Sequence[tuple[str, int, float]]) -> tuple[list[str], list[str]]:
-    cache = Kept(limit)
-    gone = [name for use in uses for name in cache.use(*use)]
-    names = {name for name, _, _ in uses}
-    return gone, sorted(name for name in names if name in cache)
+BLOCK_ON_DISK = BLOCK + 1024
+"""With what it shares of the head of a file, and of what is lost at its end."""
+
+
+def kept(room: int, uses: Sequence[tuple[str, int, float]]) -> dict[str, int]:
+    """Blocks that are left, in a cache with room for so many, of objects of so many blocks each."""
+    shelf = SimulatedShelf(room * BLOCK_ON_DISK)
+    left: dict[str, int] = {}
+    for at, (name, blocks, seconds) in enumerate(uses):
+        left[name] = blocks
+        for least, gone in shelf.note(name, blocks, BLOCK, seconds, 100.0 * at):
+            left[least] -= gone
+        assert shelf.bytes == sum(left.values()) * BLOCK_ON_DISK <= room * BLOCK_ON_DISK
+    return {name: blocks for name, blocks in left.items() if blocks}
 
 
 def test_what_is_cheap_to_fetch_again_goes_first() -> None:
     uses = [("far", 10, 5.0), ("near", 10, 0.1), ("far too", 10, 5.0)]
-    assert kept(20, uses) == (["near"], ["far", "far too"])
+    assert kept(20, uses) == {"far": 10, "far too": 10}
 
 
-def test_what_takes_much_room_goes_first() -> None:
-    uses = [("large", 90, 1.0), ("small", 10, 1.0), ("other", 10, 1.0)]
-    assert kept(100, uses) == (["large"], ["other", "small"])
+def test_no_more_goes_than_must() -> None:
+    assert kept(100, [("a", 60, 1.0), ("b", 60, 1.0)]) == {"a": 40, "b": 60}
 
 
 def test_what_is_used_often_stays() -> None:
-    uses = [("often", 10, 1.0)] * 3 + [("once", 10, 1.0), ("new", 10, 1.0)]
-    gone, left = kept(20, uses)
-    assert "often" in left
-    assert len(gone) == 1
+    uses = [*[("often", 10, 1.0)] * 3, *((f"o{number}", 10, 1.0) for number in range(8))]
+    assert kept(40, uses)["often"] == 10
 
 
 def test_what_was_dear_long_ago_goes_in_the_end() -> None:
-    uses = [("dear", 10, 20.0)] + [(f"o{n}", 10, 1.0) for n in range(200)]
-    gone, left = kept(50, uses)
-    assert "dear" in gone
-    assert len(left) == 5
+    uses = [("dear", 10, 20.0), *((f"o{number}", 10, 1.0) for number in range(400))]
+    assert kept(50, uses[:40])["dear"] == 10
+    assert "dear" not in kept(50, uses)
 
 
-def test_what_is_larger_than_all_room_is_not_kept() -> None:
-    assert kept(100, [("a", 50, 0.1), ("huge", 101, 0.1)])[1] == ["a"]
-    assert kept(0, [("a", 1, 1.0)]) == (["a"], [])
+def test_who_goes_round_through_more_than_fits_finds_a_part() -> None:
+    found = run(listed(24, seconds=0.1), replace(POOL, cache_bytes=60 * MB), rounds=6)
+    shares = [1 - each.store_bytes / (24 * 5 * MB) for each in found.rounds[1:]]
+    assert min(shares) >= 0.25
 
 
-def test_kept_never_passes_its_limit() -> None:
-    cache = Kept(1000)
+def test_what_is_larger_than_all_room_takes_no_more() -> None:
+    assert kept(100, [("a", 50, 0.1), ("huge", 101, 0.1)]) == {"huge": 100}
+    assert kept(0, [("a", 1, 1.0)]) == {}
+
+
+def test_what_is_dropped_takes_no_room() -> None:
+    shelf = SimulatedShelf(1000 * BLOCK)
     for number in range(5000):
-        cache.use(f"o{number * number % 97}", number * 37 % 300, (number % 7) / 10)
-        assert cache.bytes <= 1000
+        shelf.note(f"o{number * number % 97}", number * 37 % 300, BLOCK, number % 7 / 10, number)
+        assert shelf.bytes <= 1000 * BLOCK
         if number % 11 == 0:
-            cache.drop(f"o{number % 97}")
+            shelf.drop(f"o{number % 97}")
     for number in range(97):
-        cache.drop(f"o{number}")
-    assert (cache.bytes, round(cache.refetch_s, 9)) == (0, 0)
+        shelf.drop(f"o{number}")
+    assert shelf.bytes == 0
 
 
 def test_file_is_read(tmp_path: Path) -> None:

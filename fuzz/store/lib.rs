@@ -15,7 +15,7 @@ mod source;
 mod timing;
 
 pub use error::StoreError;
-pub use shelf::{Shelf, Usage, limit_of};
+pub use shelf::{Shelf, SimulatedShelf, Usage, limit_of};
 pub use source::{Fetched, Source, TRUSTED, Traffic, Version};
 pub use timing::Measured;
 

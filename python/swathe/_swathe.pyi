@@ -153,6 +153,28 @@ def kept(name: Literal["blocks", "index"]) -> Kept:
 def clear_kept(name: Literal["blocks", "index"]) -> None:
     """Remove all that is kept."""
 
+class SimulatedShelf:
+    """What a block cache would hold: it keeps and evicts as those on disk do, without the bytes.
+
+    Objects are in blocks of equal size, and go block by block. Times are seconds of the caller's.
+    """
+
+    def __init__(self, limit_bytes: int) -> None: ...
+    @property
+    def bytes(self) -> int:
+        """What is taken."""
+
+    def note(
+        self, name: str, blocks: int, block_bytes: int, seconds: float, now_s: float
+    ) -> list[tuple[str, int]]:
+        """Note that an object was used of which so many blocks are here now, old and new.
+
+        Each takes `seconds` to fetch again. Gives how many blocks must go of what.
+        """
+
+    def drop(self, name: str) -> None:
+        """Note that an object is not here any more."""
+
 def confine(hosts: list[str]) -> None:
     """Let these servers, `host` or `host:port`, redirect only to each other, in this process.
 

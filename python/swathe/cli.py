@@ -18,6 +18,7 @@ from swathe.commands.output import print_json
 from swathe.commands.predict import predict
 from swathe.commands.serve import serve
 from swathe.commands.simulate import simulate
+from swathe.trace.recording import for_children
 
 if TYPE_CHECKING:
     from swathe._swathe import HduInfo, HduKey
@@ -144,7 +145,7 @@ def _options(
     if trace_to:
         trace.start(trace_to)
         # What this command starts records too.
-        os.environ[trace.VARIABLE] = trace_to
+        os.environ[trace.VARIABLE] = for_children(trace_to)
 
 
 @app.command()

@@ -121,7 +121,7 @@ def cut_many(
     begun = time.perf_counter()
     with (
         trace.scope.where_none(job=token_hex(4)),
-        trace.event("JOB", rows=len(todo)) as event,
+        trace.event("JOB", rows=len(todo), predicted_s=round(prediction.seconds, 6)) as event,
     ):
         batch = job.start()
         with (

@@ -21,7 +21,7 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// Ask for what covers `ranges`, whose starts ascend.
     pub(crate) fn start(source: &dyn Source, ranges: &[Range<u64>], share: u32) -> Ahead {
-        let (requests, streams) = remote_requests(source, ranges, CAPS, share, Break::Anywhere);
+        let (requests, streams, _) = remote_requests(source, ranges, CAPS, share, Break::Anywhere);
         let fetched = source.fetch(requests.clone(), streams);
         Ahead { fetched, requests: requests.into(), piece: (0, Bytes::new()) }
     }

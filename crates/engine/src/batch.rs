@@ -330,11 +330,15 @@ impl Shared {
                     .cloned()
                     .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
                     .unwrap_or_default();
-                work = Work::start(self.cancel.clone());
-                self.fail_rest(&unit, writer, &mut work, || EngineError::Internal {
+                let error = || EngineError::Internal {
                     place: format!("cutting from {}", self.job.files[unit.file]),
                     message: message.clone(),
-                });
+                };
+                work.stages.fail(&error());
+                // Its buffers are as they were left.
+                let Work { stages, begun, .. } = work;
+                work = Work { stages, begun, ..Work::start(self.cancel.clone()) };
+                self.fail_rest(&unit, writer, &mut work, error);
             }
             self.release(&unit);
         }
@@ -642,6 +646,8 @@ impl Writer {
         job: &Job,
         work: &mut Work,
     ) {
+        #[cfg(test)]
+        tests::may_panic(&job.files[job.targets[target].file]);
         let name = job.targets[target].name.clone();
         let about = std::mem::take(&mut cutout.about);
         match self.output.form(cutout, &name) {
@@ -723,3 +729,6 @@ impl Writer {
         let _ = self.rows.send(Row { target, version, outcome });
     }
 }
+
+#[cfg(test)]
+mod tests;

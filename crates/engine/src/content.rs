@@ -22,6 +22,8 @@ const HAND_GAP_BYTES: u64 = 64 << 10;
 pub(crate) struct Planned {
     requests: Vec<Range<u64>>,
     pub(crate) load: Load,
+    /// Seconds that this is predicted to take: not of what is inflated, or kept here.
+    pub(crate) seconds: Option<f64>,
     /// Requests at the same time.
     streams: u32,
     at: Break,
@@ -89,29 +91,30 @@ impl Content {
         what: &dyn Fn() -> String,
         reading: &Reading,
     ) -> Result<Planned, EngineError> {
-        let (requests, streams) = match self {
+        let (requests, streams, seconds) = match self {
             Content::Plain(source) => {
                 check_end(&**source, segments, what)?;
                 if source.is_local() {
                     let caps = Caps { request_bytes: LOCAL_CAP_BYTES, ..CAPS };
-                    (plan(segments, source.costs(), caps, at, u32::MAX).requests, 1)
+                    let plan = plan(segments, source.costs(), caps, at, u32::MAX);
+                    (plan.requests, 1, Some(plan.seconds))
                 } else {
                     remote_requests(&**source, segments, CAPS, reading.share, at)
                 }
             }
             Content::Stream(_) => {
                 let reach = Reach { gap_bytes: STREAM_GAP_BYTES, cap_bytes: LOCAL_CAP_BYTES };
-                (windows(segments, reach, at), 1)
+                (windows(segments, reach, at), 1, None)
             }
         };
         let load = Load::of(&requests);
-        Ok(Planned { requests, load, streams, at })
+        Ok(Planned { requests, load, seconds, streams, at })
     }
 
     /// Read as planned; each piece goes to `sink` in ascending order.
     pub(crate) fn read(
         &self,
-        Planned { requests, load, streams, at }: Planned,
+        Planned { requests, load, streams, at, .. }: Planned,
         what: &dyn Fn() -> String,
         reading: &mut Reading,
         sink: &mut Sink<'_>,
@@ -205,20 +208,20 @@ fn read_remote(
     read
 }
 
-/// What to ask for, and how much of it at the same time.
+/// What to ask for, how much of it at the same time, and the seconds that is predicted to take.
 pub(crate) fn remote_requests(
     source: &dyn Source,
     segments: &[Range<u64>],
     caps: Caps,
     share: u32,
     at: Break,
-) -> (Vec<Range<u64>>, u32) {
+) -> (Vec<Range<u64>>, u32, Option<f64>) {
     if let Some((requests, _)) = at_hand(source, segments, at) {
-        return (requests, 1);
+        return (requests, 1, None);
     }
     let costs = source.costs().share(share);
     let plan = plan(segments, &costs, caps, at, source.connections() / share.max(1));
-    (plan.requests, plan.streams)
+    (plan.requests, plan.streams, Some(plan.seconds))
 }
 
 /// Where all segments are kept here, what to read, in pieces for the cache, and what that will ask

@@ -3,10 +3,13 @@
 
 use crate::ahead::Ahead;
 use crate::error::EngineError;
+use crate::object::about;
+use crate::stages::{tell, tell_end};
 use crate::work::{Cancel, Sink};
 use std::ops::Range;
 use std::sync::Arc;
-use swathe_fits::stream::{self, Decoder, SeekTable};
+use std::time::Instant;
+use swathe_fits::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
 use swathe_store::{Source, Traffic};
 
 /// Compressed bytes fetched at a time. A local read of this size costs 10 us; smaller ones do
@@ -35,10 +38,17 @@ pub(crate) struct Stretch {
 /// A decompressing reader of one object.
 pub(crate) struct StreamReader {
     source: Arc<dyn Source>,
+    /// What events call it.
+    called: String,
     table: SeekTable,
     /// Whether points were added since that was asked last.
     grown: bool,
     running: Option<Running>,
+    /// The decoder that reads a gzip stream for the first time, laid aside while another looks
+    /// back, and where it stands.
+    aside: Option<(Running, u64)>,
+    /// What it found wrong.
+    damage: Option<StreamError>,
     chunk: Vec<u8>,
     /// Where `chunk` lies in the decompressed data.
     chunk_at: u64,
@@ -53,16 +63,21 @@ struct Running {
     used: usize,
     next: u64,
     ended: bool,
+    /// Whether it has seen all that lies before, and so can tell whether a checksum is right.
+    whole: bool,
 }
 
 impl StreamReader {
     /// A reader with the seek points known so far.
-    pub(crate) fn new(source: Arc<dyn Source>, table: SeekTable) -> StreamReader {
+    pub(crate) fn new(source: Arc<dyn Source>, called: &str, table: SeekTable) -> StreamReader {
         StreamReader {
             source,
+            called: called.to_string(),
             table,
             grown: false,
             running: None,
+            aside: None,
+            damage: None,
             chunk: Vec::new(),
             chunk_at: 0,
             ahead: None,
@@ -217,15 +232,32 @@ impl StreamReader {
         Ok(None)
     }
 
-    /// Read on to the end, so that all seek points are found and the stream's own checks hold.
+    /// Read a gzip stream on to the end, so that all seek points are found and its checksums hold.
     pub(crate) fn finish(&mut self, cancel: &Cancel) -> Result<(), EngineError> {
-        if self.table.raw_len.is_none() {
-            let frontier = self.table.points.last().map_or(0, |point| point.raw);
-            self.expect(&[frontier..u64::MAX], 1)?;
-            self.go_to(frontier, u64::MAX, cancel)?;
-            while self.advance(u64::MAX, cancel)? {}
+        if self.table.raw_len.is_some() {
+            return Ok(());
         }
+        if let Some(damage) = &self.damage {
+            return Err(stream_error(&*self.source, damage.clone()));
+        }
+        if !self.running.as_ref().is_some_and(|running| running.whole) && !self.take_up(u64::MAX) {
+            self.running = Some(Running::at(stream::start(self.table.kind, true), 0, true));
+            (self.chunk_at, self.ahead) = (0, None);
+            self.chunk.clear();
+        }
+        self.expect(&[self.chunk_end()..u64::MAX], 1)?;
+        while self.advance(u64::MAX, cancel)? {}
         Ok(())
+    }
+
+    /// Go on with the decoder that was laid aside, if it stands at or before an offset.
+    fn take_up(&mut self, at: u64) -> bool {
+        let Some((running, stands)) = self.aside.take_if(|(_, stands)| *stands <= at) else {
+            return false;
+        };
+        (self.running, self.chunk_at) = (Some(running), stands);
+        self.chunk.clear();
+        true
     }
 
     fn chunk_end(&self) -> u64 {
@@ -250,35 +282,62 @@ impl StreamReader {
             (Some(_), None) => at < self.chunk_at,
             (None, _) => true,
         };
-        if jump {
-            self.restart(at)?;
+        if !jump {
+            return self.reach(at, end, cancel);
         }
+        let about = about(&self.called);
+        let from = self.running.is_some().then(|| self.chunk_end());
+        let point = point.map_or(0, |point| point.raw);
+        // What begins at the beginning looks for nothing.
+        let is_told = swathe_trace::is_on() && (from.is_some() || point > 0);
+        if is_told {
+            tell("SEEK_START", Instant::now(), &about, None, |record| {
+                from.iter().for_each(|from| _ = record.number("FROM", *from));
+                record.number("TO", at).number("POINT", point);
+            });
+        }
+        let done = self.restart(at).and_then(|()| self.reach(at, end, cancel));
+        if is_told {
+            let decoded = self.chunk_end().saturating_sub(point);
+            tell_end("SEEK_END", Instant::now(), &about, Some(decoded), done.as_ref().err());
+        }
+        done
+    }
+
+    /// Decode on until `chunk` holds the byte at `at`.
+    fn reach(&mut self, at: u64, end: u64, cancel: &Cancel) -> Result<(), EngineError> {
         while !self.holds(at) && self.advance(end, cancel)? {}
         Ok(())
     }
 
     fn restart(&mut self, at: u64) -> Result<(), EngineError> {
-        let wanted = self.table.raw_len.is_none();
+        if self.take_up(at) {
+            return Ok(());
+        }
+        let first = self.table.raw_len.is_none();
         let (decoder, raw, next) = match self.table.nearest(at) {
             Some(point) => {
-                let decoder = stream::resume(self.table.kind, point, wanted)
+                let decoder = stream::resume(self.table.kind, point, first)
                     .map_err(|source| stream_error(&*self.source, source))?;
                 (decoder, point.raw, point.compressed)
             }
-            None => (stream::start(self.table.kind, wanted), 0, 0),
+            None => (stream::start(self.table.kind, first), 0, 0),
         };
-        let (mut input, input_end) =
-            self.running.take().map_or_else(Default::default, |old| (old.input, old.next));
-        // What was fetched beyond the new start is needed now: it would not come a second time.
-        let input_start = input_end - input.len() as u64;
-        let next = if (input_start..input_end).contains(&next) {
-            input.drain(..(next - input_start) as usize);
-            input_end
-        } else {
-            input.clear();
-            next
-        };
-        self.running = Some(Running { decoder, input, used: 0, next, ended: false });
+        let stands = self.chunk_end();
+        let mut new = Running::at(decoder, next, next == 0 && self.aside.is_none());
+        if let Some(old) = self.running.take() {
+            // What was fetched beyond the new start is needed now: it would not come a second time.
+            let start = old.next - old.input.len() as u64;
+            if (start..old.next).contains(&next) {
+                new.input.extend_from_slice(&old.input[(next - start) as usize..]);
+                new.next = old.next;
+            }
+            if first && old.whole && self.table.kind == StreamKind::Gzip {
+                new.whole = false;
+                self.aside = Some((old, stands));
+            }
+        }
+        self.running = Some(new);
         self.chunk.clear();
         self.chunk_at = raw;
         Ok(())
@@ -288,7 +347,12 @@ impl StreamReader {
     fn advance(&mut self, end: u64, cancel: &Cancel) -> Result<bool, EngineError> {
         cancel.check()?;
         let advanced = self.decode_chunk(end);
-        if advanced.is_err() {
+        if let Err(error) = &advanced {
+            if let EngineError::Stream { source, .. } = error
+                && self.running.as_ref().is_some_and(|running| running.whole)
+            {
+                self.damage = Some(source.clone());
+            }
             self.ahead = None;
             self.running = None;
             self.chunk.clear();
@@ -330,11 +394,11 @@ impl StreamReader {
         }
         self.chunk.truncate(filled);
         let points = running.decoder.take_points();
-        let ended = running.ended;
+        let (ended, whole) = (running.ended, running.whole);
         if self.table.raw_len.is_none() {
             self.grown |= !points.is_empty() || ended;
             self.table.extend(points);
-            if ended {
+            if ended && (whole || self.table.kind != StreamKind::Gzip) {
                 self.table.raw_len = Some(self.chunk_end());
             }
         }
@@ -343,6 +407,10 @@ impl StreamReader {
 }
 
 impl Running {
+    fn at(decoder: Box<dyn Decoder>, next: u64, whole: bool) -> Running {
+        Running { decoder, input: Vec::new(), used: 0, next, ended: false, whole }
+    }
+
     /// Fetch the compressed bytes that follow; gives how many.
     fn fetch(
         &mut self,
@@ -371,6 +439,6 @@ impl Running {
     }
 }
 
-fn stream_error(source: &dyn Source, error: stream::StreamError) -> EngineError {
+fn stream_error(source: &dyn Source, error: StreamError) -> EngineError {
     EngineError::Stream { url: source.url().to_string(), source: error }
 }

@@ -4,10 +4,12 @@ use crate::content::Content;
 use crate::error::EngineError;
 use crate::inflate::StreamReader;
 use crate::kept::{self, Kept};
+use crate::stages::{tell_end, tell_start};
 use crate::template::Template;
 use crate::work::Cancel;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use swathe_fits::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
 use swathe_store::{Source, StoreError, Stores, Traffic};
@@ -57,6 +59,8 @@ pub struct Object {
     notes: Mutex<Vec<String>>,
     /// Whether its version was taken from the index.
     assumed: bool,
+    /// Whether events tell of what is read to learn what is in it; else who opened it does that.
+    tells: bool,
     cancel: Cancel,
 }
 
@@ -124,7 +128,11 @@ impl Object {
             None => Content::Plain(source.clone()),
             Some(kind) => {
                 let table = seek.unwrap_or_else(|| SeekTable::new(kind));
-                Content::Stream(Box::new(Mutex::new(StreamReader::new(source.clone(), table))))
+                Content::Stream(Box::new(Mutex::new(StreamReader::new(
+                    source.clone(),
+                    called.as_deref().unwrap_or(source.url()),
+                    table,
+                ))))
             }
         };
         Object {
@@ -136,8 +144,28 @@ impl Object {
             templates: Mutex::default(),
             notes: Mutex::default(),
             assumed,
+            tells: false,
             cancel,
         }
+    }
+
+    /// As [`Object::open`], for single cuts: events tell of that, and of headers read later.
+    ///
+    /// # Errors
+    /// As [`Object::open`].
+    pub fn open_alone(
+        url: &str,
+        stores: &Stores,
+        fresh: bool,
+        cancel: Cancel,
+    ) -> Result<Object, EngineError> {
+        let opened = told_opening(&stores.called(url), || Object::open(url, stores, fresh, cancel));
+        opened.map(|object| Object { tells: true, ..object })
+    }
+
+    /// Do what reads headers.
+    fn opening<T>(&self, work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+        if self.tells { told_opening(self.called(), work) } else { work() }
     }
 
     /// Whether nothing was asked of the server when it was opened.
@@ -219,7 +247,12 @@ impl Object {
     /// Where the first header cannot be read. What follows the last readable HDU is a note.
     pub fn hdus(&self) -> Result<Vec<Arc<Hdu>>, EngineError> {
         let mut walk = lock(&self.walk);
-        while self.step(&mut walk)?.is_some() {}
+        if walk.next.is_some() {
+            self.opening(|| {
+                while self.step(&mut walk)?.is_some() {}
+                Ok(())
+            })?;
+        }
         Ok(walk.hdus.clone())
     }
 
@@ -239,15 +272,17 @@ impl Object {
         if let Some(hdu) = walk.hdus.iter().find(|hdu| matches(hdu)) {
             return Ok(hdu.clone());
         }
-        while let Some(hdu) = self.step(&mut walk)? {
-            if matches(&hdu) {
-                return Ok(hdu);
+        self.opening(|| {
+            while let Some(hdu) = self.step(&mut walk)? {
+                if matches(&hdu) {
+                    return Ok(hdu);
+                }
             }
-        }
-        Err(EngineError::NoSuchHdu {
-            url: self.url().to_string(),
-            wanted: selector.to_string(),
-            found: describe(&walk.hdus),
+            Err(EngineError::NoSuchHdu {
+                url: self.url().to_string(),
+                wanted: selector.to_string(),
+                found: describe(&walk.hdus),
+            })
         })
     }
 
@@ -260,7 +295,7 @@ impl Object {
         if let Some(template) = lock(&self.templates).get(&hdu.index) {
             return Ok(template.clone());
         }
-        let template = Arc::new(Template::new(self, &hdu)?);
+        let template = Arc::new(self.opening(|| Template::new(self, &hdu))?);
         lock(&self.templates).insert(hdu.index, template.clone());
         Ok(template)
     }
@@ -362,6 +397,18 @@ impl Object {
     fn note(&self, note: String) {
         lock(&self.notes).push(format!("{}: {note}", self.url()));
     }
+}
+
+/// Open an object, or what is needed of it, and tell that.
+fn told_opening<T>(
+    called: &str,
+    work: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let about = about(called);
+    tell_start("OPEN_START", Instant::now(), &about);
+    let done = work();
+    tell_end("OPEN_END", Instant::now(), &about, None, done.as_ref().err());
+    done
 }
 
 /// What events of an object are about; nothing while none are recorded.

@@ -4,7 +4,7 @@ use crate::assemble;
 use crate::cutout::{Cutout, Mode, Placed};
 use crate::error::EngineError;
 use crate::object::{Object, Selector};
-use crate::stages::{tell_end, tell_start};
+use crate::stages::{Stage, tell_end, tell_start};
 use crate::template::Template;
 use crate::work::{Cancel, Work};
 use std::sync::Arc;
@@ -49,8 +49,13 @@ fn cut_placed(
         finished = Some(cutout);
         Ok(())
     })?;
+    if object.is_unverified() {
+        work.stages.enter(Stage::Read);
+    } else {
+        work.stages.enter_untold(Stage::Read);
+    }
+    object.settle(cancel).inspect_err(|error| work.stages.fail(error))?;
     work.stages.about(Ids::default());
-    object.settle(cancel)?;
     finished.unwrap_or_else(|| {
         Err(EngineError::Internal {
             place: format!("cutting from {}", object.url()),

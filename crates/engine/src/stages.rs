@@ -3,7 +3,7 @@
 
 use crate::error::EngineError;
 use std::time::{Duration, Instant};
-use swathe_trace::{Ids, Level};
+use swathe_trace::{Ids, Level, Record};
 
 /// The stages of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct Stages {
     /// The stage that has told its beginning and not its end.
     told: Option<Stage>,
     bytes: Option<u64>,
+    /// Requests that were planned, and the seconds that they are predicted to take.
+    planned: Option<(u64, Option<f64>)>,
 }
 
 impl Stages {
@@ -72,6 +74,7 @@ impl Stages {
             about: Ids::default(),
             told: None,
             bytes: None,
+            planned: None,
         }
     }
 
@@ -128,6 +131,12 @@ impl Stages {
         self.bytes = Some(self.bytes.unwrap_or(0) + bytes);
     }
 
+    /// So was it decided to read.
+    pub(crate) fn planned(&mut self, bytes: u64, requests: u64, seconds: Option<f64>) {
+        self.bytes = Some(bytes);
+        self.planned = Some((requests, seconds));
+    }
+
     /// The stage failed.
     pub(crate) fn fail(&mut self, error: &EngineError) {
         self.tell_end(None, Some(error));
@@ -137,7 +146,15 @@ impl Stages {
         if let Some(stage) = self.told.take() {
             let (_, name) = EVENTS[stage as usize];
             let at = at.unwrap_or_else(Instant::now);
-            tell_end(name, at, &self.about, self.bytes.take(), error);
+            let (bytes, planned) = (self.bytes.take(), self.planned.take());
+            tell(name, at, &self.about, Some(ended(error)), |record| {
+                push_bytes(record, bytes);
+                if let Some((requests, seconds)) = planned {
+                    record.number("REQUESTS", requests);
+                    let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
+                    seconds.iter().for_each(|text| _ = record.text("PREDICTED_S", text));
+                }
+            });
         }
     }
 
@@ -156,7 +173,7 @@ impl Stages {
 
 /// Tell that something began.
 pub(crate) fn tell_start(name: &str, at: Instant, about: &Ids) {
-    tell(Level::Usage, name, at, about, None, None);
+    tell(name, at, about, None, |_| {});
 }
 
 /// Tell that something ended, and how.
@@ -167,23 +184,29 @@ pub(crate) fn tell_end(
     bytes: Option<u64>,
     error: Option<&EngineError>,
 ) {
-    let result = error.map_or("ok", EngineError::result);
-    let level = if result == "error" { Level::Error } else { Level::Usage };
-    tell(level, name, at, about, bytes, Some((result, error)));
+    tell(name, at, about, Some(ended(error)), |record| push_bytes(record, bytes));
 }
 
-fn tell(
-    level: Level,
+fn push_bytes(record: &mut Record<'_>, bytes: Option<u64>) {
+    bytes.iter().for_each(|bytes| _ = record.number("BYTES", *bytes));
+}
+
+fn ended(error: Option<&EngineError>) -> (&str, Option<&EngineError>) {
+    (error.map_or("ok", EngineError::result), error)
+}
+
+/// Tell an event, with more of its fields, and how something ended with it.
+pub(crate) fn tell(
     name: &str,
     at: Instant,
     about: &Ids,
-    bytes: Option<u64>,
     ended: Option<(&str, Option<&EngineError>)>,
+    fill: impl FnOnce(&mut Record<'_>),
 ) {
+    let failed = matches!(ended, Some(("error", _)));
+    let level = if failed { Level::Error } else { Level::Usage };
     swathe_trace::event_at(level, name, at, about, |record| {
-        if let Some(bytes) = bytes {
-            record.number("BYTES", bytes);
-        }
+        fill(record);
         if let Some((result, error)) = ended {
             record.text("RESULT", result);
             if let Some(error) = error {

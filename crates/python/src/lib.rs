@@ -23,7 +23,7 @@ mod _swathe {
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
     #[pymodule_export]
-    use crate::shelves::{Kept, clear_kept, kept};
+    use crate::shelves::{Kept, SimulatedShelf, clear_kept, kept};
     #[pymodule_export]
     use crate::stores::{
         Source, Stores, Timing, assumed_costs, blocks_are_at, blocks_described, blocks_of, confine,

@@ -33,7 +33,7 @@ pub(crate) fn open(
     let cancel = Cancel::default();
     let token = cancel.clone();
     let inner =
-        enter(py, &cancel, move || swathe_engine::Object::open(&url, &stores, fresh, token))?;
+        enter(py, &cancel, move || swathe_engine::Object::open_alone(&url, &stores, fresh, token))?;
     Ok(Object { inner: Arc::new(inner) })
 }
 

@@ -47,3 +47,35 @@ fn opener(name: &str) -> PyResult<fn() -> Result<Shelf, StoreError>> {
         _ => Err(PyValueError::new_err(format!("nothing kept is called {name:?}"))),
     }
 }
+
+/// A block cache of numbers. See `_swathe.pyi`.
+#[pyclass(module = "swathe._swathe")]
+pub(crate) struct SimulatedShelf(swathe_store::SimulatedShelf);
+
+#[pymethods]
+impl SimulatedShelf {
+    #[new]
+    fn new(limit_bytes: u64) -> Self {
+        Self(swathe_store::SimulatedShelf::new(limit_bytes))
+    }
+
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    fn note(
+        &mut self,
+        name: &str,
+        blocks: u64,
+        block_bytes: u64,
+        seconds: f64,
+        now_s: f64,
+    ) -> Vec<(String, u64)> {
+        self.0.note(name, blocks, block_bytes, seconds, now_s)
+    }
+
+    fn drop(&mut self, name: &str) {
+        self.0.drop(name);
+    }
+}

@@ -26,7 +26,7 @@ pub use list::{Entry, Listing};
 pub use open::open_with_stall;
 pub use open::{open, shown};
 pub use remote::confine;
-pub use shelf::{Shelf, Usage, limit_of};
+pub use shelf::{Shelf, SimulatedShelf, Usage, limit_of};
 pub use source::{Fetched, Moved, Source, TRUSTED, Traffic, Version};
 pub use stores::{Store, Stores};
 pub use timing::{Measured, Timing, take_timings};

@@ -5,6 +5,7 @@
 //! hard, to find credentials and sign. So every answer passes the same checks, which are here.
 
 mod bucket;
+pub(crate) mod connecting;
 mod limiter;
 mod net;
 mod patience;
@@ -190,7 +191,7 @@ impl Inner {
             let began = Instant::now();
             let stall = target.allowed(&patience);
             let told = Told::start(&target.about, scope);
-            let attempt = self.attempt(client, &range, stall, &mut bytes).await;
+            let attempt = told.during(self.attempt(client, &range, stall, &mut bytes)).await;
             told.end(bytes.len() - had, attempt.as_ref().err().map(|failure| &failure.error));
             permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
             match attempt {
@@ -391,7 +392,7 @@ impl Target {
             let stall = self.allowed(&patience);
             let most = self.store.costs.first_bytes();
             let told = Told::start(&self.about, &scope);
-            let attempt = self.first_bytes(client, most, stall).await;
+            let attempt = told.during(self.first_bytes(client, most, stall)).await;
             let came = attempt.as_ref().map_or(0, |(_, _, first)| first.len());
             told.end(came, attempt.as_ref().err().map(|failure| &failure.error));
             permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
@@ -479,6 +480,7 @@ impl Target {
             }
         };
         self.requests.fetch_add(1, Ordering::Relaxed);
+        connecting::to(|| host.clone());
         let response = match timeout(stall, request.send()).await {
             Err(_) => return Err(Failure::passing(self.stalled(&host, stall))),
             Ok(Err(error)) => {
@@ -721,7 +723,7 @@ fn is_named_compressed(url: &Url) -> bool {
 }
 
 /// The server of a URL.
-fn host(url: &Url) -> String {
+pub(crate) fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
 }

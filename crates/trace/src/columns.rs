@@ -3,7 +3,8 @@
 //! Lines of a file resemble each other: a field is first compared with the one that stood there
 //! last time, and looked at byte by byte only where it differs.
 
-use crate::date::parse_date;
+use crate::date::{Second, parse_date_after};
+use crate::quick::Quick;
 use crate::ulm::{FIRST, LINE_BYTES, UlmError, Value, decode, key_at, text, value_at};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Keys whose values are names, whatever they look like.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "HOST",
     "PROG",
     "LVL",
@@ -25,6 +26,7 @@ const NAMES: [&str; 18] = [
     "WORKER",
     "STORE",
     "PEER",
+    "SERVER",
     "RESULT",
     "REASON",
     "DEVICE",
@@ -142,14 +144,14 @@ pub fn read<P: AsRef<Path>>(
 
 struct Column {
     key: String,
-    /// The key and `=`.
-    start: Vec<u8>,
+    /// The key and `=`, and after `start` bytes the last value as written; none at first.
+    written: Vec<u8>,
+    start: usize,
     /// The column that followed last time.
     follower: usize,
     /// The line in which it was last.
     line: u64,
-    /// The last value: as written, and what became of it.
-    raw: Vec<u8>,
+    /// What became of the last value.
     last: Item,
     values: Values,
     /// Whether something that is no number came after numbers.
@@ -167,7 +169,7 @@ enum Values {
     Unknown(bool),
     Words {
         codes: Vec<i32>,
-        known: HashMap<Box<str>, i32>,
+        known: HashMap<Box<str>, i32, Quick>,
     },
     Numbers(Vec<f64>),
 }
@@ -185,6 +187,7 @@ struct Reader {
     words: BTreeSet<String>,
     time_ns: Vec<i64>,
     pending: Vec<Pending>,
+    second: Option<Second>,
     /// Number of the line over all files, and within its own.
     line: u64,
     line_of_file: u64,
@@ -200,6 +203,7 @@ impl Reader {
             words: words.clone(),
             time_ns: Vec::new(),
             pending: Vec::new(),
+            second: None,
             line: 0,
             line_of_file: 0,
             damaged: Vec::new(),
@@ -216,10 +220,10 @@ impl Reader {
         let names = NAMES.contains(&key) || self.words.contains(key);
         self.columns.push(Column {
             key: key.to_string(),
-            start: format!("{key}=").into_bytes(),
+            written: format!("{key}=").into_bytes(),
+            start: key.len() + 1,
             follower: column + 1,
             line: 0,
-            raw: Vec::new(),
             last: Item::Code(NONE),
             values: Values::Unknown(names),
             mixed: false,
@@ -322,28 +326,29 @@ impl Reader {
         let mut before = None;
         let mut expected = DATE;
         loop {
-            let number = self.column_at(line, at, expected)?;
+            let repeats = |column: &Column| column.repeats(&line[at..]);
+            let (number, same) = match self.columns.get(expected) {
+                Some(column) if repeats(column) => (expected, true),
+                _ => {
+                    let number = self.column_at(line, at, expected)?;
+                    (number, number != expected && repeats(&self.columns[number]))
+                }
+            };
             let column = &mut self.columns[number];
             if column.line == self.line {
                 return Err(UlmError::Twice { key: column.key.clone() });
             }
             column.line = self.line;
-            at += column.start.len();
-            let rest = &line[at..];
-            let length = column.raw.len();
-            let same = length > 0
-                && rest.starts_with(&column.raw)
-                && matches!(rest.get(length), None | Some(b' '));
             if same {
-                at += length;
+                at += column.written.len();
                 self.pending.push(Pending { column: number, value: None });
             } else {
-                let value = value_at(line, at)?;
+                let value = value_at(line, at + column.start)?;
                 at = value.end;
                 if number == DATE {
                     let date = &line[value.start..value.end];
-                    time_ns =
-                        parse_date(date).ok_or_else(|| UlmError::Date { found: text(date) })?;
+                    time_ns = parse_date_after(date, &mut self.second)
+                        .ok_or_else(|| UlmError::Date { found: text(date) })?;
                 } else {
                     if value.quoted {
                         decode(line, value)?;
@@ -381,7 +386,7 @@ impl Reader {
     /// The column of the key at a place of the line; most often the expected one.
     fn column_at(&mut self, line: &[u8], at: usize, expected: usize) -> Result<usize, UlmError> {
         if let Some(column) = self.columns.get(expected)
-            && line[at..].starts_with(&column.start)
+            && line[at..].starts_with(&column.written[..column.start])
         {
             return Ok(expected);
         }
@@ -436,16 +441,24 @@ impl Reader {
 }
 
 impl Column {
+    /// Whether a line goes on with the key and its last value.
+    fn repeats(&self, rest: &[u8]) -> bool {
+        let length = self.written.len();
+        length > self.start
+            && rest.starts_with(&self.written)
+            && matches!(rest.get(length), None | Some(b' '))
+    }
+
     /// Make a new value the last one.
     fn learn(&mut self, line: &[u8], value: Value) {
         let raw = &line[value.start..value.end];
-        self.raw.clear();
-        self.raw.extend_from_slice(raw);
+        self.written.truncate(self.start);
+        self.written.extend_from_slice(raw);
         if let Values::Unknown(names) = self.values {
             self.values = if !names && !value.quoted && number(raw).is_some() {
                 Values::Numbers(Vec::new())
             } else {
-                Values::Words { codes: Vec::new(), known: HashMap::new() }
+                Values::Words { codes: Vec::new(), known: HashMap::default() }
             };
         }
         match &mut self.values {
@@ -647,7 +660,7 @@ mod tests {
         #[test]
         fn columns_hold_what_the_lines_say(
             lines in proptest::collection::vec(
-                (0i64..50, "[A-C]", proptest::collection::btree_map("[A-D]", "[ab\"=0-9ü ]{0,3}", 0..4)),
+                (0i64..3_000_000, "[A-C]", proptest::collection::btree_map("[A-D]", "[ab\"=0-9ü ]{0,3}", 0..4)),
                 0..40,
             ),
         ) {

@@ -23,7 +23,7 @@ pub(crate) fn push_second(out: &mut Vec<u8>, second: i64) {
 }
 
 /// Append a number with leading zeros.
-pub(crate) fn push_digits(out: &mut Vec<u8>, mut value: i64, digits: usize) {
+fn push_digits(out: &mut Vec<u8>, mut value: i64, digits: usize) {
     let start = out.len();
     out.resize(start + digits, b'0');
     for digit in out[start..].iter_mut().rev() {
@@ -34,6 +34,14 @@ pub(crate) fn push_digits(out: &mut Vec<u8>, mut value: i64, digits: usize) {
 
 /// The moment a date names; `None` where it is none. Up to nine digits of the second.
 pub fn parse_date(text: &[u8]) -> Option<i64> {
+    parse_date_after(text, &mut None)
+}
+
+/// A second as it is written, and which one it is since 1970.
+pub(crate) type Second = ([u8; 14], i64);
+
+/// The same, after the date of `last`, which becomes that of this one: most are of the same second.
+pub(crate) fn parse_date_after(text: &[u8], last: &mut Option<Second>) -> Option<i64> {
     let (whole, fraction) = match text.get(14) {
         None => (text, &b""[..]),
         Some(b'.') => (&text[..14], &text[15..]),
@@ -42,7 +50,14 @@ pub fn parse_date(text: &[u8]) -> Option<i64> {
     if whole.len() != 14 || fraction.len() > 9 || (text.len() == 15) {
         return None;
     }
-    let second = parse_second(whole)?;
+    let second = match last {
+        Some((text, second)) if text == whole => *second,
+        _ => {
+            let second = parse_second(whole)?;
+            *last = Some((whole.try_into().ok()?, second));
+            second
+        }
+    };
     let ns = digits(fraction)? * 10i64.pow(9 - fraction.len() as u32);
     second.checked_mul(1_000_000_000)?.checked_add(ns)
 }
@@ -147,6 +162,19 @@ mod tests {
         fn every_moment_comes_back(time_us in -9_214_560_000_000_000i64..9_214_646_400_000_000) {
             let time_ns = time_us * 1000;
             prop_assert_eq!(parse_date(shown(time_ns).as_bytes()), Some(time_ns));
+        }
+
+        #[test]
+        fn what_was_before_changes_nothing(
+            times_us in proptest::collection::vec(0i64..4_000_000, 1..20), bytes in "[0-9.]{13,16}",
+        ) {
+            let mut last = None;
+            for time_us in times_us {
+                let text = shown(time_us * 1000);
+                prop_assert_eq!(parse_date_after(text.as_bytes(), &mut last), Some(time_us * 1000));
+                let bytes = bytes.as_bytes();
+                prop_assert_eq!(parse_date_after(bytes, &mut last), parse_date(bytes));
+            }
         }
 
         #[test]

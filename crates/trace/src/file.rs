@@ -4,8 +4,12 @@
 use crate::sink::{Sink, count, write_all};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A line that others are writing at this moment is whole a little later.
+const AMID: Duration = Duration::from_millis(20);
 
 pub(crate) struct Rotated {
     path: PathBuf,
@@ -19,7 +23,8 @@ pub(crate) struct Rotated {
 impl Rotated {
     pub fn open(path: &Path, rotate_bytes: Option<u64>, keep: u32) -> io::Result<Rotated> {
         let file = append_to(path)?;
-        Ok(Rotated { path: path.to_path_buf(), rotate_bytes, keep, file, torn: false })
+        let torn = is_torn(&file)?;
+        Ok(Rotated { path: path.to_path_buf(), rotate_bytes, keep, file, torn })
     }
 
     /// Make room for more bytes: rename the file and begin another, unless somebody has.
@@ -59,7 +64,7 @@ impl Rotated {
     /// Open the file that has the name now; closing the other gives up its lock.
     fn reopen(&mut self) -> io::Result<()> {
         self.file = append_to(&self.path)?;
-        self.torn = false;
+        self.torn = is_torn(&self.file)?;
         Ok(())
     }
 
@@ -80,8 +85,41 @@ impl Rotated {
     }
 }
 
+/// Open a file to append to; where it is one, and may be read, also to look at its end.
 fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    // Who opens a pipe to read and write waits for nobody, and hears of nobody who leaves.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return options.open(path);
+    }
+    match options.clone().read(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path),
+        opened => opened,
+    }
+}
+
+/// Whether whoever wrote it last was killed amid a line.
+fn is_torn(file: &File) -> io::Result<bool> {
+    let mut seen = 0;
+    loop {
+        let found = file.metadata()?;
+        if !found.is_file() || found.len() == 0 {
+            return Ok(false);
+        }
+        let mut last = [0];
+        match file.read_exact_at(&mut last, found.len() - 1) {
+            Ok(()) if last == *b"\n" => return Ok(false),
+            Ok(()) => {}
+            // It may not be read: one line too many is better than one too few.
+            Err(_) => return Ok(true),
+        }
+        if seen == found.len() {
+            return Ok(true);
+        }
+        seen = found.len();
+        std::thread::sleep(AMID);
+    }
 }
 
 impl Sink for Rotated {
@@ -152,6 +190,24 @@ mod tests {
         lines.sort_unstable();
         lines.dedup();
         assert_eq!(lines.len(), 800);
+    }
+
+    #[test]
+    fn what_is_appended_begins_on_a_line_of_its_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.ulm");
+        for (before, after) in [("", "new\n"), ("a\n", "a\nnew\n"), ("a\nhal", "a\nhal\nnew\n")] {
+            fs::write(&path, before).expect("written");
+            let mut file = Rotated::open(&path, None, 1).expect("open");
+            file.write(b"new\n", &mut 0).expect("written");
+            assert_eq!(fs::read_to_string(&path).expect("read"), after);
+        }
+        // Nor does who finds that another has renamed it.
+        let mut file = Rotated::open(&path, Some(100), 1).expect("open");
+        fs::remove_file(&path).expect("removed");
+        fs::write(&path, "b\nhal").expect("written");
+        file.write(b"new\n", &mut 0).expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "b\nhal\nnew\n");
     }
 
     #[test]

@@ -7,12 +7,14 @@ mod columns;
 mod date;
 mod file;
 mod place;
+mod quick;
 mod recorder;
 mod ring;
 mod scope;
 mod sender;
 mod sink;
 mod ulm;
+mod writer;
 
 pub use columns::{Coded, Damaged, Field, Numbers, ReadError, Table, read};
 pub use place::{Place, PlaceError};

@@ -6,10 +6,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Words of eight bytes: 512 KiB, some thousands of events.
-const WORDS: usize = 64 << 10;
-/// What is in the ring when it is time to write.
-const PRESSING: u64 = WORDS as u64 / 4;
+/// Words of eight bytes of a large ring: 512 KiB, some thousands of events.
+pub(crate) const LARGE: usize = 64 << 10;
+/// And of a small one: 64 KiB, some hundreds.
+pub(crate) const SMALL: usize = 8 << 10;
+/// When so many times what is in the ring fill it, it is time to write.
+const PRESSING: u64 = 4;
 /// Longest record; longer ones are lost.
 pub(crate) const RECORD_BYTES: usize = 32 << 10;
 /// Words before the text of a record.
@@ -19,6 +21,17 @@ const HEAD: u64 = 2;
 #[repr(align(128))]
 #[derive(Default)]
 struct Apart(AtomicU64);
+
+/// What the thread counts that puts records in.
+#[repr(align(128))]
+#[derive(Default)]
+struct Putter {
+    /// Words put in since the beginning.
+    words: AtomicU64,
+    /// Events put in, and events lost.
+    events: AtomicU64,
+    lost: AtomicU64,
+}
 
 /// A record: what it is, when, and its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,11 +51,11 @@ pub(crate) struct Head {
 pub(crate) struct Ring {
     /// Its number: `THREAD` of its events.
     pub number: u64,
+    /// A power of two of them.
     words: Box<[AtomicU64]>,
-    /// Words put in, and taken out, since the beginning.
-    put: Apart,
+    put: Putter,
+    /// Words taken out since the beginning.
     taken: Apart,
-    lost: Apart,
     /// The thread ended.
     closed: AtomicBool,
 }
@@ -59,23 +72,23 @@ pub(crate) enum Put {
 }
 
 impl Ring {
-    pub fn new(number: u64) -> Ring {
+    /// `words`: a power of two.
+    pub fn new(number: u64, words: usize) -> Ring {
         Ring {
             number,
-            words: (0..WORDS).map(|_| AtomicU64::new(0)).collect(),
-            put: Apart::default(),
+            words: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            put: Putter::default(),
             taken: Apart::default(),
-            lost: Apart::default(),
             closed: AtomicBool::new(false),
         }
     }
 
     /// Put a record in. By one thread only.
     pub fn put(&self, head: Head, text: &[u8]) -> Put {
-        let start = self.put.0.load(Ordering::Relaxed);
+        let start = self.put.words.load(Ordering::Relaxed);
         let used = start - self.taken.0.load(Ordering::Acquire);
         let needed = HEAD + text.len().div_ceil(8) as u64;
-        if text.len() > RECORD_BYTES || used + needed > WORDS as u64 {
+        if text.len() > RECORD_BYTES || used + needed > self.size() {
             self.lose();
             return Put::Lost;
         }
@@ -97,18 +110,22 @@ impl Ring {
             last[..rest.len()].copy_from_slice(rest);
             self.word(at).store(u64::from_ne_bytes(last), Ordering::Relaxed);
         }
-        self.put.0.store(start + needed, Ordering::Release);
-        if used + needed > PRESSING { Put::Pressing } else { Put::Done }
+        if head.name != 0 {
+            count_one(&self.put.events);
+        }
+        self.put.words.store(start + needed, Ordering::Release);
+        if (used + needed) * PRESSING > self.size() { Put::Pressing } else { Put::Done }
     }
 
-    /// Count a record that was not put in. By the same thread.
+    /// Count an event that was not put in. By the same thread.
     pub fn lose(&self) {
-        self.lost.0.store(self.lost.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        count_one(&self.put.lost);
     }
 
-    /// Take the records out that are there now, in order. By one other thread only.
-    pub fn take(&self, text: &mut Vec<u8>, to: &mut dyn FnMut(Head, &[u8])) {
-        let end = self.put.0.load(Ordering::Acquire);
+    /// Take the records out that are there now, in order, through `text`, which has room for the
+    /// longest. By one other thread only.
+    pub fn take(&self, text: &mut [u8], to: &mut dyn FnMut(Head, &[u8])) {
+        let end = self.put.words.load(Ordering::Acquire);
         let mut at = self.taken.0.load(Ordering::Relaxed);
         while at < end {
             let first = self.word(at).load(Ordering::Relaxed);
@@ -121,9 +138,8 @@ impl Ring {
             };
             let length = (first as u32 as usize).min(RECORD_BYTES);
             at += HEAD;
-            text.clear();
-            for _ in 0..length.div_ceil(8) {
-                text.extend_from_slice(&self.word(at).load(Ordering::Relaxed).to_ne_bytes());
+            for chunk in &mut text.as_chunks_mut::<8>().0[..length.div_ceil(8)] {
+                *chunk = self.word(at).load(Ordering::Relaxed).to_ne_bytes();
                 at += 1;
             }
             to(head, &text[..length]);
@@ -131,9 +147,19 @@ impl Ring {
         }
     }
 
-    /// Records lost since the beginning.
+    /// Events put in since the beginning.
+    pub fn events(&self) -> u64 {
+        self.put.events.load(Ordering::Relaxed)
+    }
+
+    /// Events lost since the beginning.
     pub fn lost(&self) -> u64 {
-        self.lost.0.load(Ordering::Relaxed)
+        self.put.lost.load(Ordering::Relaxed)
+    }
+
+    /// Words in it that were not taken out yet.
+    pub fn used(&self) -> u64 {
+        self.put.words.load(Ordering::Acquire) - self.taken.0.load(Ordering::Acquire)
     }
 
     /// Say that its thread puts no more in.
@@ -141,20 +167,34 @@ impl Ring {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Whether it is empty and stays so.
-    pub fn is_over(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-            && self.put.0.load(Ordering::Acquire) == self.taken.0.load(Ordering::Relaxed)
+    /// Memory of its records.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.words.len() * 8
     }
 
-    /// For another thread.
+    /// Whether its thread ended.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// For another thread, which puts what it has after what is still there.
     pub fn reopen(&self) {
         self.closed.store(false, Ordering::Release);
     }
 
-    fn word(&self, at: u64) -> &AtomicU64 {
-        &self.words[at as usize % WORDS]
+    fn size(&self) -> u64 {
+        self.words.len() as u64
     }
+
+    fn word(&self, at: u64) -> &AtomicU64 {
+        &self.words[at as usize & (self.words.len() - 1)]
+    }
+}
+
+/// By the only thread that counts.
+fn count_one(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -169,20 +209,20 @@ mod tests {
 
     fn taken(ring: &Ring) -> Vec<(Head, Vec<u8>)> {
         let mut all = Vec::new();
-        ring.take(&mut Vec::new(), &mut |head, text| all.push((head, text.to_vec())));
+        ring.take(&mut [0; RECORD_BYTES], &mut |head, text| all.push((head, text.to_vec())));
         all
     }
 
     #[test]
     fn a_full_ring_loses_and_counts_and_goes_on() {
-        let ring = Ring::new(1);
+        let ring = Ring::new(1, LARGE);
         let text = vec![7; RECORD_BYTES];
         let mut put = 0;
         while ring.put(head(put), &text) != Put::Lost {
             put += 1;
         }
         assert_eq!(ring.put(head(0), &text), Put::Lost);
-        assert_eq!(ring.lost(), 2);
+        assert_eq!((ring.events(), ring.lost()), (put, 2));
         assert_eq!(taken(&ring).len() as u64, put);
         assert_eq!(ring.put(head(0), &text), Put::Done);
         assert_eq!(ring.put(head(0), &vec![7; RECORD_BYTES + 1]), Put::Lost);
@@ -190,7 +230,7 @@ mod tests {
 
     #[test]
     fn two_threads_pass_all_on_in_order() {
-        let ring = Ring::new(1);
+        let ring = Ring::new(1, LARGE);
         std::thread::scope(|scope| {
             let putter = scope.spawn(|| {
                 for time_ns in 0..200_000u64 {
@@ -202,7 +242,7 @@ mod tests {
                 ring.close();
             });
             let mut next = 0;
-            while !(putter.is_finished() && ring.is_over()) {
+            while !(putter.is_finished() && ring.used() == 0) {
                 for (found, text) in taken(&ring) {
                     assert_eq!(found, head(next));
                     assert_eq!(text, vec![next as u8; next as usize % 20]);
@@ -218,7 +258,7 @@ mod tests {
         fn what_goes_in_comes_out(
             steps in proptest::collection::vec((any::<bool>(), 0usize..9000), 0..300),
         ) {
-            let ring = Ring::new(1);
+            let ring = Ring::new(1, SMALL);
             let mut inside = VecDeque::new();
             for (number, (take, length)) in steps.into_iter().enumerate() {
                 if take {

@@ -167,7 +167,7 @@ impl Sink for Sender {
 
     /// End it so that all that was sent is read: a connection closed with questions unread is
     /// reset, and what the collector has not read yet is gone.
-    fn finish(&mut self, _lost: &mut u64) -> io::Result<()> {
+    fn finish(&mut self, _written: &mut u64) -> io::Result<()> {
         let Some(Connection { stream, reader }) = self.connection.take() else { return Ok(()) };
         lock(&stream).shutdown(Shutdown::Write)?;
         let until = Instant::now() + LAST;

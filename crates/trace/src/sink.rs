@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
-/// Takes lines. What it cannot take it adds to `lost`: lines, not bytes.
+/// Takes lines. Those that it has not written it adds to `lost`: lines, not bytes.
 pub(crate) trait Sink: Send {
     /// Whether lines can be taken now.
     fn ready(&mut self) -> io::Result<bool> {
@@ -20,8 +20,13 @@ pub(crate) trait Sink: Send {
     /// Take whole lines.
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()>;
 
-    /// No more will come.
-    fn finish(&mut self, _lost: &mut u64) -> io::Result<()> {
+    /// Lines that it holds and will write at the end, once so many bytes more are to be held.
+    fn held(&mut self, _more: usize) -> u64 {
+        0
+    }
+
+    /// No more will come. Lines that it writes now it adds to `written`.
+    fn finish(&mut self, _written: &mut u64) -> io::Result<()> {
         Ok(())
     }
 }
@@ -142,7 +147,7 @@ impl Sink for Syslog {
 }
 
 /// The newest lines, written at the end.
-struct Memory {
+pub(crate) struct Memory {
     file: File,
     kept: VecDeque<Vec<u8>>,
     bytes: u64,
@@ -150,33 +155,41 @@ struct Memory {
 }
 
 impl Memory {
-    fn open(path: &std::path::Path, limit: u64) -> io::Result<Memory> {
+    pub fn open(path: &std::path::Path, limit: u64) -> io::Result<Memory> {
         Ok(Memory { file: File::create(path)?, kept: VecDeque::new(), bytes: 0, limit })
+    }
+
+    /// Forget the oldest, until so many bytes more can be kept.
+    fn make_room(&mut self, more: usize) {
+        while self.bytes + more as u64 > self.limit
+            && let Some(oldest) = self.kept.pop_front()
+        {
+            self.bytes -= oldest.len() as u64;
+        }
     }
 }
 
 impl Sink for Memory {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
+        self.make_room(lines.len());
         self.bytes += lines.len() as u64;
         self.kept.push_back(lines.to_vec());
-        while self.bytes > self.limit
-            && let Some(oldest) = self.kept.pop_front()
-        {
-            self.bytes -= oldest.len() as u64;
-            *lost += count(&oldest);
-        }
+        *lost += count(lines);
         Ok(())
     }
 
-    fn finish(&mut self, lost: &mut u64) -> io::Result<()> {
-        let mut failed = Ok(());
+    fn held(&mut self, more: usize) -> u64 {
+        self.make_room(more);
+        self.kept.iter().map(|lines| count(lines)).sum()
+    }
+
+    fn finish(&mut self, written: &mut u64) -> io::Result<()> {
         for lines in self.kept.drain(..) {
-            if failed.is_ok() {
-                failed = write_all(&mut self.file, &lines, lost).1;
-            } else {
-                *lost += count(&lines);
-            }
+            let mut lost = 0;
+            let done = write_all(&mut self.file, &lines, &mut lost).1;
+            *written += count(&lines) - lost;
+            done?;
         }
-        failed
+        Ok(())
     }
 }

@@ -1,7 +1,11 @@
-//! How many events a thread records a second. Not a test: `--ignored --nocapture`.
+//! How many events a thread records a second, and how fast they are read. Not tests: `--ignored
+//! --nocapture`.
 
+use std::io::Write;
 use std::time::Instant;
-use swathe_trace::{Ids, Level, event, start, stop};
+use swathe_trace::{Ids, Level, event, read, start, stop};
+
+const LINES: usize = 1_000_000;
 
 #[test]
 #[ignore = "measures"]
@@ -38,15 +42,17 @@ fn events_per_second() {
                     .collect();
                 each.into_iter().map(|thread| thread.join().expect("ended")).collect()
             });
+            let writer_s = writer_s();
             let wall_s = began.elapsed().as_secs_f64();
             let counts = stop().expect("recorded");
             let best = seconds.iter().fold(f64::MAX, |best: f64, s| best.min(*s));
             println!(
                 "{threads} threads, pausing {pause}: {:.0} ns an event, {:.2} M/s each; written \
-                 {:.2} M/s, dropped {}",
+                 {:.2} M/s, {:.2} M/s of its core, dropped {}",
                 best / 2e6 * 1e9,
                 2.0 / best,
                 counts.written as f64 / wall_s / 1e6,
+                counts.written as f64 / writer_s / 1e6,
                 counts.dropped,
             );
         }
@@ -56,4 +62,52 @@ fn events_per_second() {
         event(Level::Usage, "OFF", &about, |record| _ = record.number("BYTES", number));
     }
     println!("off: {:.2} ns", began.elapsed().as_secs_f64() * 10.0);
+}
+
+/// Seconds that the thread that writes has computed.
+fn writer_s() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("tasks");
+    let paths = tasks.map(|task| task.expect("a task").path());
+    let of =
+        |path: &std::path::Path, name| std::fs::read_to_string(path.join(name)).unwrap_or_default();
+    let writer = paths.into_iter().find(|path| of(path, "comm").trim() == "swathe-trace");
+    let spent = of(&writer.expect("it runs"), "schedstat");
+    spent.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") / 1e9
+}
+
+/// As events of a job are: a few kinds, each of another target, of some objects.
+#[test]
+#[ignore = "measures"]
+fn lines_read_per_second() {
+    let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
+    let path = folder.path().join("run.ulm");
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&path).expect("a file"));
+    let kinds = ["CUT_START", "READ_START", "READ_END", "ASSEMBLE_START", "ASSEMBLE_END"];
+    for number in 0..LINES {
+        let (at_us, kind) = (number as u64 * 7, kinds[number % kinds.len()]);
+        let (second, us) = (10 + at_us / 1_000_000 % 50, at_us % 1_000_000);
+        let (thread, target, object) = (number / 90 % 4 + 1, number / 5, number / 400);
+        let end = if kind.ends_with("END") {
+            format!(" BYTES={} RESULT=ok", number % 9973)
+        } else {
+            String::new()
+        };
+        writeln!(
+            file,
+            "DATE=202611210130{second}.{us:06} HOST=node7 PROG=swathe LVL=Usage NL.EVNT={kind} \
+             PID=4711 THREAD={thread} JOB=ab12 TARGET=star-{target} OBJECT=sdss:run1/frame-{object:06}.fits{end}"
+        )
+        .expect("written");
+    }
+    file.flush().expect("written");
+    let mut seconds: Vec<f64> = (0..9)
+        .map(|_| {
+            let began = Instant::now();
+            let table = read(&[&path], &mut || true).expect("read");
+            assert_eq!((table.time_ns.len(), table.damaged_count), (LINES, 0));
+            began.elapsed().as_secs_f64()
+        })
+        .collect();
+    seconds.sort_by(f64::total_cmp);
+    println!("{LINES} lines: {:.3} s, best {:.3} s", seconds[4], seconds[0]);
 }

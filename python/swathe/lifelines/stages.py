@@ -30,14 +30,15 @@ MOVING = (
 """Of bytes on their way: before a cut begins or while it waits, as the trace has it."""
 CUTTING = ("CUT_START", "READ_START")
 WORKING = (
-    *("READ_END", "DECODE_START", "DECODE_END", "ASSEMBLE_START", "ASSEMBLE_END"),
+    *("SEEK_START", "SEEK_END", "READ_END", "DECODE_START", "DECODE_END"),
+    *("ASSEMBLE_START", "ASSEMBLE_END"),
     *("HASH_START", "HASH_END", "WRITE_START", "WRITE_END", "CUT_END"),
 )
 """From below. Event types of users come next: what they do, they do with a cutout."""
 ABOVE = ("BATCH_END", "JOB_END", "PORTAL_END")
 AROUND = ("PORTAL", "JOB", "BATCH")
 """Stages that are begun before a target and ended after it: they wait while others work."""
-WITHIN = ("READ", "DECODE", "ASSEMBLE", "HASH", "WRITE")
+WITHIN = ("READ", "SEEK", "DECODE", "ASSEMBLE", "HASH", "WRITE")
 """Stages of a cut; where several targets share one, it has begun with the first of them."""
 MONITOR = ("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "CLOCK", "TRACE_END")
 """Of the host monitor, the collector and the recorder: no part of any lifeline."""

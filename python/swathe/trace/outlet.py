@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ HIGH_BYTES, LOW_BYTES = 8 << 20, 4 << 20
 """So much may wait to be written; nothing more is taken until it is less than the other."""
 AT_ONCE_BYTES = 256 << 10
 RETRY_S = 1.0
+ROTATE_AGAIN_S = 60.0
+"""A file that cannot be renamed grows; so often it is tried again."""
 STDOUT = 1
 
 
@@ -26,7 +29,8 @@ class Outlet:
     """A file, or standard output, that whole lines are appended to in the order they are put.
 
     A thread of its own writes, so that a slow disk holds up nobody but who waits for room. Where
-    writing fails it is tried again every second, until it is closed.
+    writing fails it is tried again every second, until it is closed. A file that cannot be renamed
+    grows beyond its size; that is tried again every minute.
 
     Args:
         path: of the file or FIFO; `None`: standard output.
@@ -56,6 +60,8 @@ class Outlet:
         self._closing = self._over = self._full = False
         self._file = STDOUT if path is None else None
         self._size = 0
+        self._rotate_at_s = 0.0
+        self._stays = False
         # Opening a FIFO waits for who reads it.
         if path is not None and not path.is_fifo():
             try:
@@ -145,29 +151,46 @@ class Outlet:
         """Give the file that so many bytes are to go to."""
         if self.path is None:
             return STDOUT
-        grown = self._size + more
-        if self._file is not None:
-            if self.rotate_bytes is None or grown <= self.rotate_bytes or not self._size:
-                return self._file
+        if self._file is None:
+            return self._open(self.path)
+        is_full = self.rotate_bytes is not None and self._size + more > self.rotate_bytes
+        if is_full and self._size and self._rotate(self.path):
             os.close(self._file)
             self._file = None
-            self._rotate(self.path)
-        return self._open(self.path)
+            return self._open(self.path)
+        return self._file
 
     def _open(self, path: Path) -> int:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        found = os.fstat(file)
-        self._size = found.st_size if stat.S_ISREG(found.st_mode) else 0
-        if self._size and not _ends_a_line(path):
-            # Whoever wrote it was killed: his last line is lost, but not our first.
-            self._size += os.write(file, b"\n")
+        try:
+            found = os.fstat(file)
+            self._size = found.st_size if stat.S_ISREG(found.st_mode) else 0
+            if self._size and not _ends_a_line(path):
+                # Whoever wrote it was killed: his last line is lost, but not our first.
+                self._size += os.write(file, b"\n")
+        except BaseException:
+            os.close(file)
+            raise
         return file
 
-    def _rotate(self, path: Path) -> None:
-        for number in range(self.keep, 0, -1):
-            newer = path if number == 1 else path.with_name(f"{path.name}.{number - 1}")
-            with suppress(FileNotFoundError):
-                newer.replace(path.with_name(f"{path.name}.{number}"))
+    def _rotate(self, path: Path) -> bool:
+        """Rename the file and those renamed before; tells whether there is none any more."""
+        now_s = time.monotonic()
+        if now_s < self._rotate_at_s:
+            return False
+        try:
+            for number in range(self.keep, 0, -1):
+                newer = path if number == 1 else path.with_name(f"{path.name}.{number - 1}")
+                with suppress(FileNotFoundError):
+                    newer.replace(path.with_name(f"{path.name}.{number}"))
+        except OSError as error:
+            self._rotate_at_s = now_s + ROTATE_AGAIN_S
+            if not self._stays:
+                self._warn(f"{path}: cannot be renamed: {error.strerror}; it grows beyond its size")
+            self._stays = True
+            return False
+        self._stays = False
+        return True
 
 
 def _ends_a_line(path: Path) -> bool:

@@ -66,6 +66,16 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
     _places[:] = [place]
 
 
+def for_children(place: str) -> str:
+    """Give where processes that this one starts record to.
+
+    What is written only at the end has a file of each process.
+    """
+    path, mark, options = place.partition("?")
+    own = place.startswith("memory:") and "{pid}" not in path
+    return f"{path}.{{pid}}{mark}{options}" if own else place
+
+
 def stop() -> Counts:
     """Record no more, and write what is left; give how many events there were."""
     _places.clear()
@@ -184,12 +194,14 @@ class scope:  # noqa: N801, used as a function
 def from_environment() -> bool:
     """Start recording where the environment says so; tell whether it does.
 
+    For workers, of which there are several.
+
     Raises:
         TraceError: what it says is no place.
         OutputError: it cannot be written to.
     """
     if place := os.environ.get(VARIABLE, "").strip():
-        start(place)
+        start(for_children(place))
         return True
     return False
 

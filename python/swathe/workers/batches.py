@@ -67,3 +67,8 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
         },
         row_bytes=job.predicted["bytes"] / max(1, job.inputs) if job.predicted else 0.0,
     )
+
+
+def summed(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """Add bytes to bytes, and requests to requests."""
+    return one[0] + other[0], one[1] + other[1]

@@ -19,25 +19,25 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from distributed import Client
-
 from swathe.catalog.work import Done
 from swathe.environment import default_url
-from swathe.errors import JobError, SwatheError
+from swathe.errors import JobError
 from swathe.workers import member
 from swathe.workers.briefing import Briefing
+from swathe.workers.connection import Connection
 from swathe.workers.crew import AHEAD, Crew, Worker
 from swathe.workers.flights import Flight
-from swathe.workers.nodes import CONNECT_S, configure, reach
+from swathe.workers.nodes import CONNECT_S, configure
 from swathe.workers.placement import PLACED, Work
-from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, Moved, Told, pauses
+from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, Moved, Told
+from swathe.workers.rates import Paces
 from swathe.workers.spreading import Spreading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from distributed import Future
+    from distributed import Client, Future
 
     from swathe.jobs import Place
     from swathe.workers.batches import Batch
@@ -49,8 +49,6 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 0.25
 """How often to ask whether a batch is to stop."""
-WORKERS_S = 2.0
-"""How often to ask which workers there are; news of them come at once."""
 AGAIN_S = 10.0
 """When a worker that was refused is asked again."""
 JOIN_S = 60.0
@@ -59,13 +57,6 @@ STOP_S = 10.0
 """A batch that was stopped and does not come back for so long is given up."""
 KEEPING = 4 * LANES
 """While so many results wait to be kept, no more is wanted."""
-
-
-class _Client(Client):
-    """A client that is of no more use when its connection is lost: the pool makes another."""
-
-    async def _reconnect(self) -> None:
-        self.status, self.scheduler_comm = "connecting", None
 
 
 class DaskPool:
@@ -95,8 +86,6 @@ class DaskPool:
         from swathe.workers.security import security_for
 
         self._address = address
-        self._security = security_for(address, certificates, "portal")
-        self._url = address.url(self._security)
         self._batch_s, self._hand_over_s = batch_s, hand_over_s
         self._pool = sha256(f"{default_url()} {place}".encode()).hexdigest()[:16]
         # Of the loop's thread.
@@ -106,10 +95,19 @@ class DaskPool:
         self._by_key: dict[str, Flight] = {}
         self._pending: deque[Flight] = deque()
         self._keeping = 0
-        self._moved = Moved()
+        self._moved, self._paces = Moved(), Paces()
         self._spread = False
-        self._trouble = "not started"
-        self._ending, self._news = asyncio.Event(), asyncio.Event()
+        self._ending = asyncio.Event()
+        self._ends_by: float | None = None
+        self._connection = Connection(
+            address,
+            security_for(address, certificates, "portal"),
+            self._crew,
+            compare=self._compare,
+            hear=self._on_member,
+            lost=self._lose_all,
+            part=self._part,
+        )
         self._thread: threading.Thread | None = None
         self._briefing = Briefing(self._pool, place, tuple(hosts), self._crew.rates)
         # Read by other threads.
@@ -150,7 +148,8 @@ class DaskPool:
     def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
         """Take a batch."""
         self._briefing.look(batch)
-        flight = Flight(number, batch, pickle.dumps(batch), stopped)
+        objects = self._briefing.objects(batch)
+        flight = Flight(number, batch, pickle.dumps(batch), stopped, objects)
         with self._lock:
             self._room -= 1
         self._loop.call_soon_threadsafe(self._accept, flight)
@@ -191,82 +190,15 @@ class DaskPool:
             self._loop.close()
 
     async def _live(self) -> None:
-        """Keep a connection to the scheduler, until told to end."""
+        """Lead the workers, until told to end."""
         self._crew.spawn(self._watch())
-        waits = pauses()
-        while not self._ending.is_set():
-            self._trouble = f"{self._address}: connecting"
-            fault = "the connection is lost"
-            try:
-                await reach(self._url, self._security, "client")
-                async with self._connect() as client:
-                    waits = pauses()
-                    await self._follow(client)
-            except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
-                fault = str(error) or type(error).__name__
-            finally:
-                self._crew.client = None
-            if self._ending.is_set():
-                break
-            for address in list(self._crew.workers):
-                self._lose(address, died=False)
-            pause_s = next(waits)
-            self._trouble = f"{self._address}: {fault}"
-            log.warning("%s; trying again in %g s", self._trouble, pause_s)
-            self._count()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), pause_s)
+        await self._connection.keep(self._ending)
         for flight in list(self._flights):
             self._give_back(flight, Done([], complete=False))
         while self._keeping:
             await asyncio.sleep(0.01)
         self._crew.end()
-        self._trouble = f"{self._address}: not connected"
         self._last_told = self._state()
-
-    def _connect(self) -> Client:
-        return _Client(  # type: ignore[no-untyped-call]  # theirs
-            self._url,
-            asynchronous=True,
-            security=self._security,
-            timeout=CONNECT_S,
-            set_as_default=False,
-            direct_to_workers=False,
-            name="swathe-portal",
-        )
-
-    async def _follow(self, client: Client) -> None:
-        """Follow which workers there are, until the connection is lost or all is to end."""
-        self._crew.client = client
-        client.subscribe_topic("all", self._on_news)
-        client.subscribe_topic(member.TOPIC, self._on_member)
-        self._trouble = ""
-        over: float | None = None
-        while client.status == "running":
-            self._news.clear()
-            scheduler: Any = client.scheduler
-            self._compare((await scheduler.identity(n_workers=-1))["workers"])
-            if self._ending.is_set():
-                over = over or time.monotonic() + STOP_S
-                if not self._flights or time.monotonic() > over:
-                    await self._part(client)
-                    return
-            wait_s = LOOK_S if self._ending.is_set() else WORKERS_S
-            until = time.monotonic() + wait_s
-            while client.status == "running" and time.monotonic() < until:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), LOOK_S)
-                if self._news.is_set() or self._ending.is_set():
-                    break
-
-    async def _part(self, client: Client) -> None:
-        """Let workers go: they may work for another portal at once."""
-        for topic in ("all", member.TOPIC):
-            client.unsubscribe_topic(topic)
-        with suppress(OSError, TimeoutError, ValueError):
-            await asyncio.wait_for(
-                client.run(member.leave, self._pool, on_error="ignore"), CONNECT_S
-            )
 
     async def _watch(self) -> None:
         """See which batches are to stop, and show the state."""
@@ -302,23 +234,17 @@ class DaskPool:
 
     # ---- Workers
 
-    def _on_news(self, event: Any) -> None:
-        if isinstance(event[1], dict) and event[1].get("action") in ("add-worker", "remove-worker"):
-            self._news.set()
-
-    def _on_member(self, event: Any) -> None:
-        told = event[1]
+    def _on_member(self, told: Any) -> None:
         if (key := told.get("begun")) is not None:
             if (flight := self._by_key.get(key)) is not None:
                 flight.began = True
                 self._placement.begin(key, time.monotonic())
         elif (worker := self._crew.workers.get(address := told.get("leaving", ""))) is not None:
             grace_s = float(told.get("grace_s", 0.0))
-            if worker.parted:
-                self._crew.spawn(self._crew.ask(address, CONNECT_S, member.grant, 0.0))
-            elif worker.leaving:
+            if worker.leaving:
                 # Its cache is on the way already.
-                self._crew.spawn(self._crew.ask(address, CONNECT_S, member.grant, grace_s))
+                stay_s = 0.0 if worker.parted else grace_s
+                self._crew.spawn(self._crew.ask(address, CONNECT_S, member.grant, stay_s))
             else:
                 self._part_from(address, worker, grace_s)
 
@@ -326,6 +252,18 @@ class DaskPool:
         for address, worker in self._crew.named(names).items():
             if not worker.leaving:
                 self._part_from(address, worker, None)
+
+    async def _part(self) -> bool:
+        """Let workers go, once all is back: they may work for another portal at once."""
+        self._ends_by = self._ends_by or time.monotonic() + STOP_S
+        if self._flights and time.monotonic() <= self._ends_by:
+            return False
+        if (client := self._crew.client) is not None:
+            with suppress(OSError, TimeoutError, ValueError):
+                await asyncio.wait_for(
+                    client.run(member.leave, self._pool, on_error="ignore"), CONNECT_S
+                )
+        return True
 
     def _compare(self, found: dict[str, Any]) -> None:
         """Take note of workers that came, and of those that went."""
@@ -374,6 +312,12 @@ class DaskPool:
                 self._placement.join(address, worker.threads, joined.cache_bytes)
                 worker.placed = True
             self._place_all()
+
+    def _lose_all(self) -> None:
+        """Give all batches anew, once there is a connection again."""
+        for address in list(self._crew.workers):
+            self._lose(address, died=False)
+        self._count()
 
     def _lose(self, address: str, *, died: bool) -> None:
         """Forget a worker, and give what it had to others."""
@@ -427,6 +371,8 @@ class DaskPool:
         elif isinstance(verdict, Done):
             self._give_back(flight, verdict)
         else:
+            for half in verdict:
+                half.objects = self._briefing.objects(half.batch)
             del self._flights[flight]
             self._flights.update(dict.fromkeys(verdict))
             self._pending.extendleft(reversed(verdict))
@@ -436,7 +382,7 @@ class DaskPool:
     def _accept(self, flight: Flight) -> None:
         self._flights[flight] = None
         self._pending.append(flight)
-        self._spread = bool(self._briefing.objects(flight.batch))
+        self._spread = bool(flight.objects)
         self._place_all()
 
     def _place_all(self) -> None:
@@ -447,20 +393,27 @@ class DaskPool:
                 self._pending.popleft()
                 continue
             flight.key = f"batch-{self._pool}-{flight.number}-{time.monotonic_ns()}"
-            work = Work(self._briefing.objects(flight.batch), self._batch_s)
-            placed = self._placement.place(flight.key, work, time.monotonic())
+            placed = self._placement.place(flight.key, self._work(flight), time.monotonic())
             if placed is None:
                 break
             self._pending.popleft()
             worker = self._crew.workers[placed.worker]
             flight.worker, flight.fetch = placed.worker, placed.fetch
-            flight.near = bool(work.objects) and all(name in worker.held for name in work.objects)
+            flight.near = bool(flight.objects) and all(
+                name in worker.held for name in flight.objects
+            )
             worker.flights[flight.key] = self._by_key[flight.key] = flight
             if not placed.parked:
                 self._depart(flight)
             for source, heir in placed.copies:
                 self._spreading.copy(source, heir)
         self._count()
+
+    def _work(self, flight: Flight) -> Work:
+        """Say what a batch will take: as rows took whose objects were there, once that is known."""
+        row_s = self._paces.any_row_s(flight.batch.job)
+        seconds = self._batch_s if row_s is None else row_s * len(flight.batch.rows)
+        return Work(flight.objects, seconds)
 
     def _depart(self, flight: Flight) -> None:
         """Send a batch to its worker."""
@@ -504,6 +457,8 @@ class DaskPool:
             self._crew.hold(address, worked.held)
             self._crew.rates.learn(address, worked.costs)
             self._moved = self._moved.with_done(done, near=flight.near)
+            if flight.near or not flight.objects:
+                self._paces.learn(flight.batch.job, len(done.rows), done.seconds)
             self._give_back(flight, done)
         finally:
             future.release()
@@ -547,7 +502,7 @@ class DaskPool:
         """Give who else has blocks of the objects of a batch, the one that was chosen first."""
         return {
             source: self._crew.peers(source, flight.worker, flight.fetch.get(source))
-            for source in self._briefing.objects(flight.batch)
+            for source in flight.objects
         }
 
     def _note_moved(self, **more: int) -> None:
@@ -573,7 +528,7 @@ class DaskPool:
         return Told(
             "dask",
             str(self._address),
-            self._trouble,
+            self._connection.trouble,
             len(self._flights),
             workers,
             held,

@@ -33,6 +33,7 @@ from swathe.known import by_names
 from swathe.many import told
 from swathe.predict import job_of, sky_of
 from swathe.targets import SKY, Targets, parse_hdu, read_targets
+from swathe.workers.batches import summed
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey
@@ -63,7 +64,8 @@ def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -
         trace.event("BATCH", first=batch.first, rows=len(batch.rows)) as event,
     ):
         done = _run(batch, place, threads, stopped)
-        event.add(bytes=int(Rows.of(done.rows).bytes.sum()))
+        if _swathe.trace_is_on():
+            event.add(bytes=int(Rows.of(done.rows).bytes.sum()))
         if done.failure is not None:
             event.add(result="error", reason=done.failure)
         elif not done.complete:
@@ -257,8 +259,8 @@ class _Work:
         """Add what was read, and from where."""
         self.bytes_moved += cost["bytes_moved"]
         self.requests += cost["requests"]
-        self.from_peers = _sum(self.from_peers, cost["from_peers"])
-        self.from_cache = _sum(self.from_cache, cost["from_cache"])
+        self.from_peers = summed(self.from_peers, cost["from_peers"])
+        self.from_cache = summed(self.from_cache, cost["from_cache"])
 
     def _take(
         self,
@@ -410,10 +412,6 @@ class _Work:
 
 def _none_told() -> tuple[list[Any], ...]:
     return [], [], [], [], [], []
-
-
-def _sum(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    return one[0] + other[0], one[1] + other[1]
 
 
 def whole(path: Path) -> Cutout:

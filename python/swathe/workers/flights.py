@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog.rows import Rows
 from swathe.catalog.work import Done
+from swathe.workers.batches import summed
 
 if TYPE_CHECKING:
     import asyncio
@@ -35,6 +36,7 @@ class Flight:
         number: of the batch.
         payload: the same, pickled.
         stopped: whether it is to stop.
+        objects: that workers keep blocks of, and bytes that are expected to be read of each.
         whole: what it is a part of, if it is one.
         deaths: workers that died while they were doing it, or what it was a part of.
         worker: who has it, under which `key`; nobody yet.
@@ -49,6 +51,7 @@ class Flight:
     batch: Batch
     payload: bytes
     stopped: Callable[[], bool]
+    objects: Mapping[str, int] = field(default_factory=dict)
     whole: Whole | None = None
     deaths: int = 0
     worker: str = ""
@@ -93,7 +96,14 @@ class Flight:
             sent = pickle.dumps(batch)
             # Divided again after one more; a row that is alone has two more.
             halves.append(
-                Flight(self.number, batch, sent, self.stopped, self.whole, deaths=DIVIDED - 1)
+                Flight(
+                    self.number,
+                    batch,
+                    sent,
+                    self.stopped,
+                    whole=self.whole,
+                    deaths=DIVIDED - 1,
+                )
             )
         self.whole.parts += 1
         return halves
@@ -123,10 +133,6 @@ def _joined(one: Done, other: Done) -> Done:
         [*one.notes, *other.notes],
         complete=one.complete and other.complete,
         failure=one.failure or other.failure,
-        from_peers=_sum(one.from_peers, other.from_peers),
-        from_cache=_sum(one.from_cache, other.from_cache),
+        from_peers=summed(one.from_peers, other.from_peers),
+        from_cache=summed(one.from_cache, other.from_cache),
     )
-
-
-def _sum(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    return one[0] + other[0], one[1] + other[1]

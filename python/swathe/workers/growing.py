@@ -14,6 +14,7 @@ from swathe.errors import JobError, SwatheError
 from swathe.workers.growth import Demand, Growth, Idle, Limits, Reservation, ending, leaving
 from swathe.workers.pool import FINISH_S, Grown, Pool, pauses
 from swathe.workers.providers import name_in, slot_of
+from swathe.workers.rates import Paces
 
 if TYPE_CHECKING:
     from swathe.catalog.demand import Reserved, Waiting
@@ -36,8 +37,6 @@ FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 UNKNOWN_ROW_S = 0.01
 """Of jobs of which nothing is predicted, and no batch is back."""
-NEWEST = 0.3
-"""What the last batch of a job counts, against all before."""
 
 
 @dataclass(eq=False)
@@ -108,7 +107,7 @@ class GrowingPool:
         # Of several threads.
         self._lock = threading.Lock()
         self._jobs: dict[int, str] = {}
-        self._row_s: dict[str, float] = {}
+        self._paces = Paces()
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -165,19 +164,15 @@ class GrowingPool:
     def _note(self, number: int, done: Done) -> None:
         with self._lock:
             job = self._jobs.pop(number, None)
-            if job is not None and done.rows:
-                row_s = done.seconds / len(done.rows)
-                before = self._row_s.get(job, row_s)
-                self._row_s[job] = before + NEWEST * (row_s - before)
+            if job is not None:
+                self._paces.learn(job, len(done.rows), done.seconds)
 
     def _waiting_s(self) -> float:
         """Give the predicted seconds of all that is not done: as measured, where it was begun."""
         waiting = self._waiting()
         with self._lock:
-            jobs = {each.job for each in waiting}
-            self._row_s = {job: row_s for job, row_s in self._row_s.items() if job in jobs}
             return sum(
-                each.rows * (self._row_s.get(each.job) or each.row_s or UNKNOWN_ROW_S)
+                each.rows * (self._paces.row_s(each.job) or each.row_s or UNKNOWN_ROW_S)
                 for each in waiting
             )
 
@@ -287,13 +282,14 @@ class GrowingPool:
         """
         mine = {name: each for name, each in self._ours.items() if each.stays}
         queued = [name for name in mine if name in alive and alive[name].state == "waiting"]
-        self._stop(queued[:surplus])
+        queued = queued[:surplus]
+        self._stop(queued)
         idle = [
             Idle(name, each.last, members[name].worth_s, now + alive[name].left_s)
             for name, each in mine.items()
             if name in members and name in alive and name not in working
         ]
-        gone = leaving(idle, surplus - len(queued[:surplus]), self._limits, now)
+        gone = leaving(idle, surplus - len(queued), self._limits, now)
         if gone:
             self._pool.let_go(gone)
             for name in gone:

@@ -36,6 +36,8 @@ PLACED = 2
 """How many times as many batches are placed as may be in flight, unless a thread is free."""
 PARKED = 4
 """How many times as many batches as it may have in flight are placed on a worker, at most."""
+HELD = 0.98
+"""Of what a cache may take on disk, what blocks hold: they have heads, and end somewhere."""
 LATE = 2.0
 """A copy that was wanted counts as coming for so many times as long as it was to take."""
 
@@ -100,6 +102,7 @@ class _Member:
     held: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
     held_bytes: int = 0
+    coming_bytes: int = 0
     queued: tuple[float, str] | None = None
 
     @property
@@ -117,13 +120,13 @@ class _Member:
 
 @dataclass(slots=True)
 class _Flight:
-    """A batch that a worker has; `brings` are the objects that it fetches."""
+    """A batch that a worker has; `brings` are the objects that it fetches, and what it lacks."""
 
     member: _Member
     lane: int
     seconds: float
     end: float
-    brings: tuple[str, ...]
+    brings: Mapping[str, int]
 
 
 class _Need(NamedTuple):
@@ -135,6 +138,7 @@ class _Need(NamedTuple):
     coming: dict[str, tuple[float, float]]
     peer: str | None
     seconds: float
+    store_s: float
 
 
 @dataclass(slots=True)
@@ -155,7 +159,8 @@ class _Choice:
         """
         room = self.member.cache_bytes
         worse_s = self.spoils_s + (TRAFFIC + behind) * self.fetch_s
-        return self.end_s + worse_s, self.member.held_bytes / room if room else 0.0
+        taken = self.member.held_bytes + self.member.coming_bytes
+        return self.end_s + worse_s, taken / room if room else 0.0
 
 
 class Placement:
@@ -184,7 +189,8 @@ class Placement:
             raise ValueError(f"{worker}: it is here already")
         if threads < 1:
             raise ValueError(f"{worker}: threads: expected at least 1, found {threads}")
-        member = _Member(worker, threads, threads * self._ahead, cache_bytes, ends, [0.0] * threads)
+        most, room = threads * self._ahead, int(HELD * cache_bytes)
+        member = _Member(worker, threads, most, room, ends, [0.0] * threads)
         self._members[worker] = member
         self._threads += threads
         self._order(member)
@@ -272,6 +278,7 @@ class Placement:
         self._move(flight, now)
         if not member.flights:
             member.lanes = [now] * member.threads
+        member.coming_bytes -= sum(flight.brings.values())
         for source in flight.brings:
             self._unexpect(member.name, source)
         return due
@@ -290,7 +297,7 @@ class Placement:
 
     def _need(self, source: str, size: int, now: float) -> _Need:
         holders = self._holders.get(source, {})
-        seconds = self._costs.store_s(source, size)
+        seconds = store_s = self._costs.store_s(source, size)
         coming = self._coming.get(source, {})
         wait_s = 0.0
         peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
@@ -302,7 +309,7 @@ class Placement:
             seconds = peer_s
         else:
             peer = None
-        return _Need(source, size, holders, coming, peer, seconds)
+        return _Need(source, size, holders, coming, peer, seconds, store_s)
 
     def _candidates(self, needs: list[_Need], seconds: float, now: float) -> Iterable[_Member]:
         """Give those to look at that may have another batch, each once."""
@@ -335,9 +342,11 @@ class Placement:
         """Give a batch to a worker."""
         member, name = best.member, best.member.name
         fetch: dict[str, str | None] = {}
+        brings: dict[str, int] = {}
         for need in needs:
             if need.holders.get(name, -1) < need.size and not _comes(need, name, now):
                 fetch[need.name] = need.peer
+                brings[need.name] = need.size - need.holders.get(name, 0)
                 self._expect(name, need.name, now + best.start_s, inf)
             for used in (fetch.get(need.name), name):
                 if used is not None and used in need.holders:
@@ -345,7 +354,8 @@ class Placement:
                     need.holders[used] = need.holders.pop(used)
         lane = min(range(member.threads), key=member.lanes.__getitem__)
         seconds = best.end_s - best.wait_s
-        flight = _Flight(member, lane, seconds, now + best.end_s, tuple(fetch))
+        flight = _Flight(member, lane, seconds, now + best.end_s, brings)
+        member.coming_bytes += sum(brings.values())
         parked = len(member.flights) >= member.ahead
         if parked:
             member.parked.append(batch)
@@ -432,9 +442,9 @@ def _predicted(
 ) -> _Choice:
     """Say what a batch would come to on a worker that is free after `wait_s`."""
     name = member.name
-    fetch_s, missing_bytes, ready_s = 0.0, 0, 0.0
+    fetch_s, missing_bytes, ready_s, store_s = 0.0, 0, 0.0, 0.0
     for need in needs:
-        _, size, holders, coming, _, need_s = need
+        _, size, holders, coming, _, need_s, again_s = need
         missing = size - holders.get(name, 0)
         if missing <= 0:
             continue
@@ -443,10 +453,11 @@ def _predicted(
             continue
         missing_bytes += missing
         fetch_s += need_s * missing / size
+        store_s += again_s * missing / size
     start_s = max(wait_s + fetch_s, ready_s)
-    # What must go to make room has to be fetched again some time.
-    excess = member.held_bytes + missing_bytes - member.cache_bytes
-    spoils_s = fetch_s * min(1.0, excess / missing_bytes) if missing_bytes and excess > 0 else 0.0
+    # What must go to make room has to be fetched again some time, and nobody else may have it.
+    excess = member.held_bytes + member.coming_bytes + missing_bytes - member.cache_bytes
+    spoils_s = store_s * min(1.0, excess / missing_bytes) if missing_bytes and excess > 0 else 0.0
     return _Choice(member, wait_s, fetch_s, start_s, start_s + seconds, spoils_s)
 
 

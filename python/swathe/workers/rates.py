@@ -2,6 +2,7 @@
 
 Each worker tells what its last answers from other workers took, by their median; what counts is the
 median of those that told last. So neither one slow link nor one worker that errs has much weight.
+And what rows take, as batches came back.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ NEAR: Speed = 0.001, 100e6
 """Of workers, before any has fetched enough from another."""
 TELLERS = 64
 """Workers whose word counts: those that told last."""
+NEWEST = 0.3
+"""What the last batch of a job counts, against all before."""
+PACED = 1000
+"""Jobs whose rows are known: those that came back last."""
 SLOWEST, FASTEST = (60.0, 1e3), (1e-6, 1e12)
 """No link is slower, or faster: what was told is wrong."""
 
@@ -73,3 +78,32 @@ class Rates:
         """Give the seconds that fetching takes from another worker."""
         request_s, bytes_per_s = self._peer
         return request_s + size / bytes_per_s
+
+
+class Paces:
+    """What a row of each job takes, as the batches that came back took. For one thread."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._row_s: OrderedDict[str, float] = OrderedDict()
+        self._any: float | None = None
+
+    def learn(self, job: str, rows: int, seconds: float) -> None:
+        """Take what a batch took."""
+        if not rows:
+            return
+        row_s = seconds / rows
+        before = self._row_s.pop(job, row_s)
+        self._row_s[job] = before + NEWEST * (row_s - before)
+        every = self._any or row_s
+        self._any = every + NEWEST * (row_s - every)
+        if len(self._row_s) > PACED:
+            self._row_s.popitem(last=False)
+
+    def row_s(self, job: str) -> float | None:
+        """Give the seconds of a row of this very job; `None` where none is back."""
+        return self._row_s.get(job)
+
+    def any_row_s(self, job: str) -> float | None:
+        """Give them of this job, or of those that came back last."""
+        return self._row_s.get(job, self._any)

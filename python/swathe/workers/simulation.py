@@ -1,7 +1,7 @@
 """A pool of workers as it would run: events in order of time, drawn from a seed.
 
-Placement, growth and what caches keep are the code that real workers use. Simulated are the
-storage, the links and the threads.
+Placement, growth and what caches keep are the code that real workers use: the shelf of numbers
+is the engine's. Simulated are the storage, the links and the threads.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import islice
 from math import inf
 from typing import Any, NamedTuple
 
+from swathe._swathe import SimulatedShelf
 from swathe.workers.growth import (
     Block,
     Demand,
@@ -29,7 +30,6 @@ from swathe.workers.outcome import Result, Round, Tally, responses
 from swathe.workers.placement import Placement, Work
 from swathe.workers.wires import Line, Store, Wires
 from swathe.workers.workload import Batch, Workload
-from swathe.workers.worth import Kept
 
 TICK_S = 1.0
 """How often growth looks."""
@@ -94,6 +94,13 @@ class _Blocks(NamedTuple):
     def bytes(self) -> int:
         return self.bits.bit_count() * self.each
 
+    def without(self, count: int) -> _Blocks:
+        """Give the same without so many of the last."""
+        bits = self.bits
+        for _ in range(count):
+            bits &= ~(1 << (bits.bit_length() - 1))
+        return self._replace(bits=bits)
+
 
 @dataclass(slots=True, eq=False)
 class _Worker:
@@ -101,7 +108,7 @@ class _Worker:
 
     name: str
     since: float
-    kept: Kept
+    kept: SimulatedShelf
     down: Line
     up: Line
     ends: float
@@ -304,35 +311,40 @@ class Simulation:
         have = worker.blocks.get(batch.source, _Blocks())
         here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
         end = max(self._now, have.ready_at) if here else self._now
-        refetch_s = 0.0
+        # What it costs to fetch a block again.
+        block_s = wires.alone_s(batch.block_bytes)
         peer = self._workers.get(task.peer or "")
         if missing and peer is not None:
             theirs = peer.blocks.get(batch.source, _Blocks())
             if given := theirs.bits & missing:
                 size = given.bit_count() * batch.block_bytes
                 end = max(end, wires.from_peer(worker.down, peer.up, size, theirs.ready_at))
-                refetch_s += wires.peer_s(size)
+                block_s = min(block_s, wires.peer_s(batch.block_bytes))
                 told.peer_bytes += size
                 missing &= ~given
         if missing:
             size = missing.bit_count() * batch.block_bytes
             end = max(end, wires.from_store(worker.down, size))
-            refetch_s += wires.alone_s(size)
             told.store_bytes += size
         told.cache_bytes += here.bit_count() * batch.block_bytes
-        self._keep(worker, batch.source, _Blocks(batch.blocks, batch.block_bytes, end), refetch_s)
+        self._keep(worker, batch.source, _Blocks(batch.blocks, batch.block_bytes, end), block_s)
         return end
 
-    def _keep(self, worker: _Worker, source: str, new: _Blocks, refetch_s: float) -> None:
+    def _keep(self, worker: _Worker, source: str, new: _Blocks, block_s: float) -> None:
         """Put blocks into the cache of a worker; what goes for them is gone."""
         old = worker.blocks.get(source, _Blocks())
-        if source in worker.kept:
-            refetch_s += worker.kept.refetching(source)
         both = _Blocks(old.bits | new.bits, new.each, max(old.ready_at, new.ready_at))
         worker.blocks[source] = both
-        for least in worker.kept.use(source, both.bytes, refetch_s):
-            del worker.blocks[least]
-            self._placement.drop(worker.name, least)
+        count = both.bits.bit_count()
+        for least, gone in worker.kept.note(source, count, both.each, block_s, self._now):
+            left = worker.blocks[least].without(gone)
+            if left.bits:
+                worker.blocks[least] = left
+                if worker.name in self._placement.holders(least):
+                    self._placement.hold(worker.name, least, left.bytes)
+            else:
+                del worker.blocks[least]
+                self._placement.drop(worker.name, least)
 
     def _tell(self, worker: _Worker, source: str) -> None:
         """Say what a worker holds of an object."""
@@ -352,7 +364,7 @@ class Simulation:
 
     def _copied(self, heir: _Worker, source: str, blocks: _Blocks) -> None:
         if not heir.gone:
-            self._keep(heir, source, blocks, self._wires.peer_s(blocks.bytes))
+            self._keep(heir, source, blocks, self._wires.peer_s(blocks.each))
             self._tell(heir, source)
 
     # Who comes and goes.
@@ -364,7 +376,7 @@ class Simulation:
         worker = _Worker(
             name,
             self._now,
-            Kept(pool.cache_bytes),
+            SimulatedShelf(pool.cache_bytes),
             Line(pool.link_bytes_per_s),
             Line(pool.link_bytes_per_s),
             self._now + pool.walltime_s,
@@ -427,9 +439,9 @@ class Simulation:
             self._ask_worker()
         if surplus > 0:
             idle = [
-                Idle(worker.name, worker.idle_since, worker.kept.refetch_s, worker.ends)
+                Idle(worker.name, worker.idle_since, self._worth_s(worker), worker.ends)
                 for worker in self._workers.values()
-                if not worker.flights
+                if not worker.flights and self._now - worker.idle_since >= limits.idle_s
             ]
             going = dict.fromkeys(leaving(idle, surplus, limits, self._now))
             staying = (each for each in self._workers.values() if each.name not in going)
@@ -438,13 +450,21 @@ class Simulation:
                 self._hand_over(self._workers[name], heirs, limits)
         self._at(self._now + TICK_S, self._grow)
 
+    def _alone(self, worker: _Worker) -> Iterator[tuple[str, _Blocks]]:
+        """Give what only this worker holds."""
+        for name, held in worker.blocks.items():
+            if len(self._placement.holders(name)) == 1:
+                yield name, held
+
+    def _worth_s(self, worker: _Worker) -> float:
+        return sum(self._wires.alone_s(held.bytes) for _, held in self._alone(worker))
+
     def _hand_over(self, worker: _Worker, heirs: Sequence[_Worker], limits: Limits) -> None:
         """Let a worker go, and its heirs have what is worth it."""
         rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
         blocks = [
-            Block(name, held.bytes, worker.kept.refetching(name))
-            for name, held in worker.blocks.items()
-            if len(self._placement.holders(name)) == 1
+            Block(name, held.bytes, self._wires.alone_s(held.bytes))
+            for name, held in self._alone(worker)
         ]
         end = self._now
         rate = self._pool.link_bytes_per_s

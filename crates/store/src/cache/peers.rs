@@ -7,17 +7,18 @@ use super::cell::{CELL_BYTES, Cells};
 use super::serving::{IDLE, MOST_CELLS, MOST_FILE_BYTES};
 use super::tls::Identity;
 use crate::error::StoreError;
-use crate::remote::net;
-use crate::shelf::digest;
+use crate::remote::connecting::{self, Telling};
+use crate::remote::{host, net};
+use crate::shelf::{YOUNG, digest};
 use crate::source::Moved;
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::stream::{self, StreamExt};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Response, StatusCode, Url};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use swathe_trace::{Ids, Level, event};
+use swathe_trace::{Ids, Level, Record, Scope, event};
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 
@@ -43,8 +44,6 @@ const WEIGHT: f64 = 0.2;
 const OBJECTS: usize = 10_000;
 /// Answers that what peers cost is learnt from.
 const ANSWERS: usize = 64;
-/// Of a whole cache, what may be fetched in advance of being read.
-const SHARE: u64 = 4;
 
 /// Who has blocks of which objects.
 #[derive(Debug, Default)]
@@ -84,6 +83,16 @@ enum Fault {
     Wrong(String),
 }
 
+impl Fault {
+    fn reason(&self) -> &str {
+        match self {
+            Fault::Away => "it does not answer",
+            Fault::Busy => "it is busy",
+            Fault::Wrong(why) => why,
+        }
+    }
+}
+
 /// What a peer gave: cells, each with its file where the peer has it; and how long that took.
 struct Answer {
     files: Vec<(u64, Option<Bytes>)>,
@@ -112,6 +121,7 @@ impl Peers {
             .no_proxy()
             .redirect(Policy::none())
             .connect_timeout(CONNECT)
+            .connector_layer(Telling(CONNECT))
             .pool_idle_timeout(IDLE / 3)
             .http1_only()
             .build()
@@ -185,7 +195,8 @@ impl Peers {
     pub(super) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> Moved {
         let called = &cells.opened().called;
         let each_s = store_s / wanted.len().max(1) as f64;
-        let room = cells.limit() / SHARE / CELL_BYTES;
+        // As much as stays until it is read.
+        let room = cells.limit() / YOUNG / CELL_BYTES;
         wanted.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         let pays =
             |peer: &Peer, cells: usize| lock(&peer.state).seconds(cells) < each_s * cells as f64;
@@ -227,15 +238,12 @@ impl Peers {
             if !pays(peer, wanted.len()) {
                 continue;
             }
-            let told = |level, name, result: Option<(&str, u64)>| {
+            let told = |level, name, fill: &dyn Fn(&mut Record<'_>)| {
                 event(level, name, &Ids::default(), |record| {
-                    record.text("OBJECT", cells.opened().told()).text("PEER", &peer.url);
-                    if let Some((result, bytes)) = result {
-                        record.number("BYTES", bytes).text("RESULT", result);
-                    }
+                    fill(record.text("OBJECT", cells.opened().told()).text("PEER", &peer.url));
                 });
             };
-            told(Level::Usage, "PEER_START", None);
+            told(Level::Usage, "PEER_START", &|_| {});
             let before = moved.bytes;
             let (left, fault) = peer.get(&client, cells, wanted, until, |answer| {
                 moved.requests += 1;
@@ -244,11 +252,16 @@ impl Peers {
                     self.learn(answer);
                 }
             });
-            let (level, result) = match fault {
-                None => (Level::Usage, "ok"),
-                Some(_) => (Level::Error, "error"),
-            };
-            told(level, "PEER_END", Some((result, moved.bytes - before)));
+            let bytes = moved.bytes - before;
+            match &fault {
+                None => told(Level::Usage, "PEER_END", &|record| {
+                    record.number("BYTES", bytes).text("RESULT", "ok");
+                }),
+                Some(fault) => told(Level::Error, "PEER_END", &|record| {
+                    record.number("BYTES", bytes).text("RESULT", "error");
+                    record.text("REASON", fault.reason());
+                }),
+            }
             wanted = left;
             let mut state = lock(&peer.state);
             match fault {
@@ -374,9 +387,9 @@ impl Peer {
             .map(|group| group.iter().map(|&cell| (cell, digest(&cells.key(cell)))).collect())
             .collect();
         let (sender, mut receiver) = mpsc::channel(1);
-        let (peer, client) = (self.clone(), client.clone());
+        let (peer, client, scope) = (self.clone(), client.clone(), Scope::current());
         net.runtime.spawn(async move {
-            let asked = groups.into_iter().map(|group| peer.ask(&client, group));
+            let asked = groups.into_iter().map(|group| peer.ask(&client, group, &scope));
             let mut answers = stream::iter(asked).buffered(STREAMS);
             let all = async {
                 while let Some(answer) = answers.next().await {
@@ -416,8 +429,16 @@ impl Peer {
     }
 
     /// One request.
-    async fn ask(&self, client: &Client, group: Vec<(u64, u128)>) -> Result<Answer, Fault> {
-        timeout(WHOLE, self.answer(client, group)).await.unwrap_or(Err(Fault::Away))
+    async fn ask(
+        &self,
+        client: &Client,
+        group: Vec<(u64, u128)>,
+        scope: &Scope,
+    ) -> Result<Answer, Fault> {
+        let mut about = Ids::default();
+        about.push("PEER", &self.url);
+        let answer = connecting::told(&about, scope, 0, self.answer(client, group));
+        timeout(WHOLE, answer).await.unwrap_or(Err(Fault::Away))
     }
 
     async fn answer(&self, client: &Client, group: Vec<(u64, u128)>) -> Result<Answer, Fault> {
@@ -425,6 +446,7 @@ impl Peer {
             group.iter().map(|(_, digest)| format!("{digest:032x}")).collect();
         let url = format!("{}/blocks/{}", self.url, digests.join(","));
         let began = Instant::now();
+        connecting::to(|| Url::parse(&self.url).map(|url| host(&url)).unwrap_or_default());
         let asked = client.get(url).bearer_auth(&self.token).send();
         let sent = timeout(SILENCE, asked).await;
         let response = sent.ok().and_then(Result::ok).ok_or(Fault::Away)?;

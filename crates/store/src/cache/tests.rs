@@ -310,7 +310,7 @@ fn an_error_is_the_last_and_what_came_before_is_kept() {
 #[test]
 fn what_came_from_far_outlasts_what_came_from_near() {
     let folder = tempfile::tempdir().unwrap();
-    let blocks = blocks(&folder, 3_000_000);
+    let blocks = blocks(&folder, 10 * SIZE as u64);
     let all = [0..SIZE as u64];
     let reader = |seed: u32, latency_s: f64, bytes_per_s: f64| {
         let mut inner = object(seed);
@@ -324,8 +324,8 @@ fn what_came_from_far_outlasts_what_came_from_near() {
     (2..20).for_each(|seed| _ = reader(seed, 0.001, 100e6));
     assert!(far.at_hand(&all).is_some());
     assert!(reader(19, 0.001, 100e6).at_hand(&all).is_some());
-    assert_eq!(blocks.held("store:2"), 0);
+    assert!((2..20).any(|seed| blocks.held(&format!("store:{seed}")) == 0));
     // Not for ever.
-    (20..300).for_each(|seed| _ = reader(seed, 0.001, 100e6));
+    (20..800).for_each(|seed| _ = reader(seed, 0.001, 100e6));
     assert!(far.at_hand(&all).is_none());
 }

@@ -138,6 +138,27 @@ fn who_has_another_token_gets_nothing() {
 }
 
 #[test]
+fn why_a_peer_gave_nothing_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("run.ulm");
+    swathe_trace::start(place.to_str().unwrap(), "p", "h", None).unwrap();
+    let (_there, address) = holder(1, &ALL);
+    let (_here, blocks) = asker(address, "hush-husj");
+    all(1, &blocks);
+    swathe_trace::stop().unwrap();
+    let told = fs::read_to_string(&place).unwrap();
+    let peer = format!("PEER=http://{address}");
+    let of_peer = |name: &str| {
+        let name = format!("NL.EVNT={name} ");
+        let mut lines = told.lines().filter(|line| line.contains(&name) && line.contains(&peer));
+        lines.next().unwrap_or_else(|| panic!("{name}: {told}"))
+    };
+    assert!(of_peer("PEER_END").ends_with("RESULT=error REASON=\"it does not know us\""), "{told}");
+    let connected = of_peer("CONNECT_END");
+    assert!(connected.ends_with(&format!(" SERVER={address} RESULT=ok")), "{connected}");
+}
+
+#[test]
 fn a_peer_that_is_away_is_not_asked_again() {
     let address = TcpListener::bind((HERE, 0)).unwrap().local_addr().unwrap();
     let (here, blocks) = asker(address, TOKEN);

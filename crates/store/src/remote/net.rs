@@ -1,5 +1,6 @@
 //! The runtime that waits for servers, and the client on it.
 
+use super::connecting::{self, Telling};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, ClientBuilder, Url};
 use std::error::Error;
@@ -65,6 +66,7 @@ fn settings() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("swathe/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
+        .connector_layer(Telling(CONNECT))
         .redirect(Policy::custom(followed))
         // It would take the secrets of a query to other servers.
         .referer(false)
@@ -92,6 +94,7 @@ fn followed(attempt: Attempt<'_>) -> Action {
         let to = attempt.url().host_str().unwrap_or_default().to_owned();
         attempt.error(LeadsAway(to))
     } else {
+        connecting::to(|| super::host(attempt.url()));
         attempt.follow()
     }
 }

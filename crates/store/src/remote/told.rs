@@ -1,5 +1,6 @@
 //! Events of requests.
 
+use super::connecting;
 use crate::error::StoreError;
 use crate::stores::Store;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +36,14 @@ impl<'a> Told<'a> {
             });
         }
         told
+    }
+
+    /// Do it; connections that are made for it are told, too.
+    pub(super) async fn during<F: Future>(&self, work: F) -> F::Output {
+        match self.number {
+            0 => work.await,
+            number => connecting::told(self.about, self.scope, number, work).await,
+        }
     }
 
     pub(super) fn end(mut self, bytes: usize, error: Option<&StoreError>) {

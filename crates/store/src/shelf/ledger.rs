@@ -1,19 +1,21 @@
 //! The locked file that says how many bytes are in use, and what went last.
 
+use super::order::Level;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Two numbers, each followed by its complement.
-const BYTES: usize = 32;
+/// Numbers, each followed by its complement: bytes in use; of the level where it is, how much
+/// went since it rose, and where that stood.
+const NUMBERS: usize = 4;
+const BYTES: usize = 16 * NUMBERS;
 
 /// What the file says.
 pub(super) struct Ledger {
     file: File,
     /// In use.
     pub(super) bytes: u64,
-    /// Where the highest stood of what went: what was put since then began there.
-    pub(super) level: SystemTime,
+    pub(super) level: Level,
 }
 
 impl Ledger {
@@ -23,9 +25,10 @@ impl Ledger {
         if file.read_exact_at(&mut noted, 0).is_err() {
             return Err(file);
         }
-        match (number(&noted[..16]), number(&noted[16..])) {
-            (Some(bytes), Some(level)) => {
-                Ok(Ledger { file, bytes, level: UNIX_EPOCH + Duration::from_nanos(level) })
+        let numbers: Option<Vec<u64>> = noted.chunks_exact(16).map(number).collect();
+        match numbers.as_deref() {
+            Some(&[bytes, at, gone, stood]) => {
+                Ok(Ledger { file, bytes, level: Level { at: time(at), gone, stood: time(stood) } })
             }
             _ => Err(file),
         }
@@ -33,14 +36,14 @@ impl Ledger {
 
     /// One of which nothing is noted yet.
     pub(super) fn new(file: File, level: SystemTime) -> Ledger {
-        Ledger { file, bytes: 0, level }
+        Ledger { file, bytes: 0, level: Level::new(level) }
     }
 
     /// Note how many bytes are in use, and the level.
     pub(super) fn set(&mut self, bytes: u64) -> std::io::Result<()> {
-        let level = self.level.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let Level { at, gone, stood } = self.level;
         let mut noted = Vec::with_capacity(BYTES);
-        for number in [bytes, u64::try_from(level).unwrap_or(u64::MAX)] {
+        for number in [bytes, nanos(at), gone, nanos(stood)] {
             noted.extend_from_slice(&number.to_le_bytes());
             noted.extend_from_slice(&(!number).to_le_bytes());
         }
@@ -54,4 +57,13 @@ fn number(noted: &[u8]) -> Option<u64> {
     let (number, complement) = noted.split_at_checked(8)?;
     let number = u64::from_le_bytes(number.try_into().ok()?);
     (complement == (!number).to_le_bytes()).then_some(number)
+}
+
+fn time(nanos: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_nanos(nanos)
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    let nanos = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    u64::try_from(nanos).unwrap_or(u64::MAX)
 }

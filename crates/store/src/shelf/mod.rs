@@ -12,13 +12,18 @@
 //! that are put and read without a weight, when they were used last. Of those with one, the
 //! level of the shelf at the time, and above it, for each use, what fetching them again costs for
 //! what they take; the level rises to what goes (GreedyDual-Size with frequency, Cherkasova 1998).
-//! See `docs/design/016-what-goes-first.md`.
+//! No more goes than must. See `docs/design/016-what-goes-first.md`.
 
 mod ledger;
+mod order;
+mod simulated;
 
 use crate::error::StoreError;
 use bytes::Bytes;
 use ledger::Ledger;
+use order::{Level, MARK_EVERY, Place, gain, going};
+pub use simulated::SimulatedShelf;
+use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
@@ -33,21 +38,13 @@ const HEAD_BYTES: usize = 8 + 4 + 4 + 8;
 const FAN_OUT: u64 = 256;
 /// What file systems give space in.
 const DISK_BLOCK_BYTES: u64 = 4096;
-/// Eviction goes down to this share of the limit, so that it is not needed for every value.
-const EVICT_TO_PERCENT: u64 = 90;
-/// Uses of a value within this time count once.
-const MARK_EVERY: Duration = Duration::from_secs(60);
+/// What came or was used last, up to this part of the limit, goes only after all else: whoever
+/// fetched it is about to read it.
+pub(crate) const YOUNG: u64 = 8;
 /// A writer that has waited for the others so long gives up: one of them may have been stopped.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Where the bytes in use are written down.
 const USAGE_FILE: &str = "usage";
-
-/// What stands above the level for one use: seconds for each second of fetching a GiB of it again.
-const WEIGHED_BYTES: f64 = (1 << 30) as f64;
-/// Nothing counts for more: that is 10 kB in a second.
-const MOST_GAIN_S: f64 = 1e5;
-/// Uses that count, at most: what was used often long ago must go some time.
-const MOST_USES: u32 = 16;
 
 /// The seconds that it takes to fetch a value again, by its bytes; `None`: only when it was used
 /// last counts.
@@ -60,8 +57,9 @@ pub struct Shelf {
     limit: u64,
     /// A value that was read is marked as used if its last mark is older than this.
     mark_every: Duration,
-    /// Threads of this process queue here, and only one waits for other processes.
-    writing: Mutex<()>,
+    /// Threads of this process queue here, and only one waits for other processes. What is to go
+    /// next, as far as it was looked for.
+    writing: Mutex<VecDeque<Kept>>,
 }
 
 /// What a shelf holds.
@@ -75,11 +73,10 @@ pub struct Usage {
     pub limit: u64,
 }
 
+#[derive(Debug)]
 struct Kept {
     path: PathBuf,
-    bytes: u64,
-    /// The least goes first: where it stands, and of equals when that was said.
-    stands: (SystemTime, SystemTime),
+    place: Place,
 }
 
 impl Shelf {
@@ -112,7 +109,7 @@ impl Shelf {
     /// A shelf in a folder, made when the first value is put.
     pub fn at(folder: impl Into<PathBuf>, limit: u64) -> Shelf {
         let mark_every = MARK_EVERY;
-        Shelf { folder: folder.into(), limit, mark_every, writing: Mutex::new(()) }
+        Shelf { folder: folder.into(), limit, mark_every, writing: Mutex::default() }
     }
 
     /// Where it lies.
@@ -152,9 +149,8 @@ impl Shelf {
             let stands = match weight {
                 None => SystemTime::now(),
                 Some(seconds) => {
-                    let (level, gain) = (self.level()?, gain(seconds, stat.len()));
-                    let most = level + gain * (MOST_USES - 1);
-                    stat.modified().ok()?.clamp(level, most) + gain
+                    let gain = gain(seconds(stat.len()), on_disk(stat.len()));
+                    self.level()?.used(stat.modified().ok()?, gain)
                 }
             };
             let _ = file.set_modified(stands);
@@ -201,9 +197,9 @@ impl Shelf {
         if self.fits(key, value).is_none() {
             return Ok(());
         }
-        let _turn = self.turn();
+        let mut doomed = self.turn();
         let ledger = self.ledger()?;
-        self.write(ledger, key, value, weight)
+        self.write(&mut doomed, ledger, key, value, weight)
     }
 
     /// Keep what `change` makes of the value under `key`, if it makes anything; nobody else
@@ -217,7 +213,7 @@ impl Shelf {
         weight: Weight<'_>,
         change: impl FnOnce(Option<Bytes>) -> Option<Vec<u8>>,
     ) -> Result<(), StoreError> {
-        let _turn = self.turn();
+        let mut doomed = self.turn();
         let ledger = self.ledger()?;
         let kept = File::open(self.path(key)).ok().and_then(|mut file| self.read(&mut file));
         let kept = kept.and_then(|bytes| {
@@ -225,7 +221,7 @@ impl Shelf {
             Some(Bytes::from(bytes).slice(value_at..))
         });
         match change(kept) {
-            Some(value) => self.write(ledger, key, &value, weight),
+            Some(value) => self.write(&mut doomed, ledger, key, &value, weight),
             None => Ok(()),
         }
     }
@@ -238,6 +234,7 @@ impl Shelf {
 
     fn write(
         &self,
+        doomed: &mut VecDeque<Kept>,
         mut ledger: Ledger,
         key: &str,
         value: &[u8],
@@ -245,18 +242,12 @@ impl Shelf {
     ) -> Result<(), StoreError> {
         let Some(bytes) = self.fits(key, value) else { return Ok(()) };
         let path = self.path(key);
-        if ledger.bytes + bytes > self.limit {
-            let most = (self.limit / 100 * EVICT_TO_PERCENT).min(self.limit - bytes);
-            self.evict_to(&mut ledger, most)?;
-        }
+        self.make_room(doomed, &mut ledger, bytes)?;
         let before = ledger.bytes;
         ledger.set(before + bytes).map_err(|source| self.fail(source))?;
         let (replaced, stood) = fs::metadata(&path)
             .map_or((0, None), |stat| (on_disk(stat.len()), stat.modified().ok()));
-        let stands = weight.map(|seconds| {
-            let least = ledger.level + gain(seconds, bytes);
-            stood.map_or(least, |stood| stood.max(least))
-        });
+        let stands = weight.map(|seconds| ledger.level.put(stood, gain(seconds(bytes), bytes)));
         let new = path.with_extension("new");
         let folder = path.parent().unwrap_or(&self.folder);
         let written = fs::create_dir_all(folder)
@@ -285,7 +276,7 @@ impl Shelf {
         let _turn = self.turn();
         let _ledger = self.folder.exists().then(|| self.ledger().ok());
         let kept = self.list()?;
-        let bytes = kept.iter().map(|value| value.bytes).sum();
+        let bytes = kept.iter().map(|value| value.place.bytes).sum();
         let values = kept.iter().filter(|value| !value.is_unfinished()).count() as u64;
         Ok(Usage { values, bytes, limit: self.limit })
     }
@@ -300,11 +291,12 @@ impl Shelf {
         }
         let _turn = self.turn();
         let mut ledger = self.ledger()?;
-        self.evict_to(&mut ledger, 0)
+        self.list()?.iter().try_for_each(|kept| remove(&kept.path))?;
+        ledger.set(0).map_err(|source| self.fail(source))
     }
 
-    /// Where the highest stood of what went.
-    fn level(&self) -> Option<SystemTime> {
+    /// Where what comes stands.
+    fn level(&self) -> Option<Level> {
         let file = File::open(self.folder.join(USAGE_FILE)).ok()?;
         Ledger::of(file).ok().map(|ledger| ledger.level)
     }
@@ -328,7 +320,7 @@ impl Shelf {
         StoreError::Io { url: self.folder.display().to_string(), source }
     }
 
-    fn turn(&self) -> MutexGuard<'_, ()> {
+    fn turn(&self) -> MutexGuard<'_, VecDeque<Kept>> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -383,32 +375,49 @@ impl Shelf {
         }
         Ledger::of(file).or_else(|file| {
             // Nothing that is there may stand higher than what is to come.
-            let level = self.list()?.iter().map(|kept| kept.stands.0).max();
+            let level = self.list()?.iter().map(|kept| kept.place.stands).max();
             let mut ledger = Ledger::new(file, level.unwrap_or_else(SystemTime::now));
-            self.evict_to(&mut ledger, u64::MAX)?;
+            self.count(&mut ledger)?;
             Ok(ledger)
         })
     }
 
-    /// Remove what stands lowest until at most so many bytes are left, and what was left
-    /// half-written; note what is left.
-    fn evict_to(&self, ledger: &mut Ledger, most: u64) -> Result<(), StoreError> {
-        let (unfinished, mut kept): (Vec<Kept>, Vec<Kept>) =
+    /// Remove what is to go first until so many bytes have room that come.
+    fn make_room(
+        &self,
+        doomed: &mut VecDeque<Kept>,
+        ledger: &mut Ledger,
+        comes: u64,
+    ) -> Result<(), StoreError> {
+        let most = self.limit.saturating_sub(comes);
+        while ledger.bytes > most {
+            let Some(next) = doomed.pop_front() else {
+                let kept = self.count(ledger)?;
+                let too_many = ledger.bytes.saturating_sub(most);
+                if too_many > 0 {
+                    *doomed = going(kept, |kept| kept.place, self.limit, comes, too_many);
+                }
+                continue;
+            };
+            // It may have been used, or removed, since it was looked for.
+            if fs::metadata(&next.path).is_ok_and(|stat| place(&stat) == next.place) {
+                remove(&next.path)?;
+                ledger.level.went(next.place.bytes, next.place.stands, self.limit);
+                let left = ledger.bytes.saturating_sub(next.place.bytes);
+                ledger.set(left).map_err(|source| self.fail(source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Note what there is, and remove what was left half-written.
+    fn count(&self, ledger: &mut Ledger) -> Result<Vec<Kept>, StoreError> {
+        let (unfinished, kept): (Vec<Kept>, Vec<Kept>) =
             self.list()?.into_iter().partition(Kept::is_unfinished);
         unfinished.iter().try_for_each(|kept| remove(&kept.path))?;
-        let mut bytes: u64 = kept.iter().map(|value| value.bytes).sum();
-        if bytes > most {
-            kept.sort_unstable_by_key(|value| value.stands);
-        }
-        for value in kept {
-            if bytes <= most {
-                break;
-            }
-            remove(&value.path)?;
-            bytes -= value.bytes;
-            ledger.level = ledger.level.max(value.stands.0);
-        }
-        ledger.set(bytes).map_err(|source| self.fail(source))
+        let bytes = kept.iter().map(|value| value.place.bytes).sum();
+        ledger.set(bytes).map_err(|source| self.fail(source))?;
+        Ok(kept)
     }
 
     /// All files of values, finished or not.
@@ -421,8 +430,7 @@ impl Shelf {
             for path in entries(&folder)? {
                 // Another process may have removed it in the meantime.
                 let Ok(stat) = fs::metadata(&path) else { continue };
-                let stands = (stat.modified().unwrap_or(SystemTime::UNIX_EPOCH), changed(&stat));
-                kept.push(Kept { path, bytes: on_disk(stat.len()), stands });
+                kept.push(Kept { path, place: place(&stat) });
             }
         }
         Ok(kept)
@@ -483,19 +491,18 @@ fn write_new(
     stands.map_or(Ok(()), |stands| file.set_modified(stands))
 }
 
+/// Where a file stands.
+fn place(stat: &Metadata) -> Place {
+    let stands = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    Place { bytes: on_disk(stat.len()), stands, said: changed(stat) }
+}
+
 /// When a file was put there, or marked.
 fn changed(stat: &Metadata) -> SystemTime {
     let seconds = Duration::from_secs(stat.ctime().try_into().unwrap_or(0));
     SystemTime::UNIX_EPOCH
         + seconds
         + Duration::from_nanos(stat.ctime_nsec().try_into().unwrap_or(0))
-}
-
-/// What one use counts for a value that takes so many bytes.
-fn gain(seconds: &dyn Fn(u64) -> f64, bytes: u64) -> Duration {
-    let gain_s = seconds(bytes) / on_disk(bytes.max(1)) as f64 * WEIGHED_BYTES;
-    let counts = gain_s > 0.0; // not a number does not
-    Duration::from_secs_f64(if counts { gain_s.min(MOST_GAIN_S) } else { 0.0 })
 }
 
 fn checksum(key: &str, value: &[u8]) -> u32 {

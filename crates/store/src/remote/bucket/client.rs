@@ -1,6 +1,7 @@
 //! Our HTTP client as object_store takes it: it would read all root certificates again for each
 //! object, wait for ever, take in whatever a server sends, and repeat it.
 
+use super::super::connecting;
 use super::super::net::net;
 use super::super::{REASON_CHARS, reason_in};
 use async_trait::async_trait;
@@ -14,6 +15,7 @@ use object_store::client::{
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use std::io;
 use std::time::Duration;
+use swathe_trace::{Ids, Scope};
 use tokio::time::timeout;
 
 /// How long a server may take to answer a request of a few bytes,
@@ -44,7 +46,14 @@ impl HttpService for Shared {
         let limit = PATIENCE + Duration::from_secs_f64(sending_s);
         let secrets = secrets(&request);
         let exchange = async {
-            let (mut head, body) = self.0.call(request).await?.into_parts();
+            let server = request.uri().authority().map(ToString::to_string);
+            let answer = async {
+                connecting::to(|| server.unwrap_or_default());
+                self.0.call(request).await
+            };
+            let scope = Scope::current();
+            let answer = connecting::told(&Ids::default(), &scope, 0, answer).await?;
+            let (mut head, body) = answer.into_parts();
             let mut content = whole(body).await?;
             if !head.status.is_success() && !head.status.is_redirection() {
                 let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());

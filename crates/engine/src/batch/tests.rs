@@ -1,0 +1,59 @@
+use super::*;
+
+/// Panics where the name of an object says so.
+pub(super) fn may_panic(url: &str) {
+    assert!(!url.ends_with("panics.fits"), "it was to panic");
+}
+
+#[test]
+fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let file = path("panics.fits");
+    let cards = ["SIMPLE  = T", "BITPIX  = 8", "NAXIS   = 2", "NAXIS1  = 1", "NAXIS2  = 1", "END"];
+    let header: String = cards.iter().map(|card| format!("{card:80}")).collect();
+    std::fs::write(&file, format!("{header:5760}")).expect("written");
+    let target =
+        |name: &str| Target { file: 0, hdu: 0, pixels: [0, 0, 1, 1], name: name.into(), id: None };
+    let job = Job {
+        files: vec![file],
+        selectors: vec![Selector::FirstImage],
+        targets: vec![target("a"), target("b")],
+        output: path("out").into(),
+        kind: OutputKind::Folder,
+        append: false,
+        mode: Mode::Trim,
+        fill: None,
+        planes: None,
+        threads: 1,
+        stores: Stores::default(),
+    };
+    std::fs::create_dir(path("out")).expect("made");
+    swathe_trace::start(&path("run.ulm"), "p", "h", None).expect("started");
+    let batch = Batch::start(job, Cancel::default()).expect("begun");
+    let mut rows = Vec::new();
+    while let Some(more) = batch.poll(Duration::from_millis(10)) {
+        rows.extend(more);
+    }
+    batch.finish().expect("finished");
+    swathe_trace::stop().expect("recorded");
+    assert_eq!(rows.iter().filter(|row| row.outcome.is_err()).count(), 2);
+    let told = std::fs::read_to_string(path("run.ulm")).expect("read");
+    // The first target had begun, which is not told again.
+    for (event, count, fails) in [
+        ("OPEN_END", 1, false),
+        ("ASSEMBLE_START", 1, false),
+        ("ASSEMBLE_END", 1, true),
+        ("CUT_START", 2, false),
+        ("CUT_END", 2, true),
+    ] {
+        let lines = told.lines().filter(|line| line.contains(&format!(" NL.EVNT={event} ")));
+        let lines: Vec<&str> = lines.collect();
+        assert_eq!(lines.len(), count, "{event}: {told}");
+        if fails {
+            let failed =
+                |line: &&str| line.contains("RESULT=error") && line.contains("was to panic");
+            assert!(lines.iter().all(failed), "{event}: {told}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The thread that writes: takes records out of the rings, makes lines of them, and hands these to
+//! the sink.
+
+use crate::date::push_second;
+use crate::recorder::{Level, Record, Recorder, anchor, lock};
+use crate::ring::{Head, RECORD_BYTES};
+use crate::sink::{From, Sink};
+use crate::ulm::push_field;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Lines written together.
+const BATCH_BYTES: usize = 128 << 10;
+/// How long an event may lie in its ring.
+const LINGER: Duration = Duration::from_millis(50);
+/// How often the two clocks are compared, and when they have come apart.
+const COMPARE: Duration = Duration::from_secs(1);
+const APART_NS: i64 = 20_000;
+/// More than the last event has beside its start: date, name and three numbers.
+const END_BYTES: usize = 200;
+
+const LEVELS: [(Level, &str); 4] = [
+    (Level::Usage, "Usage"),
+    (Level::Error, "Error"),
+    (Level::Warning, "Warning"),
+    (Level::Info, "Info"),
+];
+
+pub(crate) struct Writer {
+    recorder: Arc<Recorder>,
+    sink: Box<dyn Sink>,
+    /// ` HOST=... PROG=... LVL=... NL.EVNT=` of each level.
+    starts: [Vec<u8>; LEVELS.len()],
+    /// Of each ring.
+    threads: Vec<Known>,
+    /// Room for the longest record.
+    record: Box<[u8]>,
+    lines: Lines,
+    compared: Instant,
+    /// That it does not work was said.
+    warned: bool,
+}
+
+/// What is known of a ring.
+#[derive(Default)]
+struct Known {
+    /// ` PID=... THREAD=... JOB=...`
+    thread: Vec<u8>,
+    /// The ids of its last event.
+    about: Vec<u8>,
+}
+
+/// Lines to be written.
+struct Lines {
+    text: Vec<u8>,
+    count: u64,
+    offset_ns: i64,
+    /// The last second.
+    second: i64,
+    /// The last date, as it is written.
+    date: Vec<u8>,
+}
+
+/// Digits of a second that are written.
+const FRACTION: usize = 6;
+
+impl Lines {
+    fn push(&mut self, start: &[u8], known: &mut Known, head: Head, text: &[u8]) {
+        let time_ns = self.offset_ns + head.time_ns as i64;
+        let second = time_ns.div_euclid(1_000_000_000);
+        if second != self.second {
+            self.second = second;
+            self.date.clear();
+            self.date.extend_from_slice(b"DATE=");
+            push_second(&mut self.date, second);
+            self.date.extend_from_slice(b".000000");
+        }
+        let fraction = self.date.len() - FRACTION;
+        let mut us = time_ns.rem_euclid(1_000_000_000) as u32 / 1000;
+        for digit in self.date[fraction..].iter_mut().rev() {
+            *digit = b'0' + (us % 10) as u8;
+            us /= 10;
+        }
+        let (name, rest) = text.split_at(usize::from(head.name).min(text.len()));
+        let (ids, fields) = rest.split_at(usize::from(head.ids).min(rest.len()));
+        if !head.same {
+            known.about.clear();
+            known.about.extend_from_slice(ids);
+        }
+        for part in [&self.date, start, name, &known.thread, &known.about, fields, b"\n"] {
+            self.text.extend_from_slice(part);
+        }
+        self.count += 1;
+    }
+}
+
+impl Writer {
+    pub fn new(recorder: Arc<Recorder>, sink: Box<dyn Sink>, from: &From) -> Writer {
+        let starts = LEVELS.map(|(_, level)| {
+            let mut start = Vec::new();
+            for (key, value) in [("HOST", &from.host[..]), ("PROG", &from.prog), ("LVL", level)] {
+                push_field(&mut start, key, value);
+            }
+            start.extend_from_slice(b" NL.EVNT=");
+            start
+        });
+        let lines = Lines {
+            text: Vec::with_capacity(BATCH_BYTES + RECORD_BYTES),
+            count: 0,
+            offset_ns: offset_ns(),
+            second: i64::MIN,
+            date: Vec::new(),
+        };
+        let (threads, record) = (Vec::new(), vec![0; RECORD_BYTES].into());
+        let (compared, warned) = (Instant::now(), false);
+        Writer { recorder, sink, starts, threads, record, lines, compared, warned }
+    }
+
+    pub fn run(&mut self) {
+        let recorder = self.recorder.clone();
+        loop {
+            let stopping = recorder.stopping.load(Ordering::Acquire);
+            let ready = self.sink.ready();
+            let is_ready = matches!(ready, Ok(true));
+            self.note(ready.map(drop));
+            // What is left in the rings at the end is lost, and counted so.
+            if is_ready {
+                self.take();
+            }
+            if stopping {
+                if is_ready {
+                    self.end();
+                }
+                return;
+            }
+            recorder.asleep.store(true, Ordering::Relaxed);
+            std::thread::park_timeout(LINGER);
+            recorder.asleep.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Take all out of the rings, and write it.
+    fn take(&mut self) {
+        if self.compared.elapsed() > COMPARE {
+            self.compared = Instant::now();
+            let offset_ns = offset_ns();
+            if (offset_ns - self.lines.offset_ns).abs() > APART_NS {
+                self.lines.offset_ns = offset_ns;
+            }
+        }
+        let rings = lock(&self.recorder.rings).clone();
+        let mut record = std::mem::take(&mut self.record);
+        for (index, ring) in rings.iter().enumerate() {
+            if self.threads.len() == index {
+                self.threads.push(Known::default());
+            }
+            let mut known = std::mem::take(&mut self.threads[index]);
+            ring.take(&mut record, &mut |head, text| {
+                if head.name == 0 {
+                    known.thread.clear();
+                    let (pid, number) = (std::process::id().into(), ring.number);
+                    Record(&mut known.thread).number("PID", pid).number("THREAD", number);
+                    known.thread.extend_from_slice(text);
+                    return;
+                }
+                let start = &self.starts[usize::from(head.level) % LEVELS.len()];
+                self.lines.push(start, &mut known, head, text);
+                if self.lines.text.len() >= BATCH_BYTES {
+                    self.flush();
+                }
+            });
+            self.threads[index] = known;
+        }
+        self.record = record;
+        self.flush();
+    }
+
+    /// Write the lines there are, unless they were given up: then they were counted as lost.
+    fn flush(&mut self) {
+        let count = std::mem::take(&mut self.lines.count);
+        if count > 0 && !self.recorder.given_up.load(Ordering::Acquire) {
+            let mut lost = 0;
+            let written = self.sink.write(&self.lines.text, &mut lost);
+            self.note(written);
+            self.recorder.written.fetch_add(count - lost.min(count), Ordering::AcqRel);
+        }
+        self.lines.text.clear();
+    }
+
+    /// The last event: how many there were.
+    fn end(&mut self) {
+        let mut text = b"TRACE_END".to_vec();
+        let name = text.len() as u8;
+        let level = Level::Usage as u8;
+        let start = &self.starts[usize::from(level)];
+        let held = self.sink.held(start.len() + END_BYTES);
+        let counts = self.recorder.counts();
+        Record(&mut text)
+            .number("PID", std::process::id().into())
+            .number("RECORDED", counts.recorded)
+            .number("DROPPED", counts.dropped - held.min(counts.dropped));
+        let time_ns = anchor().elapsed().as_nanos() as u64;
+        let head = Head { name, level, time_ns, ..Head::default() };
+        self.lines.push(start, &mut Known::default(), head, &text);
+        // It is none of those that are counted, and comes after all that are held.
+        let written = self.sink.write(&self.lines.text, &mut 0);
+        self.note(written);
+        let mut written = 0;
+        let finished = self.sink.finish(&mut written);
+        self.note(finished);
+        self.recorder.written.fetch_add(written.min(held), Ordering::AcqRel);
+    }
+
+    /// Say once that it does not work.
+    fn note(&mut self, result: io::Result<()>) {
+        let Err(error) = result else { return };
+        if !std::mem::replace(&mut self.warned, true) {
+            let place = &self.recorder.place;
+            // There is nobody to tell that this failed too.
+            let _ = writeln!(
+                io::stderr(),
+                "swathe: events cannot be written to {place}: {error}; they are dropped until they can be"
+            );
+        }
+    }
+}
+
+/// Nanoseconds since 1970 of the moment that all times are counted from, by the clock as it goes
+/// now: the best of a few looks at both clocks.
+fn offset_ns() -> i64 {
+    let look = |_| {
+        let before = Instant::now();
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let after = Instant::now();
+        let took = after.saturating_duration_since(before);
+        let middle = before.saturating_duration_since(anchor()) + took / 2;
+        (took, unix.as_nanos() as i64 - middle.as_nanos() as i64)
+    };
+    (0..5).map(look).min().map_or(0, |(_, offset_ns)| offset_ns)
+}
