@@ -3,7 +3,8 @@
     python benches/portal.py [--smoke] [--only PART] [--requests N] [--rows N] [--output FILE]
 
 Parts: `closed` (1, 10, 100 clients that ask again when answered), `open` (a fixed rate), `job` (a
-job of 100,000 rows against `swathe.cut_many`), `memory` (over N requests).
+job of 100,000 rows against `swathe.cut_many`), `cancel` (from asking until nobody works on such a
+job any more), `memory` (over N requests).
 
 What is asked for are cuts of 100 x 100 pixels at random from the plain frames of a sample survey,
 in the page cache: `/vo/sync` of ours; the same by FastAPI and astropy (`portal_plain.py`), served
@@ -46,7 +47,7 @@ from swathe.portal.vo.identifiers import did_of
 from swathe.sample import make_sample
 
 HERE = Path(__file__).parent
-PARTS = ("closed", "open", "job", "memory")
+PARTS = ("closed", "open", "job", "cancel", "memory")
 SIDE, WIDTH, HEIGHT = 100, 2048, 1489
 AUTHORITY = "bench.swathe"
 PATHS = 2000
@@ -193,15 +194,47 @@ def memory(server: Server, requests: int) -> dict[str, Any]:
     return {"name": "memory", "requests": requests, "mb": seen, "errors": errors}
 
 
-def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]:
-    """Run a job on the portal, and the same by `cut_many`."""
+def targets(sample: Path, rows: int) -> dict[str, list[Any]]:
+    """Give targets on plain frames."""
     listed = Table.read(sample / "targets.csv", format="ascii.csv")
     listed = listed[[name.endswith(".fit") for name in listed["file"]]]
     names = ("file", "x", "y", "height", "width")
     columns = {name: (listed[name].tolist() * (rows // len(listed) + 1))[:rows] for name in names}
     columns["id"] = [str(number) for number in range(rows)]
+    return columns
+
+
+def in_store(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Give targets as the portal knows their files."""
+    return columns | {"file": [f"survey:{name}" for name in columns["file"]]}
+
+
+def cancel(server: Server, sample: Path, rows: int) -> dict[str, Any]:
+    """Cancel a job that runs, early and late; look how long it is still worked on."""
+    stored = in_store(targets(sample, rows))
+    seconds = []
+    with swathe.connect(server.url) as portal:
+        for part in (0.05, 0.3, 0.6):
+            made = portal.submit(stored)
+            while (told := made.status())["counts"]["waiting"] > (1 - part) * rows:
+                time.sleep(0.01)
+            begun = time.perf_counter()
+            told = made.cancel()
+            while portal.pool()["batches"]:
+                time.sleep(0.005)
+            seconds.append(time.perf_counter() - begun)
+            assert told["phase"] in ("ABORTED", "COMPLETED"), told
+            print(f"cancelled at {part:.0%}, {told['phase']}: {seconds[-1]:.2f} s", flush=True)
+            made.delete()
+            time.sleep(rows / 10_000)  # its results are removed in the background
+    return {"name": "cancel", "rows": rows, "seconds": seconds}
+
+
+def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]:
+    """Run a job on the portal, and the same by `cut_many`."""
+    columns = targets(sample, rows)
     direct = columns | {"file": [str(sample / name) for name in columns["file"]]}
-    stored = columns | {"file": [f"survey:{name}" for name in columns["file"]]}
+    stored = in_store(columns)
     rounds: dict[str, list[float]] = {"job_s": [], "submitted_s": [], "cut_many_s": []}
     with swathe.connect(server.url) as portal:
         for _ in range(JOB_ROUNDS):
@@ -217,7 +250,7 @@ def job(server: Server, sample: Path, folder: Path, rows: int) -> dict[str, Any]
             rounds["job_s"].append(time.perf_counter() - begun)
             assert told["counts"]["ok"] == rows, told
             made.delete()
-            time.sleep(10)  # its results are removed in the background
+            time.sleep(rows / 10_000)  # its results are removed in the background
     found = {name: statistics.median(seconds) for name, seconds in rounds.items()}
     ratio = found["job_s"] / found["cut_many_s"]
     print(
@@ -273,6 +306,8 @@ def main() -> None:
             results += loads(servers, parts, arguments.smoke)
         if "job" in parts:
             results.append(job(ours, sample, folder, arguments.rows))
+        if "cancel" in parts:
+            results.append(cancel(ours, sample, arguments.rows))
         if "memory" in parts:
             results.append(memory(ours, arguments.requests))
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

@@ -35,6 +35,7 @@ from astropy.table import Table
 import swathe
 from report import machine
 from swathe.catalog import Catalog
+from swathe.catalog.rows import Rows
 from swathe.catalog.work import Done, KeptRow
 from swathe.jobs import Folder, Options
 from swathe.sample import make_sample
@@ -80,7 +81,7 @@ def batches(columns: dict[str, list[Any]], of: int) -> list[Batch]:
             KeptRow(number, number, None, str(number), str(number), f"survey:{file}", None,
                     (*corner, SIDE, SIDE), None, None)
         )  # fmt: skip
-    return [Batch(f"job{at}", at, Options(), rows) for at, rows in enumerate(made)]
+    return [Batch(f"job{at}", at, Options(), Rows.of(rows)) for at, rows in enumerate(made)]
 
 
 @contextmanager
@@ -170,11 +171,11 @@ def frames_of(names: list[str], number: int) -> list[Batch]:
     made = []
     high = HEIGHT // PARTS
     for at, name in enumerate(names):
-        rows = [
+        rows = Rows.of([
             KeptRow(part, part, None, str(part), str(part), f"far:{name}", None,
                     (0, part * high, WIDTH, high), None, None)
             for part in range(PARTS)
-        ]  # fmt: skip
+        ])  # fmt: skip
         made.append(Batch(f"job{number}-{at}", 0, Options(), rows, row_bytes=2 * WIDTH * high))
     return made
 

@@ -17,6 +17,7 @@ from conftest import fits_bytes
 from pools import Process, connected, members, process, ready
 from servers import FileServer, nginx
 from swathe.catalog import Catalog
+from swathe.catalog.rows import Rows
 from swathe.catalog.work import Done, KeptRow
 from swathe.jobs import Folder, Options
 from swathe.workers.batches import Batch
@@ -73,11 +74,11 @@ class Rig:
         high = SIDE // PARTS
         made = []
         for number in range(IMAGES):
-            rows = [
+            rows = Rows.of([
                 KeptRow(at, at, None, f"{number}-{at}", f"{number}-{at}", f"web:{number}.fits",
                         None, (0, at * high, SIDE, high), None, None)
                 for at in range(PARTS)
-            ]  # fmt: skip
+            ])  # fmt: skip
             job = f"job{self.count}-{number}"
             made.append(Batch(job, 0, Options(), rows, row_bytes=2 * SIDE * SIDE / PARTS))
         return made

@@ -10,7 +10,7 @@ from typing import Any
 from swathe.catalog.work import Done
 from swathe.cli import main
 from swathe.workers import member
-from swathe.workers.batches import run
+from swathe.workers.doing import run
 
 PAUSE_S = float(sys.argv.pop(1))
 

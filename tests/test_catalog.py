@@ -264,7 +264,7 @@ def test_the_first_tables_get_what_they_lack(url: str) -> None:
         "reservations",
         "deleted_jobs",
         "job_chunks",
-        "job_rows",
+        "job_blocks",
         "jobs",
         "tokens",
     )

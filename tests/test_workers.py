@@ -18,11 +18,13 @@ from conftest import fits_bytes
 from jobbing import PATIENCE_S, ended
 from pools import Process, connected, pool_of
 from swathe.catalog import Catalog
+from swathe.catalog.rows import Rows
 from swathe.catalog.work import Done, KeptRow
 from swathe.errors import JobError
 from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
-from swathe.workers.batches import Batch, batch_of, packed, run, unpacked
+from swathe.workers.batches import Batch, batch_of
+from swathe.workers.doing import run
 
 WIDTH, HEIGHT = 12, 9
 
@@ -93,7 +95,7 @@ def batch(images: list[str], rows: int = 40, job: str = "job", **given: Any) -> 
         )
         for number in range(rows)
     ]
-    return Batch(job=job, first=0, options=Options(), rows=kept, **given)
+    return Batch(job=job, first=0, options=Options(), rows=Rows.of(kept), **given)
 
 
 def never() -> bool:
@@ -138,9 +140,10 @@ def test_a_batch_needs_no_database(images: list[str], tmp_path: Path) -> None:
 def test_batches_and_what_becomes_of_them_arrive_as_they_were(images: list[str]) -> None:
     given = batch(images, 3)
     assert pickle.loads(pickle.dumps(given)) == given
-    assert pickle.loads(pickle.dumps(replace(given, rows=[]))) == replace(given, rows=[])
+    none = replace(given, rows=Rows.of([]))
+    assert pickle.loads(pickle.dumps(none)) == none
     for done in (Done(given.rows, 1.5, 2, 3, ["a note"]), Done([], complete=False, failure="why")):
-        assert unpacked(packed(done)) == done
+        assert pickle.loads(pickle.dumps(done)) == done
 
 
 def test_who_does_a_batch_again_takes_over(images: list[str], tmp_path: Path) -> None:
@@ -212,7 +215,7 @@ def test_each_batch_comes_back_once(pool: Pool, images: list[str], tmp_path: Pat
 def test_a_stopped_batch_comes_back_with_what_is_done(pool: Pool, images: list[str]) -> None:
     stopped = threading.Event()
     many = batch(images, 5000)
-    rows = [row._replace(box=(0, 0, 2000, 2000)) for row in many.rows]
+    rows = Rows.of([row._replace(box=(0, 0, 2000, 2000)) for row in many.rows])
     with started(pool) as at_work:
         at_work.give(7, replace(many, options=Options(mode="partial"), rows=rows), stopped.is_set)
         at_work.give(8, batch(images, job="other"))
@@ -228,7 +231,7 @@ def test_a_stopped_batch_comes_back_with_what_is_done(pool: Pool, images: list[s
 def test_stop_gives_all_back(pool: Pool, images: list[str]) -> None:
     stopped = threading.Event()
     many = batch(images, 5000)
-    rows = [row._replace(box=(0, 0, 2000, 2000)) for row in many.rows]
+    rows = Rows.of([row._replace(box=(0, 0, 2000, 2000)) for row in many.rows])
     at_work = started(pool)
     with at_work:
         at_work.give(1, replace(many, options=Options(mode="partial"), rows=rows), stopped.is_set)
@@ -252,7 +255,7 @@ def test_a_fault_of_ours_is_told(pool: Pool, images: list[str]) -> None:
     # Rows that go into a result which nobody tells.
     rows = [row._replace(result=99, sky=(1.0, 2.0, 0.1)) for row in given.rows]
     with started(pool) as at_work:
-        at_work.give(0, replace(given, rows=rows))
+        at_work.give(0, replace(given, rows=Rows.of(rows)))
         _, done = at_work.next()
         at_work.give(1, batch(images, job="next"))
         assert at_work.next()[1].complete
@@ -271,7 +274,7 @@ def test_what_would_end_a_thread_is_an_error_of_its_rows(
 
     with started(LocalPool(Folder(tmp_path / "results"), 1)) as at_work:
         with monkeypatch.context() as patch:
-            patch.setattr("swathe.workers.batches._Work.run", panics)
+            patch.setattr("swathe.workers.doing._Work.run", panics)
             for number in range(4):  # more than there are threads
                 at_work.give(number, batch(images, 3))
             done = [at_work.next()[1] for _ in range(4)]

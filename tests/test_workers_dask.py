@@ -38,6 +38,7 @@ from pools import (
 from portals import add_survey, finished, served, submitted, wait_until
 from servers import free_port, nginx, s3s_fs
 from swathe import trace
+from swathe.catalog.rows import Rows
 from swathe.errors import OutputError, SettingsError
 from swathe.jobs import Folder, Job, Jobs, Limits, Options, place_named
 from swathe.portal.config import config_of
@@ -231,7 +232,7 @@ def test_a_row_that_kills_workers_is_the_only_error(
         pool = connected(scheduler.address, jobs.place)
         with started(pool) as at_work:
             members(pool, ready(6))
-            at_work.give(0, replace(batch([frame], 4), rows=rows))
+            at_work.give(0, replace(batch([frame], 4), rows=Rows.of(rows)))
             number, done = at_work.next()
             assert len(members(pool, lambda found: len(found) <= 1)) == 1
             at_work.give(1, batch([frame], 4, job="next"))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from swathe._swathe import Mode, OutputKind
     from swathe.targets import Targets
 
-    Told = tuple[int, str, str, int, str, str]
+    Told = tuple[list[int], list[str], list[str], list[int], list[str], list[str]]
 
 MANIFEST = "manifest.ecsv"
 POLL_S = 0.1
@@ -255,8 +255,8 @@ def _collect(
 ) -> None:
     """Enter rows into the manifest as they are done."""
     done, saved = 0, time.monotonic()
-    for rows in told(batch):
-        for target, status, reason, size, version, sha256 in rows:
+    for columns in told(batch):
+        for target, status, reason, size, version, sha256 in zip(*columns, strict=True):
             row = todo[target]
             manifest.status[row], manifest.reason[row] = status, reason
             manifest.bytes[row] = size
@@ -269,12 +269,11 @@ def _collect(
             saved = time.monotonic()
 
 
-def told(batch: _swathe.Batch) -> Iterator[list[Told]]:
-    """Give the rows that were done since the last time, perhaps none, until all are."""
+def told(batch: _swathe.Batch) -> Iterator[Told]:
+    """Give the columns of the rows done since the last time, perhaps none, until all are."""
     while (rows := batch.poll(POLL_S)) is not None:
         # Each attribute is a new list.
-        columns = (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
-        yield list(zip(*columns, strict=True))
+        yield (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
 
 
 @contextmanager

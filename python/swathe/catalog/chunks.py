@@ -7,25 +7,19 @@ to another.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
+from swathe.catalog.blocks import end_of_object, mark_rows, rows_between, rows_with_status
 from swathe.catalog.database import Database
-from swathe.catalog.jobrows import (
-    ROW_COLUMNS,
-    add_notes,
-    fail,
-    kept_job,
-    kept_row,
-    mark_rows,
-)
-from swathe.catalog.tables import JobChunkTable, JobRowTable, JobTable
-from swathe.catalog.work import FAILED, Chunk, ChunkState, Done, KeptJob, KeptRow
+from swathe.catalog.jobvalues import add_notes, fail, kept_job
+from swathe.catalog.rows import CODES, Rows
+from swathe.catalog.tables import JobChunkTable, JobTable
+from swathe.catalog.work import FAILED, Chunk, ChunkState, Done, KeptJob
 
 LARGEST_CHUNK = 5_000
 
@@ -76,7 +70,7 @@ class Chunks(Database):
             taken = session.get(JobChunkTable, (chunk.job.number, chunk.first))
             if job is None or taken is None or taken.runner != chunk.runner:
                 return None
-            _mark(session, job, done.rows)
+            _mark(session, job, Rows.of(done.rows))
             job.busy_s += done.seconds
             job.bytes_moved += done.bytes_moved
             job.requests += done.requests
@@ -119,16 +113,11 @@ class Chunks(Database):
                     freed += 1
             return freed
 
-    def chunk_rows(self, chunk: Chunk) -> list[KeptRow]:
+    def chunk_rows(self, chunk: Chunk) -> Rows:
         """Give the rows of a chunk that are still to do."""
-        query = select(*ROW_COLUMNS).where(
-            JobRowTable.job == chunk.job.number,
-            JobRowTable.position.between(chunk.first, chunk.last),
-            JobRowTable.status == "waiting",
-        )
         with self._reading() as session:
-            found = session.connection().execute(query.order_by(JobRowTable.position))
-            return [kept_row(*row) for row in found.fetchall()]
+            rows = rows_between(session, chunk.job.number, chunk.first, chunk.last)
+        return rows.take(rows.has("waiting"))
 
 
 def _in_turn(session: Session) -> list[int]:
@@ -185,27 +174,11 @@ def _next_chunk(
     wanted = min(max(1, size(kept_job(job), of_results)), LARGEST_CHUNK)
     last = min(first + wanted, end) - 1
     if not of_results:
-        last = _end_of_object(session, job, last, min(first + LARGEST_CHUNK, end) - 1)
+        last = end_of_object(session, job.number, last, min(first + LARGEST_CHUNK, end) - 1)
     chunk = JobChunkTable(job=job.number, first=first, last=last)
     session.add(chunk)
     job.cursor = last + 1
     return chunk
-
-
-def _end_of_object(session: Session, job: JobTable, at: int, most: int) -> int:
-    source = (
-        select(JobRowTable.source)
-        .where(JobRowTable.job == job.number, JobRowTable.position == at)
-        .scalar_subquery()
-    )
-    end = session.scalar(
-        select(func.max(JobRowTable.position)).where(
-            JobRowTable.job == job.number,
-            JobRowTable.position.between(at, most),
-            JobRowTable.source == source,
-        )
-    )
-    return at if end is None else int(end)
 
 
 def _inputs_done(session: Session, job: JobTable) -> bool:
@@ -217,18 +190,16 @@ def _release(chunk: JobChunkTable) -> None:
     chunk.state, chunk.runner, chunk.lease_until = "free", None, None
 
 
-def _mark(session: Session, job: JobTable, rows: Sequence[KeptRow]) -> None:
-    if not rows:
-        return
+def _mark(session: Session, job: JobTable, rows: Rows) -> None:
     mark_rows(session, job.number, rows)
-    counts = Counter(row.status for row in rows)
+    counts = {status: int((rows.status == code).sum()) for status, code in CODES.items()}
     job.waiting -= len(rows)
     job.ok += counts["ok"]
     job.no_overlap += counts["no-overlap"]
     job.missing += counts["missing"]
     job.error += counts["error"]
     # What goes into other results is not kept.
-    job.bytes += sum(row.bytes for row in rows if row.result is None)
+    job.bytes += int(rows.bytes[rows.result < 0].sum())
 
 
 def end_if_done(session: Session, job: JobTable) -> None:
@@ -240,10 +211,5 @@ def end_if_done(session: Session, job: JobTable) -> None:
         return
     job.phase, job.ended_at = "COMPLETED", datetime.now(UTC)
     if job.ok == 0 and job.error + job.missing > 0:
-        first = session.scalar(
-            select(JobRowTable.reason)
-            .where(JobRowTable.job == job.number, JobRowTable.status.in_(FAILED))
-            .order_by(JobRowTable.number)
-            .limit(1)
-        )
+        first = rows_with_status(session, job.number, FAILED)[0].reason
         job.phase, job.failure = "ERROR", f"no row could be done; the first: {first}"

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
+import numpy as np
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
+from swathe.catalog.blocks import (
+    LONGEST_NAME,
+    insert_rows,
+    row_named,
+    rows_at,
+    rows_into,
+    rows_numbered,
+    rows_with_status,
+)
 from swathe.catalog.chunks import end_if_done
 from swathe.catalog.database import Database
-from swathe.catalog.jobrows import (
-    LONGEST_NAME,
-    ROW_COLUMNS,
+from swathe.catalog.jobvalues import (
     add_notes,
     asked,
     fail,
     found_job,
-    insert_rows,
     job_values,
     kept_job,
-    kept_row,
     unknown_job,
 )
 from swathe.catalog.retrying import retry
-from swathe.catalog.tables import DeletedJobTable, JobChunkTable, JobRowTable, JobTable
+from swathe.catalog.rows import Rows
+from swathe.catalog.tables import DeletedJobTable, JobBlockTable, JobChunkTable, JobTable
 from swathe.catalog.values import plain_text
 from swathe.catalog.work import ACTIVE, Held, KeptJob, KeptRow, PastJob, Phase, RowStatus
 from swathe.errors import JobError
@@ -34,10 +40,8 @@ from swathe.errors import JobError
 class JobQueue(Database):
     """The jobs of all users."""
 
-    def add_job(
-        self, job: KeptJob, rows: Iterable[KeptRow], check: Callable[[Held], None]
-    ) -> KeptJob:
-        """Keep a job with its rows; `check` raises where its user has too much already.
+    def add_job(self, job: KeptJob, rows: Rows, check: Callable[[Held], None]) -> KeptJob:
+        """Keep a job with its rows, by position; `check` raises where its user has too much.
 
         The number that `job` has does not count.
         """
@@ -79,28 +83,30 @@ class JobQueue(Database):
 
     def job_rows(
         self, job: int, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
-    ) -> list[KeptRow]:
+    ) -> Rows:
         """Give rows of a job, by its number, in the user's order."""
-        query = select(*ROW_COLUMNS).where(JobRowTable.job == job, JobRowTable.number >= start)
-        if status is not None:
-            query = query.where(JobRowTable.status == status)
-        return self._rows(query.order_by(JobRowTable.number).limit(max(0, limit)))
+        with self._reading() as session:
+            if status is not None:
+                return rows_with_status(session, job, [status], start, limit)
+            return rows_numbered(session, job, start, limit)
 
-    def rows_of_result(self, job: int, result: int) -> list[KeptRow]:
-        """Give the rows that go into a result, in the user's order."""
-        query = select(*ROW_COLUMNS).where(JobRowTable.job == job, JobRowTable.result == result)
-        return self._rows(query.order_by(JobRowTable.number))
+    def job_results(self, job: int, numbers: Sequence[int]) -> Rows:
+        """Give results that are made of rows, by their numbers."""
+        with self._reading() as session:
+            # They are the last, in either order.
+            return rows_at(session, job, np.array(numbers, np.int64))
+
+    def rows_into(self, job: int, results: Sequence[int]) -> Rows:
+        """Give the rows that go into some results, in the user's order."""
+        with self._reading() as session:
+            return rows_into(session, job, results)
 
     def row_named(self, job: int, name: str) -> KeptRow | None:
         """Give the row whose file has a name, without suffix."""
         if plain_text(name, len(name)) != name:
             return None  # no database can hold it
-        query = select(*ROW_COLUMNS).where(JobRowTable.job == job, JobRowTable.name == name)
-        return next(iter(self._rows(query)), None)
-
-    def _rows(self, query: Any) -> list[KeptRow]:
         with self._reading() as session:
-            return [kept_row(*row) for row in session.connection().execute(query).fetchall()]
+            return row_named(session, job, name)
 
     # ---- What users change
 
@@ -124,9 +130,17 @@ class JobQueue(Database):
 
         return self._change(job_id, change)
 
-    def fail_job(self, job_id: str, reason: str) -> KeptJob:
-        """End a job for a reason that its user can see to. One that has ended stays as it is."""
-        return self._change(job_id, lambda _session, job: fail(job, reason))
+    def fail_job(self, job_id: str, reason: Callable[[Held], str | None]) -> KeptJob:
+        """End a job if there is a reason that its user can see to, by what that one has.
+
+        One that has ended stays as it is.
+        """
+
+        def change(session: Session, job: JobTable) -> None:
+            if (told := reason(_held(session, job.owner))) is not None:
+                fail(job, told)
+
+        return self._change(job_id, change)
 
     def resume_job(self, job_id: str, check: Callable[[Held], None]) -> KeptJob:
         """Let failed rows be worked on again, and those that were never done.
@@ -166,7 +180,7 @@ class JobQueue(Database):
         """
         with self._writing() as session:
             number = found_job(session, job_id, lock=True).number
-            for table in (JobRowTable, JobChunkTable):
+            for table in (JobBlockTable, JobChunkTable):
                 session.execute(delete(table).where(table.job == number))
             session.execute(delete(JobTable).where(JobTable.number == number))
             session.add(DeletedJobTable(id=job_id, deleted_at=datetime.now(UTC)))

@@ -2,80 +2,53 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import bindparam, select, update
+import numpy as np
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from swathe.catalog.blocks import all_with_status, mark_rows, rows_between
 from swathe.catalog.chunks import LARGEST_CHUNK
-from swathe.catalog.tables import JobChunkTable, JobRowTable, JobTable
+from swathe.catalog.rows import CODES, Rows
+from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.catalog.work import FAILED
 
 
 def retry(session: Session, job: JobTable) -> None:
     """Make failed rows, of which a second try may come out otherwise, wait again."""
-    again = (
-        JobRowTable.job == job.number,
-        JobRowTable.status.in_(FAILED),
-        # What the list itself had wrong stays wrong.
-        (JobRowTable.x0.is_not(None)) | (JobRowTable.size_deg.is_not(None)),
-    )
-    failed: list[Any] = list(
-        session.execute(
-            select(JobRowTable.position, JobRowTable.status, JobRowTable.result).where(*again)
-        )
-    )
-    into = {result for _, _, result in failed if result is not None}
-    if into:
-        failed += _retry_results(session, job, into, {position for position, _, _ in failed})
-    session.execute(update(JobRowTable).where(*again).values(status="waiting", reason=""))
-    counts = Counter(status for _, status, _ in failed)
-    job.waiting += len(failed)
-    job.error -= counts["error"]
-    job.missing -= counts["missing"]
-    job.ok -= counts["ok"]
-    job.no_overlap -= counts["no-overlap"]
+    failed = Rows.joined(list(all_with_status(session, job.number, *FAILED)))
+    # What the list itself had wrong stays wrong.
+    again = failed.take(failed.placed | failed.in_sky)
+    again = Rows.joined([again, _results_of(session, job, again)])
+    if not len(again):
+        return
+    for status, code in CODES.items():
+        column = status.replace("-", "_")
+        setattr(job, column, getattr(job, column) - int((again.status == code).sum()))
+    job.waiting += len(again)
+    job.bytes -= int(again.bytes[again.result < 0].sum())
+    mark_rows(session, job.number, again.ended("waiting"))
     covered = session.execute(
         select(JobChunkTable.first, JobChunkTable.last).where(JobChunkTable.job == job.number)
     ).all()
     left = [
         position
-        for position, _, _ in failed
+        for position in np.sort(again.position).tolist()
         if position < job.cursor and not any(first <= position <= last for first, last in covered)
     ]
-    for first, last in _runs(sorted(left), job.inputs):
+    for first, last in _runs(left, job.inputs):
         session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))
 
 
-def _retry_results(
-    session: Session, job: JobTable, results: set[int], counted: set[int]
-) -> list[Any]:
-    """Make the results wait that rows go into which are tried again."""
-    made = [
-        row
-        for row in session.execute(
-            select(
-                JobRowTable.position,
-                JobRowTable.status,
-                JobRowTable.result,
-                JobRowTable.number,
-                JobRowTable.bytes,
-            ).where(JobRowTable.job == job.number, JobRowTable.position >= job.inputs)
-        )
-        if row.number in results and row.status != "waiting"
-    ]
-    waiting = update(JobRowTable).where(
-        JobRowTable.job == job.number, JobRowTable.number == bindparam("number_of")
-    )
-    if made:
-        session.connection().execute(
-            waiting.values(status="waiting", reason="", bytes=0),
-            [{"number_of": row.number} for row in made],
-        )
-    job.bytes -= sum(row.bytes for row in made)
-    return [(row.position, row.status, None) for row in made if row.position not in counted]
+def _results_of(session: Session, job: JobTable, again: Rows) -> Rows:
+    """Give the results that rows go into, of those that do not wait and are not among the rows."""
+    into = np.unique(again.result[again.result >= 0])
+    if not len(into):
+        return Rows.of([])
+    made = rows_between(session, job.number, job.inputs, job.rows - 1)
+    fresh = ~np.isin(made.number, again.number) & ~made.has("waiting")
+    return made.take(np.isin(made.number, into) & fresh)
 
 
 def _runs(positions: Sequence[int], inputs: int) -> list[tuple[int, int]]:

@@ -20,15 +20,14 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
-    text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
-from swathe.catalog.work import ChunkState, Phase, RowStatus
+from swathe.catalog.work import ChunkState, Phase
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -305,49 +304,24 @@ class JobTable(Base):
     changes: Mapped[int] = mapped_column(BigInteger)
 
 
-class JobRowTable(Base):
-    """A row of a job: what is to be cut, and what became of it.
+class JobBlockTable(Base):
+    """A thousand rows of a job by position: what is asked for, and what became of it.
 
-    `number` is its place in the user's list. `result` is the number of the row it goes into, where
-    results are made of several.
+    `swathe.catalog.packing` says how they are packed. `statuses` has a bit for each status that
+    some of them have. `places` and `names` find rows: those with the numbers from a thousand times
+    `number` on, and those whose names fall to this block.
     """
 
-    __tablename__ = "job_rows"
-    __table_args__ = (
-        Index(None, "job", "position"),
-        Index(None, "job", "name"),
-        Index(
-            None,
-            "job",
-            "result",
-            sqlite_where=text("result IS NOT NULL"),
-            postgresql_where=text("result IS NOT NULL"),
-        ),
-        {"sqlite_with_rowid": False},
-    )
+    __tablename__ = "job_blocks"
     job: Mapped[int] = mapped_column(
         ForeignKey("jobs.number", ondelete="CASCADE"), primary_key=True, autoincrement=False
     )
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    position: Mapped[int]
-    result: Mapped[int | None]
-    id: Mapped[str] = mapped_column(Text)
-    name: Mapped[str] = mapped_column(String(100))
-    source: Mapped[str] = mapped_column(Text)
-    hdu: Mapped[str | None] = mapped_column(Text)
-    x0: Mapped[int | None] = mapped_column(BigInteger)
-    y0: Mapped[int | None] = mapped_column(BigInteger)
-    width: Mapped[int | None] = mapped_column(BigInteger)
-    height: Mapped[int | None] = mapped_column(BigInteger)
-    planes: Mapped[str | None] = mapped_column(String(50))
-    ra: Mapped[float | None]
-    dec: Mapped[float | None]
-    size_deg: Mapped[float | None]
-    status: Mapped[RowStatus] = mapped_column(String(10))
-    reason: Mapped[str] = mapped_column(Text)
-    bytes: Mapped[int] = mapped_column(BigInteger)
-    version: Mapped[str] = mapped_column(Text)
-    sha256: Mapped[str] = mapped_column(String(64))
+    statuses: Mapped[int]
+    places: Mapped[bytes]
+    names: Mapped[bytes]
+    asked: Mapped[bytes]
+    became: Mapped[bytes | None]
 
 
 class JobChunkTable(Base):

@@ -29,7 +29,7 @@ UNKNOWN_SIDE = 100
 PAST = 200
 """Jobs that are learned from."""
 ASSUMED_S = {
-    "fits": (0.03, 80e-6),
+    "fits": (0.03, 10e-6),
     "npy": (0.03, 1e-3),
     "png": (0.05, 5e-3),
     "rgb": (0.1, 30e-3),

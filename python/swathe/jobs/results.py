@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from swathe import _swathe
+from swathe.catalog.rows import hexadecimal
+from swathe.catalog.work import STATUSES
 from swathe.errors import FormatError
 from swathe.jobs.places import INPUTS
 from swathe.jobs.values import MEDIA_TYPES, SUFFIXES, Result
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from swathe.catalog.rows import Rows
     from swathe.catalog.work import KeptJob, KeptRow
     from swathe.jobs.places import Place
     from swathe.jobs.values import ArchiveKind, Options
@@ -56,6 +59,15 @@ def place_of(row: KeptRow, options: Options) -> str:
     return f"{row.number // IN_FOLDER:04}/{row.name}{SUFFIXES[options.format]}"
 
 
+def places_of(rows: Rows, options: Options) -> list[str]:
+    """Give the same of many."""
+    suffix = SUFFIXES[options.format]
+    return [
+        f"{number // IN_FOLDER:04}/{name}{suffix}"
+        for number, name in zip(rows.number.tolist(), rows.name, strict=True)
+    ]
+
+
 def input_of(folder: Path, number: int) -> Path:
     """Give where the pixels of a row that goes into a result lie, until that is made."""
     return folder / INPUTS / f"{number // IN_FOLDER:04}" / f"{number}.npy"
@@ -80,7 +92,7 @@ def result_of(place: Place, job: str, row: KeptRow, options: Options) -> Result:
     )
 
 
-def manifest(job: KeptJob, pages: Iterable[Sequence[KeptRow]]) -> Iterator[bytes]:
+def manifest(job: KeptJob, pages: Iterable[Rows]) -> Iterator[bytes]:
     """Give the manifest as ECSV, page by page."""
     options = job.options
     meta: dict[str, Any] = {
@@ -99,16 +111,17 @@ def manifest(job: KeptJob, pages: Iterable[Sequence[KeptRow]]) -> Iterator[bytes
     yield Manifest([], [], meta).head().encode()
     suffix = SUFFIXES[options["format"]]
     for rows in pages:
-        part = Manifest([row.id for row in rows], [row.source for row in rows], {})
-        part.status = [row.status for row in rows]
-        part.reason = [row.reason for row in rows]
+        part = Manifest(rows.id, rows.source.list(), {})
+        part.status = [STATUSES[code] for code in rows.status.tolist()]
+        part.reason = rows.reason.list()
+        there = rows.has("ok") & (rows.result < 0)
         part.path = [
-            f"{row.name}{suffix}" if row.status == "ok" and row.result is None else ""
-            for row in rows
+            f"{name}{suffix}" if is_there else ""
+            for name, is_there in zip(rows.name, there.tolist(), strict=True)
         ]
-        part.bytes = [row.bytes for row in rows]
-        part.source_version = [row.version for row in rows]
-        part.sha256 = [row.sha256 for row in rows]
+        part.bytes = rows.bytes.tolist()
+        part.source_version = rows.version.list()
+        part.sha256 = hexadecimal(rows.sha256)
         yield part.rows().encode()
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import repeat
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from swathe import _swathe
+from swathe.catalog.rows import CODES, DIGEST_BYTES, Coded, Rows
 from swathe.catalog.work import KeptRow
 from swathe.errors import JobError
 from swathe.predict import sky_of
@@ -21,47 +23,53 @@ LARGEST_SIDE = 8_192
 """Pixels of what is made of several images."""
 
 
-def kept_rows(work: Work) -> Iterator[KeptRow]:
-    """Give the rows as the catalogue keeps them, those of one object together by position.
+def kept_rows(work: Work) -> Rows:
+    """Give the rows as the catalogue keeps them, by position: those of one object together.
 
     Rows with faults come first; results that are made of others last.
     """
-    import numpy as np
-
-    read = work.read
+    read, count = work.read, len(work.read)
     faults = {row: fault for row, fault in read.faults.items() if row not in work.unread}
-    todo = np.array([row for row in range(len(read)) if row not in faults], np.int64)
-    together = todo[np.lexsort((todo, read.hdu[todo], read.file[todo]))]
-    position = np.empty(len(read), np.int64)
-    position[[*sorted(faults), *together.tolist()]] = np.arange(len(read))
+    wrong = np.array(sorted(faults), np.int64)
+    todo = np.ones(count, bool)
+    todo[wrong] = False
+    order = np.lexsort((read.hdu, read.file, todo))
+    order = np.concatenate([wrong, order[len(wrong) :]])
 
-    results = {name: len(read) + number for number, name in enumerate(work.results())}
-    # What goes into others gets a name that no file can have.
-    names = read.names if work.group is None else [f"{row}/" for row in range(len(read))]
-    later = {*read.unplaced, *work.unread, *faults}
-    keys = [hdu_text(hdu) for hdu in read.hdus]
-    shown = [_swathe.shown(file) for file in read.files]
-    columns = zip(
-        position.tolist(),
-        repeat(None, len(read)) if work.group is None else map(results.__getitem__, work.group),
-        read.ids,
-        names,
-        map(shown.__getitem__, read.file.tolist()),
-        map(keys.__getitem__, read.hdu.tolist()),
-        map(tuple, read.boxes.tolist()),
-        work.planes,
-        repeat(None, len(read)) if work.sky is None else map(tuple, work.sky.tolist()),
-        strict=True,
-    )
-    for row, values in enumerate(columns):
-        kept = KeptRow(row, *values)
-        if row in later:
-            kept = kept._replace(box=None)
-        if row in faults:
-            status, reason = faults[row]
-            kept = kept._replace(sky=None, status=cast("RowStatus", status), reason=reason)
-        yield kept
-    yield from _result_rows(work, results)
+    results = {name: count + number for number, name in enumerate(work.results())}
+    into = np.full(count, -1)
+    if work.group is not None:
+        into = np.array([results[name] for name in work.group], np.int64)
+    placed = np.ones(count, bool)
+    placed[[*read.unplaced, *work.unread, *faults]] = False
+    sky = np.full((count, 3), np.nan) if work.sky is None else work.sky.copy()
+    sky[wrong] = np.nan
+    inputs = Rows(
+        number=np.arange(count),
+        position=np.arange(count),
+        result=into,
+        id=read.ids,
+        # What goes into others gets a name that no file can have.
+        name=read.names if work.group is None else [f"{row}/" for row in range(count)],
+        source=Coded([_swathe.shown(file) for file in read.files], read.file),
+        hdu=Coded([hdu_text(hdu) for hdu in read.hdus], read.hdu),
+        box=read.boxes,
+        placed=placed,
+        planes=Coded.of(work.planes),
+        sky=sky,
+        status=np.zeros(count, np.uint8),
+        reason=Coded.same("", count),
+        bytes=np.zeros(count, np.int64),
+        version=Coded.same("", count),
+        sha256=np.zeros((count, DIGEST_BYTES), np.uint8),
+    ).take(order)
+    inputs.position = np.arange(count)
+    if faults:
+        told = [faults[row] for row in wrong.tolist()]
+        status = np.array([CODES[cast("RowStatus", status)] for status, _ in told], np.uint8)
+        ended = inputs[: len(told)].ended(status, Coded.of([reason for _, reason in told]))
+        inputs = Rows.joined([ended, inputs[len(told) :]])
+    return Rows.joined([inputs, Rows.of(list(_result_rows(work, results)))])
 
 
 def _result_rows(work: Work, results: dict[str, int]) -> Iterator[KeptRow]:

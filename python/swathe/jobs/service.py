@@ -6,26 +6,26 @@ import secrets
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swathe.catalog.work import ACTIVE, STATUSES, Held, KeptJob, KeptRow
+from swathe.catalog.rows import CODES, Rows
+from swathe.catalog.work import ACTIVE, KeptJob
 from swathe.errors import (
     JobError,
-    LimitError,
     NoSuchJobError,
     NoSuchResultError,
     SwatheError,
 )
 from swathe.jobs import results as made
+from swathe.jobs.allowance import Allowance
 from swathe.jobs.costs import PAST, as_kept, bytes_out, predicted
 from swathe.jobs.expansion import TOLD, Work, expand
 from swathe.jobs.places import Folder
 from swathe.jobs.rows import kept_rows
+from swathe.jobs.shown import shown_job, shown_row
 from swathe.jobs.values import SUFFIXES, Estimate, Job, Options, Result, Row
-from swathe.sizes import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,21 +37,17 @@ if TYPE_CHECKING:
     from swathe.jobs.values import ArchiveKind, Limits
     from swathe.predict import Prediction
 
+PAGE_ROWS = 5_000
+"""Rows of the user's list that are read at once: they may be in as many blocks of the database."""
 LOOK_S = 0.5
 """What other processes do to a job is seen after this time."""
 FOLLOW_S = 10.0
-SOON_S = 60
-"""When to try again where a limit will not hold for long."""
-LATER_S = 3600
-SHOWN = ("seconds", "interval_s", "bytes", "requests")
-"""What users see of a prediction."""
 GRACE_S = 600.0
 """For so long after a job was deleted somebody may still put results of it in their place."""
 
 # Within the class `list` is a method.
 JobList: TypeAlias = list[Job]
 RowList: TypeAlias = list[Row]
-RowsKept: TypeAlias = list[KeptRow]
 
 
 def _anything(file: str) -> None:
@@ -61,6 +57,13 @@ def _anything(file: str) -> None:
 def _never() -> bool:
     """Do not stop."""
     return False
+
+
+def _new_id() -> str:
+    """Give an id that a command does not take for an option."""
+    while (made := secrets.token_urlsafe(16)).startswith("-"):
+        pass
+    return made
 
 
 class Jobs:
@@ -87,6 +90,7 @@ class Jobs:
         """
         self.catalog = catalog
         self.limits = limits
+        self._allowance = Allowance(limits)
         self.place = Folder(results) if isinstance(results, Path) else results
         self._allowed = allowed
         self._news = threading.Condition()
@@ -169,17 +173,15 @@ class Jobs:
             LimitError: where the user has, or asks for, more than is allowed.
         """
         # Before the work of reading the list.
-        self._check_limits(self.catalog.held(owner), 0)
+        self._allowance.check(self.catalog.held(owner))
         work = self._expanded(table, options)
         prediction = as_kept(self._predicted(work, options))
         now = datetime.now(UTC)
-        rows = list(kept_rows(work))
-        counts = dict.fromkeys(STATUSES, 0)
-        for row in rows:
-            counts[row.status] += 1
+        rows = kept_rows(work)
+        counts = {status: int((rows.status == code).sum()) for status, code in CODES.items()}
         job = KeptJob(
             number=0,
-            id=secrets.token_urlsafe(16),
+            id=_new_id(),
             owner=owner,
             name=name,
             phase="PENDING",
@@ -188,7 +190,7 @@ class Jobs:
             created_at=now,
             started_at=None,
             ended_at=None,
-            expires_at=self._within(now, expires_at),
+            expires_at=self._allowance.expiry(now, expires_at),
             rows=len(rows),
             inputs=len(work.read),
             counts=counts,
@@ -202,8 +204,8 @@ class Jobs:
             changes=1,
         )
         waiting = counts["waiting"]
-        kept = self.catalog.add_job(job, rows, lambda held: self._check_limits(held, waiting))
-        return self.start(kept.id) if start else _job(kept)
+        kept = self.catalog.add_job(job, rows, lambda held: self._allowance.check(held, waiting))
+        return self.start(kept.id) if start else shown_job(kept)
 
     def job(self, job_id: str) -> Job:
         """Give a job.
@@ -211,7 +213,7 @@ class Jobs:
         Raises:
             NoSuchJobError: where there is none, as for all methods that take an id.
         """
-        return _job(self.catalog.job(job_id))
+        return shown_job(self.catalog.job(job_id))
 
     def list(
         self,
@@ -222,7 +224,7 @@ class Jobs:
         last: int | None = None,
     ) -> JobList:
         """Give jobs, the newest first: of a user, in some phases, made after a time, the last n."""
-        return [_job(kept) for kept in self.catalog.jobs(owner, phases, after, last)]
+        return [shown_job(kept) for kept in self.catalog.jobs(owner, phases, after, last)]
 
     def rows(
         self, job_id: str, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
@@ -231,7 +233,7 @@ class Jobs:
         job = self.catalog.job(job_id)
         options = Options.checked(job.options)
         kept = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
-        return [_row(row, options) for row in kept]
+        return [shown_row(row, options) for row in kept]
 
     def start(self, job_id: str) -> Job:
         """Let a pending job run; of one that runs or has ended this is no error.
@@ -239,7 +241,7 @@ class Jobs:
         Raises:
             LimitError: where the user has too many jobs.
         """
-        return self._changed_job(self.catalog.start_job(job_id, self._check_again))
+        return self._changed_job(self.catalog.start_job(job_id, self._allowance.check_again))
 
     def cancel(self, job_id: str) -> Job:
         """Stop a job within a second; what is done stays. One that has ended stays as it is."""
@@ -251,7 +253,7 @@ class Jobs:
         Raises:
             JobError: where it has not ended.
         """
-        return self._changed_job(self.catalog.resume_job(job_id, self._check_more))
+        return self._changed_job(self.catalog.resume_job(job_id, self._allowance.check))
 
     def delete(self, job_id: str) -> None:
         """Stop a job and remove all of it, with its results."""
@@ -261,7 +263,7 @@ class Jobs:
 
     def set_expiry(self, job_id: str, when: datetime) -> Job:
         """Set when a job is deleted, brought within what the limits allow."""
-        until = self._within(self.catalog.job(job_id).created_at, when)
+        until = self._allowance.expiry(self.catalog.job(job_id).created_at, when)
         return self._changed_job(self.catalog.change_job(job_id, expires_at=until))
 
     def set_name(self, job_id: str, name: str) -> Job:
@@ -344,13 +346,11 @@ class Jobs:
 
     def end_if_too_much(self, job: KeptJob) -> KeptJob:
         """End a job whose user has more results than are allowed; it can be resumed with fewer."""
-        if job.phase not in ACTIVE:
-            return job
-        try:
-            self._check_results(self.catalog.held(job.owner))
-        except LimitError as error:
+        too_much = self._allowance.too_much
+        if job.phase in ACTIVE and too_much(self.catalog.held(job.owner)) is not None:
             with suppress(NoSuchJobError):  # deleted by its user, just now
-                return self.catalog.fail_job(job.id, f"{error}, and resume the job")
+                # Who has deleted others and resumed it meanwhile has less.
+                return self.catalog.fail_job(job.id, too_much)
         return job
 
     def note(self, job_id: str, text: str) -> None:
@@ -413,50 +413,9 @@ class Jobs:
     def _predicted(self, work: Work, options: Options) -> Prediction | None:
         return predicted(work, options, self.catalog.past_jobs(PAST))
 
-    def _check_limits(self, held: Held, waiting: int) -> None:
-        """Raise where a user who has so much asks for a job more."""
-        limits = self.limits
-        if held.jobs >= limits.jobs:
-            raise LimitError(
-                f"you have {held.jobs} jobs that have not ended; {limits.jobs} are allowed", SOON_S
-            )
-        if held.rows + waiting > limits.rows_waiting:
-            raise LimitError(
-                f"your jobs would have {held.rows + waiting:,} rows waiting; "
-                f"{limits.rows_waiting:,} are allowed",
-                SOON_S,
-            )
-        self._check_results(held)
-
-    def _check_results(self, held: Held) -> None:
-        """Raise where the results of a user take too much."""
-        most = self.limits.result_bytes
-        if held.bytes >= most:
-            raise LimitError(
-                f"your results take {size_text(held.bytes)}; {size_text(most)} are allowed: delete "
-                "some",
-                LATER_S,
-            )
-
-    def _check_again(self, held: Held) -> None:
-        """Raise where a user may not let a job run that is pending."""
-        # It counts among them.
-        self._check_limits(replace(held, jobs=held.jobs - 1), 0)
-
-    def _check_more(self, held: Held) -> None:
-        """Raise where a user may have no further job."""
-        self._check_limits(held, 0)
-
-    def _within(self, created_at: datetime, wanted: datetime | None) -> datetime:
-        """Give when a job expires, within what is allowed."""
-        latest = created_at + timedelta(seconds=self.limits.longest_s)
-        if wanted is None:
-            return min(created_at + timedelta(seconds=self.limits.default_s), latest)
-        return min(wanted, latest)
-
     def _changed_job(self, kept: KeptJob) -> Job:
         self.wake()
-        return _job(kept)
+        return shown_job(kept)
 
     def _until(self, job_id: str, timeout_s: float, is_so: Callable[[Phase, int], bool]) -> int:
         """Wait until something is so of a job, or for a time; gives how often it has changed."""
@@ -472,12 +431,12 @@ class Jobs:
                 if self._told == told:
                     self._news.wait(min(left, LOOK_S))
 
-    def _pages(self, job: int, start: int = 0) -> Iterator[RowsKept]:
-        while rows := self.catalog.job_rows(job, start=start):
+    def _pages(self, job: int, start: int = 0) -> Iterator[Rows]:
+        while rows := self.catalog.job_rows(job, start=start, limit=PAGE_ROWS):
             yield rows
-            start = rows[-1].number + 1
+            start += len(rows)
 
-    def _done_rows(self, job_id: str) -> Iterator[RowsKept]:
+    def _done_rows(self, job_id: str) -> Iterator[Rows]:
         """Give the rows in the user's order, as soon as they are done; all, once the job ended.
 
         Raises:
@@ -488,9 +447,8 @@ class Jobs:
             job = self.catalog.job(job_id)
             for rows in self._pages(job.number, next_row):
                 done = len(rows)
-                if job.phase in ACTIVE:
-                    left = (at for at, row in enumerate(rows) if row.status == "waiting")
-                    done = next(left, done)
+                if job.phase in ACTIVE and (waiting := rows.has("waiting")).any():
+                    done = int(waiting.argmax())
                 yield rows[:done]
                 next_row += done
                 if done < len(rows):
@@ -500,50 +458,3 @@ class Jobs:
             self.changed(job_id, job.changes, FOLLOW_S)
             if self._closed:
                 raise JobError(f"job {job_id}: its results cannot be followed to their end now")
-
-
-def _job(kept: KeptJob) -> Job:
-    actual = None
-    if kept.started_at is not None:
-        actual = {
-            "seconds": kept.busy_s,
-            "bytes": kept.bytes_moved,
-            "requests": kept.requests,
-        }
-    predicted = kept.predicted
-    if predicted is not None:
-        predicted = {name: value for name, value in predicted.items() if name in SHOWN}
-    return Job(
-        id=kept.id,
-        owner=kept.owner,
-        name=kept.name,
-        phase=kept.phase,
-        options=Options.checked(kept.options),
-        created_at=kept.created_at,
-        started_at=kept.started_at,
-        ended_at=kept.ended_at,
-        expires_at=kept.expires_at,
-        rows=kept.rows,
-        counts=kept.counts,
-        bytes=kept.bytes,
-        predicted=predicted,
-        actual=actual,
-        error=kept.failure,
-        notes=kept.notes,
-        parameters=kept.parameters,
-    )
-
-
-def _row(kept: KeptRow, options: Options) -> Row:
-    return Row(
-        number=kept.number,
-        id=kept.id,
-        source=kept.source,
-        hdu=kept.hdu,
-        box=kept.box,
-        status=kept.status,
-        reason=kept.reason,
-        name=made.file_name(kept, options),
-        bytes=kept.bytes,
-        sha256=kept.sha256,
-    )

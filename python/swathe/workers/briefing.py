@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from swathe.environment import this_host
 from swathe.errors import CatalogError
@@ -45,8 +46,8 @@ class Briefing:
     def look(self, batch: Batch) -> None:
         """See whether the catalogue has new storages: at once where a batch needs one."""
         known = {store["name"] for store in self._storages.stores}
-        sources = {row.source for row in batch.rows}
-        named = {source.partition(":")[0] for source in sources if NAMED.match(source)}
+        sources = filter(NAMED.match, batch.rows.source.few().values)
+        named = {source.partition(":")[0] for source in sources}
         old = time.monotonic() - self._asked_at > STORAGES_S
         if not old and all(name in known for name in named - {"http", "https"}):
             return
@@ -60,12 +61,13 @@ class Briefing:
     def objects(self, batch: Batch) -> dict[str, int]:
         """Give the objects of a batch that workers keep blocks of: those that servers have."""
         roots = {store["name"]: store["root"] for store in self._storages.stores}
-        return {
-            source: round(count * batch.row_bytes)
-            for source, count in Counter(row.source for row in batch.rows).items()
-            if NAMED.match(source)
-            and not roots.get(source.partition(":")[0], source).startswith("file:")
-        }
+        counts: dict[str, int] = {}
+        sources = batch.rows.source.few()
+        for source, rows in zip(sources.values, np.bincount(sources.codes).tolist(), strict=True):
+            name = source.partition(":")[0]
+            if NAMED.match(source) and not roots.get(name, source).startswith("file:"):
+                counts[source] = rows
+        return {source: round(count * batch.row_bytes) for source, count in counts.items()}
 
     def _tell(self, found: Storages) -> None:
         self._storages, self._asked_at = found, time.monotonic()

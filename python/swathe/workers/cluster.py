@@ -23,7 +23,6 @@ from swathe.catalog.work import Done
 from swathe.environment import default_url
 from swathe.errors import JobError
 from swathe.workers import member
-from swathe.workers.batches import unpacked
 from swathe.workers.briefing import Briefing
 from swathe.workers.connection import Connection
 from swathe.workers.crew import AHEAD, Crew, Worker
@@ -442,7 +441,7 @@ class DaskPool:
         )
         try:
             worked = await future
-            done = unpacked(worked.done)
+            done: Done = pickle.loads(worked.done)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)

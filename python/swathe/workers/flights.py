@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from swathe.catalog.rows import Rows
 from swathe.catalog.work import Done
 from swathe.workers.batches import summed
 
@@ -80,7 +81,7 @@ class Flight:
         if len(rows) > 1 and cost < MOST_DEATHS:
             return self._halves()
         reason = f"{cost} workers died while they were doing the batch it was in"
-        return Done([row._replace(status="error", reason=reason) for row in rows])
+        return Done(rows.ended("error", reason))
 
     def _halves(self) -> list[Flight]:
         if self.whole is None:
@@ -125,7 +126,7 @@ class Whole:
 
 def _joined(one: Done, other: Done) -> Done:
     return Done(
-        [*one.rows, *other.rows],
+        Rows.joined([Rows.of(one.rows), Rows.of(other.rows)]),
         one.seconds + other.seconds,
         one.bytes_moved + other.bytes_moved,
         one.requests + other.requests,

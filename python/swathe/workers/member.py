@@ -22,11 +22,12 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe import _swathe, trace
+from swathe.catalog.rows import Rows
 from swathe.environment import in_url, this_host
 from swathe.errors import OutputError, SwatheError
 from swathe.jobs import Bucket, Folder
 from swathe.known import Storages, adopt
-from swathe.workers.batches import packed, run
+from swathe.workers.doing import run
 
 if TYPE_CHECKING:
     from swathe._swathe import Described
@@ -296,7 +297,7 @@ class Here:
             _swathe.blocks_are_at(peers)
             done = run(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody asks for them here
-            return Worked(packed(done), self._newly_held(batch), _swathe.peer_costs())
+            return Worked(pickle.dumps(done), self._newly_held(batch), _swathe.peer_costs())
         finally:
             with self._lock:
                 self._at_work -= 1
@@ -305,10 +306,10 @@ class Here:
 
     def _newly_held(self, batch: Batch) -> dict[str, int]:
         """Give how much is held of the objects of a batch, and of some others if that is new."""
-        rows = [*batch.rows, *(row for each in batch.inputs.values() for row in each)]
+        rows = Rows.joined([batch.rows, *batch.inputs.values()])
         with self._lock:
             old = [name for name, _ in zip(self._held, range(LOOKED_AT), strict=False)]
-        names = list(dict.fromkeys([*(row.source for row in rows), *old]))
+        names = list(dict.fromkeys([*rows.source.few().values, *old]))
         new = {}
         sizes = dict(zip(names, _swathe.blocks_of(names), strict=True))
         with self._lock:

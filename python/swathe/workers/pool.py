@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from swathe.catalog.work import Done
 from swathe.environment import this_host
 from swathe.errors import JobError
-from swathe.workers.batches import run
+from swathe.workers.doing import run
 
 if TYPE_CHECKING:
     from swathe.catalog.demand import Reserved
