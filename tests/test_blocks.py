@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +15,12 @@ import sqlalchemy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postgres import new_database
 from swathe.catalog import Catalog, migrations
+from swathe.catalog.blocks import rows_at, rows_between
 from swathe.catalog.packing import BLOCK_ROWS, packed_asked, packed_became, unpacked_rows
-from swathe.catalog.rows import Rows
+from swathe.catalog.rows import Coded, Rows
+from swathe.catalog.tables import JobBlockTable, JobChunkTable
 from swathe.catalog.work import STATUSES, Chunk, Done, KeptJob, KeptRow
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -54,6 +58,15 @@ def test_rows_by_columns_are_the_same_rows(kept: list[KeptRow]) -> None:
     assert list(rows.take(rows.has("ok", "error"))) == [
         row for row in kept if row.status in ("ok", "error")
     ]
+
+
+@given(st.lists(TEXT, min_size=1, max_size=20), st.integers(0, 20))
+def test_some_rows_have_no_more_values_than_rows(texts: list[str], count: int) -> None:
+    column = Coded.of(texts)
+    for some in (slice(count), np.arange(len(texts))[:count]):
+        taken = column.take(some)
+        assert taken.list() == texts[:count]
+        assert len(taken.values) <= len(taken)
 
 
 @given(st.lists(KEPT, min_size=1, max_size=20), st.integers(0, 100))
@@ -193,11 +206,83 @@ def test_failed_rows_of_many_blocks_wait_again(catalog: Catalog) -> None:
 
 
 def test_texts_that_no_database_takes_are_made_plain(catalog: Catalog) -> None:
-    row = shuffled(1)[0]._replace(id="a\0b\ud800", source="s:\0x", box=None, status="error",
-                                  reason="r\0\udfff")  # fmt: skip
+    row = shuffled(1)[0]._replace(id="a\0b\ud800", source="s:\0x", hdu="h\ud800", box=None,
+                                  status="error", reason="r\0\udfff")  # fmt: skip
     job = catalog.add_job(job_of([row]), Rows.of([row]), lambda _held: None)
     found = catalog.job_rows(job.number)[0]
     assert (found.id, found.source, found.reason) == ("ab\\ud800", "s:x", "r\\udfff")
+    assert found.hdu == "h\\ud800"
+
+
+def test_rows_of_many_blocks_keep_no_values_of_others(catalog: Catalog) -> None:
+    kept = [row._replace(source=f"s:{row.position}") for row in shuffled()]
+    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    with catalog._reading() as session:
+        few = rows_at(session, job.number, np.array([7, 1200, 2100]))
+    assert few.source.values == ["s:7", "s:1200", "s:2100"]
+
+
+def test_a_page_of_a_status_is_found_a_few_blocks_at_a_time(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.catalog.blocks.READ_AT_ONCE", 1)
+    kept = [row._replace(result=COUNT - 1 if row.number % 100 == 0 else None)
+            for row in shuffled()]  # fmt: skip
+    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    by_number = sorted(kept)
+    for start, limit in ((0, 1), (500, 30), (1200, 1000), (COUNT - 2, 9), (COUNT, 9), (3, 0)):
+        found = catalog.job_rows(job.number, start=start, limit=limit, status="waiting")
+        assert list(found) == by_number[start:][:limit]
+    assert list(catalog.rows_into(job.number, [COUNT - 1])) == by_number[::100]
+
+
+def test_what_is_read_together_is_of_one_time(catalog: Catalog) -> None:
+    kept = shuffled()
+    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    chunk = taken(catalog, 100)
+    with catalog._reading() as session:
+        assert list(rows_between(session, job.number, 0, 9)) == kept[:10]
+        catalog.finish_chunk(chunk, Done(ended(kept)[: chunk.last + 1]))
+        assert list(rows_between(session, job.number, 0, 9)) == kept[:10]
+    assert list(catalog.job_rows(job.number, start=kept[0].number, limit=1)) == ended(kept)[:1]
+
+
+def test_a_damaged_job_ends_and_others_go_on(catalog: Catalog) -> None:
+    kept = shuffled()
+    damaged = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    sound = catalog.add_job(replace(job_of(kept), id="b" * 22), Rows.of(kept), lambda _held: None)
+    with catalog._writing() as session:
+        session.execute(sqlalchemy.delete(JobBlockTable).where(JobBlockTable.job == damaged.number))
+    assert taken(catalog, 10).job.id == sound.id
+    job = catalog.job(damaged.id)
+    assert job.phase == "ERROR"
+    assert f"job {damaged.number}: " in str(job.failure)
+    assert "no row at position 9" in str(job.failure)
+
+
+def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:
+    kept = shuffled(300)
+    for at, row in enumerate(kept):
+        kept[at] = row._replace(source=f"s:{at}")
+    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    first, second, third = (taken(catalog, 100) for _ in range(3))
+    for failed in (first, third):
+        rows = catalog.chunk_rows(failed).ended("error", "x")
+        catalog.finish_chunk(failed, Done(rows))
+    catalog.cancel_job(job.id)
+    # The one in the middle is given back, as the job was cancelled.
+    catalog.finish_chunk(second, Done([], complete=False))
+    after = catalog.resume_job(job.id, lambda _held: None)
+    assert after.counts["waiting"] == 300
+    with catalog._reading() as session:
+        chunks = session.execute(
+            sqlalchemy.select(JobChunkTable.first, JobChunkTable.last).order_by(JobChunkTable.first)
+        ).all()
+    assert [tuple(each) for each in chunks] == [(0, 99), (100, 199), (200, 299)]
+    while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 5000)) is not None:
+        catalog.finish_chunk(chunk, Done(catalog.chunk_rows(chunk).ended("ok")))
+    counts = catalog.job(job.id).counts
+    assert (counts["waiting"], counts["ok"]) == (0, 300)
 
 
 # ---- What was kept before
@@ -277,3 +362,25 @@ def test_jobs_of_before_are_packed_with_what_became_of_them(url: str) -> None:
         job = catalog.finish_chunk(chunk, Done(again))
         assert job is not None
         assert job.counts["ok"] == sum(row.status == "ok" for row in long) + len(again)
+
+
+def test_what_an_older_process_marks_meanwhile_is_packed(postgres: sqlalchemy.URL) -> None:
+    with new_database(postgres) as url:
+        engine = at_version(url, "0008")
+        before(engine, 1, "PENDING", shuffled(6))
+        opened: list[Catalog] = []
+        opening = threading.Thread(target=lambda: opened.append(Catalog.open(url)))
+        with engine.begin() as older:
+            older.execute(sqlalchemy.text("UPDATE job_rows SET status = 'ok' WHERE position = 2"))
+            opening.start()
+            waits = sqlalchemy.text(
+                "SELECT count(*) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+            with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as looking:
+                while not looking.scalar(waits):
+                    assert opening.is_alive()
+        opening.join()
+        engine.dispose()
+        with opened[0] as catalog:
+            assert [row.position for row in catalog.job_rows(1, status="ok")] == [2]

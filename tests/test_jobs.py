@@ -629,6 +629,27 @@ def test_an_archive_follows_the_work_to_its_end(jobs: Jobs, images: list[str]) -
         assert archive.getnames() == [*contents(jobs, job), "manifest.ecsv"]
 
 
+def test_who_follows_a_job_that_waits_reads_its_next_row_alone(
+    jobs: Jobs, catalog: Catalog, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = jobs.submit(targets(images, 200), Options(), "me")
+    read: list[int] = []
+    rows_of = catalog.job_rows
+
+    def job_rows(number: int, **asked: Any) -> Any:
+        read.append(asked["limit"])
+        return rows_of(number, **asked)
+
+    monkeypatch.setattr(catalog, "job_rows", job_rows)
+    jobs.close()
+    with pytest.raises(JobError, match="cannot be followed"):
+        list(jobs.archive(job.id, "tar"))
+    assert read == [1]
+    jobs.cancel(job.id)
+    list(jobs._done_rows(job.id))
+    assert read == [1, 5000, 5000]
+
+
 def test_an_archive_of_a_cancelled_job_holds_what_is_done(jobs: Jobs, images: list[str]) -> None:
     job = jobs.submit(targets(images), Options(), "me")
     jobs.cancel(job.id)

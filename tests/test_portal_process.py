@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import socket
 import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -46,6 +48,26 @@ def folder(
     with put_database(made, request):
         add_survey(made, targets=TARGETS)
         yield made
+
+
+def test_what_answers_import_is_there_before_the_first_request(tmp_path: Path) -> None:
+    package = Path(swathe.__file__).parent
+    lazy = {
+        name
+        for part in ("*.py", "datasets/*.py", "jobs/*.py", "portal/**/*.py", "workers/*.py")
+        for file in package.glob(part)
+        for name in re.findall(
+            r"^ +(?:from|import) (astropy[\w.]*)", file.read_text(), re.MULTILINE
+        )
+    }
+    assert "astropy.table" in lazy
+    code = (
+        "import sys; from swathe.portal import serve; from swathe.portal.config import config_of\n"
+        "serve.listen = lambda _config: sys.exit(print(*sys.modules))\n"
+        f"serve.serve(config_of({{'catalog': {{'database': {database_in(tmp_path)!r}}}}}), print)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert lazy <= set(told.stdout.split())
 
 
 def test_kill_in_the_middle_loses_nothing(folder: Path) -> None:

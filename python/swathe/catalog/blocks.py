@@ -7,7 +7,7 @@ where those whose names fall to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from swathe.catalog.packing import (
 from swathe.catalog.rows import CODES, Coded, Rows
 from swathe.catalog.tables import JobBlockTable
 from swathe.catalog.values import plain_text
+from swathe.errors import CatalogError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,6 +78,10 @@ def _plain(rows: Rows) -> Rows:
         rows,
         id=_plain_texts(rows.id, LONGEST_NAME),
         source=Coded(_plain_texts(rows.source.values, LONGEST_SOURCE), rows.source.codes),
+        hdu=Coded(
+            [hdu if hdu is None else plain_text(hdu, LONGEST_NAME) for hdu in rows.hdu.values],
+            rows.hdu.codes,
+        ),
         reason=Coded(_plain_texts(rows.reason.values, LONGEST_REASON), rows.reason.codes),
     )
 
@@ -94,24 +99,28 @@ def _plain_texts(texts: list[str], longest: int) -> list[str]:
 
 def rows_between(session: Session, job: int, first: int, last: int) -> Rows:
     """Give the rows from one position to another, the last included."""
+    return Rows.joined(list(parts_between(session, job, first, last)))
+
+
+def parts_between(session: Session, job: int, first: int, last: int) -> Iterator[Rows]:
+    """Give the same block by block."""
     wanted = range(first // BLOCK_ROWS, last // BLOCK_ROWS + 1)
-    rows = Rows.joined(list(_blocks(session, job, wanted)))
-    return rows.take((rows.position >= first) & (rows.position <= last))
+    for block in _blocks(session, job, wanted):
+        yield block.take((block.position >= first) & (block.position <= last))
 
 
 def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> Rows:
     """Give the rows at some positions, in their order."""
     order = np.argsort(positions, kind="stable")
-    ordered = positions[order]
-    wanted = np.unique(ordered // BLOCK_ROWS).tolist()
-    parts = []
-    for block in _blocks(session, job, wanted):
-        begins = block.position[0]
-        first, end = np.searchsorted(ordered, (begins, begins + BLOCK_ROWS))
-        parts.append(block.take(ordered[first:end] - begins))
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
-    return Rows.joined(parts).take(back)
+    return Rows.joined(list(parts_at(session, job, positions[order]))).take(back)
+
+
+def parts_at(session: Session, job: int, positions: NDArray[np.int64]) -> Iterator[Rows]:
+    """Give the rows at some positions, which ascend, block by block."""
+    for block, part in _blocks_of(session, job, positions):
+        yield block.take(positions[part] - block.position[0])
 
 
 def rows_numbered(session: Session, job: int, first: int, count: int) -> Rows:
@@ -141,20 +150,21 @@ def rows_with_status(
     query = _having(job, statuses).with_only_columns(
         JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became
     )
-    numbers, positions = [], []
     codes = [CODES[status] for status in statuses]
-    for block, asked, became in session.execute(query):
-        number = unpack(asked, "number")["number"].astype(np.int64)
-        wanted = number >= start
-        if became is not None:
-            wanted &= np.isin(unpack(became, "status")["status"], codes)
-        at = np.flatnonzero(wanted)
-        numbers.append(number[at])
-        positions.append(at + block * BLOCK_ROWS)
-    if not numbers:
-        return Rows.of([])
-    first = np.argsort(np.concatenate(numbers))[: max(0, most)]
-    return rows_at(session, job, np.concatenate(positions)[first])
+    # Numbers and positions of the first so far: more are in no memory, nor more blocks than a few.
+    first = np.empty((2, 0), np.int64)
+    for blocks in session.execute(query.execution_options(yield_per=READ_AT_ONCE)).partitions():
+        found = [first]
+        for block, asked, became in blocks:
+            number = unpack(asked, "number")["number"].astype(np.int64)
+            wanted = number >= start
+            if became is not None:
+                wanted &= np.isin(unpack(became, "status")["status"], codes)
+            at = np.flatnonzero(wanted)
+            found.append(np.stack((number[at], at + block * BLOCK_ROWS)))
+        together = np.concatenate(found, axis=1)
+        first = together[:, np.argsort(together[0])[: max(0, most)]]
+    return rows_at(session, job, first[1])
 
 
 def all_with_status(session: Session, job: int, *statuses: RowStatus) -> Iterator[Rows]:
@@ -178,7 +188,7 @@ def rows_into(session: Session, job: int, results: Sequence[int]) -> Rows:
     """Give the rows that go into some results, in the order of the user's list."""
     query = select(JobBlockTable.number, JobBlockTable.asked).where(JobBlockTable.job == job)
     positions = [np.empty(0, np.int64)]
-    for block, asked in session.execute(query):
+    for block, asked in session.execute(query.execution_options(yield_per=READ_AT_ONCE)):
         columns = unpack(asked, "result")
         if "result" in columns:
             at = np.flatnonzero(np.isin(columns["result"], results))
@@ -203,23 +213,47 @@ def row_named(session: Session, job: int, name: str) -> KeptRow | None:
 
 
 def end_of_object(session: Session, job: int, at: int, most: int) -> int:
-    """Give the last position of those from `at` to `most` that are of the same object."""
+    """Give the last position of those from `at` to `most` that are of the same object.
+
+    Raises:
+        CatalogError: where there is no row at `at`.
+    """
     rows = rows_between(session, job, at, most)
+    if not len(rows) or rows.position[0] != at:
+        raise CatalogError(f"job {job}: the database is damaged: it has no row at position {at}")
     same = rows.source.codes == rows.source.codes[0]
     return at + int(np.flatnonzero(same)[-1])
 
 
 def mark_rows(session: Session, job: int, rows: Rows) -> None:
     """Keep what became of rows."""
-    blocks = rows.position // BLOCK_ROWS
+    rows = _plain(rows.take(np.argsort(rows.position)))
+    _mark(session, job, rows.position, lambda _block, part: rows[part])
+
+
+def let_wait(session: Session, job: int, positions: NDArray[np.int64]) -> None:
+    """Make the rows at some positions, which ascend, wait again."""
+
+    def waiting(block: Rows, part: slice) -> Rows:
+        return block.take(positions[part] - block.position[0]).ended("waiting")
+
+    _mark(session, job, positions, waiting)
+
+
+def _mark(
+    session: Session,
+    job: int,
+    positions: NDArray[np.int64],
+    became: Callable[[Rows, slice], Rows],
+) -> None:
+    """Keep what became of the rows at positions, which ascend, told for those of each block."""
     values = []
-    for block in _blocks(session, job, np.unique(blocks).tolist()):
-        number = int(block.position[0]) // BLOCK_ROWS
-        marked = _marked(block, _plain(rows.take(blocks == number)))
+    for block, part in _blocks_of(session, job, positions):
+        marked = _marked(block, became(block, part))
         values.append(
             {
                 "of_job": job,
-                "of_number": number,
+                "of_number": int(block.position[0]) // BLOCK_ROWS,
                 "statuses": statuses_of(marked),
                 "became": packed_became(marked),
             }
@@ -240,6 +274,15 @@ def _marked(block: Rows, rows: Rows) -> Rows:
     newest = np.arange(len(block))
     newest[rows.position - block.position[0]] = len(block) + np.arange(len(rows))
     return together.take(newest)
+
+
+def _blocks_of(
+    session: Session, job: int, positions: NDArray[np.int64]
+) -> Iterator[tuple[Rows, slice]]:
+    """Give the blocks of some positions, which ascend, and which of those are in each."""
+    for block in _blocks(session, job, np.unique(positions // BLOCK_ROWS).tolist()):
+        begins = block.position[0]
+        yield block, slice(*np.searchsorted(positions, (begins, begins + BLOCK_ROWS)).tolist())
 
 
 def _blocks(session: Session, job: int, numbers: Sequence[int]) -> Iterator[Rows]:

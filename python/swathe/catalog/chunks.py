@@ -14,12 +14,13 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from swathe.catalog.blocks import end_of_object, mark_rows, rows_between, rows_with_status
+from swathe.catalog.blocks import end_of_object, mark_rows, parts_between, rows_with_status
 from swathe.catalog.database import Database
 from swathe.catalog.jobvalues import add_notes, fail, kept_job
 from swathe.catalog.rows import CODES, Rows
 from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.catalog.work import FAILED, Chunk, ChunkState, Done, KeptJob
+from swathe.errors import CatalogError
 
 LARGEST_CHUNK = 5_000
 
@@ -46,7 +47,12 @@ class Chunks(Database):
                 job = session.get(JobTable, number, with_for_update=True, populate_existing=True)
                 if job is None or job.phase not in ("QUEUED", "EXECUTING"):
                     continue
-                taken = _free_chunk(session, job) or _next_chunk(session, job, size)
+                try:
+                    taken = _free_chunk(session, job) or _next_chunk(session, job, size)
+                except CatalogError as error:  # it is damaged; those behind it get their turn
+                    fail(job, str(error))
+                    job.changes += 1
+                    continue
                 if taken is None:
                     continue
                 taken.state, taken.runner = "taken", runner
@@ -116,8 +122,9 @@ class Chunks(Database):
     def chunk_rows(self, chunk: Chunk) -> Rows:
         """Give the rows of a chunk that are still to do."""
         with self._reading() as session:
-            rows = rows_between(session, chunk.job.number, chunk.first, chunk.last)
-        return rows.take(rows.has("waiting"))
+            # Of those tried again, few may wait among many that are done.
+            parts = parts_between(session, chunk.job.number, chunk.first, chunk.last)
+            return Rows.joined([part.take(part.has("waiting")) for part in parts])
 
 
 def _in_turn(session: Session) -> list[int]:

@@ -49,6 +49,12 @@ class Database:
             raise CatalogError(self._told(f"{error}; try: {hint}")) from error
         # Same pool, other transactions: see _begin.
         self._writer = self._engine.execution_options(swathe_write=True)
+        # What several statements read goes together: with SQLite's log it does anyway.
+        self._reader = (
+            self._engine
+            if self._on_sqlite
+            else self._engine.execution_options(isolation_level="REPEATABLE READ")
+        )
 
     @classmethod
     def open(cls, url: str | None = None) -> Self:
@@ -93,7 +99,8 @@ class Database:
 
     @contextmanager
     def _reading(self) -> Iterator[Session]:
-        with self._errors(), Session(self._engine) as session:
+        """Give a session that sees the database as it is at the first look."""
+        with self._errors(), Session(self._reader) as session:
             yield session
 
     @contextmanager

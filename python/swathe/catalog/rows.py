@@ -57,8 +57,10 @@ class Coded(Generic[T]):
         return cls(list(numbers), np.concatenate(codes))
 
     def take(self, rows: Any) -> Coded[T]:
-        """Give the values of some rows."""
-        return Coded(self.values, self.codes[rows])
+        """Give the values of some rows, of which there are then no more than rows."""
+        taken = Coded(self.values, self.codes[rows])
+        # Else a few rows of each of many blocks would keep the values of all of them.
+        return taken.few() if len(taken.values) > len(taken) else taken
 
     def few(self) -> Coded[T]:
         """Give the same column, without values that no row has."""

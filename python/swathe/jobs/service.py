@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 5_000
 """Rows of the user's list that are read at once: they may be in as many blocks of the database."""
+PAGE_GROWTH = 10
+"""How much longer the next page is, where the first was short."""
 LOOK_S = 0.5
 """What other processes do to a job is seen after this time."""
 FOLLOW_S = 10.0
@@ -431,10 +433,11 @@ class Jobs:
                 if self._told == told:
                     self._news.wait(min(left, LOOK_S))
 
-    def _pages(self, job: int, start: int = 0) -> Iterator[Rows]:
-        while rows := self.catalog.job_rows(job, start=start, limit=PAGE_ROWS):
+    def _pages(self, job: int, start: int = 0, limit: int = PAGE_ROWS) -> Iterator[Rows]:
+        while rows := self.catalog.job_rows(job, start=start, limit=limit):
             yield rows
             start += len(rows)
+            limit = min(PAGE_GROWTH * limit, PAGE_ROWS)
 
     def _done_rows(self, job_id: str) -> Iterator[Rows]:
         """Give the rows in the user's order, as soon as they are done; all, once the job ended.
@@ -445,7 +448,9 @@ class Jobs:
         next_row = 0
         while True:
             job = self.catalog.job(job_id)
-            for rows in self._pages(job.number, next_row):
+            # Mostly the next one still waits, and each change of the job leads here.
+            limit = 1 if job.phase in ACTIVE else PAGE_ROWS
+            for rows in self._pages(job.number, next_row, limit):
                 done = len(rows)
                 if job.phase in ACTIVE and (waiting := rows.has("waiting")).any():
                     done = int(waiting.argmax())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
 
     from swathe.portal.config import Config
 
+IMPORTED = (
+    "astropy.coordinates",
+    "astropy.io.fits",
+    "astropy.table",
+    "astropy.time",
+    "astropy.units",
+    "astropy.visualization",
+    "astropy.wcs.utils",
+)
+"""What answers import once they need it."""
 BACKLOG = 2048
 PATIENCE_S = 5
 """How long answers that are under way may go on after the portal was told to end."""
@@ -29,6 +40,10 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
         SettingsError: where nothing can listen at its address.
         CatalogError: where the catalogue cannot be used.
     """
+    # Their imports are circular: two answers that begin them at once, each in its thread, would
+    # meet them half made.
+    for name in IMPORTED:
+        import_module(name)
     # The engine's storages are those of this catalogue.
     os.environ[VARIABLE] = config.catalog.database
     with listen(config) as listener, open_portal(config) as portal:

@@ -15,6 +15,7 @@ revision = "0009"
 down_revision = "0008"
 
 BLOCK_ROWS = 1000
+READ_AT_ONCE = 10_000
 STATUSES = ("waiting", "ok", "no-overlap", "missing", "error")
 BOX = ("x0", "y0", "width", "height")
 SKY = ("ra", "dec", "size_deg")
@@ -24,6 +25,11 @@ COLUMNS = ("number", "position", "result", "id", "name", "source", "hdu", *BOX, 
 
 def upgrade() -> None:
     """Make the table, pack what there is, and drop the table of single rows."""
+    connection = op.get_bind()
+    if connection.dialect.name == "postgresql":
+        # An older Swathe that still runs would mark rows that are packed already, which would be
+        # lost: it waits, and then fails. SQLite lets nobody write meanwhile.
+        op.execute("LOCK TABLE jobs, job_rows, job_chunks IN ACCESS EXCLUSIVE MODE")
     op.create_table(
         "job_blocks",
         sa.Column("job", ID, nullable=False, autoincrement=False),
@@ -38,7 +44,6 @@ def upgrade() -> None:
             ["job"], ["jobs.number"], name="fk_job_blocks_job", ondelete="CASCADE"
         ),
     )
-    connection = op.get_bind()
     for job in list(connection.scalars(sa.text("SELECT number FROM jobs"))):
         _repack(connection, job)
     op.drop_table("job_rows")
@@ -57,15 +62,22 @@ FINDING = sa.text("SELECT number, name FROM job_rows WHERE job = :job ORDER BY p
 
 
 def _repack(connection: sa.Connection, job: int) -> None:
-    found = connection.execute(FINDING, {"job": job}).all()
-    place = np.empty(len(found), np.int64)
-    place[[number for number, _ in found]] = np.arange(len(found))
-    marks = np.array([zlib.crc32(name.encode()) for _, name in found], np.int64)
-    count = -(-len(found) // BLOCK_ROWS)
+    found = connection.execute(FINDING, {"job": job}, execution_options={"yield_per": READ_AT_ONCE})
+    finding = np.fromiter(
+        ((number, zlib.crc32(name.encode())) for number, name in found),
+        [("number", np.int64), ("mark", np.int64)],
+    )
+    if not len(finding):
+        return
+    place = np.empty(len(finding), np.int64)
+    place[finding["number"]] = np.arange(len(finding))
+    marks = finding["mark"]
+    count = -(-len(finding) // BLOCK_ROWS)
+    order = np.lexsort((marks, marks % count))
+    ends = np.searchsorted((marks % count)[order], np.arange(count + 1))
     for number in range(count):
         first = number * BLOCK_ROWS
-        at = np.flatnonzero(marks % count == number)
-        at = at[np.argsort(marks[at], kind="stable")]
+        at = order[ends[number] : ends[number + 1]]
         asked = {"job": job, "first": first, "last": first + BLOCK_ROWS - 1}
         block = {
             "job": job,
