@@ -480,6 +480,35 @@ def test_a_file_that_cannot_be_renamed_grows_until_it_can(
     assert events_in(output) == [event(1, 3000, 400)]
 
 
+def test_files_are_renamed_only_as_far_as_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outlet, "ROTATE_AGAIN_S", 0.0)
+    output, said = tmp_path / "run.ulm", list[str]()
+    for number in (1, 2):
+        (tmp_path / f"run.ulm.{number}").write_bytes(event(number, 0))
+    plain = Path.replace
+
+    def replace(source: Path, target: Path) -> Path:
+        if source == output:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        return plain(source, target)
+
+    with (
+        monkeypatch.context() as patched,
+        Collector(output, rotate_bytes=1000, keep=4, warn=said.append) as collector,
+        fake(collector.address) as each,
+    ):
+        patched.setattr(Path, "replace", replace)
+        for number in range(20):
+            each.send(event(1, number, 400))
+            wait_until(lambda: len(events_in(output)) > number)  # noqa: B023, asked at once
+    assert len(said) == 1
+    # Moved once, and not again each time it was tried.
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path != output}
+    assert kept == {"run.ulm.2": event(1, 0), "run.ulm.3": event(2, 0)}
+
+
 def test_a_file_that_cannot_be_looked_at_leaks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

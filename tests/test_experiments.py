@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
@@ -290,12 +291,12 @@ def test_how_late_clients_were_by_themselves() -> None:
         (0, 0, 12.0, 15.0, 15.0, 0, UNSENT),
         (1, 0, 14.0, 14.125, 15.0, 5, OK),
     ]
-    sent, lag = lags(as_records(rows), Schedule(8.0, 1.0, 15.0, 1.0))
-    found = dict(zip(sent.tolist(), lag.tolist(), strict=True))
+    asked, lag = lags(as_records(rows), Schedule(8.0, 1.0, 15.0, 1.0))
+    found = dict(zip(asked["sent"].tolist(), lag.tolist(), strict=True))
     assert found == {10.25: 0.25, 12.5: 0.5, 10.0: 0.0, 14.125: 0.125}
     # Closed: as soon as it joined, or had an answer.
-    sent, lag = lags(as_records(rows[:3]), Schedule(8.0, 1.0, 15.0))
-    found = dict(zip(sent.tolist(), lag.tolist(), strict=True))
+    asked, lag = lags(as_records(rows[:3]), Schedule(8.0, 1.0, 15.0))
+    found = dict(zip(asked["sent"].tolist(), lag.tolist(), strict=True))
     assert found == {10.25: 2.25, 12.5: 0.5, 10.0: 1.0}
     assert [len(each) for each in lags(as_records([]), Schedule(8.0, 1.0, 15.0))] == [0, 0]
 
@@ -305,13 +306,21 @@ def test_what_was_not_sent_or_is_of_the_machine_is_said() -> None:
         return Host(offset_s=0.0, spread_s=0.0, cpu_percent=busy, failure=failure)
 
     records = as_records([(0, 0, 10.0, 10.25, 11.0, 5, OK)])
-    row = {"offered": 100.0, "sent": 97.0, "lag": 250.0}
+    row = {"offered": 100.0, "sent": 97.0, "lag": 250.0, "model": "open"}
     said = list(_limits(row, records, np.array([0.25]), {"a": host(95.0), "b": host(20.0)}))
     assert said[0].startswith("100 requests/s were due, 97 were sent in time")
     assert "processors of a" in said[1] and "95 %" in said[1]
     assert said[2].startswith("25 % of all responses") and "250 ms" in said[2]
     row |= {"sent": 99.0}
     assert list(_limits(row, records, np.array([0.05]), {"a": host(89.0)})) == []
+    # How late those were that failed is no part of any response.
+    failed = as_records([(0, 0, 10.0, 19.0, 20.0, 0, FAILED)])
+    lag_s = np.array([0.05, 9.0])
+    assert list(_limits(row, np.concatenate([records, failed]), lag_s, {})) == []
+    assert list(_limits(row, failed, lag_s[1:], {})) == []
+    closed = as_records([(0, 0, 10.0, 10.0, 11.0, 5, OK)])
+    (late,) = _limits(row | {"model": "closed"}, closed, np.array([0.25]), {})
+    assert late.startswith("clients themselves were late by 25 % of all responses")
 
 
 @pytest.mark.parametrize("kind", ["thread", "process"])
@@ -687,6 +696,13 @@ def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> 
         found, _ = joined.records()
         thread.join()
     assert len(found) == 1
+
+
+def test_each_host_that_joins_has_a_name_of_its_own() -> None:
+    joined = list[Joined]()
+    for name in ("node", "node-3", "node", "node", "other"):
+        joined.append(cast(Joined, SimpleNamespace(host=agents._free(name, joined))))
+    assert [each.host for each in joined] == ["node", "node-3", "node-4", "node-5", "other"]
 
 
 @pytest.mark.parametrize("text", ["", "host", "host:", ":80", "host:x", "host:70000"])

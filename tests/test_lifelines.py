@@ -14,6 +14,7 @@ from PIL import Image
 
 import traces
 from swathe.errors import NotFoundError, OutputError
+from swathe.lifelines import following
 from swathe.lifelines.following import Shown, Tail, joined
 from swathe.lifelines.lines import DONE, EMPTY, FAILED, UNFINISHED, Lines, Traced
 from swathe.lifelines.loads import Load, binned, first_loads, loads, series
@@ -447,6 +448,46 @@ def test_only_what_is_new_is_sent(tmp_path: Path) -> None:
         assert parts is not None
         assert "copies" not in header_of(parts)
     assert shown.data(version) == (version, None)
+
+
+def test_steps_are_no_more_bytes_than_the_whole(tmp_path: Path) -> None:
+    text = traces.job(60, 10, hosts=2)
+    path = tmp_path / "run.ulm"
+    path.write_text("\n".join(text[:3000]) + "\n")
+    shown = Shown([path])
+    versions = [shown.data("")[0]]
+    # Each is far less than the whole, all together are more.
+    for at in range(3000, len(text) - 100, 100):
+        with path.open("a") as file:
+            file.write("\n".join(text[at : at + 100]) + "\n")
+        versions.append(shown.data(versions[-1])[0])
+    whole = sum(map(len, shown.data("")[1] or []))
+    sent = [shown.data(version)[1] or [] for version in versions[:-1]]
+    assert all(sum(map(len, parts)) <= whole for parts in sent)
+    assert "copies" not in header_of(sent[0])
+    assert "copies" in header_of(sent[-2])
+
+
+def test_what_was_read_when_packing_failed_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.ulm"
+    path.write_text(traces.line(0, "A", PID=1) + "\n")
+    shown = Shown([path])
+    seen, _ = shown.data("")
+    with path.open("a") as file:
+        file.write(traces.line(1, "B", PID=1) + "\n")
+
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(following, "packed", fails)
+        with pytest.raises(MemoryError):
+            shown.data(seen)
+    _, parts = shown.data(seen)
+    assert parts is not None
+    assert header_of(parts)["count"] == 2
 
 
 def test_the_oldest_are_dropped_many_at_a_time(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ import swathe
 from frames import KINDS, Runner, contents, noise, swathe_command, write_kinds
 from portals import served
 from swathe import trace
+from swathe.environment import this_host
 from swathe.errors import FormatError, NotFoundError, OutputError, TraceError
 from swathe.trace import Coded, Events
 
@@ -544,6 +545,38 @@ def test_seeks_in_a_compressed_file_are_told(kind: str, tmp_path: Path, run: Pat
     assert read[0]["ns"] <= back["ns"] <= after["ns"] <= read[1]["ns"]
 
 
+def test_a_seek_that_fails_tells_no_bytes(tmp_path: Path, run: Path) -> None:
+    image = tmp_path / "a.fit.gz"
+    whole = contents(noise(1, (900, 1000)), "fit.gz")
+    image.write_bytes(whole[: len(whole) * 4 // 5])
+    file = swathe.open(image)
+    with trace.recording(run):
+        # The second time from the last seek point that was found.
+        for _ in range(2):
+            with pytest.raises(swathe.errors.SwatheError):
+                file.image().cut_all_axes([5, 890], [15, 900], "strict")
+    end = named(rows(run), "SEEK_END")[-1]
+    assert end["RESULT"] == "error"
+    assert "BYTES" not in end
+
+
+def test_opening_is_told_only_where_something_is_read(tmp_path: Path, run: Path) -> None:
+    image = tmp_path / "a.fit"
+    image.write_bytes(contents(noise(1), "fit"))
+    file = swathe.open(image)
+    with trace.recording(run):
+        assert len(file.hdus) == 1
+        trace.point("READ")
+        file.image().cut_all_axes([5, 5], [15, 15], "strict")
+        with pytest.raises(swathe.errors.NoSuchHduError):
+            file["NONE"]
+    told = [row["event"] for row in rows(run)]
+    assert "CUT_END" in told
+    assert [name for name in told if name in ("OPEN_START", "OPEN_END", "READ")] == [
+        *("OPEN_START", "OPEN_END", "READ")
+    ]
+
+
 def test_what_could_not_be_read_is_not_counted_as_read(tmp_path: Path, run: Path) -> None:
     whole = contents(noise(1, (3000, 100)), "fit.fz")
     table = whole.index(b"XTENSION")
@@ -682,7 +715,8 @@ def test_what_a_command_starts_does_not_overwrite_its_memory(
         subprocess.run([sys.executable, "-c", worker], check=True)
     assert run.read_bytes() == own
     assert named(rows(run), "CUT_END")
-    others = [rows(path) for path in tmp_path.glob("run.ulm.*")]
+    # Hosts may share the folder.
+    others = [rows(path) for path in tmp_path.glob(f"run.ulm.{this_host()}.*")]
     assert sorted(found[0]["event"] for found in others) == ["OPEN_START", "WORKED", "WORKED"]
 
 

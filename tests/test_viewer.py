@@ -464,6 +464,47 @@ def test_follows_a_growing_file(
     keep(page, "trace-live")
 
 
+BREAKS = """() => {
+  const whole = window.fetch;
+  window.fetch = async (...asked) => {
+    const answer = await whole(...asked);
+    if (answer.status !== 200) return answer;
+    window.fetch = whole;
+    const cut = (await answer.arrayBuffer()).slice(0, 100);
+    const body = new ReadableStream({
+      start(stream) {
+        stream.enqueue(new Uint8Array(cut));
+        stream.error(new TypeError("broken off"));
+      },
+    });
+    return new Response(body, { headers: answer.headers });
+  };
+}"""
+"""The body of the next answer breaks off."""
+
+
+def test_a_body_that_breaks_off_is_asked_for_again(
+    visit: Opened, run: Path, tmp_path: Path, serve: Callable[..., str]
+) -> None:
+    text = run.read_text().splitlines(keepends=True)
+    path = tmp_path / "live.ulm"
+    path.write_text("".join(text[:-300]))
+    page = visit(serve(path, "--follow"))
+    page.evaluate(BREAKS)
+    # So few that what was there is not sent another time.
+    with path.open("a") as file:
+        file.write("".join(text[-300:-200]))
+    settle(page, "d.live === 'no'")
+    with path.open("a") as file:
+        file.write("".join(text[-200:-100]))
+    settle(page, "d.live === 'yes' && d.events == value", len(text) - 100)
+    traced = Shown([path], grows=False).traced()
+    through = traced.lines("target")
+    assert number(page, "lines") == len(through)
+    assert number(page, "pieces") == len(through.points) - len(through) + 1
+    assert load_lines_alike(page, traced) > 1000
+
+
 def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
     def view(*words: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "swathe.cli", "trace", "view", *map(str, words)]

@@ -298,8 +298,9 @@ impl StreamReader {
         }
         let done = self.restart(at).and_then(|()| self.reach(at, end, cancel));
         if is_told {
-            let decoded = self.chunk_end().saturating_sub(point);
-            tell_end("SEEK_END", Instant::now(), &about, Some(decoded), done.as_ref().err());
+            // What failed has no chunk left to tell how far it came.
+            let decoded = done.is_ok().then(|| self.chunk_end().saturating_sub(point));
+            tell_end("SEEK_END", Instant::now(), &about, decoded, done.as_ref().err());
         }
         done
     }

@@ -164,7 +164,10 @@ impl Object {
     }
 
     /// Do what reads headers.
-    fn opening<T>(&self, work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    pub(crate) fn opening<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         if self.tells { told_opening(self.called(), work) } else { work() }
     }
 
@@ -272,17 +275,21 @@ impl Object {
         if let Some(hdu) = walk.hdus.iter().find(|hdu| matches(hdu)) {
             return Ok(hdu.clone());
         }
+        let missing = |walk: &Walk| EngineError::NoSuchHdu {
+            url: self.url().to_string(),
+            wanted: selector.to_string(),
+            found: describe(&walk.hdus),
+        };
+        if walk.next.is_none() {
+            return Err(missing(&walk));
+        }
         self.opening(|| {
             while let Some(hdu) = self.step(&mut walk)? {
                 if matches(&hdu) {
                     return Ok(hdu);
                 }
             }
-            Err(EngineError::NoSuchHdu {
-                url: self.url().to_string(),
-                wanted: selector.to_string(),
-                found: describe(&walk.hdus),
-            })
+            Err(missing(&walk))
         })
     }
 
@@ -295,7 +302,7 @@ impl Object {
         if let Some(template) = lock(&self.templates).get(&hdu.index) {
             return Ok(template.clone());
         }
-        let template = Arc::new(self.opening(|| Template::new(self, &hdu))?);
+        let template = Arc::new(Template::new(self, &hdu)?);
         lock(&self.templates).insert(hdu.index, template.clone());
         Ok(template)
     }

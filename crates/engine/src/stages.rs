@@ -133,8 +133,11 @@ impl Stages {
 
     /// So was it decided to read.
     pub(crate) fn planned(&mut self, bytes: u64, requests: u64, seconds: Option<f64>) {
-        self.bytes = Some(bytes);
-        self.planned = Some((requests, seconds));
+        // The end of another stage must not tell it.
+        if self.told == Some(Stage::Plan) {
+            self.bytes = Some(bytes);
+            self.planned = Some((requests, seconds));
+        }
     }
 
     /// The stage failed.
@@ -214,4 +217,20 @@ pub(crate) fn tell(
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plan_that_is_told_is_kept_for_its_end() {
+        let mut stages = Stages::start();
+        stages.change(Stage::Plan, Instant::now());
+        stages.planned(1, 2, Some(3.0));
+        assert_eq!((stages.bytes, stages.planned), (None, None));
+        stages.told = Some(Stage::Plan);
+        stages.planned(1, 2, Some(3.0));
+        assert_eq!((stages.bytes, stages.planned), (Some(1), Some((2, Some(3.0)))));
+    }
 }

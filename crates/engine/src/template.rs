@@ -59,7 +59,8 @@ impl Template {
                 Err(EngineError::NoSuchHdu { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            carried.push(read_companion(object, &found, need.kind == Lookup::Image)?);
+            let read = || read_companion(object, &found, need.kind == Lookup::Image);
+            carried.push(object.opening(read)?);
         }
         let before = if image.primary {
             Vec::new()

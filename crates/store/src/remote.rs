@@ -491,7 +491,7 @@ impl Target {
                 let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
                 let transient = error.is_request() && may_pass && !error.is_timeout();
                 let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
-                let error = self.network(format!("{doing} {host}: {}", net::cause(&error)));
+                let error = self.network(format!("{doing} {host}: {}", net::why(&error)));
                 return Err(if transient { Failure::passing(error) } else { error.into() });
             }
             Ok(Ok(mut response)) => {

@@ -1,7 +1,7 @@
 //! Objects that are written: seen under their names when they are whole, not before.
 
 use crate::error::StoreError;
-use crate::remote::{Bucket, net};
+use crate::remote::{Bucket, connecting, net};
 use crate::stores::{Address, Stores, path_of};
 use bytes::Bytes;
 use md5::{Digest, Md5};
@@ -12,6 +12,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use swathe_trace::{Ids, Scope};
 use tokio::task::JoinHandle;
 
 /// Parts of one object on their way to a bucket.
@@ -244,7 +245,12 @@ impl Upload {
         };
         let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
         let sending = parts.put_part(part.into());
-        self.sending.push_back(net.runtime.spawn(sending));
+        // The threads of the runtime do not know for what it is.
+        let scope = Scope::current();
+        self.sending.push_back(
+            net.runtime
+                .spawn(async move { connecting::told(&Ids::default(), &scope, 0, sending).await }),
+        );
         while self.sending.len() >= UPLOADS {
             self.wait()?;
         }
@@ -284,7 +290,10 @@ impl Drop for Upload {
             && let Ok(net) = net()
         {
             // Parts that stay are seen by nobody, but some stores charge for them. Not waited for.
-            net.runtime.spawn(async move { parts.abort().await });
+            let scope = Scope::current();
+            net.runtime.spawn(async move {
+                connecting::told(&Ids::default(), &scope, 0, parts.abort()).await
+            });
         }
     }
 }
@@ -297,6 +306,92 @@ fn block_on<T>(url: &str, work: impl Future<Output = T>) -> Result<T, StoreError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remote::connecting::tests::recorded;
+    use crate::remote::{BucketSettings, Cloud};
+    use std::io::Read;
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::sync::{Arc, Barrier};
+
+    /// A bucket that takes an object of parts, over a connection for each request.
+    fn bucket_of_parts() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || answer(stream));
+            }
+        });
+        address
+    }
+
+    fn answer(mut stream: TcpStream) {
+        let (mut said, mut piece) = (Vec::new(), [0; 4096]);
+        let is_whole = |said: &[u8]| {
+            let text = String::from_utf8_lossy(said).to_lowercase();
+            let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            body.len() >= length.map_or(0, |length| length.parse().expect("a number"))
+        };
+        while !is_whole(&said) {
+            match stream.read(&mut piece) {
+                Ok(0) | Err(_) => return,
+                Ok(count) => said.extend_from_slice(&piece[..count]),
+            }
+        }
+        let line = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_string();
+        let body = match line.contains("uploads") {
+            true => {
+                "<InitiateMultipartUploadResult><UploadId>u</UploadId>\
+                     </InitiateMultipartUploadResult>"
+            }
+            false if line.starts_with("POST") => {
+                "<CompleteMultipartUploadResult><ETag>\"e\"</ETag>\
+                 </CompleteMultipartUploadResult>"
+            }
+            false => "",
+        };
+        let length = body.len();
+        let head = "HTTP/1.1 200 OK\r\nETag: \"e\"\r\nConnection: close\r\nContent-Length:";
+        let _ = write!(stream, "{head} {length}\r\n\r\n{body}");
+    }
+
+    #[test]
+    fn connections_of_parts_are_told_for_whom_they_are() {
+        let scope = |job: &str| Scope::new(vec![("JOB".into(), job.into())]);
+        let address = bucket_of_parts();
+        let settings = BucketSettings {
+            endpoint: Some(format!("http://{address}")),
+            anonymous: true,
+            ..BucketSettings::default()
+        };
+        let told = recorded(|| {
+            // What the threads did last was for somebody else.
+            let (net, all) = (net().expect("threads"), Arc::new(Barrier::new(3)));
+            for _ in 0..2 {
+                let (all, other) = (all.clone(), scope("other"));
+                net.runtime.spawn(async move {
+                    other.enter();
+                    all.wait();
+                });
+            }
+            all.wait();
+            let before = scope("mine").enter();
+            let (bucket, key) = Bucket::new(Cloud::S3, "bucket/key", &settings).expect("a bucket");
+            let url = "s3://bucket/key".to_string();
+            let mut upload = Upload::create(bucket, key, url, true).expect("begun");
+            for _ in 0..4 {
+                upload.write(Bytes::from_static(b"part")).expect("sent");
+            }
+            upload.finish().expect("finished");
+            before.enter();
+        });
+        let server = format!("SERVER={address} ");
+        let name = "NL.EVNT=CONNECT_END ";
+        let made: Vec<&str> =
+            told.lines().filter(|line| line.contains(name) && line.contains(&server)).collect();
+        assert!(made.len() >= 6, "{told}");
+        assert!(made.iter().all(|line| line.contains(" JOB=mine ")), "{told}");
+    }
 
     #[test]
     fn etags_are_those_of_s3() {

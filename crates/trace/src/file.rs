@@ -6,10 +6,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A line that others are writing at this moment is whole a little later.
 const AMID: Duration = Duration::from_millis(20);
+/// A file that cannot be renamed grows; so often it is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
 
 pub(crate) struct Rotated {
     path: PathBuf,
@@ -18,13 +20,15 @@ pub(crate) struct Rotated {
     file: File,
     /// The last line written lacks its end.
     torn: bool,
+    /// When it could not be renamed.
+    failed: Option<Instant>,
 }
 
 impl Rotated {
     pub fn open(path: &Path, rotate_bytes: Option<u64>, keep: u32) -> io::Result<Rotated> {
         let file = append_to(path)?;
         let torn = is_torn(&file)?;
-        Ok(Rotated { path: path.to_path_buf(), rotate_bytes, keep, file, torn })
+        Ok(Rotated { path: path.to_path_buf(), rotate_bytes, keep, file, torn, failed: None })
     }
 
     /// Make room for more bytes: rename the file and begin another, unless somebody has.
@@ -34,17 +38,24 @@ impl Rotated {
             self.reopen()?;
         }
         let size = self.file.metadata()?.len();
-        if size == 0 || size + more <= limit {
+        let waits = self.failed.is_some_and(|failed| failed.elapsed() < AGAIN);
+        if size == 0 || size + more <= limit || waits {
             return Ok(());
         }
+        let done = self.rotate();
+        self.failed = done.is_err().then(Instant::now);
+        done
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
         // Whoever waits here finds afterwards that it was done.
         self.file.lock()?;
-        if let Err(error) = self.rename() {
+        let done = self.rename().and_then(|()| self.reopen());
+        if done.is_err() {
             // Others must not wait until this process ends.
             let _ = self.file.unlock();
-            return Err(error);
         }
-        self.reopen()
+        done
     }
 
     /// Rename the file, and those renamed before, unless somebody has.
@@ -52,7 +63,9 @@ impl Rotated {
         if !self.is_current()? {
             return Ok(());
         }
-        for number in (1..self.keep).rev() {
+        // Only as far as there is none: tried again and again, it would lose the oldest else.
+        let free = (1..self.keep).find(|&number| !self.numbered(number).exists());
+        for number in (1..free.unwrap_or(self.keep)).rev() {
             match fs::rename(self.numbered(number), self.numbered(number + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -166,6 +179,40 @@ mod tests {
         {
             assert_eq!(fs::read_to_string(folder.path().join(name)).expect("read"), text);
         }
+    }
+
+    #[test]
+    fn files_are_renamed_only_as_far_as_there_is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.ulm");
+        fs::write(folder.path().join("run.ulm.2"), "old\n").expect("written");
+        let mut file = Rotated::open(&path, Some(10), 3).expect("open");
+        for number in 0..2 {
+            file.write(format!("line {number}\n").as_bytes(), &mut 0).expect("written");
+        }
+        assert_eq!(names(folder.path()), ["run.ulm", "run.ulm.1", "run.ulm.2"]);
+        assert_eq!(fs::read_to_string(folder.path().join("run.ulm.2")).expect("read"), "old\n");
+    }
+
+    #[test]
+    fn what_cannot_be_renamed_grows_and_is_not_tried_each_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.ulm");
+        let in_the_way = folder.path().join("run.ulm.1");
+        fs::create_dir(&in_the_way).expect("made");
+        let mut file = Rotated::open(&path, Some(10), 1).expect("open");
+        file.write(b"line 0\n", &mut 0).expect("written");
+        file.write(b"line 1\n", &mut 0).expect_err("it cannot be renamed");
+        // Others who find it full are not kept waiting.
+        let other = append_to(&path).expect("open");
+        other.try_lock().expect("nobody holds it");
+        other.unlock().expect("unlocked");
+        fs::remove_dir(&in_the_way).expect("removed");
+        file.write(b"line 2\n", &mut 0).expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "line 0\nline 1\nline 2\n");
+        file.failed = Instant::now().checked_sub(AGAIN);
+        file.write(b"line 3\n", &mut 0).expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "line 3\n");
     }
 
     #[test]

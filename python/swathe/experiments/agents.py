@@ -209,10 +209,7 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
                     if not hmac.compare_digest(str(said.get("token", "")), token):
                         line.say(error="another token is needed")
                         raise SourceError("a host without the token")
-                    name = str(said.get("host", "?"))[:255]
-                    if name in (each.host for each in joined):
-                        # Several of one name: containers, or the same machine twice.
-                        name = f"{name}-{len(joined) + 1}"
+                    name = _free(str(said.get("host", "?"))[:255], joined)
                     joined.append(Joined(line, name, clock))
                 except (SourceError, OSError, KeyError, TypeError, ValueError) as error:
                     tell(f"turned away: {error}")
@@ -226,6 +223,13 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
     finally:
         for each in joined:
             each.line.connection.close()
+
+
+def _free(name: str, joined: list[Joined]) -> str:
+    """Give a host its name, or that with a number: containers, or the same machine twice."""
+    taken = {each.host for each in joined}
+    numbered = (f"{name}-{number}" for number in range(len(joined) + 1, 2 * len(joined) + 2))
+    return next(each for each in (name, *numbered) if each not in taken)
 
 
 def read_address(text: str) -> tuple[str, int]:

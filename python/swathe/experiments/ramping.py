@@ -161,7 +161,7 @@ def over_time(
     waited = status != FAILED
     response = (records["done"] - records["due"])[waited]
     joins = np.array([schedule.joins(client) for client in range(clients)])
-    asked = records[status != UNSENT]
+    asked, lag_s = lags(records, schedule)
     middle = (edges[:-1] + edges[1:]) / 2
     return {
         "time": middle - schedule.start,
@@ -171,7 +171,7 @@ def over_time(
         "throughput": rate_in(good["done"], edges),
         "median": 1e3 * quantile_in(due[waited], response, edges, 0.5),
         "p95": 1e3 * quantile_in(due[waited], response, edges, 0.95),
-        "lag": 1e3 * quantile_in(*lags(records, schedule), edges, 0.95),
+        "lag": 1e3 * quantile_in(asked["sent"], lag_s, edges, 0.95),
         "busy": busy_in(asked["due"], asked["done"], edges),
         "late": rate_in(due[(status == OK) & (records["done"] > schedule.end)], edges),
         "failed": rate_in(due[status == FAILED], edges),
@@ -179,8 +179,8 @@ def over_time(
     }
 
 
-def lags(records: NDArray[Any], schedule: Schedule) -> tuple[Array, Array]:
-    """Give when each request was sent, and how long after it could have been, seconds.
+def lags(records: NDArray[Any], schedule: Schedule) -> tuple[NDArray[Any], Array]:
+    """Give the requests that were sent, and how long after they could have been, seconds.
 
     It could when it was due, with the closed model when the client joined, and the client had the
     answer before. What is more is of the clients and their host, not of who was asked.
@@ -191,7 +191,7 @@ def lags(records: NDArray[Any], schedule: Schedule) -> tuple[Array, Array]:
     able = asked["due"] if schedule.rate else joined
     same = asked["client"][1:] == asked["client"][:-1]
     answered = np.append(-np.inf, np.where(same, asked["done"][:-1], -np.inf))[: len(asked)]
-    return asked["sent"], asked["sent"] - np.maximum(able, answered)
+    return asked, asked["sent"] - np.maximum(able, answered)
 
 
 def each_client(records: NDArray[Any], schedule: Schedule, clients: int) -> list[dict[str, Any]]:

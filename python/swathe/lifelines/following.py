@@ -29,7 +29,8 @@ MOST_FOLLOWED = 2_000_000
 DROPPED = 10
 """Such a part of them is dropped where there are more."""
 STEPS = 32
-"""From one version to the next, that are kept for who has not seen the last ones."""
+"""From one version to the next, that are kept for who has not seen the last ones: so many, and no
+more bytes of them than all that is shown has."""
 TOLD = 100
 """So many damaged lines are told one by one."""
 
@@ -49,7 +50,7 @@ class Tail:
         self._paths = [Path(path) for path in paths]
         # By device and inode, as a file that is rotated away has another name.
         self._done: dict[tuple[int, int], int] = {}
-        self._lines = 0
+        self.lines = 0
         self.events: Events | None = None
 
     def read_on(self) -> bool:
@@ -93,9 +94,9 @@ class Tail:
         if self.events is None:
             self.events = fresh
         else:
-            moved = tuple(Damaged(each.line + self._lines, each.reason) for each in fresh.damaged)
+            moved = tuple(Damaged(each.line + self.lines, each.reason) for each in fresh.damaged)
             self.events = joined(self.events, fresh, moved)
-        self._lines += lines
+        self.lines += lines
         if self._most is not None and len(self.events.time_ns) > self._most:
             # Many at a time: all that is kept is another place then.
             self.events = _newest(self.events, self._most - self._most // DROPPED)
@@ -225,6 +226,8 @@ class Shown:
         self._name = secrets.token_hex(4)
         self._version = 0
         self._packed: Packed | None = None
+        # So many lines are in it: more may have been read when something failed.
+        self._lines = 0
         self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
 
     def data(self, seen: str) -> tuple[str, Parts | None]:
@@ -234,7 +237,10 @@ class Shown:
             SwatheError: where a file cannot be read.
         """
         with self._lock:
-            if self._packed is None or (self._tail is not None and self._tail.read_on()):
+            tail = self._tail
+            if tail is not None:
+                tail.read_on()
+            if self._packed is None or (tail is not None and tail.lines > self._lines):
                 self._pack()
             assert self._packed is not None
             name, _, number = seen.partition("-")
@@ -259,13 +265,16 @@ class Shown:
 
     def _pack(self) -> None:
         left_out = self._tail is not None and self._tail.left_out
-        before, self._packed = self._packed, packed(self.traced(), left_out=left_out)
-        self._version += 1
-        if before is None:
-            return
-        step = self._packed.since(before)
-        if 2 * sum(map(len, step)) > self._packed.arrays.length:
+        made = packed(self.traced(), left_out=left_out)
+        most = made.arrays.length
+        # A copy, as parts would keep the arrays of their version.
+        step = b"" if self._packed is None else b"".join(made.since(self._packed))
+        if self._packed is None or 2 * len(step) > most:
             self._steps.clear()
         else:
-            # A copy, as parts would keep the arrays of their version.
-            self._steps.append(b"".join(step))
+            self._steps.append(step)
+        while sum(map(len, self._steps)) > most:
+            self._steps.popleft()
+        self._packed = made
+        self._version += 1
+        self._lines = self._tail.lines if self._tail is not None else 0

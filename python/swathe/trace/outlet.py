@@ -179,10 +179,12 @@ class Outlet:
         if now_s < self._rotate_at_s:
             return False
         try:
-            for number in range(self.keep, 0, -1):
-                newer = path if number == 1 else path.with_name(f"{path.name}.{number - 1}")
+            names = [path, *(path.with_name(f"{path.name}.{n + 1}") for n in range(self.keep))]
+            # Only as far as there is none: tried again and again, it would lose the oldest else.
+            free = next((n for n, name in enumerate(names) if n and not name.exists()), self.keep)
+            for number in range(free, 0, -1):
                 with suppress(FileNotFoundError):
-                    newer.replace(path.with_name(f"{path.name}.{number}"))
+                    names[number - 1].replace(names[number])
         except OSError as error:
             self._rotate_at_s = now_s + ROTATE_AGAIN_S
             if not self._stays:

@@ -69,11 +69,12 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
 def for_children(place: str) -> str:
     """Give where processes that this one starts record to.
 
-    What is written only at the end has a file of each process.
+    What is written only at the end has a file of each process, on whatever host: they may share
+    the folder.
     """
     path, mark, options = place.partition("?")
     own = place.startswith("memory:") and "{pid}" not in path
-    return f"{path}.{{pid}}{mark}{options}" if own else place
+    return f"{path}.{{host}}.{{pid}}{mark}{options}" if own else place
 
 
 def stop() -> Counts:

@@ -18,7 +18,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use swathe_trace::{Ids, Level, Record, Scope, event};
+use swathe_trace::{Ids, Level, Record, Scope, event, is_on};
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
 
@@ -436,7 +436,9 @@ impl Peer {
         scope: &Scope,
     ) -> Result<Answer, Fault> {
         let mut about = Ids::default();
-        about.push("PEER", &self.url);
+        if is_on() {
+            about.push("PEER", &self.url);
+        }
         let answer = connecting::told(&about, scope, 0, self.answer(client, group));
         timeout(WHOLE, answer).await.unwrap_or(Err(Fault::Away))
     }

@@ -2,6 +2,7 @@
 
 use super::tests::*;
 use super::*;
+use crate::remote::connecting::tests::recorded;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -139,14 +140,9 @@ fn who_has_another_token_gets_nothing() {
 
 #[test]
 fn why_a_peer_gave_nothing_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("run.ulm");
-    swathe_trace::start(place.to_str().unwrap(), "p", "h", None).unwrap();
     let (_there, address) = holder(1, &ALL);
     let (_here, blocks) = asker(address, "hush-husj");
-    all(1, &blocks);
-    swathe_trace::stop().unwrap();
-    let told = fs::read_to_string(&place).unwrap();
+    let told = recorded(|| _ = all(1, &blocks));
     let peer = format!("PEER=http://{address}");
     let of_peer = |name: &str| {
         let name = format!("NL.EVNT={name} ");

@@ -9,6 +9,7 @@ mod client;
 mod gs;
 mod s3;
 
+use super::connecting::cause;
 use super::shown;
 use crate::error::StoreError;
 use client::connector;
@@ -169,12 +170,7 @@ impl Bucket {
 
     /// What went wrong with an object, in our words.
     pub(crate) fn error(&self, url: &str, error: object_store::Error) -> StoreError {
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(deeper) = cause.source() {
-            cause = deeper;
-        }
-        let said = cause.to_string();
-        let said = super::hide(&self.secrets, said);
+        let said = super::hide(&self.secrets, cause(&error));
         let said = said.trim_start_matches("Server returned non-2xx status code: ");
         let said = said.trim_end_matches([':', ' ']);
         let (url, why) = (url.to_string(), format!(": {said}; {}", self.leave));

@@ -42,6 +42,15 @@ pub(crate) async fn told<F: Future>(about: &Ids, scope: &Scope, number: u64, wor
     ASKING.scope(Asking { about, scope, number, server }, work).await
 }
 
+/// Do what may make connections: for what is being told already, else for what this thread does.
+/// Threads of the runtime do nothing of their own: what they are given says for what it is.
+pub(crate) async fn told_of_any<F: Future>(work: F) -> F::Output {
+    if ASKING.try_with(|_| ()).is_ok() {
+        return work.await;
+    }
+    told(&Ids::default(), &Scope::current(), 0, work).await
+}
+
 /// Say where the request goes from here on.
 pub(crate) fn to(server: impl FnOnce() -> String) {
     let _ = ASKING.try_with(|asking| *asking.server() = server());
@@ -150,10 +159,28 @@ impl Drop for Connecting {
 }
 
 /// The first cause of an error.
-fn cause(error: &(dyn Error + 'static)) -> String {
+pub(super) fn cause(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Do something; gives the events meanwhile, also those of other tests.
+    pub(crate) fn recorded(work: impl FnOnce()) -> String {
+        // A process records to one place at a time.
+        static ONE: Mutex<()> = Mutex::new(());
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().join("run.ulm");
+        swathe_trace::start(place.to_str().expect("text"), "p", "h", None).expect("started");
+        work();
+        swathe_trace::stop().expect("stopped");
+        std::fs::read_to_string(&place).expect("read")
+    }
 }

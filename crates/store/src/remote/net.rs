@@ -1,6 +1,6 @@
 //! The runtime that waits for servers, and the client on it.
 
-use super::connecting::{self, Telling};
+use super::connecting::{self, Telling, cause};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, ClientBuilder, Url};
 use std::error::Error;
@@ -59,7 +59,7 @@ pub(super) fn client() -> Result<Client, String> {
     settings()
         .build()
         .or_else(|_| settings().tls_certs_only([]).build())
-        .map_err(|error| format!("cannot make an HTTP client: {}", cause(&error)))
+        .map_err(|error| format!("cannot make an HTTP client: {}", why(&error)))
 }
 
 fn settings() -> ClientBuilder {
@@ -134,12 +134,10 @@ pub(super) fn leads_away(error: &reqwest::Error) -> Option<&LeadsAway> {
 }
 
 /// The first cause of an error; unlike the error itself it does not name the URL.
-pub(super) fn cause(error: &reqwest::Error) -> String {
-    let Some(mut cause) = error.source() else {
-        return if error.is_timeout() { "timed out".into() } else { "request failed".into() };
-    };
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
+pub(super) fn why(error: &reqwest::Error) -> String {
+    match error.source() {
+        Some(source) => cause(source),
+        None if error.is_timeout() => "timed out".into(),
+        None => "request failed".into(),
     }
-    cause.to_string()
 }

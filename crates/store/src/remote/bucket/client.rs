@@ -7,6 +7,7 @@ use super::super::{REASON_CHARS, reason_in};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
+use hyper::Uri;
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
@@ -15,7 +16,6 @@ use object_store::client::{
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use std::io;
 use std::time::Duration;
-use swathe_trace::{Ids, Scope};
 use tokio::time::timeout;
 
 /// How long a server may take to answer a request of a few bytes,
@@ -46,13 +46,11 @@ impl HttpService for Shared {
         let limit = PATIENCE + Duration::from_secs_f64(sending_s);
         let secrets = secrets(&request);
         let exchange = async {
-            let server = request.uri().authority().map(ToString::to_string);
             let answer = async {
-                connecting::to(|| server.unwrap_or_default());
+                connecting::to(|| server(request.uri()));
                 self.0.call(request).await
             };
-            let scope = Scope::current();
-            let answer = connecting::told(&Ids::default(), &scope, 0, answer).await?;
+            let answer = connecting::told_of_any(answer).await?;
             let (mut head, body) = answer.into_parts();
             let mut content = whole(body).await?;
             if !head.status.is_success() && !head.status.is_redirection() {
@@ -70,6 +68,12 @@ impl HttpService for Shared {
             Err(failed(HttpErrorKind::Timeout, io::ErrorKind::TimedOut, why))
         })
     }
+}
+
+/// Without the user and password that an endpoint may hold.
+fn server(uri: &Uri) -> String {
+    let host = uri.host().unwrap_or_default();
+    uri.port_u16().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
 }
 
 /// All of an answer, which is short.
@@ -101,4 +105,20 @@ fn secrets(request: &HttpRequest) -> Vec<String> {
 
 fn failed(kind: HttpErrorKind, io_kind: io::ErrorKind, why: String) -> HttpError {
     HttpError::new(kind, io::Error::new(io_kind, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_of_an_endpoint_is_told_without_its_password() {
+        for (endpoint, told) in [
+            ("http://user:hush-hush@127.0.0.1:9000/bucket", "127.0.0.1:9000"),
+            ("https://user@node7/bucket", "node7"),
+            ("https://[::1]:9000/", "[::1]:9000"),
+        ] {
+            assert_eq!(server(&endpoint.parse().expect("a URL")), told);
+        }
+    }
 }

@@ -84,12 +84,14 @@ async function ask() {
     try {
       const answer = await fetch(`${settings.source}?seen=${seen}`, { cache: "no-store" });
       if (answer.status === 200) {
-        seen = answer.headers.get("X-Version") ?? "";
         take(await answer.arrayBuffer());
+        seen = answer.headers.get("X-Version") ?? "";
       } else if (answer.status !== 204) throw new Error(`${answer.status}: ${(await answer.text()).slice(0, 300)}`);
       ui.live.textContent = settings.follow ? "live" : "";
       root.dataset.live = "yes";
     } catch (error) {
+      // What is known may have moved on, but not as far as was told: all of it the next time.
+      seen = "";
       if (!trace && !settings.follow) throw error;
       ui.live.textContent = `not reached: ${error.message}`;
       root.dataset.live = "no";
