@@ -133,9 +133,11 @@ def main() -> None:
     work = Path(tempfile.mkdtemp(prefix="swathe-trace-", dir=place))
     os.environ.setdefault("SWATHE_DATABASE", f"sqlite:///{work}/catalog.sqlite")
     try:
-        sample = given.sample or make_sample(work / "sample", frames=4 if given.smoke else 60)
-        columns = targets(sample, rows)
-        columns["file"] = [str(sample / name) for name in columns["file"]]
+        drawn = given.sample or work / "sample"
+        if given.sample is None:
+            make_sample(drawn, frames=4 if given.smoke else 60)
+        columns = targets(drawn, rows)
+        columns["file"] = [str(drawn / name) for name in columns["file"]]
         columns |= {name: [100] * rows for name in ("height", "width")}
         columns["id"] = [f"star-{number}" for number in range(rows)]
         found = {
