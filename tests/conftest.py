@@ -39,6 +39,7 @@ from jobbing import running  # noqa: E402
 from postgres import new_database, postgres_server  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
 from swathe.jobs import Jobs, Limits  # noqa: E402
+from swathe.sample import make_sample  # noqa: E402
 from swathe.workers import Runner  # noqa: E402
 
 if TYPE_CHECKING:
@@ -113,6 +114,12 @@ def catalog(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sample survey of one frame; its targets are in `targets.csv`."""
+    return make_sample(tmp_path_factory.mktemp("survey"), 1, 1, 100).parent
 
 
 @pytest.fixture

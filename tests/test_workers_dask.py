@@ -42,7 +42,6 @@ from swathe.catalog.rows import Rows
 from swathe.errors import OutputError, SettingsError
 from swathe.jobs import Folder, Job, Jobs, Limits, Options, place_named
 from swathe.portal.config import config_of
-from swathe.sample import make_sample
 from swathe.workers import Runner
 from swathe.workers.cluster import DaskPool
 from swathe.workers.flights import DEATHS
@@ -50,12 +49,6 @@ from swathe.workers.member import TOKEN
 from swathe.workers.pool import Member
 from swathe.workers.security import ROLES, make_certificates, read_address, security_for
 from test_workers import batch, started
-
-
-@pytest.fixture(scope="module")
-def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sample survey; its targets are in `targets.csv`."""
-    return make_sample(tmp_path_factory.mktemp("survey"), 1, 1, 100).parent
 
 
 @pytest.fixture

@@ -32,17 +32,10 @@ from swathe.catalog import Catalog
 from swathe.errors import SettingsError
 from swathe.jobs import Jobs, Options
 from swathe.portal.config import config_of
-from swathe.sample import make_sample
 from swathe.workers.growth import Limits
 from swathe.workers.providers import Processes, seconds_of
 
 LIMITS = Limits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0)
-
-
-@pytest.fixture(scope="module")
-def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sample survey; its targets are in `targets.csv`."""
-    return make_sample(tmp_path_factory.mktemp("survey"), 1, 1, 100).parent
 
 
 @pytest.fixture

@@ -21,17 +21,11 @@ from pools import Process, jobs_of, many_targets, members, process, ready
 from portals import wait_until
 from servers import free_port
 from swathe.jobs import Jobs, Options
-from swathe.sample import make_sample
 from test_workers_dask import running
 
 TARGETS = 20_000 if os.environ.get("SWATHE_TEST_MANY") else 4000
 WORKERS = 3
 KILL_S = 1.0
-
-
-@pytest.fixture(scope="module")
-def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_sample(tmp_path_factory.mktemp("survey"), 1, 1, 100).parent
 
 
 @pytest.fixture

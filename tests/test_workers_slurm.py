@@ -21,7 +21,6 @@ from portals import wait_until
 from rigs import IMAGES, at_work, pool_of, rig_of
 from slurming import said, slurm
 from swathe.jobs import Jobs, Options
-from swathe.sample import make_sample
 from swathe.workers.growth import Limits
 from swathe.workers.providers import ProviderError, Slurm, worker_command
 from test_workers_parting import LITTLE, caching, hand_over_when_let_go, handed
@@ -37,12 +36,6 @@ def _slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setenv(name, value)
         with slurm(tmp_path_factory.mktemp("slurm"), patch):
             yield
-
-
-@pytest.fixture(scope="module")
-def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sample survey; its targets are in `targets.csv`."""
-    return make_sample(tmp_path_factory.mktemp("survey"), 1, 1, 100).parent
 
 
 @pytest.fixture

@@ -326,14 +326,18 @@ impl StreamReader {
         };
         let stands = self.chunk_end();
         let mut new = Running::at(decoder, next, next == 0 && self.aside.is_none());
-        if let Some(old) = self.running.take() {
+        if let Some(mut old) = self.running.take() {
+            let stays = first && old.whole && self.table.kind == StreamKind::Gzip;
+            new.input = if stays { old.input.clone() } else { std::mem::take(&mut old.input) };
             // What was fetched beyond the new start is needed now: it would not come a second time.
-            let start = old.next - old.input.len() as u64;
+            let start = old.next - new.input.len() as u64;
             if (start..old.next).contains(&next) {
-                new.input.extend_from_slice(&old.input[(next - start) as usize..]);
+                new.input.drain(..(next - start) as usize);
                 new.next = old.next;
+            } else {
+                new.input.clear();
             }
-            if first && old.whole && self.table.kind == StreamKind::Gzip {
+            if stays {
                 new.whole = false;
                 self.aside = Some((old, stands));
             }

@@ -245,12 +245,7 @@ impl Upload {
         };
         let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
         let sending = parts.put_part(part.into());
-        // The threads of the runtime do not know for what it is.
-        let scope = Scope::current();
-        self.sending.push_back(
-            net.runtime
-                .spawn(async move { connecting::told(&Ids::default(), &scope, 0, sending).await }),
-        );
+        self.sending.push_back(net.runtime.spawn(told(sending)));
         while self.sending.len() >= UPLOADS {
             self.wait()?;
         }
@@ -290,12 +285,15 @@ impl Drop for Upload {
             && let Ok(net) = net()
         {
             // Parts that stay are seen by nobody, but some stores charge for them. Not waited for.
-            let scope = Scope::current();
-            net.runtime.spawn(async move {
-                connecting::told(&Ids::default(), &scope, 0, parts.abort()).await
-            });
+            net.runtime.spawn(told(async move { parts.abort().await }));
         }
     }
+}
+
+/// Something for the threads of the runtime to do, which do not know for what it is.
+fn told<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let scope = Scope::current();
+    async move { connecting::told(&Ids::default(), &scope, 0, work).await }
 }
 
 fn block_on<T>(url: &str, work: impl Future<Output = T>) -> Result<T, StoreError> {

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from swathe.catalog.blocks import end_of_object, mark_rows, parts_between, rows_with_status
 from swathe.catalog.database import Database
 from swathe.catalog.jobvalues import add_notes, fail, kept_job
-from swathe.catalog.rows import CODES, Rows
+from swathe.catalog.rows import Rows
 from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.catalog.work import FAILED, Chunk, ChunkState, Done, KeptJob
 from swathe.errors import CatalogError
@@ -199,7 +199,7 @@ def _release(chunk: JobChunkTable) -> None:
 
 def _mark(session: Session, job: JobTable, rows: Rows) -> None:
     mark_rows(session, job.number, rows)
-    counts = {status: int((rows.status == code).sum()) for status, code in CODES.items()}
+    counts = rows.counts()
     job.waiting -= len(rows)
     job.ok += counts["ok"]
     job.no_overlap += counts["no-overlap"]

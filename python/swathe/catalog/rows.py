@@ -196,6 +196,11 @@ class Rows(Sequence[KeptRow]):
         """Which are places in the sky."""
         return ~np.isnan(self.sky[:, 0])
 
+    def counts(self) -> dict[RowStatus, int]:
+        """Give how many have each status."""
+        found = np.bincount(self.status, minlength=len(STATUSES)).tolist()
+        return dict(zip(STATUSES, found, strict=True))
+
     def has(self, *statuses: RowStatus) -> NDArray[np.bool_]:
         """Tell which have one of some statuses."""
         found: NDArray[np.bool_] = np.isin(self.status, [CODES[status] for status in statuses])

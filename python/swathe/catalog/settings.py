@@ -15,6 +15,8 @@ from urllib.parse import quote, unquote, urlsplit
 from swathe.errors import StoreSettingsError
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
+BUCKETS = ("s3", "gs", "az")
+"""Of these, the schemes of stores that are buckets."""
 TIERS = ("local", "lan", "wan", "tape")
 OPTIONS = (
     "endpoint",
@@ -163,7 +165,7 @@ def _remote_url(text: str, schemes: tuple[str, ...]) -> str:
     if scheme not in schemes or not _HOST.fullmatch(host):
         raise StoreSettingsError(f"a URL is scheme://host/path, scheme one of {', '.join(schemes)}")
     # Bucket names are told apart by case, host names are not.
-    host = host if scheme in ("s3", "gs", "az") else host.lower()
+    host = host if scheme in BUCKETS else host.lower()
     port_text = "" if port is None else f":{port}"
     return f"{scheme}://{host}{port_text}{parts.path.rstrip('/')}"
 

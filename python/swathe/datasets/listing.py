@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from swathe.catalog import BUCKETS
 from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
 from swathe.known import native
 
@@ -87,7 +88,7 @@ def list_objects(
         found = _local(root, prefix)
     elif scheme in ("http", "https", "dav", "davs"):
         found = _served(store, prefix)
-    elif scheme in ("s3", "gs", "az"):
+    elif scheme in BUCKETS:
         found = _in_bucket(store, prefix, may_lack)
     else:
         raise DatasetError(

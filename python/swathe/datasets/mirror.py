@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from swathe import _swathe
-from swathe.catalog import Replica, this_host
+from swathe.catalog import BUCKETS, Replica, this_host
 from swathe.datasets.listing import HIDDEN, Listed, list_objects
 from swathe.datasets.scan import Fault
 from swathe.errors import DatasetError, SwatheError
@@ -32,7 +32,7 @@ THREADS = 8
 """Each copies one object at a time, and holds at most 40 MiB of it."""
 PART_BYTES = 8 << 20
 """What the engine moves at once."""
-WRITABLE = ("file", "s3", "gs", "az")
+WRITABLE = ("file", *BUCKETS)
 POLL_S = 0.1
 FILE_TAG = "mtime:"
 """So begin the versions of files."""

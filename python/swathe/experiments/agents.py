@@ -330,10 +330,10 @@ class Clients:
         all_s, length_s = self.order.get("all_s", 0.0), self.order["length_s"]
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=max(self.start - Clock().now(), 0) + all_s)
-        begun = processor_times()
+        begun = busy_and_idle()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=length_s - all_s)
-        busy, idle = (now - then for now, then in zip(processor_times(), begun, strict=True))
+        busy, idle = (now - then for now, then in zip(busy_and_idle(), begun, strict=True))
         try:
             code = self.process.wait(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -360,15 +360,13 @@ class Clients:
         return SourceError(f"the clients: {said[-1] if said else 'ended at once'}")
 
 
-def processor_times() -> tuple[float, float]:
+def busy_and_idle() -> tuple[float, float]:
     """How long the processors of this host were busy, and idle or waiting for disks, together."""
-    import psutil
+    from swathe.trace.host import processor_times
 
-    times = psutil.cpu_times()
-    idle = times.idle + getattr(times, "iowait", 0.0)
-    # A guest's time is in that of its user.
-    guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
-    return sum(times) - guests - idle, idle
+    times = processor_times()
+    idle = times["IDLE"] + times["IOWAIT"]
+    return sum(times.values()) - idle, idle
 
 
 def run_here(order: dict[str, Any]) -> tuple[float, Came]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import unquote
 
 from swathe import _swathe
+from swathe.catalog import BUCKETS
 from swathe.errors import NoSuchResultError, NotFoundError, OutputError
 from swathe.jobs.places import Folder, Found
 from swathe.known import native
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from swathe.catalog import Catalog, Store
     from swathe.jobs.places import Files, Place
 
-BUCKETS = ("s3", "gs", "az")
 THREADS = 32
 """Each puts or removes one object at a time: most of the time it waits for the server."""
 LEAST_THREADS = 4

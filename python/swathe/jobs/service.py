@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swathe.catalog.rows import CODES, Rows
+from swathe.catalog.rows import Rows
 from swathe.catalog.work import ACTIVE, KeptJob
 from swathe.errors import (
     JobError,
@@ -180,7 +180,7 @@ class Jobs:
         prediction = as_kept(self._predicted(work, options))
         now = datetime.now(UTC)
         rows = kept_rows(work)
-        counts = {status: int((rows.status == code).sum()) for status, code in CODES.items()}
+        counts = rows.counts()
         job = KeptJob(
             number=0,
             id=_new_id(),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swathe import _swathe
-from swathe.catalog import Catalog, root_url
+from swathe.catalog import BUCKETS, Catalog, root_url
 from swathe.errors import NotFoundError, RegionError
 from swathe.known import LOCAL_ROOT, known_stores
 from swathe.measuring.local import largest_files, local_path
@@ -14,9 +14,6 @@ from swathe.measuring.local import largest_files, local_path
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-
-BUCKETS = ("s3://", "gs://", "az://")
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
             )
         chosen = [name]
     writable = f"{folder}/" if folder is not None else None
-    if is_store and url.startswith(BUCKETS):
+    if is_store and url.partition("://")[0] in BUCKETS:
         writable = f"{name}:"
     return Place(named, _swathe.shown(name), tuple(chosen), stores, folder, writable)
 

@@ -66,6 +66,7 @@ class Probe:
         cache: of local files, whether their bytes were in memory: `warm`, `cold`, `mixed`,
             `unknown`; `remote` of others.
         stopped: why it ended: `precise`, `rounds`, `seconds` or `bytes`.
+        writing: what that costs, a `request` being an object; None where it was not measured.
     """
 
     root: str
@@ -80,11 +81,7 @@ class Probe:
     stopped: str
     host: str = field(default_factory=this_host)
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def writing(self) -> Costs | None:
-        """What writing costs, a `request` being an object; None where it was not measured."""
-        return writing_costs(self.samples)
+    writing: Costs | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """All but the samples, for JSON."""
@@ -208,6 +205,7 @@ class _Run:
             cache=self._cache(),
             stopped=stopped,
             notes=self._notes(),
+            writing=writing_costs(self.samples),
         )
 
     def _open(self) -> None:

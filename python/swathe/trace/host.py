@@ -192,7 +192,7 @@ class Reading:
         return cls(
             time_ns=time.time_ns(),
             at_s=time.monotonic(),
-            cpu=_cpu(),
+            cpu=processor_times(),
             memory=psutil.virtual_memory(),
             swap=psutil.swap_memory(),
             disks=_disks(),
@@ -268,7 +268,7 @@ class Reading:
         return fields
 
 
-def _cpu() -> dict[str, float]:
+def processor_times() -> dict[str, float]:
     """Seconds of all cores since the start, as `vmstat` groups them."""
     times = psutil.cpu_times()
 

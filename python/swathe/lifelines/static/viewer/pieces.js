@@ -127,17 +127,20 @@ function merged(part, width) {
       slots[slot] = at + 1;
     }
   };
+  const put = (b, e, kind, weight) => {
+    begins[made] = b;
+    ends[made] = e;
+    kinds[made] = kind;
+    weights[made] = weight;
+    made += 1;
+  };
   for (let i = 0; i < part.count; i += 1) {
     const b = Math.floor(part.x1[i] / width);
     const e = Math.floor(part.x2[i] / width);
     const kind = part.kind[i];
     const weight = part.weight ? part.weight[i] : 1;
     if (e - b > LONGEST) {
-      begins[made] = b;
-      ends[made] = e;
-      kinds[made] = kind;
-      weights[made] = weight;
-      made += 1;
+      put(b, e, kind, weight);
       continue;
     }
     if (2 * made > slots.length) grow();
@@ -146,11 +149,7 @@ function merged(part, width) {
       const at = slots[slot] - 1;
       if (at < 0) {
         slots[slot] = made + 1;
-        begins[made] = b;
-        ends[made] = e;
-        kinds[made] = kind;
-        weights[made] = weight;
-        made += 1;
+        put(b, e, kind, weight);
         break;
       }
       if (begins[at] === b && ends[at] === e && kinds[at] === kind) {
