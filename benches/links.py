@@ -32,6 +32,7 @@ from swathe.known import known_stores  # noqa: E402
 WIDTH, HEIGHT, PIXEL_BYTES = 2048, 1489, 2
 FRAMES = 20
 SHARED, STREAM = 12_500_000, 5_000_000
+MOST_STREAMS = 64
 Way: TypeAlias = tuple[list[tuple[int, int]], int]
 """Requests (offset, bytes), and how many are in flight."""
 
@@ -125,8 +126,12 @@ def probe(link: Link, name: str = "frame-000001.fit") -> None:
 
 
 def race(rows: dict[str, list[Any]], ways: dict[str, Way], repeats: int) -> dict[str, Any]:
-    """Median seconds of our plan for boxes of one object, and of other ways to read it."""
+    """Median seconds of our plan for boxes of one object, and of other ways to read it.
+
+    All find the connections open that they may want: who goes first would open them for the rest.
+    """
     url = rows["file"][0]
+    _swathe.measure(url, [(0, 1)] * MOST_STREAMS, MOST_STREAMS, stores=known_stores())
     plan = swathe.predict(rows).explained[0]["plans"][0]
     ours = [(at["start"], at["end"] - at["start"]) for at in plan["requests"]]
     ways = {"swathe": (ours, plan["streams"]), **ways}

@@ -108,7 +108,7 @@ def test_a_thin_line_is_told_from_slow_streams() -> None:
     """As PERFLAB had it: whatever the streams, 3.5 MB/s at 235 ms, so fusing reads wins or ties."""
     thin = probed(SimulatedStore(0.235, 3.5e6, 3.5e6, noise=0.05, outliers=0.05)).costs
     assert thin.total_bytes_per_s == pytest.approx(3.5e6, rel=0.15)
-    assert thin.read_s(6e6, 6, 6) > 0.95 * thin.read_s(6e6)
+    assert thin.read_s(6e6, 6, 6) > 0.9 * thin.read_s(6e6)
     assert thin.read_s(6e6, 24, 6) > 0.95 * thin.read_s(6e6)
     wide = probed(SimulatedStore(0.235, 3.5e6, 3.5e8, noise=0.05, outliers=0.05)).costs
     assert wide.read_s(6e6, 6, 6) < 0.4 * wide.read_s(6e6)

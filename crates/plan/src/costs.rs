@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Answers that share a line evenly end about together; this part of the wait for the next round
+/// nothing comes. As measured, see `docs/design/007-cost-model.md`.
+const IDLE: f64 = 0.75;
+
 /// The measured costs of a store (its profile). Times in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -140,7 +144,8 @@ impl Costs {
     }
 
     /// Seconds to read a load on `streams` open connections:
-    /// `max(t(0) + b / B_total, ceil(n / k) t(b / n), t(largest), n / R)`
+    /// `max((1 + i (r - 1)) t(0) + b / B_total, r t(b / n), t(largest), n / R)`, where `r` rounds
+    /// are `ceil(n / k)` and `i` is [`IDLE`]
     /// (`docs/design/007-cost-model.md`).
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         if load.requests == 0 {
@@ -148,7 +153,8 @@ impl Costs {
         }
         let (requests, bytes) = (load.requests as f64, load.bytes as f64);
         let rounds = load.requests.div_ceil(u64::from(streams)) as f64;
-        let shared = self.latency_s() + bytes / self.total_bytes_per_s;
+        let waits = 1.0 + IDLE * (rounds - 1.0);
+        let shared = waits * self.latency_s() + bytes / self.total_bytes_per_s;
         let streamed = rounds * self.request.seconds(bytes / requests);
         let largest = self.request.seconds(load.largest as f64);
         shared.max(streamed).max(largest).max(requests / self.requests_per_s)
@@ -208,6 +214,7 @@ mod tests {
         close(costs.seconds(load(1, 1_000_000, 1_000_000), 8), 1.1);
         close(costs.seconds(load(9, 9_000, 1_000), 8), 2.0 * 0.101);
         close(costs.seconds(load(16, 16_000_000, 1_000_000), 16), 4.1);
+        close(costs.seconds(load(16, 16_000_000, 1_000_000), 8), 4.175);
         close(costs.seconds(load(2, 3_000_000, 2_900_000), 2), 3.0);
         close(costs.seconds(load(10_000, 10_000, 1), 100), 100.0 * 0.100_001);
         close(costs.seconds(load(500_000, 500_000, 1), 100_000), 500.0);

@@ -2,12 +2,14 @@
 
 The model of `requests` requests of `bytes` bytes in all, `streams` of them in flight::
 
-    T = connect + open + max( t(0) + bytes / total_bytes_per_s,
-                              ceil(requests / streams) * t(bytes / requests),
+    T = connect + open + max( waits(rounds) * t(0) + bytes / total_bytes_per_s,
+                              rounds * t(bytes / requests),
                               t(largest),
                               requests / requests_per_s )
 
-with t() the time of one request on an idle open connection. It has bandwidth twice, of a stream
+with t() the time of one request on an idle open connection, and rounds = ceil(requests / streams).
+Answers that share a line evenly end about together, so that it is idle, after the first round, for
+most of another wait (`IDLE`). It has bandwidth twice, of a stream
 (the slope of t) and of all together, because neither can stand for the other: where all
 streams share a thin line, splitting a read gains nothing, whatever one stream could carry.
 """
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import ArrayLike, NDArray
+
+IDLE = 0.75
+"""The part of a wait, between rounds of requests, in which nothing comes: 0.72 to 0.96 through
+nginx and XRootD, 0.5 to 1 in simulated stores, less the noisier they are (docs/design/007)."""
 
 Kind = Literal["connect", "open", "read", "write"]
 
@@ -94,8 +100,9 @@ class Costs:
     ) -> NDArray[np.float64]:
         """Seconds for `requests` of `size` bytes in all on open connections; arrays are welcome."""
         size, requests = np.asarray(size, dtype=float), np.asarray(requests, dtype=float)
-        line = self.request_s(0) + size / self.total_bytes_per_s
-        queue = np.ceil(requests / np.asarray(streams)) * self.request_s(size / requests)
+        rounds = np.ceil(requests / np.asarray(streams))
+        line = waits(rounds) * self.request_s(0) + size / self.total_bytes_per_s
+        queue = rounds * self.request_s(size / requests)
         calls = requests / self.requests_per_s
         slowest = np.maximum(np.maximum(line, queue), np.maximum(calls, self.request_s(largest)))
         return np.asarray(slowest, dtype=np.float64)
@@ -114,6 +121,11 @@ class Costs:
         """Take what `as_dict` gave."""
         request = tuple((int(size), float(seconds)) for size, seconds in costs["request"])
         return cls(**{**costs, "request": request})
+
+
+def waits(rounds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many times the latency a line is idle that is shared by rounds of requests."""
+    return 1 + IDLE * (rounds - 1)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swathe.measuring.costs import waits
 from swathe.measuring.robust import HUBER, TIE, middle, noise_of, spread_of
 
 if TYPE_CHECKING:
@@ -81,14 +82,15 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
     if not len(batch.size):
         notes.append("streams: never more than one was measured")
         return Limits(math.inf, math.inf, 0.0, 0.0)
-    empty = float(curve.seconds[0])
-    queue = np.ceil(batch.requests / batch.streams) * curve(batch.size / batch.requests)
+    rounds = np.ceil(batch.requests / batch.streams)
+    empty = waits(rounds) * float(curve.seconds[0])
+    queue = rounds * curve(batch.size / batch.requests)
     totals = batch.size / np.maximum(batch.seconds - empty, 0.05 * batch.seconds)
     served = batch.requests / batch.seconds
 
     def loss(total: Array, rate: Array) -> Array:
         """Misfit of each pair of limits, shape (totals, rates)."""
-        line = empty + batch.size[:, None] / total
+        line = empty[:, None] + batch.size[:, None] / total
         calls = batch.requests[:, None] / rate
         model = np.maximum(np.maximum(line, queue[:, None])[:, :, None], calls[:, None, :])
         off = np.log(batch.seconds[:, None, None] / model) / batch.errors[:, None, None]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.measuring.costs import Costs, Profile, Sample
+from swathe.measuring.costs import Costs, Profile, Sample, waits
 from swathe.measuring.robust import (
     COPY_BYTES_PER_S,
     LEAST_S,
@@ -88,7 +88,7 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     size, requests, streams = counts_of(reads)
     empty = costs.request[0][1]
     rounds = np.ceil(requests / streams)
-    body = costs.request_s(size / requests) - empty
+    body, idle = costs.request_s(size / requests) - empty, waits(rounds) * empty
     line, calls = size / costs.total_bytes_per_s, requests / costs.requests_per_s
     # First bytes tell of the latency alone, where that is known.
     told = [sample.first_byte_s or math.nan for sample in reads]
@@ -100,7 +100,8 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
         """Absolute error and the history's of each row: logarithms of a time factor a part."""
         latency, stream, total, rate = np.exp(factors).T[:, :, None]
         queue = rounds * (empty * latency + body * stream)
-        model = np.maximum(np.maximum(queue, empty * latency + line * total), calls * rate)
+        shared = idle * latency + line * total
+        model = np.maximum(np.maximum(queue, shared), calls * rate)
         moved = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
         missed = (weights * np.abs(taken - np.log(model))).sum(axis=1)

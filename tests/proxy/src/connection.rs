@@ -125,7 +125,11 @@ impl Connection<'_> {
     }
 
     fn read_upstream(&self) {
-        let mut feed = Feed::new(|| read(&self.upstream).ok().filter(|data| !data.is_empty()));
+        let mut feed = Feed::new(|| {
+            let data = read(&self.upstream).ok().filter(|data| !data.is_empty());
+            system::acknowledge(&self.upstream);
+            data
+        });
         let ending = self.pass_answers(&mut feed);
         let _ = self.upstream.shutdown(Shutdown::Both);
         self.end_down(ending);
