@@ -320,10 +320,11 @@ impl Source for Remote {
         let began = Instant::now();
         inner.target.block_on(async |client| {
             let one = async |range: &Range<u64>| {
-                let client = if fresh {
-                    net::client().map_err(|why| inner.target.network(why))?
+                // The connections of a client that is thrown away are open for nobody.
+                let (client, _permit) = if fresh {
+                    (net::client().map_err(|why| inner.target.network(why))?, None)
                 } else {
-                    client.clone()
+                    (client.clone(), Some(inner.target.limiter.permit().await))
                 };
                 let start_s = began.elapsed().as_secs_f64();
                 let mut bytes = Vec::new();
