@@ -303,6 +303,22 @@ def test_installed_command_exits_alike(words: str, code: int, folder: Path) -> N
     assert "Traceback" not in ran.stderr
 
 
+def test_a_fault_of_ours_is_no_target_that_failed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fault(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("no such number")
+
+    monkeypatch.setattr("swathe.objects.opened", fault)
+    monkeypatch.setattr(sys, "argv", ["swathe", "info", str(folder / "a.fit"), "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    assert ended.value.code == json.loads(out)["exit_code"] == 70
+    assert "Traceback" in err
+    assert err.endswith("swathe: internal error: ZeroDivisionError: no such number\n")
+
+
 def test_debug_shows_the_traceback(folder: Path) -> None:
     ran = run("info", folder / "none.fit", SWATHE_DEBUG="1")
     assert ran.returncode not in (0, 3)

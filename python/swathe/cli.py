@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,7 @@ EXIT_CODES = (
     "4 damaged file, 5 region outside or senseless, 6 output cannot be written, "
     "7 catalogue cannot be used, 70 internal, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
 )
+INTERNAL = 70
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.TargetsError, 2),
     (errors.NoSuchStoreError, 2),
@@ -51,7 +53,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.NotFoundError, 3),
     (errors.AccessError, 3),
     (errors.SourceError, 3),
-    (errors.SwatheError, 70),
+    (errors.SwatheError, INTERNAL),
 )
 
 app = typer.Typer(
@@ -96,6 +98,11 @@ def main() -> None:
         # Whoever read our output has had enough, as `| head` has.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except Exception as error:
+        # A fault of ours. Python's own exit code would say that some targets failed.
+        if not os.environ.get("SWATHE_DEBUG"):
+            traceback.print_exc()
+        _fail(error, INTERNAL, f"internal error: {type(error).__name__}: {error}")
     finally:
         _end_trace()
 
