@@ -226,6 +226,8 @@ USAGE = 2
         ("cut a.fit --box 1 1 5 5 --shape 5 5", USAGE, "--center goes with --shape"),
         ("cut a.fit --sky 10 -1", USAGE, "--sky with --size-deg"),
         ("cut a.fit --box 1 1 5", USAGE, "--box"),
+        ("cut a.fit --box 1 1 5 5 --resume", USAGE, "--resume go with --targets"),
+        ("cut a.fit --box 1 1 5 5 --threads 2", USAGE, "--resume go with --targets"),
         ("cut a.fit --box 1 1 5 5 --mode half", USAGE, "trim, partial or strict"),
         ("cut cube.fits --box 1 1 5 5 --planes 1-2", USAGE, "FIRST:LAST"),
         ("cut --targets good.csv", USAGE, "needs --output"),

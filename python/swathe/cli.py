@@ -208,7 +208,9 @@ def cut(
     threads: Annotated[
         int | None, typer.Option(min=1, help="With --targets; else all cores.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Do only what is not done yet.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --targets: do only what is not done.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -229,6 +231,8 @@ def cut(
         _cut_table(targets, output, threads, resume, as_json, quiet, options)
         return
     assert image is not None
+    if threads is not None or resume:
+        raise typer.BadParameter("--threads and --resume go with --targets")
     ways = [value is not None for value in (box, center, sky, section)]
     if sum(ways) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
