@@ -305,6 +305,15 @@ def test_installed_command_exits_alike(words: str, code: int, folder: Path) -> N
     assert "Traceback" not in ran.stderr
 
 
+def test_settings_of_a_portal_are_checked(tmp_path: Path) -> None:
+    settings = tmp_path / "portal.toml"
+    settings.write_text("[server]\nport = 0\n")
+    ran = run("serve", "--config", settings, "--check", "--json")
+    assert json.loads(ran.stdout) == {"settings": str(settings), "in_order": True}
+    settings.write_text("[server]\nport = -1\n")
+    assert run("serve", "--config", settings, "--check", "--json").returncode == USAGE
+
+
 def test_a_fault_of_ours_is_no_target_that_failed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
