@@ -226,6 +226,8 @@ USAGE = 2
         ("cut a.fit --box 1 1 5 5 --shape 5 5", USAGE, "--center goes with --shape"),
         ("cut a.fit --sky 10 -1", USAGE, "--sky with --size-deg"),
         ("cut a.fit --box 1 1 5", USAGE, "--box"),
+        ("cut a.fit --box 1 1 5 5 --resume", USAGE, "--resume go with --targets"),
+        ("cut a.fit --box 1 1 5 5 --threads 2", USAGE, "--resume go with --targets"),
         ("cut a.fit --box 1 1 5 5 --mode half", USAGE, "trim, partial or strict"),
         ("cut cube.fits --box 1 1 5 5 --planes 1-2", USAGE, "FIRST:LAST"),
         ("cut --targets good.csv", USAGE, "needs --output"),
@@ -301,6 +303,31 @@ def test_installed_command_exits_alike(words: str, code: int, folder: Path) -> N
     )
     assert ran.returncode == code
     assert "Traceback" not in ran.stderr
+
+
+def test_settings_of_a_portal_are_checked(tmp_path: Path) -> None:
+    settings = tmp_path / "portal.toml"
+    settings.write_text("[server]\nport = 0\n")
+    ran = run("serve", "--config", settings, "--check", "--json")
+    assert json.loads(ran.stdout) == {"settings": str(settings), "in_order": True}
+    settings.write_text("[server]\nport = -1\n")
+    assert run("serve", "--config", settings, "--check", "--json").returncode == USAGE
+
+
+def test_a_fault_of_ours_is_no_target_that_failed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fault(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("no such number")
+
+    monkeypatch.setattr("swathe.objects.opened", fault)
+    monkeypatch.setattr(sys, "argv", ["swathe", "info", str(folder / "a.fit"), "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    assert ended.value.code == json.loads(out)["exit_code"] == 70
+    assert "Traceback" in err
+    assert err.endswith("swathe: internal error: ZeroDivisionError: no such number\n")
 
 
 def test_debug_shows_the_traceback(folder: Path) -> None:

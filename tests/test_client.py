@@ -137,6 +137,19 @@ def test_archives_are_fetched_whole(done: RemoteJob, tmp_path: Path, suffix: str
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"all.{suffix}", "manifest.ecsv"]
 
 
+@pytest.mark.parametrize("output", ["fetched", "all.zip", "all.tar"])
+def test_a_stack_is_fetched_without_what_went_into_it(
+    portal: RemotePortal, tmp_path: Path, output: str
+) -> None:
+    place = {"ra": [10.0], "dec": [-1.05], "size_deg": [0.004]}
+    job = portal.submit(place, operation="stack")
+    assert job.wait()["counts"]["ok"] > 1
+    manifest = job.fetch(tmp_path / output)
+    assert [path for path in manifest["path"] if path] == ["stack.fits"]
+    if output == "fetched":
+        assert fits.getdata(tmp_path / output / "stack.fits").shape == (36, 36)
+
+
 def test_job_is_cancelled_and_resumed(portal: RemotePortal, folder: Path) -> None:
     table = Table.read(folder / "targets.csv", format="ascii.csv")
     many = {name: table[name].tolist() * 100 for name in table.colnames}

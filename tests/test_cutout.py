@@ -365,6 +365,18 @@ def test_fill_that_cannot_be_stored_is_refused(
         swathe.cut(path, box=(-2, -1, 5, 4), mode="partial", fill=fill)
 
 
+@pytest.mark.parametrize("fill", [2.0**63, -1e300])
+def test_fill_beyond_the_longest_integers_is_refused(
+    fill: float, new_path: Callable[[str], Path]
+) -> None:
+    path = new_path(".fits")
+    path.write_bytes(fits_bytes(pixels((6, 8), 64, 2)))
+    with pytest.raises(errors.RegionError, match="fill"):
+        swathe.cut(path, box=(-2, -1, 5, 4), mode="partial", fill=fill)
+    lowest = swathe.cut(path, box=(-2, -1, 5, 4), mode="partial", fill=-(2.0**63))
+    assert lowest.data[0, 0] == -(2**63)
+
+
 # ---- Planes
 
 

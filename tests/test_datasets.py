@@ -107,6 +107,8 @@ def test_every_way_to_ask(run: Runner, store: Path) -> None:
     assert len(swathe.find(band="g")) == 0
     assert len(swathe.find(band=(5e-7, 6e-7))) == 3
     assert len(swathe.find(band=(1e-7, 2e-7))) == 0
+    assert len(swathe.find(band="5e-7,6e-7")) == 3
+    assert len(swathe.find(band="1e-7,2e-7")) == len(swathe.find(band="r,g")) == 0
     assert files(swathe.find(time=("2005-09-21", "2005-09-21T23:00:00"))) == ["disk:run1/f1.fits"]
     assert len(swathe.find(time=(53_633, Time("2005-09-22", scale="utc")))) == 2
     assert list(swathe.find((0, 0))["s_ra"]) == []

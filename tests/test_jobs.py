@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
 import shutil
 import tarfile
 import threading
@@ -30,10 +31,12 @@ from swathe.errors import (
     NoSuchJobError,
     NoSuchResultError,
     OutputError,
+    SourceError,
     TargetsError,
 )
 from swathe.jobs import Job, Jobs, Limits, Options
 from swathe.jobs.costs import ASSUMED_S, beside
+from swathe.jobs.values import ArchiveKind
 from swathe.workers import Runner
 from swathe.workers.dispatch import _is_dead
 
@@ -682,6 +685,19 @@ def test_no_other_results_are_given(jobs: Jobs, done: Job) -> None:
     Path(found.file).unlink()
     with pytest.raises(NoSuchResultError, match="is gone"):
         jobs.result(done.id, name)
+
+
+@pytest.mark.parametrize("change", [-2880, 2880])
+@pytest.mark.parametrize("kind", ["tar", "fits"])
+def test_an_archive_ends_at_a_result_of_another_length(
+    jobs: Jobs, done: Job, kind: ArchiveKind, change: int
+) -> None:
+    """Else what follows it would stand in the wrong place, and nobody would know."""
+    name = next(row.name for row in jobs.rows(done.id, status="ok"))
+    file = Path(jobs.result(done.id, name).file)
+    os.truncate(file, file.stat().st_size + change)
+    with pytest.raises(SourceError, match=r"the result has \d+ bytes, expected"):
+        list(jobs.archive(done.id, kind))
 
 
 def test_names_are_safe_and_unique(jobs: Jobs, runner: Runner, images: list[str]) -> None:

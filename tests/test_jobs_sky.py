@@ -18,12 +18,14 @@ import swathe
 from frames import contents, sky_header
 from jobbing import ended
 from swathe.catalog import Catalog, Wanted
+from swathe.catalog.work import KeptRow
 from swathe.datasets.bulk import find_each
 from swathe.datasets.listing import list_objects
 from swathe.datasets.scan import scan
 from swathe.errors import JobError, LimitError, NoSuchDatasetError, RegionError
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.jobs.stacking import Grid, _by_blocks, _clipped, _Images, aligned
+from swathe.jobs.results import input_of
+from swathe.jobs.stacking import Grid, _by_blocks, _clipped, _Images, _picture, aligned
 from swathe.workers import Runner
 
 PIXEL_DEG = 1e-4
@@ -476,6 +478,23 @@ def test_three_bands_become_a_picture(jobs: Jobs, runner: Runner) -> None:
     # The star in the middle is white, the sky dark.
     assert picture[14:16, 14:16].min() > 150
     assert np.median(picture) < 40
+
+
+def test_a_picture_shows_bands_beside_one_that_is_blank(tmp_path: Path) -> None:
+    rows = []
+    light = np.zeros((20, 20), np.float32)
+    light[10, 10] = 100.0
+    light += np.random.default_rng(1).normal(0, 1, light.shape).astype(np.float32)
+    for number, pixels in enumerate((light, np.full_like(light, np.nan), light)):
+        path = input_of(tmp_path, number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, pixels)
+        rows.append(KeptRow(number, number, 3, "a", f"{number}/", "", None, None, None, None))
+    _picture(tmp_path / "a.png", tmp_path, rows)
+    picture = np.asarray(Image.open(tmp_path / "a.png"))
+    red, green, blue = picture[9, 10].tolist()
+    assert min(red, blue) > 150
+    assert green == 0
 
 
 def test_a_target_keeps_its_name_in_colour(

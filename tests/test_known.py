@@ -14,7 +14,7 @@ import swathe
 from frames import contents, noise
 from swathe.catalog import Catalog, this_host
 from swathe.errors import AccessError, NotFoundError
-from swathe.known import compute_costs, is_named, known_stores, spread_of, stores_for
+from swathe.known import by_names, compute_costs, is_named, known_stores, spread_of, stores_for
 
 
 @pytest.fixture
@@ -55,6 +55,16 @@ def test_objects_of_a_folder_are_named(catalog: Catalog, frame: Path, tmp_path: 
     table.write_text("file,x0,y0,width,height\nsurvey:a b%20.fit,1,2,5,4\n")
     found = swathe.cut_many(table, tmp_path / "out", progress=False)
     assert list(found["status"]) == ["ok"]
+
+
+def test_texts_name_files_of_stores_and_no_others(catalog: Catalog) -> None:
+    roots = {"all": "/", "data": "/data", "inner": "/data/x", "web": "http://h/d"}
+    for name, root in roots.items():
+        catalog.add_store(name, root)
+    assert by_names("/data/a.fit, HDU 1: gone") == "data:a.fit, HDU 1: gone"
+    assert by_names("'/data/x/a.fit' and (http://h/d/b.fit)") == "'inner:a.fit' and (web:b.fit)"
+    for other in ("/mnt/data/a.fit", "http://h/e/data/a.fit", "1/2 of it"):
+        assert by_names(other) == other
 
 
 def test_a_store_added_later_is_seen(catalog: Catalog, frame: Path) -> None:

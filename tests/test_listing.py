@@ -168,6 +168,39 @@ def test_all_pages_are_listed_and_folders_are_no_objects(run: Runner) -> None:
     assert all(each.is_told() for each in found)
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_index_that_breaks_off_is_none(chunked: bool) -> None:
+    """Else all that stood in the rest would be taken to have vanished."""
+
+    class Index(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            header = ("Transfer-Encoding", "chunked") if chunked else ("Content-Length", "5000")
+            self.send_header(*header)
+            self.end_headers()
+            page = b'<a href="a.fits">a.fits</a>'
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(page), page) if chunked else page)
+            self.close_connection = True
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        store = Store("web", f"http://127.0.0.1:{server.server_port}", "lan")
+        with pytest.raises(swathe.errors.SourceError, match="index"):
+            list(list_objects(store, "", None))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
 def test_the_token_of_an_index_is_the_engines(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

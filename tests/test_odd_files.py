@@ -349,6 +349,20 @@ def test_bytes_behind_the_last_hdu_are_told(tmp_path: Path) -> None:
     np.testing.assert_array_equal(file[0].section[...], IMAGE)
 
 
+def test_an_impossible_size_behind_an_image_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "more.fits"
+    broken = with_cards(NAXIS1="-80")
+    simple, extension = b"SIMPLE  = %20s" % b"T", b"XTENSION= %-20s" % b"'IMAGE   '"
+    assert broken.startswith(simple)
+    path.write_bytes(whole_file() + broken.replace(simple, extension, 1))
+    file = swathe.open(path)
+    assert len(file) == 1
+    [note] = file.notes
+    assert "ignored what follows HDU 0" in note
+    assert "NAXIS1" in note
+    np.testing.assert_array_equal(file[0].section[...], IMAGE)
+
+
 def test_padding_of_the_last_block_may_lack(tmp_path: Path) -> None:
     path = tmp_path / "short.fits"
     content = whole_file()

@@ -119,6 +119,9 @@ def test_files_of_stores_and_allowed_servers_may_be_read(sources: Sources, file:
         "http://169.254.169.254/latest/meta-data",
         "http://2852039166/latest/meta-data",
         "http://localhost/a.fits",
+        "http://[:]/a.fits",
+        "http://[::1::]/a.fits",
+        "http://[1.2.3.4]/a.fits",
     ],
 )
 def test_nothing_else_may_be_read(sources: Sources, file: str) -> None:

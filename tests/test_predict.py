@@ -115,6 +115,16 @@ def test_replicas_are_compared_and_mixed(catalog: Catalog, survey: Path) -> None
         swathe.predict(targets(["/absolute/1.fit"]), stores=["here-one"])
 
 
+def test_targets_that_cannot_be_cut_cost_nothing_of_any_replica(
+    catalog: Catalog, survey: Path
+) -> None:
+    for name in ("one", "two"):
+        catalog.add_store(f"here-{name}", str(survey))
+    rows = targets(["0.fit"], each=1) | {"width": [0]}
+    found = swathe.predict(rows, stores=["here-one", "here-two"])
+    assert (found.bytes, found.requests, found.per_store) == (0, 0, {})
+
+
 def test_more_workers_take_less_time_but_share_the_store(survey: Path) -> None:
     rows = targets([str(survey / f"{number}.fit.bz2") for number in range(3)] * 5)
     one, four = (swathe.predict(rows, threads=1, workers=count) for count in (1, 3))

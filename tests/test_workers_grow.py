@@ -169,7 +169,8 @@ def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) ->
         assert "reservation 1: 2 from 2100-01-01T20:00:00Z" in shown
         page = httpx.get(f"{portal.url}/pool").text
         assert "Reserved: 2 from 2100-01-01 20:00" in page
-        assert run(command("release", str(made["number"]), *config)).returncode == 0
+        gone = run(command("release", str(made["number"]), *config, "--json"))
+        assert json.loads(gone.stdout) == {"released": made["number"]}
         assert run(command("release", str(made["number"]), *config)).returncode == 2
         [worker] = seen(portal.url, lambda told: not told["grown"]["reserved"])["workers"]
         assert pids(f"{tmp_path}/caches/0") == pids(worker["name"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,7 @@ EXIT_CODES = (
     "4 damaged file, 5 region outside or senseless, 6 output cannot be written, "
     "7 catalogue cannot be used, 70 internal, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
 )
+INTERNAL = 70
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.TargetsError, 2),
     (errors.NoSuchStoreError, 2),
@@ -51,7 +53,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.NotFoundError, 3),
     (errors.AccessError, 3),
     (errors.SourceError, 3),
-    (errors.SwatheError, 70),
+    (errors.SwatheError, INTERNAL),
 )
 
 app = typer.Typer(
@@ -96,6 +98,11 @@ def main() -> None:
         # Whoever read our output has had enough, as `| head` has.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except Exception as error:
+        # A fault of ours. Python's own exit code would say that some targets failed.
+        if not os.environ.get("SWATHE_DEBUG"):
+            traceback.print_exc()
+        _fail(error, INTERNAL, f"internal error: {type(error).__name__}: {error}")
     finally:
         _end_trace()
 
@@ -201,7 +208,9 @@ def cut(
     threads: Annotated[
         int | None, typer.Option(min=1, help="With --targets; else all cores.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Do only what is not done yet.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --targets: do only what is not done.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -222,6 +231,8 @@ def cut(
         _cut_table(targets, output, threads, resume, as_json, quiet, options)
         return
     assert image is not None
+    if threads is not None or resume:
+        raise typer.BadParameter("--threads and --resume go with --targets")
     ways = [value is not None for value in (box, center, sky, section)]
     if sum(ways) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")

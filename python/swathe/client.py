@@ -328,8 +328,12 @@ class RemoteJob:
             raise OutputError(f"{path}: {error}") from error
         return self.manifest(folder / MANIFEST)
 
+    def _results(self) -> list[dict[str, Any]]:
+        """Give the rows that have a file; what went into a stack or a picture has none."""
+        return [row for row in self.rows("ok") if row["name"] or row["sha256"]]
+
     def _fetch_files(self, folder: Path, progress: bool) -> None:
-        wanted = list(self.rows("ok"))
+        wanted = self._results()
         with (
             progress_bar("fetching", progress, len(wanted)) as show,
             ThreadPoolExecutor(AT_ONCE) as pool,
@@ -367,8 +371,7 @@ class RemoteJob:
         raise SourceError(f"{self.portal.url}: {name} came with other bytes than its checksum says")
 
     def _fetch_archive(self, path: Path, kind: str) -> None:
-        expected = {row["name"]: row["sha256"] for row in self.rows("ok")}
-
+        expected = {row["name"]: row["sha256"] for row in self._results()}
         part = path.with_name(f"{path.name}.part")
         with (
             self.portal._reading(f"{self._path}/archive.{kind}") as answer,

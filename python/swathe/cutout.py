@@ -126,13 +126,13 @@ def write_whole(path: Any, save: Any) -> None:
         OutputError: where it cannot be written.
     """
     import os
-    import tempfile
+    from secrets import token_hex
 
+    new = path.with_name(f".{path.name}-{token_hex(4)}")
     try:
-        handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        file = new.open("xb")
         try:
-            with os.fdopen(handle, "wb") as file:
-                os.fchmod(file.fileno(), 0o666 & ~_umask())
+            with file:
                 save(file)
             os.replace(new, path)
         except BaseException:
@@ -140,14 +140,6 @@ def write_whole(path: Any, save: Any) -> None:
             raise
     except OSError as error:
         raise OutputError(f"{path}: cannot write: {error}") from error
-
-
-def _umask() -> int:
-    import os
-
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def physical(

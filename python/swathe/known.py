@@ -59,11 +59,15 @@ class Storages:
 
 @dataclass(frozen=True)
 class _Known:
-    """What was read of a catalogue, and what state it was in."""
+    """What was read of a catalogue, and what state it was in.
+
+    `names` are those of stores by their roots, which `roots` finds in a text.
+    """
 
     state: object
     stores: _swathe.Stores
-    names: list[tuple[str, str]]
+    names: dict[str, str]
+    roots: re.Pattern[str]
     spreads: dict[str, float]
     compute: str | None
 
@@ -105,9 +109,9 @@ def by_names(text: str) -> str:
         known = _known()
     except CatalogError:
         known = _loaded  # that it is away may be what the text tells
-    for root, name in known.names if known else ():
-        text = text.replace(root, f"{name}:")
-    return text
+    if known is None or not known.names:
+        return text
+    return known.roots.sub(lambda found: f"{known.names[found[0]]}:", text)
 
 
 def native(stores: Iterable[Store]) -> _swathe.Stores:
@@ -189,14 +193,21 @@ def _of(found: Storages, host: str, state: object) -> _Known:
     described += [
         {"name": "", "root": _plain(root), "options": {}, "costs": of} for root, of in costs.items()
     ]
-    # The innermost first.
-    roots = [
-        (_plain(store["root"]).removeprefix("file://"), store["name"]) for store in found.stores
-    ]
-    names = [(f"{root}/", name) for root, name in sorted(roots, key=lambda each: -len(each[0]))]
+    names: dict[str, str] = {}
+    for store in found.stores:
+        root = _plain(store["root"]).removeprefix("file://")
+        if root:  # else every slash would be one
+            names.setdefault(f"{root}/", store["name"])
     told = None if compute is None else json.dumps(compute)
     seen = {_plain(root): spread for root, spread in spreads.items()}
-    return _Known(state, _swathe.Stores(json.dumps(described)), names, seen, told)
+    stores = _swathe.Stores(json.dumps(described))
+    return _Known(state, stores, names, _any_of(names), seen, told)
+
+
+def _any_of(roots: Iterable[str]) -> re.Pattern[str]:
+    """Give what finds roots where they begin a path, the innermost first."""
+    ordered = sorted(roots, key=lambda root: -len(root))
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, ordered))})")
 
 
 def _plain(root: str) -> str:

@@ -191,7 +191,8 @@ def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
         _interval_s(seconds, ratio),
         round(sum(found.bytes * shares[name] for name, found in used.items())),
         round(sum(found.requests * shares[name] for name, found in used.items())),
-        {name: next(iter(found.per_store.values())) for name, found in alone.items()},
+        # Where no target can be cut, no storage is read.
+        {name: cost for name, found in alone.items() for cost in [*found.per_store.values()][:1]},
         shares,
         [how for found in used.values() for how in found.explained],
     )

@@ -152,6 +152,9 @@ fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError>
     }
 }
 
+/// Integers of 64 bits end below it: conversion would give the last one instead of an error.
+const TWO_63: f64 = 9_223_372_036_854_775_808.0;
+
 impl Fill {
     /// The stored form of a physical fill value. By default NaN for floats, BLANK for integers
     /// that declare one, and otherwise physical 0.
@@ -181,7 +184,7 @@ impl Fill {
             _ => {
                 let value = wanted.unwrap_or(0.0);
                 let exact = (value - zero) / scale;
-                if !exact.is_finite() || (scale == 1.0 && exact.fract() != 0.0) {
+                if !(-TWO_63..TWO_63).contains(&exact) || (scale == 1.0 && exact.fract() != 0.0) {
                     return Err(wrong(value, "integer pixels cannot hold it".into()));
                 }
                 (exact.round() as i64, text(value))

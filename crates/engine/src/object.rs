@@ -347,8 +347,13 @@ impl Object {
     fn step(&self, walk: &mut Walk) -> Result<Option<Arc<Hdu>>, EngineError> {
         let Some(start) = walk.next else { return Ok(None) };
         let index = walk.hdus.len();
-        let parsed = match self.read_header(index, start) {
-            Ok(parsed) => parsed,
+        let measure = |(header, bytes)| match Hdu::new(index, start, bytes, header) {
+            Ok(hdu) => Ok((Arc::new(hdu), bytes)),
+            Err(source) => Err(self.header_error(index, source)),
+        };
+        let read = self.read_header(index, start);
+        let found = match read.and_then(|found| found.map(measure).transpose()) {
+            Ok(found) => found,
             Err(error @ EngineError::Header { .. }) if index > 0 => {
                 self.note(format!("ignored what follows HDU {}: {error}", index - 1));
                 None
@@ -357,10 +362,7 @@ impl Object {
         };
         walk.grown = true;
         walk.next = None;
-        let Some((header, bytes)) = parsed else { return Ok(None) };
-        let hdu = Hdu::new(index, start, bytes, header)
-            .map(Arc::new)
-            .map_err(|source| self.header_error(index, source))?;
+        let Some((hdu, bytes)) = found else { return Ok(None) };
         walk.header_bytes += bytes;
         if walk.hdus.len() < HDU_LIMIT && walk.header_bytes < HEADERS_LIMIT {
             walk.next = Some(hdu.end());

@@ -124,8 +124,11 @@ fn open_sink(path: &Path, kind: OutputKind, append: bool) -> io::Result<Sink> {
         // Whether files can be made is known before the first cut is.
         let probe = path.join(format!(".swathe-{}", std::process::id()));
         File::create(&probe)?;
-        std::fs::remove_file(&probe)?;
-        return Ok(Sink::Folder);
+        return match std::fs::remove_file(&probe) {
+            // Another batch of this process looked at the same time.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(Sink::Folder),
+        };
     }
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent)?;
@@ -245,3 +248,23 @@ fn tar_end(file: &mut File) -> io::Result<u64> {
 
 trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_that_begin_at_the_same_time_open_one_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        Output::open(folder.path(), OutputKind::Folder, false).expect("opened");
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 0);
+    }
+}

@@ -52,7 +52,7 @@ def find(
         raise typer.BadParameter("--size-deg needs --sky")
     if output is not None and output.suffix.lower() not in FORMATS:
         raise typer.BadParameter(f"must end in one of {', '.join(FORMATS)}", param_hint="--output")
-    table = find_images(sky, radius, dataset=dataset, time=time, band=_band(band))
+    table = find_images(sky, radius, dataset=dataset, time=time, band=band)
     if size_deg is not None:
         table["size_deg"] = size_deg
     if output is not None:
@@ -64,16 +64,6 @@ def find(
         typer.echo(f"{output}: {len(table):,} images")
     else:
         _show(table)
-
-
-def _band(text: str | None) -> str | tuple[float, float] | None:
-    if text is None or "," not in text:
-        return text
-    shortest, _, longest = text.partition(",")
-    try:
-        return float(shortest), float(longest)
-    except ValueError:
-        return text
 
 
 def _plain(table: Table) -> list[list[Any]]:

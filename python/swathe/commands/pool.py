@@ -251,6 +251,7 @@ def reserve(
 def release(
     number: Annotated[int, typer.Argument(min=1, max=2**62, help="Of the reservation.")],
     config: Config = None,
+    as_json: Json = False,
 ) -> None:
     """Give back a reservation."""
     from swathe.errors import SettingsError
@@ -258,6 +259,10 @@ def release(
     with _catalog(config) as (catalog, _):
         if not catalog.release(number):
             raise SettingsError(f"there is no reservation {number}; see: swathe pool status")
+    if as_json:
+        print_json({"released": number})
+    else:
+        typer.echo(f"reservation {number}: released")
 
 
 @contextmanager

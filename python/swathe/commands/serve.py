@@ -35,7 +35,10 @@ def serve(
 
     settings = read_config(config).at(host, port, workers=workers, certificates=certificates)
     if check:
-        typer.echo(f"{config or 'defaults'}: in order")
+        if as_json:
+            print_json({"settings": str(config or "defaults"), "in_order": True})
+        else:
+            typer.echo(f"{config or 'defaults'}: in order")
         return
     try:
         from swathe.portal.serve import serve as run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import html
+import http.client
 import json
 import os
 import re
@@ -265,8 +266,8 @@ def _page(url: str, token: str | None) -> tuple[str, bytes]:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
             if not answer.geturl().endswith("/"):
                 raise DatasetError(f"{url}: its index is not given, but {answer.geturl()}")
-            content: bytes = answer.read(LARGEST_PAGE_BYTES)
-            return answer.headers.get_content_type(), content
+            kind, announced = answer.headers.get_content_type(), answer.headers["Content-Length"]
+            content: bytes = answer.read(LARGEST_PAGE_BYTES + 1)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in (401, 403):
@@ -274,9 +275,17 @@ def _page(url: str, token: str | None) -> tuple[str, bytes]:
         if error.code in (404, 410):
             raise NotFoundError(f"{url}: no such folder: status {error.code}") from None
         raise SourceError(f"{url}: its index cannot be read: status {error.code}") from None
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise SourceError(f"{url}: its index cannot be read: {reason}") from error
+    # Of a part of it the objects in the rest would be taken to have vanished.
+    found = len(content)
+    if found > LARGEST_PAGE_BYTES or announced not in (None, str(found)):
+        raise SourceError(
+            f"{url}: expected an index of {announced or 'some'} bytes, at most "
+            f"{LARGEST_PAGE_BYTES}; found {found}"
+        )
+    return kind, content
 
 
 _Entry = tuple[str, bool, int | None, str | None]

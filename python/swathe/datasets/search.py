@@ -66,7 +66,8 @@ def find(
         radius_deg: images that show any part of this circle around it are found.
         dataset: only images of this one.
         time: from and to, as MJD (UTC), ISO text or astropy times; images that overlap.
-        band: the name of a filter as headers have it, or wavelengths in metres, from and to.
+        band: the name of a filter as headers have it, or wavelengths in metres, from and to: as a
+            pair, or as text, `5e-7,6e-7`.
         catalog: where to look; the usual one if not given.
 
     Returns:
@@ -179,13 +180,13 @@ def _mjd(given: Any) -> float:
 def _band(band: str | tuple[float, float] | None) -> str | tuple[float, float] | None:
     if band is None:
         return None
-    if isinstance(band, str):
-        if not band.strip():
-            raise DatasetError("a band has a name, or is two wavelengths in metres")
-        return band.strip()
+    if isinstance(band, str) and not band.strip():
+        raise DatasetError("a band has a name, or is two wavelengths in metres")
     try:
-        shortest, longest = map(float, band)
+        shortest, longest = map(float, band.split(",") if isinstance(band, str) else band)
     except (TypeError, ValueError) as error:
+        if isinstance(band, str):
+            return band.strip()
         raise DatasetError(
             f"a band is a name, or two wavelengths in metres; not {band!r}"
         ) from error

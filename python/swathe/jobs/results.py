@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from swathe import _swathe
 from swathe.catalog.rows import hexadecimal
 from swathe.catalog.work import STATUSES
-from swathe.errors import FormatError
+from swathe.errors import FormatError, SourceError
 from swathe.jobs.places import INPUTS
 from swathe.jobs.values import MEDIA_TYPES, SUFFIXES, Result
 from swathe.manifest import Manifest
@@ -157,6 +157,20 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
         yield part
 
 
+def _rest(row: KeptRow, file: BinaryIO) -> Iterator[bytes]:
+    """Give what is left of a result, which must be as long as it was: others follow it.
+
+    Raises:
+        SourceError: where it is not.
+    """
+    at = file.tell()
+    for part in _parts(file):
+        at += len(part)
+        yield part
+    if at != row.bytes:
+        raise SourceError(f"{row.name}: the result has {at} bytes, expected {row.bytes}")
+
+
 def _zip(
     files: Iterable[tuple[KeptRow, BinaryIO]],
     options: Options,
@@ -195,7 +209,7 @@ def _tar(
 
     for row, file in files:
         yield head(file_name(row, options), row.bytes)
-        yield from _parts(file)
+        yield from _rest(row, file)
         yield bytes(-row.bytes % TAR_BLOCK)
     told = b"".join(last())
     yield head(MANIFEST, len(told)) + told + bytes(-len(told) % TAR_BLOCK)
@@ -211,7 +225,7 @@ def _fits(files: Iterable[tuple[KeptRow, BinaryIO]], options: Options) -> Iterat
     yield header.tostring().encode("ascii")
     for row, file in files:
         yield _extension_header(file, row, options)
-        yield from _parts(file)
+        yield from _rest(row, file)
 
 
 def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:

@@ -331,8 +331,11 @@ def _picture(path: Path, folder: Path, rows: Sequence[KeptRow]) -> None:
     for row in rows:
         pixels = np.load(input_of(folder, row.number), allow_pickle=False).astype(np.float64)
         known = pixels[np.isfinite(pixels)]
+        if not known.size:  # the image is blank there: the other bands are shown
+            bands.append(np.zeros_like(pixels))
+            continue
         bands.append(np.nan_to_num(pixels - np.median(known), nan=0.0))
         spreads.append(_sigma(pixels))
-    stretch = LUPTON_SIGMAS * max(float(np.mean(spreads)), 1e-12)
+    stretch = LUPTON_SIGMAS * max(float(np.mean(spreads or [0.0])), 1e-12)
     picture = make_lupton_rgb(*bands, minimum=0.0, stretch=stretch, Q=LUPTON_Q)
     Image.fromarray(picture[::-1]).save(path, "PNG")

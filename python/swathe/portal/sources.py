@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from swathe.errors import AccessError
 
@@ -76,10 +76,9 @@ class Sources:
                 f"{url.partition('://')[0][:20]}://...: a URL is http(s)://host/path, with no user "
                 "and no blanks; other files are read from stores, as STORE:path"
             )
-        parts = urlsplit(url)
-        host = plain[2].lower()
-        port = int(plain[3][1:]) if plain[3] else PORTS[parts.scheme]
-        allowed = {f"{host}:{port}"} | ({host} if port == PORTS[parts.scheme] else set())
+        host, usual = plain[2].lower(), PORTS[plain[1].lower()]
+        port = int(plain[3][1:]) if plain[3] else usual
+        allowed = {f"{host}:{port}"} | ({host} if port == usual else set())
         if not allowed & self._hosts:
             raise AccessError(f"{host}:{port}: files of this server may not be read by URL here")
 
