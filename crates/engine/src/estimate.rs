@@ -125,9 +125,13 @@ pub fn estimate(
             let line_s = if waits { line_s(&all, &store.costs, workers) } else { 0.0 };
             let compute_s: f64 = tasks.iter().map(|task| task.compute_s).sum();
             let served_s = if job.stores.is_served_here(&job.files[units[0].file]) {
-                // The server computes too, and what it takes for a request was measured with ours.
-                let request_s = 1.0 / store.costs.requests_per_s - compute.request_s / cores as f64;
-                traffic.requests as f64 * request_s.max(0.0) + compute_s / cores as f64
+                // The server computes too: what it takes for a request, or a byte, was measured
+                // together with ours.
+                let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
+                let moved_s = (requests / store.costs.requests_per_s)
+                    .max(bytes / store.costs.total_bytes_per_s);
+                let ours_s = requests * compute.request_s + bytes * compute.received_byte_s;
+                moved_s + (compute_s - ours_s).max(0.0) / cores as f64
             } else {
                 0.0
             };
