@@ -320,6 +320,33 @@ def test_begin_and_end_correct_what_was_predicted() -> None:
     assert placement.in_flight("w0") == 0
 
 
+def test_what_was_predicted_far_too_long_misleads_nobody_when_it_is_done() -> None:
+    """Of two workers alike, each does half of what neither holds."""
+    placement = pool(2)
+    counts = Counter[str]()
+    batches = iter(range(1000))
+    at: dict[str, list[int]] = {"w0": [], "w1": []}
+
+    def fill(now: float) -> None:
+        while True:
+            batch = next(batches)
+            found = placement.place(batch, work(f"o{batch}", seconds=10.0), now)
+            if found is None:
+                return
+            counts[found.worker] += 1
+            at[found.worker].append(batch)
+
+    fill(0.0)
+    # All take a second, and one worker is always a tenth of a second earlier.
+    for turn in range(100):
+        for name, now in (("w0", turn + 0.9), ("w1", turn + 1.0)):
+            placement.end(at[name].pop(0), now)
+            fill(now)
+            assert placement.in_flight(name) == 2
+            placement.begin(at[name][0], now)
+    assert abs(counts["w0"] - counts["w1"]) <= 2
+
+
 def test_one_who_joins_gets_work_at_once() -> None:
     placement = pool(1)
     placement.hold("w0", "a", MB)
