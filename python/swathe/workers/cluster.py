@@ -410,10 +410,13 @@ class DaskPool:
         self._count()
 
     def _work(self, flight: Flight) -> Work:
-        """Say what a batch will take: as rows took whose objects were there, once that is known."""
-        row_s = self._paces.any_row_s(flight.batch.job)
-        seconds = self._batch_s if row_s is None else row_s * len(flight.batch.rows)
-        return Work(flight.objects, seconds)
+        """Say what a batch will take: as predicted, and as others took beside what was of them."""
+        batch = flight.batch
+        return Work(flight.objects, self._paces.expected_s(batch.job, self._predicted_s(batch)))
+
+    def _predicted_s(self, batch: Batch) -> float:
+        """Give the seconds of computing that were predicted; else as long as batches are to take."""
+        return len(batch.rows) * batch.row_s or self._batch_s
 
     def _depart(self, flight: Flight) -> None:
         """Send a batch to its worker."""
@@ -457,8 +460,9 @@ class DaskPool:
             self._crew.hold(address, worked.held)
             self._crew.rates.learn(address, worked.costs)
             self._moved = self._moved.with_done(done, near=flight.near)
-            if flight.near or not flight.objects:
-                self._paces.learn(flight.batch.job, len(done.rows), done.seconds)
+            if done.complete and (flight.near or not flight.objects):
+                predicted_s = self._predicted_s(flight.batch)
+                self._paces.learn(flight.batch.job, predicted_s, done.seconds)
             self._give_back(flight, done)
         finally:
             future.release()
