@@ -9,6 +9,7 @@ from math import inf
 import pytest
 
 from swathe.workers.placement import Placed, Placement, Work
+from swathe.workers.queues import LEAST_S
 
 MB = 1_000_000
 
@@ -197,6 +198,21 @@ def test_batches_beyond_those_in_flight_are_parked_until_others_end() -> None:
     assert placement.end(0, 2.0) == []
     assert placement.end(2, 3.0) == []
     assert placement.in_flight("w0") == 0
+
+
+def test_more_is_placed_of_what_is_quick() -> None:
+    placement = pool(2)
+    count = 0
+    while placement.place(count, work("a", seconds=0.2), 0.0) is not None:
+        count += 1
+    # Eight seconds of work, and a second and more of them are for fetching.
+    assert 30 <= count <= 40
+    assert -1 < placement.room <= 0
+    for batch in range(count):
+        placement.end(batch, 1.0)
+    assert placement.room == pytest.approx(8)
+    placement.leave(placed(placement.place("last", work("a"), 1.0)).worker)
+    assert placement.room == pytest.approx(4)
 
 
 def test_holder_gets_its_batches_although_another_has_just_become_free() -> None:
@@ -479,7 +495,8 @@ def test_whatever_is_decided_counts_hold(seed: int) -> None:
         counts = Counter(flights.values())
         for name in threads:
             assert placement.in_flight(name) == counts[name] <= ahead * threads[name]
-            assert sum(worker == name for worker in parked.values()) <= 4 * ahead * threads[name]
+            waiting = sum(worker == name for worker in parked.values())
+            assert waiting <= 4 * ahead * threads[name] / LEAST_S
             assert placement.load(name, now) >= 0
         for object in {object for _, object in held}:
             expected = {name: size for (name, of), size in held.items() if of == object}

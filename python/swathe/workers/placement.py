@@ -37,7 +37,8 @@ TRAFFIC = 0.02
 PLACED = 2
 """How many times as many batches are placed as may be in flight, unless a thread is free."""
 PARKED = 4
-"""How many times as many batches as it may have in flight are placed on a worker, at most."""
+"""How many times as many batches as it may have in flight are placed on a worker, at most.
+Those that take less than a second count as less: see `queues`."""
 HELD = 0.98
 """Of what a cache may take on disk, what blocks hold: they have heads, and end somewhere."""
 LATE = 2.0
@@ -106,7 +107,7 @@ class _Member:
     @property
     def has_room(self) -> bool:
         """Whether it may have another batch."""
-        return len(self.queue.batches) < PARKED * self.queue.ahead
+        return self.queue.placed < PARKED * self.queue.ahead
 
 
 @dataclass(slots=True)
@@ -163,6 +164,7 @@ class Placement:
         self._threads = 0
         self._members: dict[str, _Member] = {}
         self._flights: dict[Hashable, _Flight] = {}
+        self._taken = 0.0
         self._holders: dict[str, dict[str, int]] = {}
         # When they will be there, and until when to believe it.
         self._coming: dict[str, dict[str, tuple[float, float]]] = {}
@@ -194,6 +196,7 @@ class Placement:
             _remove(self._coming, source, worker)
         for batch in member.queue.batches:
             del self._flights[batch]
+        self._taken -= member.queue.placed
         self._threads -= member.queue.threads
         self._unorder(member)
 
@@ -226,10 +229,12 @@ class Placement:
         """Choose who does a batch; `None` where enough is placed."""
         if batch in self._flights:
             raise ValueError(f"{batch!r}: it is placed already")
-        if not self._free and len(self._flights) >= PLACED * self._threads * self._ahead:
+        if not self._free and self.room <= 0:
             return None
         needs = [self._need(source, size, now) for source, size in work.objects.items()]
-        behind = 0.0 if self._free else BEHIND * len(self._flights) / self._threads
+        behind = 0.0
+        if not self._free:
+            behind = BEHIND * min(len(self._flights) / self._threads, PLACED * self._ahead)
         best, least = None, (inf, inf)
         for member in self._candidates(needs, work.seconds, now):
             wait_s = member.queue.wait_s(now)
@@ -256,12 +261,19 @@ class Placement:
         if (flight := self._flights.pop(batch, None)) is None:
             return []
         member = flight.member
+        self._taken -= member.queue.placed
         due = member.queue.remove(batch, now)
+        self._taken += member.queue.placed
         self._order(member)
         member.coming_bytes -= sum(flight.brings.values())
         for source in flight.brings:
             self._unexpect(member.name, source)
         return due
+
+    @property
+    def room(self) -> float:
+        """How many more batches of a second are to be placed, unless a thread is free."""
+        return PLACED * self._threads * self._ahead - self._taken
 
     def holders(self, source: str) -> Mapping[str, int]:
         """Give who holds an object, and how many bytes of it."""
@@ -333,7 +345,9 @@ class Placement:
                     # To the end: others are looked at first the next time.
                     need.holders[used] = need.holders.pop(used)
         member.coming_bytes += sum(brings.values())
+        self._taken -= member.queue.placed
         parked = member.queue.put(batch, best.end_s - best.wait_s, now)
+        self._taken += member.queue.placed
         self._flights[batch] = _Flight(member, brings)
         self._order(member)
         copies = tuple(self._copies(best, needs, now))

@@ -11,6 +11,11 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
+LEAST_S, MOST_S = 0.05, 1.0
+"""What a batch counts for in what is placed: the seconds it takes, within these bounds. So there
+are many of quick ones, though no more than can be looked after, and some of long ones all the same.
+"""
+
 
 @dataclass(slots=True)
 class Queue:
@@ -22,6 +27,7 @@ class Queue:
         batches: predicted seconds of each, in the order in which they were placed.
         running: those that threads have, and when each is predicted to end.
         behind_s: seconds of the others.
+        placed: what all count for.
     """
 
     threads: int
@@ -29,6 +35,7 @@ class Queue:
     batches: dict[Hashable, float] = field(default_factory=dict)
     running: dict[Hashable, float] = field(default_factory=dict)
     behind_s: float = 0.0
+    placed: float = 0.0
 
     @property
     def sent(self) -> int:
@@ -44,6 +51,7 @@ class Queue:
         """Add a batch; tells whether it is parked."""
         self.batches[batch] = seconds
         self.behind_s += seconds
+        self.placed += _counted(seconds)
         self._run_next(now)
         return len(self.batches) > self.ahead
 
@@ -57,6 +65,7 @@ class Queue:
         """Take a batch out; gives the parked ones that are to be sent now."""
         sent = set(islice(self.batches, self.ahead))
         seconds = self.batches.pop(batch)
+        self.placed = self.placed - _counted(seconds) if self.batches else 0.0
         if self.running.pop(batch, None) is None:
             self.behind_s -= seconds
         self._run_next(now)
@@ -74,7 +83,7 @@ class Queue:
         return _free_after(self.running.values(), self.behind_s)
 
     def _run_next(self, now: float) -> None:
-        """Take the next batch to be begun, where a thread is free for it; `begin` may correct it."""
+        """Take the next batch to be begun, where a thread is free; `begin` may correct that."""
         if len(self.running) < self.threads:
             for batch in self.batches:
                 if batch not in self.running:
@@ -82,6 +91,10 @@ class Queue:
                     break
         if len(self.running) == len(self.batches):
             self.behind_s = 0.0  # but for rounding
+
+
+def _counted(seconds: float) -> float:
+    return min(max(seconds, LEAST_S), MOST_S)
 
 
 def _free_after(ends: Iterable[float], behind_s: float) -> float:
