@@ -160,7 +160,9 @@ def worker(name: str, scheduler: str, certificates: Path, cache: Path, most: int
     command = ["ip", "netns", "exec", name, sys.executable, "-m", "swathe.cli", "pool", "worker"]
     command += [scheduler, "--threads", "1", "--name", name, "--certificates", str(certificates)]
     command += ["--cache", str(cache), "--cache-gb", str(most / 1e9)]
-    running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    # Hosts do not share what they know of objects.
+    own = os.environ | {"SWATHE_INDEX_DIR": f"{cache}-index"}
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=own)
     try:
         yield
     finally:
@@ -346,8 +348,7 @@ def one_batch(case: Case, server: str, folder: Path, row_s: float) -> float:
     with pool_of(1, known, server, folder) as (pool, came):
         through(pool, came, numbered(names, 0, row_s))
         return statistics.median(
-            through(pool, came, numbered(names, turn, row_s)) / len(names)
-            for turn in range(1, 6)
+            through(pool, came, numbered(names, turn, row_s)) / len(names) for turn in range(1, 6)
         )
 
 

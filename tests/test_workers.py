@@ -195,7 +195,8 @@ def test_a_batch_of_results_has_what_goes_into_them(
 def test_a_batch_says_what_was_predicted_of_its_rows(
     catalog: Catalog, images: list[str], tmp_path: Path
 ) -> None:
-    table = {"file": images * 4, "x": [4] * 12, "y": [4] * 12, "size": [3] * 12}
+    box = {"x": [4] * 12, "y": [4] * 12, "height": [3] * 12, "width": [3] * 12}
+    table = {"file": images * 4, **box}
     with Jobs(catalog, tmp_path / "results", limits=Limits()) as jobs:
         found = jobs.estimate(table, Options(format="png"), "me").prediction
         assert found is not None

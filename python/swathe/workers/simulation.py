@@ -109,7 +109,7 @@ class _Blocks(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker, and what it has of each object."""
+    """A worker, what it has of each object, and of which it knows the header."""
 
     name: str
     since: float
@@ -118,6 +118,7 @@ class _Worker:
     up: Line
     ends: float
     blocks: dict[str, _Blocks] = field(default_factory=dict)
+    opened: set[str] = field(default_factory=set)
     queue: deque[_Task] = field(default_factory=deque)
     running: dict[_Task, None] = field(default_factory=dict)
     flights: dict[_Task, None] = field(default_factory=dict)
@@ -333,6 +334,10 @@ class Simulation:
             size = missing.bit_count() * batch.block_bytes
             end = max(end, wires.from_store(worker.down, size))
             told.store_bytes += size
+        if batch.source not in worker.opened:
+            # Whoever has it: the store says which version there is, with its header.
+            worker.opened.add(batch.source)
+            end += wires.alone_s(0)
         told.cache_bytes += here.bit_count() * batch.block_bytes
         self._keep(worker, batch.source, _Blocks(batch.blocks, batch.block_bytes, end), block_s)
         return end
