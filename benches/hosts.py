@@ -11,8 +11,8 @@ Scheduler, workers and pool show each other certificates. Needs root, iproute2 a
 - rounds: the same frames five times, with caches of which four hold all of them.
 - hot: 20 batches for each frame there is, the n-th frame in proportion to 1/n.
 
-The simulation is given the link, the caches, the batches, and the seconds that a batch takes a
-worker that has all of it, measured at the start.
+The simulation is given the link, the caches, the batches, the seconds that a batch takes a worker
+that has all of it, measured at the start, and those that were predicted, as for a job.
 """
 
 from __future__ import annotations
@@ -47,7 +47,16 @@ from swathe.workers.security import make_certificates, read_address
 from swathe.workers.simulation import Pool, Simulation
 from swathe.workers.wires import Store
 from swathe.workers.workload import Batch as Simulated
-from workers import MEMORY_DISK, PATIENCE_S, RTT_MS, frames_of, process, through
+from workers import (
+    MEMORY_DISK,
+    PARTS,
+    PATIENCE_S,
+    RTT_MS,
+    frames_of,
+    predicted_row_s,
+    process,
+    through,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from servers import nginx, proxy_program
@@ -151,7 +160,9 @@ def worker(name: str, scheduler: str, certificates: Path, cache: Path, most: int
     command = ["ip", "netns", "exec", name, sys.executable, "-m", "swathe.cli", "pool", "worker"]
     command += [scheduler, "--threads", "1", "--name", name, "--certificates", str(certificates)]
     command += ["--cache", str(cache), "--cache-gb", str(most / 1e9)]
-    running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    # Hosts do not share what they know of objects.
+    own = os.environ | {"SWATHE_INDEX_DIR": f"{cache}-index"}
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=own)
     try:
         yield
     finally:
@@ -191,21 +202,22 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
             pool.stop(PATIENCE_S)
 
 
-def really(case: Case, workers: int, server: str, folder: Path) -> Came:
+def really(case: Case, workers: int, server: str, folder: Path, row_s: float) -> Came:
     """Run it."""
     with pool_of(workers, case, server, folder) as (pool, came):
         seconds = [
-            through(pool, came, numbered(names, turn)) for turn, names in enumerate(case.rounds)
+            through(pool, came, numbered(names, turn, row_s))
+            for turn, names in enumerate(case.rounds)
         ]
         moved: Moved = pool.told().moved
     return Came(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
 
 
-def numbered(names: Sequence[str], turn: int) -> list[Batch]:
+def numbered(names: Sequence[str], turn: int, row_s: float) -> list[Batch]:
     """Give a batch that cuts all of each frame, with results of its own."""
     return [
         replace(batch, job=f"{batch.job}-{at}")
-        for at, batch in enumerate(frames_of(list(names), turn))
+        for at, batch in enumerate(frames_of(list(names), turn, row_s))
     ]
 
 
@@ -230,7 +242,9 @@ class Turns:
         return iter(self.turns[turn])
 
 
-def simulated(case: Case, workers: int, frame_bytes: int, batch_s: float) -> Came:
+def simulated(
+    case: Case, workers: int, frame_bytes: int, batch_s: float, predicted_s: float
+) -> Came:
     """Say how it would run."""
     blocks = -(-frame_bytes // BLOCK_BYTES)
     turns = [
@@ -243,6 +257,7 @@ def simulated(case: Case, workers: int, frame_bytes: int, batch_s: float) -> Cam
         cache_bytes=case.cache_bytes,
         link_bytes_per_s=NEAR_BYTES_PER_S,
         dispatch_s=DISPATCH_S,
+        predicted=predicted_s / batch_s,
     )
     found = Simulation(pool, store, Turns(turns), 0, len(turns), seed=1).run()
     seconds = [each.seconds for each in found.rounds]
@@ -299,14 +314,16 @@ def main() -> None:
             for case in cases([path.name for path in files], size * len(files))
             if asked.only in (None, case.name)
         ]
-        batch_s = one_batch(wanted[0], upstream, folder / "first")
-        print(f"a batch of a frame that is there takes {1e3 * batch_s:.0f} ms\n")
+        row_s = predicted_row_s(files[0])
+        batch_s = one_batch(wanted[0], upstream, folder / "first", row_s)
+        print(f"a batch of a frame that is there takes {1e3 * batch_s:.0f} ms", end=", ")
+        print(f"{1e3 * PARTS * row_s:.0f} ms were predicted\n")
         print("| case | workers | seconds | simulated | ratio | store / size | simulated | peers |")
         print("|---|---|---|---|---|---|---|---|")
         for case in wanted:
             for workers in counts:
-                real = really(case, workers, upstream, folder / f"{case.name}-{workers}")
-                said = simulated(case, workers, size, batch_s)
+                real = really(case, workers, upstream, folder / f"{case.name}-{workers}", row_s)
+                said = simulated(case, workers, size, batch_s, PARTS * row_s)
                 found.append({"case": case.name, "workers": workers, "real": real, "said": said})
                 whole = size * len(files)
                 real_s, said_s = sum(real.seconds), sum(said.seconds)
@@ -324,14 +341,14 @@ def main() -> None:
     print(f"\n{asked.output}")
 
 
-def one_batch(case: Case, server: str, folder: Path) -> float:
+def one_batch(case: Case, server: str, folder: Path, row_s: float) -> float:
     """Measure how long a worker takes for a batch that needs nothing from the server."""
     names = case.rounds[0][:4]
     known = Case("first", [names], LARGE)
     with pool_of(1, known, server, folder) as (pool, came):
-        through(pool, came, numbered(names, 0))
+        through(pool, came, numbered(names, 0, row_s))
         return statistics.median(
-            through(pool, came, numbered(names, turn)) / len(names) for turn in range(1, 6)
+            through(pool, came, numbered(names, turn, row_s)) / len(names) for turn in range(1, 6)
         )
 
 

@@ -166,17 +166,31 @@ def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dic
     return {"rows": rows, "batch": of, "seconds": seconds, "median_s": middle}
 
 
-def frames_of(names: list[str], number: int) -> list[Batch]:
-    """Give a batch for each frame that cuts all of it."""
+def predicted_row_s(frame: Path) -> float:
+    """Give the seconds of computing that a job is predicted to take for each part of a frame."""
+    columns = {
+        "file": [str(frame)] * PARTS,
+        "x": [WIDTH / 2] * PARTS,
+        "y": [(part + 0.5) * HEIGHT / PARTS for part in range(PARTS)],
+        "height": [HEIGHT // PARTS] * PARTS,
+        "width": [WIDTH] * PARTS,
+    }
+    return swathe.predict(columns, threads=1).compute_s / PARTS
+
+
+def frames_of(names: list[str], number: int, row_s: float) -> list[Batch]:
+    """Give a batch for each frame that cuts all of it, with what is predicted for each part."""
     made = []
     high = HEIGHT // PARTS
+    row_bytes = 2 * WIDTH * high
     for at, name in enumerate(names):
         rows = Rows.of([
             KeptRow(part, part, None, str(part), str(part), f"far:{name}", None,
                     (0, part * high, WIDTH, high), None, None)
             for part in range(PARTS)
         ])  # fmt: skip
-        made.append(Batch(f"job{number}-{at}", 0, Options(), rows, row_bytes=2 * WIDTH * high))
+        job = f"job{number}-{at}"
+        made.append(Batch(job, 0, Options(), rows, row_bytes=row_bytes, row_s=row_s))
     return made
 
 
@@ -187,6 +201,7 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
     with ExitStack() as stack:
         server = stack.enter_context(nginx(folder / "nginx"))
         names = sorted(path.name for path in sample.rglob("*.fit"))
+        row_s = predicted_row_s(next(sample.rglob("*.fit")))
         for path in sample.rglob("*.fit"):
             (server.folder / path.name).symlink_to(path)
         size = sum(path.stat().st_size for path in sample.rglob("*.fit"))
@@ -208,7 +223,7 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
                 time.sleep(0.1)
             seconds, moved = [], []
             for number in range(rounds):
-                seconds.append(through(pool, came, frames_of(names, number)))
+                seconds.append(through(pool, came, frames_of(names, number, row_s)))
                 moved.append(asdict(pool.told().moved))
                 shutil.rmtree(folder / "results")
                 (folder / "results").mkdir()

@@ -145,9 +145,10 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
         + "".join(f"{survey}/{n}.{kind},5,6,70,80\n" for n in range(3) for kind in KINDS)
     )
     found = json.loads(run("predict", "--targets", str(table), "--json").stdout)
-    assert set(found) == {"seconds", "interval_s", "bytes", "requests", "per_store", "shares"}
-    told = run("predict", "--targets", str(table), "--explain").stdout
-    assert "0.fit.gz" in told and "requests" in told and "decompressed once" in told
+    told = {"seconds", "interval_s", "bytes", "requests", "per_store", "shares", "compute_s"}
+    assert set(found) == told
+    shown = run("predict", "--targets", str(table), "--explain").stdout
+    assert "0.fit.gz" in shown and "requests" in shown and "decompressed once" in shown
     assert run("predict", "--history").stdout == "nothing was predicted yet\n"
     cut = run("cut", "--targets", str(table), "-o", str(tmp_path / "out"))
     assert "predicted" in cut.stdout

@@ -50,18 +50,18 @@ def test_only_the_last_words_count() -> None:
     assert rates.peer == (0.001, 1e9)
 
 
-def test_rows_take_what_they_took_before() -> None:
+def test_jobs_take_what_they_took_before() -> None:
     paces = Paces()
-    assert paces.any_row_s("a") is None
     paces.learn("a", 0, 5.0)
-    assert paces.any_row_s("a") is None
+    assert paces.of_job("a") is None
+    assert paces.expected_s("a", 3.0) == 3.0
     paces.learn("a", 10, 5.0)
-    assert paces.row_s("a") == 0.5
+    assert paces.of_job("a") == 0.5
     # The last ones count more, and jobs of which none is back are taken to be as another.
     paces.learn("a", 10, 15.0)
-    assert paces.row_s("a") == pytest.approx(0.8)
-    assert paces.row_s("b") is None
-    assert paces.any_row_s("b") == pytest.approx(0.8)
+    assert paces.of_job("a") == pytest.approx(0.8)
+    assert paces.of_job("b") is None
+    assert paces.expected_s("b", 3.0) == pytest.approx(2.4)
     for number in range(PACED):
         paces.learn(f"{number}", 1, 1.0)
-    assert paces.row_s("a") is None
+    assert paces.of_job("a") is None

@@ -192,6 +192,27 @@ def test_a_batch_of_results_has_what_goes_into_them(
     assert [row.id for row in make.inputs[3]] == [row.id for each in cut for row in each.rows]
 
 
+def test_a_batch_says_what_was_predicted_of_its_rows(
+    catalog: Catalog, images: list[str], tmp_path: Path
+) -> None:
+    box = {"x": [4] * 12, "y": [4] * 12, "height": [3] * 12, "width": [3] * 12}
+    table = {"file": images * 4, **box}
+    with Jobs(catalog, tmp_path / "results", limits=Limits()) as jobs:
+        found = jobs.estimate(table, Options(format="png"), "me").prediction
+        assert found is not None
+        assert 0 < found.compute_s == sum(cost.compute_s for cost in found.per_store.values())
+        jobs.submit(table, Options(format="png"), "me")
+        chunk = catalog.take_chunk("r", 60.0, lambda _job, _results: 5)
+        assert chunk is not None and chunk.job.predicted is not None
+        told = batch_of(catalog, chunk)
+        assert told.row_s == pytest.approx((found.compute_s + found.beside_s) / 12, rel=0.01)
+        assert told.row_bytes == pytest.approx(found.bytes / 12)
+        # As of a job that an older version has kept.
+        old = {key: value for key, value in chunk.job.predicted.items() if key != "compute_s"}
+        assert batch_of(catalog, replace(chunk, job=replace(chunk.job, predicted=old))).row_s == 0
+        assert batch_of(catalog, replace(chunk, job=replace(chunk.job, predicted=None))).row_s == 0
+
+
 # ---- Pools
 
 

@@ -61,6 +61,7 @@ class Prediction:
         per_store: by storage: its name or root; with several replicas, what each would cost alone.
         shares: the part of the objects that each replica serves in the cheapest mixture.
         explained: how some objects will be read; see `swathe predict --explain`.
+        compute_s: seconds of computing, over all threads.
         beside_s: of a job of a portal, the part of `seconds` beside reading and cutting.
     """
 
@@ -71,6 +72,7 @@ class Prediction:
     per_store: dict[str, StoreCost]
     shares: dict[str, float] = field(default_factory=dict)
     explained: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    compute_s: float = 0.0
     beside_s: float = 0.0
 
     @property
@@ -166,6 +168,7 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
         sum(cost.requests for cost in per_store.values()),
         per_store,
         explained=explained,
+        compute_s=sum(cost.compute_s for cost in per_store.values()),
     )
 
 
@@ -176,9 +179,7 @@ def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
     """
     speeds = {name: 1 / max(found.seconds, 1e-9) for name, found in alone.items()}
     shares = {name: speed / sum(speeds.values()) for name, speed in speeds.items()}
-    compute_s = max(
-        sum(cost.compute_s for cost in found.per_store.values()) for found in alone.values()
-    )
+    compute_s = max(found.compute_s for found in alone.values())
     seconds = max(1 / sum(speeds.values()), compute_s / threads)
     best = min(alone, key=lambda name: alone[name].seconds)
     if seconds > 0.98 * alone[best].seconds:
@@ -195,6 +196,7 @@ def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
         {name: cost for name, found in alone.items() for cost in [*found.per_store.values()][:1]},
         shares,
         [how for found in used.values() for how in found.explained],
+        compute_s,
     )
 
 

@@ -119,6 +119,7 @@ def _of_engine(work: Work, options: Options) -> Prediction | None:
         sum(each.bytes for each in found),
         sum(each.requests for each in found),
         per_store,
+        compute_s=sum(each.compute_s for each in found),
     )
 
 
@@ -186,5 +187,6 @@ def as_kept(prediction: Prediction | None) -> dict[str, Any] | None:
         "bytes": prediction.bytes,
         "requests": prediction.requests,
         "root": prediction.root,
+        "compute_s": prediction.compute_s + prediction.beside_s,
         "beside_s": prediction.beside_s,
     }

@@ -32,6 +32,7 @@ class Batch:
         results: by number, those that the rows go into.
         inputs: by number of a result, the rows that go into it.
         row_bytes: that are expected to be read for each row.
+        row_s: predicted seconds of computing each, once its bytes are there; 0: none were.
     """
 
     job: str
@@ -42,6 +43,7 @@ class Batch:
     results: Mapping[int, KeptRow] = field(default_factory=dict)
     inputs: Mapping[int, Rows] = field(default_factory=dict)
     row_bytes: float = 0.0
+    row_s: float = 0.0
 
 
 def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
@@ -55,6 +57,7 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
     makes = chunk.first >= job.inputs
     wanted = [] if makes else np.unique(rows.result[rows.result >= 0]).tolist()
     inputs = catalog.rows_into(job.number, rows.number.tolist()) if makes else Rows.of([])
+    predicted = job.predicted or {}
     return Batch(
         job=job.id,
         first=chunk.first,
@@ -65,7 +68,9 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
         inputs={
             number: inputs.take(inputs.result == number) for number in rows.number.tolist() if makes
         },
-        row_bytes=job.predicted["bytes"] / max(1, job.inputs) if job.predicted else 0.0,
+        row_bytes=predicted.get("bytes", 0) / max(1, job.inputs),
+        # Those of older versions lack it.
+        row_s=predicted.get("compute_s", 0.0) / max(1, job.inputs),
     )
 
 

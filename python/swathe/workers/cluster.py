@@ -28,7 +28,7 @@ from swathe.workers.connection import Connection
 from swathe.workers.crew import AHEAD, Crew, Worker
 from swathe.workers.flights import Flight
 from swathe.workers.nodes import CONNECT_S, configure
-from swathe.workers.placement import PLACED, Work
+from swathe.workers.placement import Work
 from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, Moved, Told
 from swathe.workers.rates import Paces
 from swathe.workers.spreading import Spreading
@@ -410,10 +410,13 @@ class DaskPool:
         self._count()
 
     def _work(self, flight: Flight) -> Work:
-        """Say what a batch will take: as rows took whose objects were there, once that is known."""
-        row_s = self._paces.any_row_s(flight.batch.job)
-        seconds = self._batch_s if row_s is None else row_s * len(flight.batch.rows)
-        return Work(flight.objects, seconds)
+        """Say what a batch will take: as predicted, and as others took beside what was of them."""
+        batch = flight.batch
+        return Work(flight.objects, self._paces.expected_s(batch.job, self._predicted_s(batch)))
+
+    def _predicted_s(self, batch: Batch) -> float:
+        """Give the seconds of computing that were predicted, or else those it is to take."""
+        return len(batch.rows) * batch.row_s or self._batch_s
 
     def _depart(self, flight: Flight) -> None:
         """Send a batch to its worker."""
@@ -457,8 +460,9 @@ class DaskPool:
             self._crew.hold(address, worked.held)
             self._crew.rates.learn(address, worked.costs)
             self._moved = self._moved.with_done(done, near=flight.near)
-            if flight.near or not flight.objects:
-                self._paces.learn(flight.batch.job, len(done.rows), done.seconds)
+            if done.complete and (flight.near or not flight.objects):
+                predicted_s = self._predicted_s(flight.batch)
+                self._paces.learn(flight.batch.job, predicted_s, done.seconds)
             self._give_back(flight, done)
         finally:
             future.release()
@@ -512,12 +516,15 @@ class DaskPool:
 
     def _count(self) -> None:
         """Say how many more batches are wanted."""
-        ready = [each for each in self._crew.workers.values() if each.placed]
-        # Some are placed and not sent, where it matters who does them.
-        most = AHEAD * sum(each.threads for each in ready) * (PLACED if self._spread else 1)
-        room = most - len(self._flights) if self._keeping < KEEPING else 0
+        if self._spread:
+            # Some are placed and not sent, where it matters who does them.
+            room = int(self._placement.room) - len(self._pending)
+        else:
+            ready = [each for each in self._crew.workers.values() if each.placed]
+            room = AHEAD * sum(each.threads for each in ready) - len(self._flights)
+        ends = self._crew.client is None or self._ending.is_set()
         with self._lock:
-            self._room = 0 if self._crew.client is None or self._ending.is_set() else room
+            self._room = 0 if ends or self._keeping >= KEEPING else room
             if self._room > 0:
                 self._lock.notify_all()
 

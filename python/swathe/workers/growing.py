@@ -172,7 +172,7 @@ class GrowingPool:
         waiting = self._waiting()
         with self._lock:
             return sum(
-                each.rows * (self._paces.row_s(each.job) or each.row_s or UNKNOWN_ROW_S)
+                each.rows * (self._paces.of_job(each.job) or each.row_s or UNKNOWN_ROW_S)
                 for each in waiting
             )
 

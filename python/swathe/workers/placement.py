@@ -17,12 +17,14 @@ there, whoever holds its objects. There is no clock here: times are seconds of t
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
 from typing import Any, NamedTuple, Protocol
+
+from swathe.workers.queues import Queue
 
 LOOKED = 16
 """Holders that a decision looks at, over all objects of the batch."""
@@ -35,7 +37,8 @@ TRAFFIC = 0.02
 PLACED = 2
 """How many times as many batches are placed as may be in flight, unless a thread is free."""
 PARKED = 4
-"""How many times as many batches as it may have in flight are placed on a worker, at most."""
+"""How many times as many batches as it may have in flight are placed on a worker, at most.
+Those that take less than a second count as less: see `queues`."""
 HELD = 0.98
 """Of what a cache may take on disk, what blocks hold: they have heads, and end somewhere."""
 LATE = 2.0
@@ -89,16 +92,12 @@ class Placed:
 
 @dataclass(slots=True)
 class _Member:
-    """A worker; `lanes` are the times when each thread is predicted to be free."""
+    """A worker."""
 
     name: str
-    threads: int
-    ahead: int
+    queue: Queue
     cache_bytes: int
     ends: float
-    lanes: list[float]
-    flights: set[Hashable] = field(default_factory=set)
-    parked: deque[Hashable] = field(default_factory=deque)
     held: set[str] = field(default_factory=set)
     coming: set[str] = field(default_factory=set)
     held_bytes: int = 0
@@ -106,16 +105,9 @@ class _Member:
     queued: tuple[float, str] | None = None
 
     @property
-    def batches(self) -> int:
-        """How many it has, those included that are parked."""
-        return len(self.flights) + len(self.parked)
-
-    def wait_s(self, now: float) -> float:
-        """Give the seconds until a thread is free."""
-        if len(self.flights) < self.threads:
-            return 0.0
-        # One that is late is expected to be late by as much again.
-        return abs(min(self.lanes) - now)
+    def has_room(self) -> bool:
+        """Whether it may have another batch."""
+        return self.queue.placed < PARKED * self.queue.ahead
 
 
 @dataclass(slots=True)
@@ -123,9 +115,6 @@ class _Flight:
     """A batch that a worker has; `brings` are the objects that it fetches, and what it lacks."""
 
     member: _Member
-    lane: int
-    seconds: float
-    end: float
     brings: Mapping[str, int]
 
 
@@ -175,6 +164,7 @@ class Placement:
         self._threads = 0
         self._members: dict[str, _Member] = {}
         self._flights: dict[Hashable, _Flight] = {}
+        self._taken = 0.0
         self._holders: dict[str, dict[str, int]] = {}
         # When they will be there, and until when to believe it.
         self._coming: dict[str, dict[str, tuple[float, float]]] = {}
@@ -189,8 +179,8 @@ class Placement:
             raise ValueError(f"{worker}: it is here already")
         if threads < 1:
             raise ValueError(f"{worker}: threads: expected at least 1, found {threads}")
-        most, room = threads * self._ahead, int(HELD * cache_bytes)
-        member = _Member(worker, threads, most, room, ends, [0.0] * threads)
+        queue = Queue(threads, threads * self._ahead)
+        member = _Member(worker, queue, int(HELD * cache_bytes), ends)
         self._members[worker] = member
         self._threads += threads
         self._order(member)
@@ -204,9 +194,10 @@ class Placement:
             self._release(worker, source)
         for source in member.coming:
             _remove(self._coming, source, worker)
-        for batch in (*member.flights, *member.parked):
+        for batch in member.queue.batches:
             del self._flights[batch]
-        self._threads -= member.threads
+        self._taken -= member.queue.placed
+        self._threads -= member.queue.threads
         self._unorder(member)
 
     def hold(self, worker: str, source: str, size: int) -> None:
@@ -238,13 +229,15 @@ class Placement:
         """Choose who does a batch; `None` where enough is placed."""
         if batch in self._flights:
             raise ValueError(f"{batch!r}: it is placed already")
-        if not self._free and len(self._flights) >= PLACED * self._threads * self._ahead:
+        if not self._free and self.room <= 0:
             return None
         needs = [self._need(source, size, now) for source, size in work.objects.items()]
-        behind = 0.0 if self._free else BEHIND * len(self._flights) / self._threads
+        behind = 0.0
+        if not self._free:
+            behind = BEHIND * min(len(self._flights) / self._threads, PLACED * self._ahead)
         best, least = None, (inf, inf)
         for member in self._candidates(needs, work.seconds, now):
-            wait_s = member.wait_s(now)
+            wait_s = member.queue.wait_s(now)
             if wait_s + work.seconds > least[0]:
                 continue
             choice = _predicted(member, wait_s, needs, work.seconds, now)
@@ -257,7 +250,8 @@ class Placement:
     def begin(self, batch: Hashable, now: float) -> None:
         """Note that a worker has begun with a batch: to fetch, or to compute."""
         if (flight := self._flights.get(batch)) is not None:
-            self._move(flight, now + flight.seconds)
+            flight.member.queue.begin(batch, now)
+            self._order(flight.member)
 
     def end(self, batch: Hashable, now: float) -> list[Hashable]:
         """Note that a batch is done, or called off; what its worker keeps of it, `hold` says.
@@ -267,21 +261,19 @@ class Placement:
         if (flight := self._flights.pop(batch, None)) is None:
             return []
         member = flight.member
-        if batch in member.flights:
-            member.flights.remove(batch)
-        else:
-            member.parked.remove(batch)
-        due = []
-        while member.parked and len(member.flights) < member.ahead:
-            due.append(member.parked.popleft())
-            member.flights.add(due[-1])
-        self._move(flight, now)
-        if not member.flights:
-            member.lanes = [now] * member.threads
+        self._taken -= member.queue.placed
+        due = member.queue.remove(batch, now)
+        self._taken += member.queue.placed
+        self._order(member)
         member.coming_bytes -= sum(flight.brings.values())
         for source in flight.brings:
             self._unexpect(member.name, source)
         return due
+
+    @property
+    def room(self) -> float:
+        """How many more batches of a second are to be placed, unless a thread is free."""
+        return PLACED * self._threads * self._ahead - self._taken
 
     def holders(self, source: str) -> Mapping[str, int]:
         """Give who holds an object, and how many bytes of it."""
@@ -289,11 +281,11 @@ class Placement:
 
     def load(self, worker: str, now: float) -> float:
         """Give the seconds until a worker has a free thread."""
-        return self._members[worker].wait_s(now)
+        return self._members[worker].queue.wait_s(now)
 
     def in_flight(self, worker: str) -> int:
         """Give how many batches a worker has, without those that are parked."""
-        return len(self._members[worker].flights)
+        return self._members[worker].queue.sent
 
     def _need(self, source: str, size: int, now: float) -> _Need:
         holders = self._holders.get(source, {})
@@ -319,7 +311,7 @@ class Placement:
             names.update(dict.fromkeys(islice(need.holders, each)))
             names.update(dict.fromkeys(islice(need.coming, each)))
         members = map(self._members.__getitem__, names)
-        return [member for member in members if member.batches < PARKED * member.ahead]
+        return [member for member in members if member.has_room]
 
     def _first(self, seconds: float, now: float) -> Iterator[str]:
         """Give those that are free first."""
@@ -352,17 +344,11 @@ class Placement:
                 if used is not None and used in need.holders:
                     # To the end: others are looked at first the next time.
                     need.holders[used] = need.holders.pop(used)
-        lane = min(range(member.threads), key=member.lanes.__getitem__)
-        seconds = best.end_s - best.wait_s
-        flight = _Flight(member, lane, seconds, now + best.end_s, brings)
         member.coming_bytes += sum(brings.values())
-        parked = len(member.flights) >= member.ahead
-        if parked:
-            member.parked.append(batch)
-        else:
-            member.flights.add(batch)
-        self._flights[batch] = flight
-        member.lanes[lane] = flight.end
+        self._taken -= member.queue.placed
+        parked = member.queue.put(batch, best.end_s - best.wait_s, now)
+        self._taken += member.queue.placed
+        self._flights[batch] = _Flight(member, brings)
         self._order(member)
         copies = tuple(self._copies(best, needs, now))
         return Placed(name, fetch, best.fetch_s, best.start_s, parked, copies)
@@ -392,19 +378,13 @@ class Placement:
                 return name
         return None
 
-    def _move(self, flight: _Flight, end: float) -> None:
-        """Put off, or bring forward, what a thread is predicted to do."""
-        flight.member.lanes[flight.lane] += end - flight.end
-        flight.end = end
-        self._order(flight.member)
-
     def _order(self, member: _Member) -> None:
         """Put a worker where it belongs: with the free, the queued, or neither."""
         self._unorder(member)
-        if len(member.flights) < member.threads:
+        if member.queue.is_free:
             self._free[member.name] = None
-        elif member.batches < PARKED * member.ahead:
-            member.queued = min(member.lanes), member.name
+        elif member.has_room:
+            member.queued = member.queue.free_at(), member.name
             insort(self._queued, member.queued)
 
     def _unorder(self, member: _Member) -> None:

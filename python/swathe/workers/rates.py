@@ -2,7 +2,7 @@
 
 Each worker tells what its last answers from other workers took, by their median; what counts is the
 median of those that told last. So neither one slow link nor one worker that errs has much weight.
-And what rows take, as batches came back.
+And what batches take, as they came back, beside what was predicted of them.
 """
 
 from __future__ import annotations
@@ -81,29 +81,33 @@ class Rates:
 
 
 class Paces:
-    """What a row of each job takes, as the batches that came back took. For one thread."""
+    """What jobs take, as the batches that came back took: for each row, or each second predicted.
+
+    For one thread.
+    """
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._row_s: OrderedDict[str, float] = OrderedDict()
-        self._any: float | None = None
+        self._of_job: OrderedDict[str, float] = OrderedDict()
+        self._of_any: float | None = None
 
-    def learn(self, job: str, rows: int, seconds: float) -> None:
-        """Take what a batch took."""
-        if not rows:
+    def learn(self, job: str, amount: float, seconds: float) -> None:
+        """Take what a batch took, of so many rows, or predicted seconds."""
+        if not amount:
             return
-        row_s = seconds / rows
-        before = self._row_s.pop(job, row_s)
-        self._row_s[job] = before + NEWEST * (row_s - before)
-        every = self._any or row_s
-        self._any = every + NEWEST * (row_s - every)
-        if len(self._row_s) > PACED:
-            self._row_s.popitem(last=False)
+        pace = seconds / amount
+        before = self._of_job.pop(job, pace)
+        self._of_job[job] = before + NEWEST * (pace - before)
+        every = self._of_any or pace
+        self._of_any = every + NEWEST * (pace - every)
+        if len(self._of_job) > PACED:
+            self._of_job.popitem(last=False)
 
-    def row_s(self, job: str) -> float | None:
-        """Give the seconds of a row of this very job; `None` where none is back."""
-        return self._row_s.get(job)
+    def of_job(self, job: str) -> float | None:
+        """Give the pace of this very job; `None` where no batch of it is back."""
+        return self._of_job.get(job)
 
-    def any_row_s(self, job: str) -> float | None:
-        """Give them of this job, or of those that came back last."""
-        return self._row_s.get(job, self._any)
+    def expected_s(self, job: str, predicted_s: float) -> float:
+        """Say what a batch will take, by the pace of its job, or of those that came back last."""
+        pace = self._of_job.get(job, self._of_any)
+        return predicted_s if pace is None else predicted_s * pace

@@ -28,6 +28,7 @@ from swathe.workers.growth import (
 )
 from swathe.workers.outcome import Result, Round, Tally, responses
 from swathe.workers.placement import Placement, Work
+from swathe.workers.rates import Paces
 from swathe.workers.wires import Line, Store, Wires
 from swathe.workers.workload import Batch, Workload
 
@@ -51,6 +52,8 @@ class Pool:
         peer_latency_s: of a request to another worker.
         dispatch_s: between one batch given out and the next: one scheduler serves all.
         ahead: batches in flight per thread, at most.
+        predicted: how long batches are predicted to compute, before the first of an object that
+            its worker held is back, for each second that they do.
         fails_s: mean time until a worker is lost; another comes after `start_s`.
         walltime_s: after which a worker must end.
         start_s: how long a worker takes to come.
@@ -64,6 +67,7 @@ class Pool:
     peer_latency_s: float = 1e-3
     dispatch_s: float = 0.002
     ahead: int = 2
+    predicted: float = 1.0
     fails_s: float = inf
     walltime_s: float = inf
     start_s: float = 30.0
@@ -78,6 +82,7 @@ class _Task:
     asked_at: float
     client: bool
     peer: str | None = None
+    near: bool = False
     from_store: int = 0
     begun_at: float = 0.0
     fetched_at: float = 0.0
@@ -104,7 +109,7 @@ class _Blocks(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker, and what it has of each object."""
+    """A worker, what it has of each object, and of which it knows the header."""
 
     name: str
     since: float
@@ -113,6 +118,7 @@ class _Worker:
     up: Line
     ends: float
     blocks: dict[str, _Blocks] = field(default_factory=dict)
+    opened: set[str] = field(default_factory=set)
     queue: deque[_Task] = field(default_factory=deque)
     running: dict[_Task, None] = field(default_factory=dict)
     flights: dict[_Task, None] = field(default_factory=dict)
@@ -142,7 +148,7 @@ class Simulation:
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = self._done_at = 0
         self._wires = Wires(store, pool.link_bytes_per_s, pool.peer_latency_s)
-        self._placement = Placement(self._wires, ahead=pool.ahead)
+        self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), Paces()
         self._workers: dict[str, _Worker] = {}
         self._joined = self._asked = self._busy = 0
         self._growth = Growth(pool.grow) if pool.grow is not None else None
@@ -242,9 +248,8 @@ class Simulation:
         if task is None:
             return
         batch = task.batch
-        placed = self._placement.place(
-            task, Work({batch.source: batch.bytes}, batch.seconds), self._now
-        )
+        seconds = self._paces.expected_s("", self._pool.predicted * batch.seconds)
+        placed = self._placement.place(task, Work({batch.source: batch.bytes}, seconds), self._now)
         if placed is None:
             return  # whoever ends next asks again
         self._pending.popleft()
@@ -257,9 +262,9 @@ class Simulation:
             task.from_store = batch.bytes
             self._wires.to_come += batch.bytes
         holders = self._placement.holders(batch.source)
-        if holders:
-            self._told.of_held += 1
-            self._told.on_holder += worker.name in holders
+        task.near = worker.name in holders
+        self._told.of_held += bool(holders)
+        self._told.on_holder += task.near
         self._busy += not worker.flights
         worker.flights[task] = None
         if not placed.parked:
@@ -296,6 +301,9 @@ class Simulation:
             assert isinstance(due, _Task)
             self._at(self._now, self._arrive, worker, due)
         self._tell(worker, task.batch.source)
+        if task.near:
+            seconds = task.batch.seconds
+            self._paces.learn("", self._pool.predicted * seconds, seconds)
         if not worker.flights:
             self._busy -= 1
             worker.idle_since = self._now
@@ -326,6 +334,10 @@ class Simulation:
             size = missing.bit_count() * batch.block_bytes
             end = max(end, wires.from_store(worker.down, size))
             told.store_bytes += size
+        if batch.source not in worker.opened:
+            # Whoever has it: the store says which version there is, with its header.
+            worker.opened.add(batch.source)
+            end += wires.alone_s(0)
         told.cache_bytes += here.bit_count() * batch.block_bytes
         self._keep(worker, batch.source, _Blocks(batch.blocks, batch.block_bytes, end), block_s)
         return end
