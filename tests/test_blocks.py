@@ -6,7 +6,6 @@ import pickle
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ import sqlalchemy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postgres import new_database
-from swathe.catalog import Catalog, migrations
+from postgres import at_version, new_database
+from swathe.catalog import Catalog
 from swathe.catalog.blocks import rows_at, rows_between
 from swathe.catalog.packing import BLOCK_ROWS, packed_asked, packed_became, unpacked_rows
 from swathe.catalog.rows import Coded, Rows
@@ -286,20 +285,6 @@ def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:
 
 
 # ---- What was kept before
-
-
-def at_version(url: str, revision: str) -> sqlalchemy.Engine:
-    """Make the tables as they were."""
-    from alembic import command
-    from alembic.config import Config
-
-    engine = sqlalchemy.create_engine(url)
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    return engine
 
 
 def before(engine: sqlalchemy.Engine, number: int, phase: str, rows: list[KeptRow]) -> None:

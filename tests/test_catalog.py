@@ -22,7 +22,7 @@ import sqlalchemy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from postgres import PASSWORD, new_database
+from postgres import PASSWORD, at_version, new_database
 from swathe import errors
 from swathe.catalog import (
     SCHEMES,
@@ -181,6 +181,68 @@ def _constraint_names(inspector: sqlalchemy.Inspector, table: str) -> list[str]:
     indexes = inspector.get_indexes(table)
     found += [index for index in indexes if "duplicates_constraint" not in index]
     return [str(each["name"]) for each in found]
+
+
+FILED = [
+    ("s3://one", {"endpoint": "http://[::1]:9000"}, "s3://[::1]:9000/one"),
+    ("gs://one/dr1", {"endpoint": "https://gcs.example/x"}, "gs://gcs.example:443/x/one/dr1"),
+    (
+        "az://frames",
+        {"account": "survey", "anonymous": "true"},
+        "az://survey.blob.core.windows.net:443/frames",
+    ),
+    ("root://door//archive", {"door": "http://Door:8443"}, "root://door:8443//archive"),
+    ("s3://three", {"anonymous": "true"}, "s3://three"),
+    ("https://archive.example/dr1", {}, "https://archive.example/dr1"),
+    ("file:///data", {}, "file:///data"),
+]
+"""URLs and options of stores, and their keys."""
+MIXED = [({"endpoint": "http://127.0.0.1:1"},), ({"endpoint": "http://127.0.0.1:2"},), ({},)]
+
+
+def test_what_was_measured_before_is_filed_by_server(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))]:
+        monkeypatch.delenv(name)
+    engine = at_version(url, "0009")
+    tables = sqlalchemy.MetaData()
+    tables.reflect(engine)
+    stores = [(root, options) for root, options, _ in FILED]
+    stores += [("s3://two", options) for [options] in MIXED]
+    roots = list(dict.fromkeys(root for root, _ in stores))
+    costs = {"costs": {}, "spread": {}, "fitted_at": NOON, "notes": []}
+    outcome = {"at": NOON, "host": HOST, "summary": "", "targets": 1}
+    numbers = ("predicted_s", "low_s", "high_s", "actual_s", "predicted_bytes", "actual_bytes",
+               "predicted_requests", "actual_requests")  # fmt: skip
+    kept = {
+        "stores": [
+            {"id": at, "name": f"s{at}", "url": root, "tier": "lan", "options": options,
+             "added_at": NOON}
+            for at, (root, options) in enumerate(stores)
+        ],
+        "links": [{"id": at, "root": root, "host": HOST} for at, root in enumerate(roots)],
+        "profiles": [{"link_id": at, **costs} for at in range(len(roots))],
+        "probes": [
+            {"link_id": at, "at": NOON, "parameters": {}, "seconds": 1.0, "bytes_moved": 1}
+            for at in range(len(roots))
+        ],
+        "samples": [{**vars(sample()), "link_id": at} for at in range(len(roots))],
+        "outcomes": [{**outcome, "root": root, **dict.fromkeys(numbers, 1)} for root in roots],
+    }  # fmt: skip
+    with engine.begin() as connection:
+        for name, rows in kept.items():
+            connection.execute(tables.tables[name].insert(), rows)
+    engine.dispose()
+    keys = [key for _, _, key in FILED]
+    with Catalog.open(url) as catalog:
+        assert [store.key for store in catalog.stores()][: len(keys)] == keys
+        assert {profile.root for profile in catalog.profiles()} == set(keys)
+        for key in keys:
+            assert [probe.root for probe in catalog.probes(key, HOST)] == [key]
+            assert len(catalog.samples(key, HOST)) == 1
+        assert len(catalog.probes()) == len(keys), "of two servers under one root nothing is known"
+        assert {each.root for each in catalog.outcomes()} == {*keys, "s3://two"}
 
 
 def test_every_migration_is_known() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,9 +14,14 @@ import pytest
 import servers
 import swathe
 from frames import contents, noise
+from swathe import _swathe
 from swathe.catalog import Catalog, this_host
 from swathe.errors import AccessError, NotFoundError
 from swathe.known import by_names, compute_costs, is_named, known_stores, spread_of, stores_for
+from swathe.measuring.feedback import feed_back
+from swathe.measuring.places import find_place
+from swathe.measuring.probe import probe
+from swathe.measuring.results import keep_probe
 
 
 @pytest.fixture
@@ -144,6 +151,80 @@ def test_what_computing_costs_is_known(catalog: Catalog) -> None:
     assert compute_costs() is None
     catalog.put_compute(this_host(), {"cut_s": 1e-4}, datetime.now(UTC))
     assert json.loads(compute_costs() or "") == {"cut_s": 1e-4}
+
+
+BUCKET = "s3://frames"
+
+
+@pytest.fixture
+def twins(
+    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[servers.S3, servers.S3]]:
+    """Two servers with a bucket of the same name, and the stores `near` and `far`."""
+    with ExitStack() as stack:
+        both = []
+        for name in ("near", "far"):
+            served = stack.enter_context(servers.s3s_fs(_made(tmp_path / name)))
+            served.put("frames", "a.fit", contents(noise(5, (600, 700)), "fit"))
+            catalog.add_store(name, BUCKET, options={"endpoint": served.url})
+            both.append(served)
+        for name, value in both[0].environment.items():
+            monkeypatch.setenv(name, value)
+        # The option of a store goes before it.
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", both[0].url)
+        yield both[0], both[1]
+
+
+def keyed(served: servers.S3) -> str:
+    return f"s3://{served.url.removeprefix('http://')}/frames"
+
+
+def test_what_was_measured_of_a_bucket_is_not_of_its_namesake(
+    twins: tuple[servers.S3, servers.S3], catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near, far = map(keyed, twins)
+    assert [catalog.store(name).key for name in ("near", "far")] == [near, far]
+    found = probe(find_place("near", ["a.fit"]), quick=True, budget_s=0.5)
+    assert found.root == near
+    keep_probe(catalog, found)
+    assert [kept.root for kept in catalog.profiles()] == [near]
+    rows = {"file": ["near:a.fit", "far:a.fit"], "x0": [1, 1], "y0": [1, 1]}
+    job = {**rows, "width": [9, 9], "height": [9, 9]}
+    told = swathe.predict(job).per_store
+    assert {key: cost.measured for key, cost in told.items()} == {near: True, far: False}
+    assert told[far].interval_s[1] == pytest.approx(2 * told[far].seconds)
+
+    _swathe.take_timings()
+    swathe.cut("far:a.fit", box=(300, 400, 30, 30))
+    swathe.cut("near:a.fit", box=(300, 400, 30, 30))
+    timings = _swathe.take_timings()
+    assert list(dict.fromkeys(timing[0] for timing in timings)) == [far, near]
+    feed_back(catalog, timings)
+    of = {key: {each.source for each in catalog.samples(key, this_host())} for key in (near, far)}
+    assert of == {near: {"probe", "read"}, far: {"read"}}
+
+    # Of a bucket that is no store the environment says where it is.
+    catalog.remove_store("near")
+    catalog.remove_store("far")
+    for url, key, measured in ((twins[0].url, near, True), (twins[1].url, far, False)):
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", url)
+        rows["file"] = [f"{BUCKET}/a.fit"] * 2
+        [(root, cost)] = swathe.predict({**job, **rows}).per_store.items()
+        assert (root, cost.measured) == (key, measured)
+        assert find_place(f"{BUCKET}/a.fit").root == key
+
+
+def test_what_is_kept_of_an_object_is_not_of_its_namesake(
+    twins: tuple[servers.S3, servers.S3], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bucket, key, size and ETag, another image: s3s-fs does not see the change."""
+    monkeypatch.setenv("SWATHE_CACHE_BYTES", "100000000")
+    other = noise(6, (700, 600))
+    (twins[1].folder / "frames/a.fit").write_bytes(contents(other, "fit"))
+    for _ in range(2):
+        for name, image in (("near", noise(5, (600, 700))), ("far", other)):
+            cut = swathe.cut(f"{name}:a.fit", box=(300, 400, 30, 30))
+            np.testing.assert_array_equal(cut.data, image[400:430, 300:330])
 
 
 def test_a_token_goes_to_its_store_alone(

@@ -28,19 +28,23 @@ pub struct Stores;
 
 /// This machine.
 pub struct Store {
-    /// Of its files.
-    pub root: String,
     /// Of reading them.
     pub costs: Costs,
     /// They are not.
     pub measured: bool,
 }
 
+impl Store {
+    /// That of its files.
+    pub fn key(&self) -> String {
+        "file://".to_string()
+    }
+}
+
 impl Stores {
     /// The one there is.
     pub fn locate(&self, object: &str) -> (Arc<Store>, String) {
-        let (root, costs) = ("file://".to_string(), Costs::local());
-        (Arc::new(Store { root, costs, measured: false }), object.to_string())
+        (Arc::new(Store { costs: Costs::local(), measured: false }), object.to_string())
     }
 
     /// Open a file.

@@ -16,11 +16,11 @@ HduKey: TypeAlias = int | str | tuple[str, int]
 class Stores:
     """The storages that are known."""
 
-    def __init__(self, described: str) -> None:
-        """Take a JSON list of `{"name", "root", "options", "costs"}`; costs may be null."""
+    def __init__(self, described: str, costs: str = "{}") -> None:
+        """Take a JSON list of `{"name", "root", "options"}`, and costs measured, by `store_key`."""
 
     def locate(self, path: str) -> tuple[str, str]:
-        """Root of the store of an object, and the object's URL or path."""
+        """Key of the store of an object, see `store_key`, and the object's URL or path."""
 
     def bearer(self, path: str) -> str | None:
         """The bearer token that the server of an object is sent."""
@@ -105,6 +105,9 @@ class Timing:
 
 def open(url: str, stores: Stores | None = None, fresh: bool = False) -> Object:
     """Open an object; `fresh`: ask its server which version it has, whatever the index says."""
+
+def store_key(root: str, options: Mapping[str, str]) -> str:
+    """Root under which what is measured of a store is filed: `catalog.Store.key`."""
 
 def assumed_costs(local: bool) -> str:
     """Costs taken for granted of a store before it was probed, as JSON."""

@@ -38,8 +38,8 @@ class Storages:
     Attributes:
         host: the machine it comes from; what was measured there stands in for others.
         stores: name, root and options of each; no credentials, for a catalogue has none.
-        costs: by host and root.
-        spreads: by host and root.
+        costs: by host and key of the store.
+        spreads: by host and key of the store.
         compute: by host, what computing costs there.
     """
 
@@ -186,13 +186,8 @@ def _load(url: str) -> _Known:
 def _of(found: Storages, host: str, state: object) -> _Known:
     """Give storages as the engine takes them, as seen from a host."""
     costs, spreads, compute = found.seen_from(host)
-    described: list[dict[str, Any]] = [
-        {**store, "root": _plain(store["root"]), "costs": costs.pop(store["root"], None)}
-        for store in found.stores
-    ]
-    described += [
-        {"name": "", "root": _plain(root), "options": {}, "costs": of} for root, of in costs.items()
-    ]
+    described = [{**store, "root": _plain(store["root"])} for store in found.stores]
+    measured = {_plain(root): of for root, of in costs.items()}
     names: dict[str, str] = {}
     for store in found.stores:
         root = _plain(store["root"]).removeprefix("file://")
@@ -200,7 +195,7 @@ def _of(found: Storages, host: str, state: object) -> _Known:
             names.setdefault(f"{root}/", store["name"])
     told = None if compute is None else json.dumps(compute)
     seen = {_plain(root): spread for root, spread in spreads.items()}
-    stores = _swathe.Stores(json.dumps(described))
+    stores = _swathe.Stores(json.dumps(described), json.dumps(measured))
     return _Known(state, stores, names, _any_of(names), seen, told)
 
 
@@ -230,8 +225,7 @@ def _local_files() -> _swathe.Stores | None:
         costs = _local_costs(url.partition(":///")[2])
         stores = None
         if costs is not None:
-            described = {"name": "", "root": "file://", "options": {}, "costs": costs}
-            stores = _swathe.Stores(json.dumps([described]))
+            stores = _swathe.Stores("[]", json.dumps({_plain(LOCAL_ROOT): costs}))
         # Looking may have touched the files.
         _local = _state(url), stores
     return _local[1]

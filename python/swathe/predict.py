@@ -58,7 +58,7 @@ class Prediction:
         interval_s: 10th and 90th percentile.
         bytes: moved from all storages.
         requests: made to all storages.
-        per_store: by storage: its name or root; with several replicas, what each would cost alone.
+        per_store: by storage: its name or key; with several replicas, what each would cost alone.
         shares: the part of the objects that each replica serves in the cheapest mixture.
         explained: how some objects will be read; see `swathe predict --explain`.
         compute_s: seconds of computing, over all threads.
@@ -77,7 +77,7 @@ class Prediction:
 
     @property
     def root(self) -> str:
-        """URL of the one server that all comes from; empty where it is several, or no server."""
+        """Key of the one store that all comes from; empty where it is several, or no server."""
         roots = list(self.per_store)
         return roots[0] if len(roots) == 1 and not roots[0].startswith("file:") else ""
 

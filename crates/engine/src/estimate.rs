@@ -27,7 +27,7 @@ const ANSWER_BYTES: u64 = 300;
 /// What the part of a batch that one storage serves is expected to cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
-    /// Root of the storage.
+    /// Of the storage, as its key has it.
     pub root: String,
     /// Whether its costs were measured.
     pub measured: bool,
@@ -92,8 +92,7 @@ pub fn estimate(
 ) -> Result<Vec<Estimate>, EngineError> {
     let units = divide(job);
     let mut by_root: BTreeMap<String, Vec<&Unit>> = BTreeMap::new();
-    let roots: Vec<String> =
-        job.files.iter().map(|file| job.stores.locate(file).0.root.clone()).collect();
+    let roots: Vec<String> = job.files.iter().map(|file| job.stores.locate(file).0.key()).collect();
     for unit in &units {
         by_root.entry(roots[unit.file].clone()).or_default().push(unit);
     }

@@ -33,15 +33,15 @@ fn shelf() -> Result<&'static Shelf, &'static str> {
 
 /// Of an object on a server the last version is kept, so that it can be read without asking which
 /// it is. Versions of a file lie side by side: which it is costs nothing to know.
-fn key(url: &str, local: Option<&Version>) -> String {
+fn key(object: &str, local: Option<&Version>) -> String {
     match local {
-        Some(version) => format!("layout {FORMAT}\n{url}\n{version}"),
-        None => format!("layout {FORMAT}\n{url}"),
+        Some(version) => format!("layout {FORMAT}\n{object}\n{version}"),
+        None => format!("layout {FORMAT}\n{object}"),
     }
 }
 
 fn key_of(source: &dyn Source) -> String {
-    key(source.url(), source.is_local().then(|| source.version()))
+    key(source.key(), source.is_local().then(|| source.version()))
 }
 
 /// What is kept of this version of the object; `None` where nothing (readable) is.
@@ -54,8 +54,8 @@ pub(crate) fn load(source: &dyn Source) -> Option<Kept> {
 }
 
 /// The version of an object on a server that was seen last, and what is kept of it.
-pub(crate) fn load_last(url: &str) -> Option<(Version, Kept)> {
-    read(&key(url, None))
+pub(crate) fn load_last(object: &str) -> Option<(Version, Kept)> {
+    read(&key(object, None))
 }
 
 fn read(key: &str) -> Option<(Version, Kept)> {

@@ -71,7 +71,7 @@ impl Memory {
             return Ok(None);
         }
         let pieces = PIECES.get_or_init(|| Cache::with_weighter(FEW, limit, Weight));
-        let object = format!("{}\n{}", source.url(), source.version()).into();
+        let object = format!("{}\n{}", source.key(), source.version()).into();
         Ok(Some(Memory { pieces, object, is_local: source.is_local() }))
     }
 

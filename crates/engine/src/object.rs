@@ -91,8 +91,8 @@ impl Object {
     ) -> Result<Object, EngineError> {
         let called = stores.is_named(url).then(|| url.to_string());
         let server = if fresh { None } else { stores.server_of(url) };
-        if let Some((shown, _)) = server
-            && let Some((version, kept)) = kept::load_last(&shown)
+        if let Some((key, _)) = server
+            && let Some((version, kept)) = kept::load_last(&key)
             && let Some(source) = stores.assume(url, version)?
         {
             let kind = kept.seek.as_ref().map(|table| table.kind);

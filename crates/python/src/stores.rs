@@ -19,7 +19,7 @@ use swathe_store::{Blocks, Described, Identity};
 /// Bytes that are read at once: they are all in memory.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The storages that are known, from a JSON list. See `_swathe.pyi`.
+/// The storages that are known, and what they cost, from JSON. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Stores {
     pub(crate) inner: swathe_store::Stores,
@@ -32,32 +32,30 @@ struct Description {
     root: String,
     #[serde(default)]
     options: BTreeMap<String, String>,
-    costs: Option<Costs>,
+}
+
+impl From<Description> for swathe_store::Store {
+    fn from(Description { name, root, options }: Description) -> swathe_store::Store {
+        swathe_store::Store::new(name, root, options)
+    }
 }
 
 #[pymethods]
 impl Stores {
     #[new]
-    fn new(described: &str) -> PyResult<Stores> {
-        let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-        let list: Vec<Description> =
-            serde_json::from_str(described).map_err(|error| wrong(&error))?;
-        let mut stores = Vec::new();
-        for Description { name, root, options, costs } in list {
-            let measured = costs.is_some();
-            let is_local = root.starts_with("file://");
-            let assumed = || if is_local { Costs::local() } else { Costs::remote() };
-            let costs = costs.unwrap_or_else(assumed);
-            costs.check().map_err(|error| wrong(&error))?;
-            stores.push(swathe_store::Store { name, root, options, costs, measured });
-        }
-        Ok(Stores { inner: swathe_store::Stores::new(stores) })
+    #[pyo3(signature = (described, costs="{}"))]
+    fn new(described: &str, costs: &str) -> PyResult<Stores> {
+        let stores: Vec<Description> = serde_json::from_str(described).map_err(wrong)?;
+        let costs: BTreeMap<String, Costs> = serde_json::from_str(costs).map_err(wrong)?;
+        costs.values().try_for_each(Costs::check).map_err(wrong)?;
+        let stores = stores.into_iter().map(swathe_store::Store::from).collect();
+        Ok(Stores { inner: swathe_store::Stores::new(stores).costing(costs) })
     }
 
-    /// Root of the store of an object, and the object's URL or path.
+    /// Key of the store of an object, and the object's URL or path.
     fn locate(&self, path: &str) -> (String, String) {
         let (store, url) = self.inner.locate(path);
-        (store.root.clone(), url)
+        (store.key(), url)
     }
 
     /// The bearer token that the server of an object is sent.
@@ -82,6 +80,10 @@ impl Stores {
         let stores = self.inner.clone();
         enter(py, &Cancel::default(), move || Ok(stores.remove(&path)?))
     }
+}
+
+fn wrong(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 /// An open object, whatever it holds. See `_swathe.pyi`.
@@ -113,6 +115,12 @@ impl Source {
         })?;
         Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
     }
+}
+
+/// Under which what is measured of a store is filed. See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn store_key(root: String, options: BTreeMap<String, String>) -> String {
+    swathe_store::Store::new(String::new(), root, options).key()
 }
 
 /// The storages to read from, through the user's blocks.

@@ -1,7 +1,7 @@
 //! What servers sent, kept on local disk.
 //!
 //! An object is divided into cells of 256 KiB. What came of a cell is one value on a shelf, under
-//! the object's URL and version: so a changed object is simply not found, and a block that was torn
+//! the object's key and version: so a changed object is simply not found, and a block that was torn
 //! or damaged, whoever was killed when, is never served.
 
 mod cell;
@@ -178,15 +178,14 @@ impl Counted {
 }
 
 impl Cached {
-    /// `called`: by who asked for it; `place`: what the URL does not say of where the object is.
+    /// `called`: by who asked for it.
     pub(crate) fn new(
         inner: Arc<dyn Source>,
         called: &str,
-        place: &str,
         blocks: Arc<Blocks>,
         asked: bool,
     ) -> Cached {
-        let cells = Arc::new(Cells::new(blocks, called, place, &*inner));
+        let cells = Arc::new(Cells::new(blocks, called, &*inner));
         cells.blocks().note_opened(cells.opened());
         Cached { inner, cells, asked: Arc::new(AtomicBool::new(asked)), came: Arc::default() }
     }
@@ -334,6 +333,10 @@ fn add(parts: &mut Vec<Part>, first: usize, part: Part) {
 impl Source for Cached {
     fn url(&self) -> &str {
         self.inner.url()
+    }
+
+    fn key(&self) -> &str {
+        self.inner.key()
     }
 
     fn version(&self) -> &Version {

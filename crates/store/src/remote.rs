@@ -65,7 +65,10 @@ struct Inner {
 /// What to ask for, and what to say of it.
 struct Target {
     store: Arc<Store>,
+    /// Under which what is measured of the store is filed.
+    store_key: String,
     url: String,
+    key: String,
     /// What events of it are about.
     about: Ids,
     /// Never to be shown, whoever says it.
@@ -197,7 +200,7 @@ impl Inner {
             match attempt {
                 Ok(first_byte) => {
                     record(Timing {
-                        root: target.store.root.clone(),
+                        root: target.store_key.clone(),
                         bytes: (bytes.len() - had) as u64,
                         in_flight,
                         first_byte_s: first_byte.as_secs_f64(),
@@ -250,6 +253,10 @@ impl Inner {
 impl Source for Remote {
     fn url(&self) -> &str {
         &self.inner.target.url
+    }
+
+    fn key(&self) -> &str {
+        &self.inner.target.key
     }
 
     fn version(&self) -> &Version {
@@ -369,10 +376,24 @@ impl Target {
                 (Place::Http { url, bearer }, seen, secrets)
             }
         };
-        let limiter = limiter::of(&store.root);
+        let (store_key, key) = (store.key(), store.key_of(&url));
+        let limiter = limiter::of(&store_key);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
-        let about = told::about(named.unwrap_or(&url), &store);
-        Ok(Target { store, url, about, secrets, place, limiter, stall, bytes, requests })
+        let called = if store.name.is_empty() { &store_key } else { &store.name };
+        let about = told::about(named.unwrap_or(&url), called);
+        Ok(Target {
+            store,
+            store_key,
+            url,
+            key,
+            about,
+            secrets,
+            place,
+            limiter,
+            stall,
+            bytes,
+            requests,
+        })
     }
 
     /// Run `work` on the shared runtime.
@@ -682,9 +703,9 @@ fn hide(secrets: &[String], text: String) -> String {
     secrets.fold(text, |text, secret| text.replace(secret, "..."))
 }
 
-/// Connections that are open to the store of this root.
-pub(crate) fn connections(root: &str) -> u32 {
-    limiter::of(root).connections()
+/// Connections that are open to the store of this key.
+pub(crate) fn connections(store: &str) -> u32 {
+    limiter::of(store).connections()
 }
 
 /// Why a request was refused: the message of a server of buckets, or the first line of plain text.

@@ -80,6 +80,12 @@ pub trait Source: Send + Sync {
     /// The object, as users may see it: an absolute path, or a URL without credentials.
     fn url(&self) -> &str;
 
+    /// What is kept of it is kept under this: its URL, with the server where the URL leaves that
+    /// open.
+    fn key(&self) -> &str {
+        self.url()
+    }
+
     /// The version that is read.
     fn version(&self) -> &Version;
 

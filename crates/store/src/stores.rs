@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use swathe_plan::Costs;
 
+/// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
+const DOORED: [&str; 4] = ["root", "roots", "xroot", "xroots"];
 /// How long a server whose costs were never measured may send nothing.
 const STALL: Stall = Stall { first: Duration::from_secs(5), most: Duration::from_secs(30) };
 /// One whose costs were: so many times as long as a request of 1 MB takes,
@@ -45,13 +47,25 @@ pub(crate) enum Address {
 #[derive(Clone, Debug, Default)]
 pub struct Stores {
     stores: Vec<Arc<Store>>,
+    /// What was measured, also of storages that have no name, by [`Store::key`].
+    measured: Arc<BTreeMap<String, Costs>>,
     blocks: Option<Arc<Blocks>>,
 }
 
 impl Stores {
     /// These and no others; everything else is read with costs taken for granted.
     pub fn new(stores: Vec<Store>) -> Stores {
-        Stores { stores: stores.into_iter().map(Arc::new).collect(), blocks: None }
+        let stores = stores.into_iter().map(Arc::new).collect();
+        Stores { stores, ..Stores::default() }
+    }
+
+    /// The same, with costs that were measured, by [`Store::key`].
+    pub fn costing(self, measured: BTreeMap<String, Costs>) -> Stores {
+        let stores = self.stores.iter().map(|store| match measured.get(&store.key()) {
+            Some(costs) => Arc::new(Store::clone(store).costing(costs)),
+            None => store.clone(),
+        });
+        Stores { stores: stores.collect(), measured: Arc::new(measured), ..self }
     }
 
     /// The same, with what servers send kept in blocks, and taken from there.
@@ -70,21 +84,17 @@ impl Stores {
         if let Some(found) = named {
             return found;
         }
-        let below = |store: &&Arc<Store>| {
-            let rest = object.strip_prefix(store.root.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+        let below = |store: &&Arc<Store>| object == store.root || is_below(object, &store.root);
         let known = self.stores.iter().filter(below).max_by_key(|store| store.root.len());
         let store = known.cloned().unwrap_or_else(|| Arc::new(self.unknown(object)));
         (store, object.to_string())
     }
 
-    /// The URL of an object, as users may see it, and the costs of its storage, if that is a
-    /// server.
+    /// The key of an object, as [`Source::key`], and the costs of its storage, if that is a server.
     pub fn server_of(&self, object: &str) -> Option<(String, Costs)> {
         let (store, url) = self.locate(object);
         let is_file = url.split_once("://").is_none_or(|(scheme, _)| scheme == "file");
-        (!is_file).then(|| (crate::shown(&url), store.costs.clone()))
+        (!is_file).then(|| (store.key_of(&url), store.costs.clone()))
     }
 
     /// Whether an object is called `NAME:path`, by a named store.
@@ -108,7 +118,7 @@ impl Stores {
         let (store, url) = self.locate(object);
         let url = match store.address(&url) {
             Ok(Address::Http { url, .. }) => Some(url),
-            Ok(Address::Bucket { .. }) => Url::parse(&store.place()).ok(),
+            Ok(Address::Bucket { .. }) => store.server(),
             Err(_) => None,
         };
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -118,7 +128,7 @@ impl Stores {
 
     /// Connections that are open to the storage of an object.
     pub fn connections(&self, object: &str) -> u32 {
-        remote::connections(&self.locate(object).0.root)
+        remote::connections(&self.locate(object).0.key())
     }
 
     /// The bearer token that the server of an object is sent.
@@ -140,9 +150,8 @@ impl Stores {
     pub fn open(&self, object: &str) -> Result<Arc<dyn Source>, StoreError> {
         let (store, url) = self.locate(object);
         let stall = store.stall();
-        let place = store.place();
         let source = store.open(&url, (url != object).then_some(object), stall)?;
-        Ok(self.wrap(source, object, &place, true))
+        Ok(self.wrap(source, object, true))
     }
 
     /// An object of a server, taken to be at a version seen before: nothing is asked, and reading
@@ -161,23 +170,16 @@ impl Stores {
             return Ok(None);
         }
         let stall = store.stall();
-        let place = store.place();
         let named = (url != object).then_some(object);
         let assumed = Remote::assume(store, &url, named, stall, version)?;
-        Ok(assumed.map(|remote| self.wrap(Arc::new(remote), object, &place, false)))
+        Ok(assumed.map(|remote| self.wrap(Arc::new(remote), object, false)))
     }
 
     /// `asked`: whether the server was just asked for the version.
-    fn wrap(
-        &self,
-        source: Arc<dyn Source>,
-        called: &str,
-        place: &str,
-        asked: bool,
-    ) -> Arc<dyn Source> {
+    fn wrap(&self, source: Arc<dyn Source>, called: &str, asked: bool) -> Arc<dyn Source> {
         match &self.blocks {
             Some(blocks) if !source.is_local() && source.version().is_told_apart() => {
-                Arc::new(Cached::new(source, called, place, blocks.clone(), asked))
+                Arc::new(Cached::new(source, called, blocks.clone(), asked))
             }
             _ => source,
         }
@@ -185,24 +187,84 @@ impl Stores {
 
     /// The storage of an object that lies in none that is known: its server, or this machine.
     fn unknown(&self, object: &str) -> Store {
-        let local = || self.stores.iter().find(|store| store.root == "file://");
-        let (root, costs) = match object.split_once("://") {
-            None | Some(("file", _)) => match local() {
-                Some(store) => return Store::clone(store),
-                None => ("file://".to_string(), Costs::local()),
-            },
+        let unnamed = |root: &str| Store::new(String::new(), root.to_string(), BTreeMap::new());
+        let store = match object.split_once("://") {
+            None | Some(("file", _)) => unnamed("file://"),
             Some((scheme, rest)) => {
                 let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
                 let host = authority.rsplit('@').next().unwrap_or_default();
-                (format!("{scheme}://{host}"), Costs::remote())
+                unnamed(&format!("{scheme}://{host}"))
             }
         };
-        let (name, options) = (String::new(), BTreeMap::new());
-        Store { name, root, options, costs, measured: false }
+        if self.measured.is_empty() {
+            return store;
+        }
+        // Also what was measured of a part of it, when that had a name.
+        let (whole, place) = (store.key(), store.at_server(object));
+        let known = self
+            .measured
+            .iter()
+            .filter(|(key, _)| **key == whole || is_below(key, &whole) && is_below(&place, key));
+        match known.max_by_key(|(key, _)| key.len()) {
+            Some((key, costs)) => {
+                let root = format!("{}{}", store.root, &key[whole.len()..]);
+                Store { root, ..store.costing(costs) }
+            }
+            None => store,
+        }
     }
 }
 
+/// Whether a URL is that of something below another.
+fn is_below(url: &str, root: &str) -> bool {
+    url.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
+}
+
 impl Store {
+    /// One with costs taken for granted.
+    pub fn new(name: String, root: String, options: BTreeMap<String, String>) -> Store {
+        let is_local = root.starts_with("file://");
+        let costs = if is_local { Costs::local() } else { Costs::remote() };
+        Store { name, root, options, costs, measured: false }
+    }
+
+    /// The same, with costs that were measured.
+    fn costing(self, costs: &Costs) -> Store {
+        Store { costs: costs.clone(), measured: true, ..self }
+    }
+
+    /// What is measured of it is filed under this: its root, with the server if something else
+    /// says which that is.
+    pub fn key(&self) -> String {
+        self.at_server(&self.root)
+    }
+
+    /// What is kept of an object of it is kept under this: its URL as users may see it, of a
+    /// bucket with the server.
+    pub(crate) fn key_of(&self, url: &str) -> String {
+        match Cloud::of_url(url) {
+            Some(_) => self.at_server(url),
+            None => remote::shown(url),
+        }
+    }
+
+    /// A URL with the server before the path, where something else says which that is:
+    /// `s3://127.0.0.1:9000/bucket/a.fits`. No bucket has a colon in its name.
+    fn at_server(&self, url: &str) -> String {
+        let (Some(server), Some((scheme, rest))) = (self.server(), url.split_once("://")) else {
+            return url.to_string();
+        };
+        let host = server.host_str().unwrap_or_default();
+        let port = server.port_or_known_default().unwrap_or_default();
+        let folder = server.path().trim_end_matches('/');
+        // The server of a door is not that of the URL.
+        let path = match Cloud::of(scheme) {
+            Some(_) => format!("/{rest}"),
+            None => rest.find('/').map_or_else(String::new, |at| rest[at..].to_string()),
+        };
+        format!("{scheme}://{host}:{port}{folder}{path}")
+    }
+
     /// `named`: `NAME:path`, if it was asked for so.
     pub(crate) fn open(
         self: Arc<Store>,
@@ -242,7 +304,7 @@ impl Store {
             "http" | "https" => url.to_string(),
             "dav" => format!("http://{rest}"),
             "davs" => format!("https://{rest}"),
-            "root" | "roots" | "xroot" | "xroots" => self.behind_door(rest),
+            scheme if DOORED.contains(&scheme) => self.behind_door(rest),
             _ => {
                 return Err(unsupported(format!(
                     "cannot read {scheme}:// URLs; known are file, http, https, s3, gs, az, root, \
@@ -275,10 +337,15 @@ impl Store {
         }
     }
 
-    /// What the URLs of its objects leave open: which server the buckets are of.
-    fn place(&self) -> String {
-        let cloud = Cloud::of_url(&self.root);
-        cloud.map(|cloud| cloud.server(&self.bucket_settings())).unwrap_or_default()
+    /// The server of its objects, where options or the environment set it and not their URLs.
+    fn server(&self) -> Option<Url> {
+        let (scheme, _) = self.root.split_once("://")?;
+        let server = match Cloud::of(scheme) {
+            Some(cloud) => cloud.server(&self.bucket_settings()),
+            None if DOORED.contains(&scheme) => self.options.get("door").cloned(),
+            None => None,
+        };
+        Url::parse(&server?).ok()
     }
 
     fn bucket_settings(&self) -> BucketSettings {

@@ -9,7 +9,7 @@ const KEPT: usize = 4096;
 /// One request that succeeded at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// Root of the store.
+    /// Of the store, as its key has it.
     pub root: String,
     /// Bytes that came.
     pub bytes: u64,

@@ -8,14 +8,13 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use swathe_plan::Costs;
 use swathe_store::{Copied, Copies, Entry, Order, Store, StoreError, Stores};
 use tempfile::TempDir;
 
 fn store(name: &str, root: String, options: &[(&str, &str)]) -> Store {
     let text = |&(name, value): &(&str, &str)| (name.to_string(), value.to_string());
     let options: BTreeMap<_, _> = options.iter().map(text).collect();
-    Store { name: name.into(), root, options, costs: Costs::remote(), measured: false }
+    Store::new(name.into(), root, options)
 }
 
 fn bucket(scheme: &str, server: &Server) -> Store {

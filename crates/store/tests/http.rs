@@ -4,6 +4,7 @@ mod server;
 
 use bytes::Bytes;
 use server::{Reply, Request, Server, Then, good, raw, reply};
+use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::ops::Range;
 use std::sync::Arc;
@@ -349,12 +350,9 @@ fn a_server_that_is_started_anew_is_waited_for() {
 
 #[test]
 fn a_server_of_this_machine_is_known_as_one() {
-    let bucket = |name: &str, endpoint: &str| Store {
-        name: name.into(),
-        root: format!("s3://{name}"),
-        options: [("endpoint".to_string(), endpoint.to_string())].into(),
-        costs: Costs::remote(),
-        measured: false,
+    let bucket = |name: &str, endpoint: &str| {
+        let options = [("endpoint".to_string(), endpoint.to_string())].into();
+        Store::new(name.into(), format!("s3://{name}"), options)
     };
     let stores =
         Stores::new(vec![bucket("near", "http://127.0.0.1:9"), bucket("far", "http://10.0.0.1:9")]);
@@ -363,6 +361,45 @@ fn a_server_of_this_machine_is_known_as_one() {
     }
     for elsewhere in ["http://localhost.org/a", "https://[::2]/a", "far:a", "/a", "relative"] {
         assert!(!stores.is_served_here(elsewhere), "{elsewhere}");
+    }
+}
+
+#[test]
+fn what_is_measured_is_filed_by_server() {
+    let key = |root: &str, options: &[(&str, &str)]| {
+        let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+        Store::new("named".into(), root.into(), options).key()
+    };
+    for (root, options, expected) in [
+        ("s3://b/dr1", ("endpoint", "http://[::1]:9000"), "s3://[::1]:9000/b/dr1"),
+        ("gs://b", ("endpoint", "https://Gcs.example/x/"), "gs://gcs.example:443/x/b"),
+        ("az://b", ("account", "survey"), "az://survey.blob.core.windows.net:443/b"),
+        ("root://host//a", ("door", "http://door.example"), "root://door.example:80//a"),
+        ("root://host", ("door", "https://host:8443"), "root://host:8443"),
+        ("root://host//a", ("token_file", "/token"), "root://host//a"),
+        ("https://host/a", ("token_file", "/token"), "https://host/a"),
+        ("file:///a b", ("probe_object", "a"), "file:///a b"),
+    ] {
+        assert_eq!(key(root, &[options]), expected);
+    }
+    let measured = [("https://host/a", 0.25), ("https://host", 0.5), ("file://", 0.125)];
+    let measured =
+        measured.map(|(root, open_s)| (root.to_string(), Costs { open_s, ..Costs::remote() }));
+    let store = Store::new("named".into(), "https://host/a/b".into(), BTreeMap::new());
+    let stores = Stores::new(vec![store]).costing(measured.into());
+    for (object, key, open_s) in [
+        ("https://host/x", "https://host", Some(0.5)),
+        ("https://host/ab", "https://host", Some(0.5)),
+        ("https://host/a/c", "https://host/a", Some(0.25)),
+        ("named:c", "https://host/a/b", None),
+        ("https://host/a/b/c", "https://host/a/b", None),
+        ("https://host.org/a/c", "https://host.org", None),
+        ("/a/c", "file://", Some(0.125)),
+        ("file:///a/c", "file://", Some(0.125)),
+    ] {
+        let (store, _) = stores.locate(object);
+        assert_eq!(store.key(), key, "{object}");
+        assert_eq!(store.measured.then_some(store.costs.open_s), open_s, "{object}");
     }
 }
 

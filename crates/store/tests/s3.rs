@@ -3,7 +3,9 @@
 mod server;
 
 use server::{Server, good, reply};
-use swathe_store::{StoreError, open};
+use std::collections::BTreeMap;
+use swathe_plan::Costs;
+use swathe_store::{StoreError, Stores, open};
 
 fn set(name: &str, value: &str) {
     // SAFETY: no other thread of this process reads or writes the environment now.
@@ -33,11 +35,16 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
 
     let source = open("s3://bucket/a b/c.fits").unwrap();
     assert_eq!(source.url(), "s3://bucket/a b/c.fits");
+    assert_eq!(source.key(), format!("s3://127.0.0.1:{}/bucket/a b/c.fits", server.port));
     assert_eq!((source.len(), source.version().tag.as_str()), (100_000, "\"one\""));
     let ranges: Vec<_> = (0..20).map(|i| 80_000 + i * 100..80_000 + i * 100 + 50).collect();
     for (range, bytes) in ranges.iter().zip(source.fetch(ranges.clone(), 4).map(Result::unwrap)) {
         assert_eq!(bytes, data[range.start as usize..range.end as usize]);
     }
+    let key = format!("s3://127.0.0.1:{}/bucket", server.port);
+    let measured = BTreeMap::from([(key.clone(), Costs::remote())]);
+    let (store, _) = Stores::default().costing(measured).locate("s3://bucket/a b/c.fits");
+    assert_eq!((store.root.as_str(), store.key(), store.measured), ("s3://bucket", key, true));
     for request in server.requests() {
         assert_eq!(request.target, "/bucket/a%20b/c.fits", "anonymous requests hold no query");
         assert_eq!(request.header("authorization"), None);

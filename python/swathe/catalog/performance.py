@@ -24,7 +24,7 @@ LONGEST_NOTE = 1_000
 
 
 class Performance(Database):
-    """Probes, samples and profiles. Each belongs to a link: the root URL of a store, and a host.
+    """Probes, samples and profiles. Each belongs to a link: the key of a store, and a host.
 
     Roots are taken as `root_url` gives them, so that other spellings mean the same store; those
     that hold credentials raise `StoreSettingsError`.

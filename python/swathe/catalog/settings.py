@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
+from swathe._swathe import store_key
 from swathe.errors import StoreSettingsError
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
@@ -62,6 +63,15 @@ class Store:
     url: str
     tier: str
     options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Root by which what is measured of it is filed.
+
+        It is the URL; where an option or the environment of this process says on which server
+        that is, with host and port of the server before the path: `s3://127.0.0.1:9000/bucket`.
+        """
+        return store_key(self.url, self.options)
 
 
 def checked_store(

@@ -27,7 +27,7 @@ from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
 from swathe.catalog.work import ChunkState, Phase
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -88,7 +88,7 @@ class StoreRow(Base):
 
 
 class LinkRow(Base):
-    """A store as seen from a host: what every measurement belongs to."""
+    """A store, by its key, as seen from a host: what every measurement belongs to."""
 
     __tablename__ = "links"
     __table_args__ = (UniqueConstraint("root", "host"),)

@@ -74,7 +74,7 @@ class Probe:
 
     Attributes:
         id: its number in the catalogue.
-        root: URL of the store probed.
+        root: key of the store probed.
         host: the machine it ran on.
         at: when it ended, UTC.
         parameters: what it was asked to do.
@@ -96,7 +96,7 @@ class Profile:
     """The measured costs of a store as seen from a host.
 
     Attributes:
-        root: URL of the store.
+        root: key of the store.
         host: the machine that sees it so.
         costs: the parameters of the cost model.
         spread: how uncertain they are, under the same names.
@@ -121,7 +121,7 @@ class Outcome:
         host: the machine it ran on.
         summary: the work in a few words.
         targets: how many were cut.
-        root: URL of the store read from; empty where there were several.
+        root: key of the store read from; empty where there were several.
         predicted_s: median of the predicted seconds.
         low_s: lower end of the predicted interval.
         high_s: upper end of the predicted interval.

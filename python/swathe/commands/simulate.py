@@ -190,7 +190,7 @@ def _measured(name: str) -> Store:
         known = {each.name: each for each in catalog.stores()}
         if name not in known:
             raise NoSuchStoreError(f"there is no store {name!r}")
-        kept = catalog.profile(known[name].url, this_host())
+        kept = catalog.profile(known[name].key, this_host())
     if kept is None:
         raise StoreSettingsError(f"{name}: it was not probed from here: swathe probe {name}")
     costs = Costs.from_dict(kept.costs)

@@ -93,8 +93,8 @@ def show(name: Name, as_json: Json = False) -> None:
     host = this_host()
     with Catalog.open() as catalog:
         store = catalog.store(name)
-        profile = catalog.profile(store.url, host)
-        probes = catalog.probes(store.url, host)
+        profile = catalog.profile(store.key, host)
+        probes = catalog.probes(store.key, host)
     probed_at = probes[0].at if probes else None
     if as_json:
         print_json(

@@ -229,7 +229,7 @@ def _profiles(events: Events) -> Mapping[str, Mapping[str, Any]]:
     seen = set(hosts.words) if isinstance(hosts, Coded) else set()
     with Catalog.open(url) as catalog:
         found = {each.root: each.costs for each in catalog.profiles() if each.host in seen}
-        named = {store.name: store.url for store in catalog.stores()}
+        named = {store.name: store.key for store in catalog.stores()}
     return found | {name: found[root] for name, root in named.items() if root in found}
 
 

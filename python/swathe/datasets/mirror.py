@@ -225,9 +225,8 @@ def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) ->
             f"{target.name!r} is of {scheme}://"
         )
     ours, theirs = _url(source, dataset.prefix), _url(target, prefix)
-    one_server = source.options.get("endpoint") == target.options.get("endpoint")
     inside = f"{ours}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{ours}/")
-    if source.name == target.name or (one_server and inside):
+    if source.name == target.name or inside:
         raise DatasetError(
             f"a mirror of {dataset.name!r} is in another store, and neither within "
             f"{source.name}:{dataset.prefix} nor around it; not {target.name}:{prefix}"
@@ -235,10 +234,9 @@ def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) ->
 
 
 def _url(store: Store, prefix: str) -> str:
-    url = f"{store.url}/{prefix}".rstrip("/")
-    if url.startswith("file://"):
+    if store.url.startswith("file://"):
         return os.path.realpath(unquote(store.url.removeprefix("file://")) + f"/{prefix}")
-    return url
+    return f"{store.key}/{prefix}".rstrip("/")
 
 
 def _listed(store: Store, prefix: str) -> dict[str, Listed]:
@@ -345,4 +343,4 @@ def _writing(catalog: Catalog, store: Store) -> Costs | None:
 
 def _roots(store: Store) -> tuple[str, ...]:
     """Give the roots by which what was measured of a store may be filed."""
-    return (store.url, LOCAL_ROOT) if store.url.startswith("file://") else (store.url,)
+    return (store.key, LOCAL_ROOT) if store.url.startswith("file://") else (store.key,)

@@ -249,7 +249,7 @@ def _seconds_of_stores(catalog: Catalog) -> dict[str, float]:
     found = {}
     for store in catalog.stores():
         local = store.url.startswith("file://")
-        costs: dict[str, Any] | None = profiles.get(store.url)
+        costs: dict[str, Any] | None = profiles.get(store.key)
         if costs is None and local:
             costs = profiles.get(LOCAL_ROOT)
         sizes, seconds = zip(*(costs or json.loads(assumed_costs(local)))["request"], strict=True)

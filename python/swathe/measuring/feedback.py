@@ -35,7 +35,7 @@ def feed_back(catalog: Catalog, timings: Iterable[Timing]) -> list[str]:
 
     Args:
         catalog: where they go.
-        timings: as `_swathe.take_timings()` gives them: root of the store, bytes, requests in
+        timings: as `_swathe.take_timings()` gives them: key of the store, bytes, requests in
             flight, seconds to the first byte, seconds.
 
     Returns:

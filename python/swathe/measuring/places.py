@@ -21,7 +21,7 @@ class Place:
     """Where something is measured.
 
     Attributes:
-        root: of the store, as the catalogue files what was measured of it.
+        root: of the store, as the catalogue files what was measured of it: its key.
         shown: what the user named, without secrets.
         objects: to read, as the native half takes them.
         stores: what it needs to find them.

@@ -87,15 +87,10 @@ impl Opened {
 }
 
 impl Cells {
-    /// Those of a source that is called so; `place`: what its URL does not say of where it is.
-    pub(super) fn new(
-        blocks: Arc<Blocks>,
-        called: &str,
-        place: &str,
-        source: &dyn Source,
-    ) -> Cells {
+    /// Those of a source that is called so.
+    pub(super) fn new(blocks: Arc<Blocks>, called: &str, source: &dyn Source) -> Cells {
         let url = source.url().to_string();
-        let object = format!("{place}\n{url}\n{}", source.version());
+        let object = format!("{}\n{}", source.key(), source.version());
         let (costs, size) = (source.costs(), source.len());
         let request_s = costs.latency_s();
         let byte_s = (costs.request.seconds(CELL_BYTES as f64) - request_s) / CELL_BYTES as f64;

@@ -9,6 +9,7 @@ pub(super) const LIMIT: u64 = 1 << 30;
 
 /// An object that counts what is asked of it.
 pub(super) struct Asked {
+    key: &'static str,
     data: Arc<Vec<u8>>,
     pub(super) version: Version,
     pub(super) costs: Costs,
@@ -20,6 +21,10 @@ pub(super) struct Asked {
 impl Source for Asked {
     fn url(&self) -> &str {
         "http://host/a"
+    }
+
+    fn key(&self) -> &str {
+        self.key
     }
 
     fn version(&self) -> &Version {
@@ -71,6 +76,7 @@ pub(super) fn data(seed: u32) -> Arc<Vec<u8>> {
 
 pub(super) fn object(seed: u32) -> Asked {
     Asked {
+        key: "http://host/a",
         data: data(seed),
         version: Version { size: SIZE as u64, tag: format!("\"{seed}\"") },
         costs: Costs::remote(),
@@ -85,7 +91,7 @@ pub(super) fn blocks(folder: &tempfile::TempDir, limit: u64) -> Arc<Blocks> {
 }
 
 pub(super) fn cached(inner: Asked, blocks: &Arc<Blocks>) -> Cached {
-    Cached::new(Arc::new(inner), "store:a", "", blocks.clone(), true)
+    Cached::new(Arc::new(inner), "store:a", blocks.clone(), true)
 }
 
 pub(super) fn asked(bytes: u64, requests: u64) -> Traffic {
@@ -205,8 +211,8 @@ fn another_version_is_another_object() {
     for seed in [1, 2, 1] {
         assert_right(seed, &ranges, &read(&cached(object(seed), &blocks), &ranges));
     }
-    let source = Cached::new(Arc::new(object(1)), "store:a", "http://other", blocks, true);
-    assert_eq!(source.at_hand(&ranges), None);
+    let elsewhere = Asked { key: "s3://other:9000/a", ..object(1) };
+    assert_eq!(cached(elsewhere, &blocks).at_hand(&ranges), None);
 }
 
 #[test]
@@ -256,7 +262,7 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     let blocks = blocks(&folder, LIMIT);
     let ranges = [300..400];
     read(&cached(object(1), &blocks), &ranges);
-    let assumed = || Cached::new(Arc::new(object(1)), "store:a", "", blocks.clone(), false);
+    let assumed = || Cached::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
     let source = assumed();
     read(&source, &ranges);
     assert_eq!(of_server(&source), asked(0, 0));
@@ -274,7 +280,7 @@ fn an_assumed_version_is_asked_about_when_its_blocks_are_old() {
     assert_eq!(of_server(&source), asked(1, 1));
     let inner = object(1);
     inner.fails.store(true, Ordering::Relaxed);
-    let source = Cached::new(Arc::new(inner), "store:a", "", blocks.clone(), false);
+    let source = Cached::new(Arc::new(inner), "store:a", blocks.clone(), false);
     let error = source.read_exact_at(300, &mut [0; 100]).unwrap_err();
     assert!(matches!(error, StoreError::Changed { .. }), "{error}");
 }
@@ -316,7 +322,7 @@ fn what_came_from_far_outlasts_what_came_from_near() {
         let mut inner = object(seed);
         inner.costs.request = Curve::affine(latency_s, bytes_per_s);
         let called = format!("store:{seed}");
-        let source = Cached::new(Arc::new(inner), &called, "", blocks.clone(), true);
+        let source = Cached::new(Arc::new(inner), &called, blocks.clone(), true);
         assert_right(seed, &all, &read(&source, &all));
         source
     };

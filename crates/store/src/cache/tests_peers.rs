@@ -241,7 +241,7 @@ fn the_time_when_bytes_came_comes_along() {
     file(1, u64::MAX);
     file(2, u64::MAX);
     let (_here, blocks) = asker(address, TOKEN);
-    let source = Cached::new(Arc::new(object(1)), "store:a", "", blocks.clone(), false);
+    let source = Cached::new(Arc::new(object(1)), "store:a", blocks.clone(), false);
     assert_right(1, &ALL, &read(&source, &ALL));
     assert_eq!(of_server(&source), asked(1, 1), "whether it has changed since");
 }

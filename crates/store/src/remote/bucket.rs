@@ -108,8 +108,8 @@ impl Cloud {
         url.split_once("://").and_then(|(scheme, _)| Cloud::of(scheme))
     }
 
-    /// The server its buckets are on, as far as it is set: their URLs do not say it.
-    pub(crate) fn server(self, settings: &Settings) -> String {
+    /// The server its buckets are on, where that is set: their URLs do not say it.
+    pub(crate) fn server(self, settings: &Settings) -> Option<String> {
         match self {
             Cloud::S3 => s3::server(settings),
             Cloud::Google => gs::server(settings),

@@ -39,11 +39,11 @@ pub(super) struct Permit<'a> {
     in_flight: u32,
 }
 
-/// The limiter of a store, by its root: one per process.
-pub(super) fn of(root: &str) -> Arc<Limiter> {
+/// The limiter of a store, by its key: one per process.
+pub(super) fn of(store: &str) -> Arc<Limiter> {
     static LIMITERS: Mutex<Option<HashMap<String, Arc<Limiter>>>> = Mutex::new(None);
     let mut limiters = LIMITERS.lock().unwrap_or_else(PoisonError::into_inner);
-    limiters.get_or_insert_default().entry(root.to_string()).or_default().clone()
+    limiters.get_or_insert_default().entry(store.to_string()).or_default().clone()
 }
 
 impl Default for Limiter {

@@ -2,15 +2,14 @@
 
 use super::connecting;
 use crate::error::StoreError;
-use crate::stores::Store;
 use std::sync::atomic::{AtomicU64, Ordering};
 use swathe_trace::{Ids, Level, Scope, event, is_on};
 
 /// What events of an object are about, also of those recorded later than it is opened.
-pub(super) fn about(called: &str, store: &Store) -> Ids {
+pub(super) fn about(called: &str, store: &str) -> Ids {
     let mut ids = Ids::default();
     ids.push("OBJECT", called);
-    ids.push("STORE", if store.name.is_empty() { &store.root } else { &store.name });
+    ids.push("STORE", store);
     ids
 }
 

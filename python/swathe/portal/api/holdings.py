@@ -109,7 +109,7 @@ def store(request: Request, _user: Reader, name: Name) -> models.StoreDetail:
     """Tell what a store is, and what was measured of it from this machine."""
     catalog = portal_of(request).catalog
     found = catalog.store(name)
-    profile = catalog.profile(found.url, this_host())
+    profile = catalog.profile(found.key, this_host())
     return models.StoreDetail(
         name=found.name,
         url=found.url,

@@ -122,7 +122,7 @@ def stores(request: Request, _user: Reader) -> Response:
     """List the stores with what they cost."""
     catalog, host = portal_of(request).catalog, this_host()
     profiles = {each.root: each for each in catalog.profiles() if each.host == host}
-    found = [(store, profiles.get(store.url)) for store in catalog.stores()]
+    found = [(store, profiles.get(store.key)) for store in catalog.stores()]
     return page(request, "stores.html", stores=found, host=host)
 
 
@@ -141,8 +141,8 @@ def store(request: Request, _user: Reader, name: str) -> Response:
     """Show a store and its profile."""
     catalog, host = portal_of(request).catalog, this_host()
     found = catalog.store(name)
-    profile = catalog.profile(found.url, host)
-    probes = catalog.probes(found.url, host)
+    profile = catalog.profile(found.key, host)
+    probes = catalog.probes(found.key, host)
     used = [
         each
         for each in holdings_of(request).all()
@@ -190,10 +190,10 @@ def store_plots(
     """Give the plots of a profile, for Bokeh."""
     catalog, host = portal_of(request).catalog, this_host()
     found = catalog.store(name)
-    profile = catalog.profile(found.url, host)
+    profile = catalog.profile(found.key, host)
     if profile is None:
         raise NotFoundError(f"the store {name!r} was not probed from {host}")
-    samples = catalog.samples(found.url, host, kinds=("read",))
+    samples = catalog.samples(found.key, host, kinds=("read",))
     return _items(plots.profile_plots(samples, profile.costs, scheme))
 
 
@@ -228,7 +228,7 @@ def _part(errors: list[float], limit: float) -> float | None:
 
 
 def _store_names(stores: list[Store]) -> Mapping[str, str]:
-    return {each.url: each.name for each in stores}
+    return {each.key: each.name for each in stores}
 
 
 @router.api_route("/predictions/plots.json", methods=READ)

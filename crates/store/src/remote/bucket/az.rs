@@ -18,6 +18,9 @@ use std::sync::Arc;
 const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");
 const PLACES: &str = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_TOKEN or \
                       AZURE_CLIENT_ID";
+/// Variables that set the server, and the account; the first that is there.
+const ENDPOINTS: [&str; 2] = ["AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"];
+const ACCOUNTS: [&str; 2] = ["AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"];
 const ACCESS_KEY: &str = "AZURE_STORAGE_ACCOUNT_KEY";
 /// What credentials are made of.
 const KEYS: [Key; 12] = [
@@ -73,8 +76,9 @@ impl Place {
     }
 }
 
-pub(super) fn server(settings: &Settings) -> String {
-    of_account(settings).map(|(_, server)| server).unwrap_or_default()
+/// An account is always set, or nothing can be read.
+pub(super) fn server(settings: &Settings) -> Option<String> {
+    of_account(settings).ok().map(|(_, server)| server)
 }
 
 pub(super) fn object(container: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
@@ -184,11 +188,11 @@ fn source(made_of: &[(Key, String)], by_command: bool) -> Option<&'static str> {
 /// The account, and the URL its containers are below. An endpoint may say both: the account is
 /// its path with emulators, and the first part of its host with Azure.
 fn of_account(settings: &Settings) -> Result<(String, String), String> {
-    let environment = MicrosoftAzureBuilder::from_env();
-    let set = |key| environment.get_config_value(&key).filter(|value| !value.is_empty());
-    let endpoint = settings.endpoint.clone().or_else(|| set(Key::Endpoint));
-    let account = settings.account.clone().or_else(|| set(Key::AccountName));
-    let account = account.or_else(|| variable("AZURE_STORAGE_ACCOUNT"));
+    let set = |option: &Option<String>, names: [&str; 2]| {
+        option.clone().or_else(|| names.into_iter().find_map(variable))
+    };
+    let endpoint = set(&settings.endpoint, ENDPOINTS);
+    let account = set(&settings.account, ACCOUNTS);
     let account = account.or_else(|| {
         let url = Url::parse(endpoint.as_deref()?).ok()?;
         let path = url.path().trim_matches('/');

@@ -53,19 +53,19 @@ impl Place {
     }
 }
 
-pub(super) fn server(settings: &Settings) -> String {
-    let set = || variable("GOOGLE_BASE_URL");
-    settings.endpoint.clone().or_else(set).unwrap_or_else(|| SERVER.into())
+pub(super) fn server(settings: &Settings) -> Option<String> {
+    settings.endpoint.clone().or_else(|| variable("GOOGLE_BASE_URL"))
 }
 
 pub(super) fn object(bucket: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
-    let url = url_in(&server(settings), bucket, path)?;
+    let server = server(settings).unwrap_or_else(|| SERVER.into());
+    let url = url_in(&server, bucket, path)?;
     let (tokens, leave, secrets) = right(bucket, settings)?;
     Ok(Object { place: super::Place::Google(Place { url, tokens }), leave, secrets })
 }
 
 pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String> {
-    let server = server(settings);
+    let server = server(settings).unwrap_or_else(|| SERVER.into());
     let url = url_in(&server, bucket, &Path::ROOT)?;
     let (tokens, leave, secrets) = right(bucket, settings)?;
     let builder = GoogleCloudStorageBuilder::new()

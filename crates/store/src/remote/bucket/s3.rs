@@ -16,6 +16,8 @@ const PROVIDERS: [Key; 4] = [
     Key::ContainerCredentialsFullUri,
     Key::MetadataEndpoint,
 ];
+/// Variables that set the server, the first that is there.
+const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
 /// For how long a signature is valid; each request has its own.
 const SIGNED_FOR: Duration = Duration::from_secs(900);
 
@@ -38,8 +40,8 @@ impl Place {
     }
 }
 
-pub(super) fn server(settings: &Settings) -> String {
-    settings.endpoint.clone().or_else(|| variable("AWS_ENDPOINT_URL")).unwrap_or_default()
+pub(super) fn server(settings: &Settings) -> Option<String> {
+    settings.endpoint.clone().or_else(|| ENDPOINTS.into_iter().find_map(variable))
 }
 
 pub(super) fn object(bucket: &str, path: Path, settings: &Settings) -> Result<Object, String> {
@@ -70,8 +72,12 @@ fn builder(
     settings: &Settings,
 ) -> Result<(AmazonS3Builder, Leave, Vec<String>), String> {
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    if let Some(endpoint) = server(settings) {
+        // Else a variable of the environment would go before the option.
+        builder = builder.with_config(Key::S3Endpoint, endpoint);
+    }
     if let Some(endpoint) = &settings.endpoint {
-        builder = builder.with_endpoint(endpoint).with_allow_http(endpoint.starts_with("http://"));
+        builder = builder.with_allow_http(endpoint.starts_with("http://"));
     }
     if let Some(region) = &settings.region {
         builder = builder.with_region(region);
