@@ -162,7 +162,7 @@ class Jobs:
             table: targets in memory: a table or a mapping of columns. A column `file`, or `ra`,
                 `dec`, `size_deg` without it, which is taken of every image that covers the place;
                 else as for `cut_many`. Optionally `dataset` and `band`, of places in the sky;
-                `planes`, as 3:7; of stacks, `group`.
+                `planes`, as 3:7, or 3:7,0:1 on NAXIS3 and NAXIS4; of stacks, `group`.
             options: what to make of them.
             owner: name of the user.
             name: what the user calls it.

@@ -73,16 +73,13 @@ def _row(held: Held, wanted: Wanted) -> tuple[Any, ...]:
     file = held.match.file
     if pixels is None:
         return file, str(held.image.index), *OUTSIDE, ""
-    lengths = pixels.image.shape[::-1]
-    whole = list(zip(pixels.start, pixels.stop, strict=True))
-    if any(span != (0, length) for span, length in list(zip(whole, lengths, strict=True))[3:]):
-        raise usage(
-            f"ID: {held.did}: a job selects along the first three axes only; ask sync for this"
-        )
-    (x0, x1), (y0, y1) = whole[:2]
-    planes = ""
-    if len(whole) > 2 and whole[2] != (0, lengths[2]):
-        planes = f"{whole[2][0]}:{whole[2][1]}"
+    lengths = list(pixels.image.shape[::-1])
+    if len(lengths) < 2:
+        raise usage(f"ID: {held.did}: it has no plane for a job to cut from; ask sync for it")
+    (x0, x1), (y0, y1), *behind = zip(pixels.start, pixels.stop, strict=True)
+    while behind and behind[-1] == (0, lengths.pop()):
+        behind.pop()
+    planes = ",".join(f"{first}:{last}" for first, last in behind)
     return file, str(pixels.image.index), x0, y0, x1 - x0, y1 - y0, planes
 
 
