@@ -185,13 +185,13 @@ def _matches(
     for part in parts:
         # Who has enough leaves rows behind, and servers keep them.
         with session.connection().execute(part, execution_options=STREAMED) as found:
-            for number, *row, dataset, store, path in found:
+            for number, *row, dataset, calib_level, store, path in found:
                 if number == last:
                     continue
                 if given == limit:
                     return
                 given, last = given + 1, number
-                yield number, Match(dataset, f"{store}:{path}", granule_of(*row))
+                yield number, Match(dataset, calib_level, f"{store}:{path}", granule_of(*row))
 
 
 def level_of(first: int, last: int) -> int:
@@ -360,7 +360,9 @@ GRANULE_COLUMNS = [
 
 
 COPIES: Any = (
-    select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
+    select(
+        *GRANULE_COLUMNS, DatasetRow.name, DatasetRow.calib_level, StoreRow.name, ReplicaRow.path
+    )
     .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
     .join(
         ReplicaRow,
