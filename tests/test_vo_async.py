@@ -163,6 +163,66 @@ def test_tables_may_name_images(visitor: Visitor) -> None:
     assert image(httpx.get(found["result"][0]).content).shape == (10, 10)
 
 
+# ---- One that is wrong of many
+
+
+def told_of(found: dict[str, tuple[str, str]], *names: str) -> list[str]:
+    """What results that are none say."""
+    answers = [httpx.get(found[name][0]) for name in names]
+    assert all(answer.status_code == 200 for answer in answers)
+    assert all(found[name][1] == "text/plain" for name in names)
+    return [answer.text for answer in answers]
+
+
+def test_what_cannot_be_is_a_result_that_says_why(visitor: Visitor) -> None:
+    """Each combination is one, as SODA wants it, and no fault stops the others."""
+    absent, elsewhere = did("made", "absent.fits"), "ivo://elsewhere/made?plain.fits,0"
+    ids = [absent, PLAIN, elsewhere, did("made", "nowhere.fits")]
+    given = {"ID": ids, "CIRCLE": ["10 -1 0.001", "10 -1"]}
+    url = create(visitor, PHASE="RUN", **given)
+    tree = ended(url)
+    assert tree.findtext("uws:phase", "", UWS) == "COMPLETED"
+    found = results(tree)
+    cut = httpx.get(found["cutout-00003"][0]).content
+    assert (image(cut) == visitor.pixels(PLAIN, CIRCLE="10 -1 0.001")).all()
+    names = [f"cutout-0000{number}" for number in (1, 4, 5, 7)]
+    unknown, senseless, foreign, no_sky = told_of(found, *names)
+    assert unknown.startswith("UsageError: ID: there is no image") and "absent" in unknown
+    assert senseless.startswith("UsageError: CIRCLE: expected ra, dec and radius")
+    assert foreign.startswith("UsageError: ID: ") and "not of archive.example" in foreign
+    assert no_sky.startswith("UsageError: ") and "no celestial axes" in no_sky
+    manifest = Table.read(httpx.get(found["manifest"][0]).text, format="ascii.ecsv")
+    assert list(manifest["status"]).count("error") == 7
+    with zipfile.ZipFile(BytesIO(httpx.get(found["result"][0]).content)) as archive:
+        assert sum(name.endswith(".fits") for name in archive.namelist()) == 1
+
+
+def test_images_of_a_table_that_are_none(visitor: Visitor) -> None:
+    rows = "did,x0,y0,width,height\n"
+    bad = '"ivo://archive.example/made?absent.fits,0",0,0,2,2\n'
+    good = f'"{PLAIN}",0,0,2,2\n'
+    found = results(ended(create(visitor, TARGETS=rows + bad + good, PHASE="RUN")))
+    (told,) = told_of(found, "cutout-00001")
+    assert told.startswith("UsageError: ID: there is no image")
+    assert image(httpx.get(found["cutout-00002"][0]).content).shape == (2, 2)
+    refused = visitor.client.post("async", data={"TARGETS": rows + bad})
+    assert refused.status_code == 404 and refused.text.startswith("UsageError: ID: ")
+
+
+def test_file_that_is_gone_is_one_result(visitor: Visitor) -> None:
+    path = visitor.folder / "film.fits"
+    away = path.with_suffix(".away")
+    path.rename(away)
+    try:
+        ids = [did("made", "film.fits"), PLAIN]
+        found = results(ended(create(visitor, ID=ids, SUB="[1:2,1:2]", PHASE="RUN")))
+    finally:
+        away.rename(path)
+    (told,) = told_of(found, "cutout-00001")
+    assert "made:film.fits" in told and str(visitor.folder) not in told
+    assert image(httpx.get(found["cutout-00002"][0]).content).shape == (2, 2)
+
+
 # ---- UWS
 
 
