@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
@@ -98,6 +99,15 @@ class Datasets(Database):
                 raise no_such(name)
             return _counted(session, *found)
 
+    def changes(self) -> list[tuple[str, datetime, int]]:
+        """Give name, when it was added and how often it has changed, of each dataset.
+
+        What was counted of all holds as long as this is the same.
+        """
+        query = select(DatasetRow.name, DatasetRow.added_at, DatasetRow.changes)
+        with self._reading() as session:
+            return sorted((name, at, count) for name, at, count in session.execute(query))
+
     def remove_dataset(self, name: str) -> None:
         """Forget a dataset and all that is known of it; its files stay.
 
@@ -111,9 +121,7 @@ class Datasets(Database):
     def set_synced(self, name: str) -> None:
         """Note that all of a dataset has been seen now."""
         with self._writing() as session:
-            number = dataset_number(session, name)
-            now = datetime.now(UTC)
-            session.execute(update(DatasetRow).where(DatasetRow.id == number).values(synced_at=now))
+            note_change(session, dataset_number(session, name), synced_at=datetime.now(UTC))
 
     def set_calib_level(self, name: str, calib_level: int) -> None:
         """Set how far the images of a dataset are calibrated.
@@ -124,9 +132,7 @@ class Datasets(Database):
         """
         _check_level(calib_level)
         with self._writing() as session:
-            number = dataset_number(session, name)
-            changed = update(DatasetRow).where(DatasetRow.id == number)
-            session.execute(changed.values(calib_level=calib_level))
+            note_change(session, dataset_number(session, name), calib_level=calib_level)
 
     def replicas(self, dataset: str, store: str, state: State | None = None) -> list[Replica]:
         """Give what is known of the copies in a store, in order of their paths.
@@ -162,11 +168,18 @@ class Datasets(Database):
             ]
             if rows:  # without any, all would be changed
                 session.execute(update(ReplicaRow), rows)
+                note_change(session, number)
 
 
 def no_such(name: str) -> NoSuchDatasetError:
     """Give the error for a name that no dataset has."""
     return NoSuchDatasetError(f"there is no dataset {name[:100]!r}; see: swathe dataset list")
+
+
+def note_change(session: Session, number: int, **values: Any) -> None:
+    """Note that a dataset has changed, and what of itself."""
+    changed = update(DatasetRow).where(DatasetRow.id == number)
+    session.execute(changed.values(changes=DatasetRow.changes + 1, **values))
 
 
 def dataset_number(session: Session, name: str) -> int:

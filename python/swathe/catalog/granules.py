@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
-from swathe.catalog.datasets import dataset_number, store_number
+from swathe.catalog.datasets import dataset_number, note_change, store_number
 from swathe.catalog.holdings import ALL_CELLS, LEVELS, Footprint, Granule, Match, Replica
 from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
 from swathe.catalog.values import plain_text
@@ -61,6 +61,7 @@ class Granules(Database):
         now = datetime.now(UTC)
         with self._writing() as session:
             number, place = dataset_number(session, dataset), store_number(session, store)
+            note_change(session, number)
             read = [replica.object_path for replica, granules in given if granules is not None]
             _forget(
                 session,
