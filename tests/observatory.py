@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import httpx
 import numpy as np
@@ -25,6 +26,7 @@ AUTHORITY = "archive.example"
 SETTINGS = f'[vo]\nauthority = "{AUTHORITY}"\ntitle = "An archive"\n'
 NEAR_POLE = 89.99
 BEGIN_MJD = 53_600.0
+UWS = {"uws": "http://www.ivoa.net/xml/UWS/v1.0", "xlink": "http://www.w3.org/1999/xlink"}
 
 
 def did(dataset: str, path: str, hdu: int = 0) -> str:
@@ -89,14 +91,21 @@ def catalogue(catalog: Catalog, name: str, folder: Path, pattern: str | None = N
 
 
 @contextmanager
-def observatory(folder: Path, settings: str = "", *, real: bool = True) -> Iterator[Served]:
-    """Serve an archive: the dataset `made`, and `sky` of the real files."""
+def observatory(
+    folder: Path, settings: str = "", *, real: bool = True, more: Mapping[str, bytes] = {}
+) -> Iterator[Served]:
+    """Serve an archive: the datasets `made`, `sky` of the real files, and `more` of other files."""
     make_archive(folder / "made")
     with pytest.MonkeyPatch.context() as patch, Catalog.open(database_in(folder)) as catalog:
         patch.setenv("SWATHE_DATABASE", database_in(folder))
         catalogue(catalog, "made", folder / "made")
         if real and DATA.is_dir():
             catalogue(catalog, "sky", DATA / "sky")
+        if more:
+            (folder / "more").mkdir()
+            for name, content in more.items():
+                (folder / "more" / name).write_bytes(content)
+            catalogue(catalog, "more", folder / "more")
     with served(folder, SETTINGS + settings) as portal:
         yield portal
 
@@ -134,9 +143,46 @@ class Visitor:
 
 
 @contextmanager
-def visited(folder: Path, settings: str = "", *, real: bool = True) -> Iterator[Visitor]:
+def visited(
+    folder: Path, settings: str = "", *, real: bool = True, more: Mapping[str, bytes] = {}
+) -> Iterator[Visitor]:
     """Serve an archive and give a visitor."""
-    with observatory(folder, settings, real=real) as portal:
+    with observatory(folder, settings, real=real, more=more) as portal:
         visitor = Visitor(portal)
         with visitor.client:
             yield visitor
+
+
+def create(visitor: Visitor, *, files: Any = None, **given: Any) -> str:
+    """Make a job; gives its URL."""
+    answer = visitor.client.post("async", data=given, files=files)
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def ended(url: str) -> ElementTree.Element:
+    """Wait for the end of a job as a client of UWS 1.1 does; gives its document."""
+    phase = "EXECUTING"
+    for _ in range(100):
+        answer = httpx.get(url, params={"WAIT": 10, "PHASE": phase}, timeout=30)
+        tree = ElementTree.fromstring(answer.content)
+        phase = str(tree.findtext("uws:phase", "", UWS))
+        if phase in ("COMPLETED", "ERROR", "ABORTED"):
+            return tree
+    raise AssertionError(phase)
+
+
+def results(tree: ElementTree.Element) -> dict[str, tuple[str, str]]:
+    """URL and media type of each result."""
+    return {
+        str(each.get("id")): (
+            str(each.get("{http://www.w3.org/1999/xlink}href")),
+            str(each.get("mime-type")),
+        )
+        for each in tree.iterfind(".//uws:result", UWS)
+    }
+
+
+def image(content: bytes) -> np.ndarray[Any, Any]:
+    with fits.open(BytesIO(content)) as hdus:
+        return next(np.array(hdu.data) for hdu in hdus if hdu.data is not None)

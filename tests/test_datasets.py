@@ -205,6 +205,16 @@ def test_what_cannot_be_added_leaves_nothing(
     assert run.json("dataset", "list") == {"datasets": []}
 
 
+def test_calibration_level(run: Runner, store: Path) -> None:
+    add(run, "--calib", 1)
+    assert run.json("dataset", "show", "sdss")["calib_level"] == 1
+    run("dataset", "sync", "sdss")
+    assert "calibration level 1" in run("dataset", "show", "sdss")
+    run("dataset", "sync", "sdss", "--calib", 3)
+    assert run.json("dataset", "list")["datasets"][0]["calib_level"] == 3
+    run("dataset", "sync", "sdss", "--calib", 5, code=2)
+
+
 def test_prefix_and_pattern(run: Runner, store: Path) -> None:
     assert run.json("dataset", "add", "one", "disk:run1/")["listed"] == 2
     assert run.json("dataset", "add", "two", "disk:", "--pattern", "run2/*.fits")["listed"] == 1

@@ -80,8 +80,9 @@ def test_datasets_are_added_listed_and_removed_with_all_they_hold(catalog: Catal
 def test_a_name_is_taken_once_its_first_scan_is_done(catalog: Catalog) -> None:
     for _ in range(2):
         catalog.add_dataset("dr17", "survey", "", None)
-    with pytest.raises(errors.DatasetError, match="another place or pattern"):
-        catalog.add_dataset("dr17", "mirror", "", None)
+    for other in (("mirror", "", None), ("survey", "", None, 1)):
+        with pytest.raises(errors.DatasetError, match="another place, pattern or calibration"):
+            catalog.add_dataset("dr17", *other)
     catalog.set_synced("dr17")
     with pytest.raises(errors.DatasetError, match="there is a dataset 'dr17' already"):
         catalog.add_dataset("dr17", "survey", "", None)
@@ -91,6 +92,22 @@ def test_a_name_is_taken_once_its_first_scan_is_done(catalog: Catalog) -> None:
 def test_names_that_are_none(catalog: Catalog, name: str) -> None:
     with pytest.raises(errors.DatasetError, match="a dataset's name is"):
         catalog.add_dataset(name, "survey", "", None)
+
+
+def test_a_dataset_has_a_calibration_level(catalog: Catalog) -> None:
+    assert catalog.add_dataset("dr17", "survey", "", None).calib_level == 2
+    assert catalog.add_dataset("raw", "survey", "", None, 0).calib_level == 0
+    put(catalog, "raw", granule("a"))
+    catalog.set_calib_level("dr17", 3)
+    assert [each.calib_level for each in catalog.datasets()] == [3, 0]
+    assert [each.calib_level for each in catalog.find_granules(Wanted())] == [0]
+    for level in (-1, 5):
+        with pytest.raises(errors.DatasetError, match="level is 0, 1, 2, 3 or 4, not"):
+            catalog.add_dataset("dr18", "survey", "", None, level)
+        with pytest.raises(errors.DatasetError, match="level is 0, 1, 2, 3 or 4, not"):
+            catalog.set_calib_level("raw", level)
+    with pytest.raises(errors.NoSuchDatasetError):
+        catalog.set_calib_level("dr18", 1)
 
 
 def test_what_is_not_there_is_told(catalog: Catalog) -> None:

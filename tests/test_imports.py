@@ -64,6 +64,7 @@ LAYERS = (
     {"jobs.costs", "jobs.rows", "jobs.shown"},
     {"jobs.service"},
     {"jobs"},
+    {"workers.queues"},
     {"workers.growth", "workers.placement", "workers.rates", "workers.security"},
     {"workers.outcome", "workers.wires", "workers.workload", "workers.batches"},
     {"workers.simulation", "workers.doing", "workers.flights"},

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlalchemy
+from fastapi import FastAPI
 
 from swathe.catalog import Catalog, Footprint, Granule, Replica, Summary, Trouble
 from swathe.catalog.holdings import ALL_CELLS, ORDER
 from swathe.errors import NoSuchDatasetError
+from swathe.portal.app import make_app, open_portal
+from swathe.portal.config import read_config
+from swathe.portal.pages.holdings import Holdings
 
 CELL = 4 ** (ORDER - 6)
 """Cells of the finest order in one of order 6."""
@@ -99,3 +108,84 @@ def test_no_such_dataset(catalog: Catalog) -> None:
     ):
         with pytest.raises(NoSuchDatasetError, match="there is no dataset 'other'"):
             ask()
+
+
+# ---- What pages tell of it
+
+
+COUNTED = ("granules", "replicas", "footprints")
+
+
+@contextmanager
+def statements(catalog: Catalog) -> Iterator[list[str]]:
+    """What the database is asked meanwhile."""
+    asked: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        asked.append(statement)
+
+    sqlalchemy.event.listen(catalog._engine, "before_cursor_execute", note)
+    try:
+        yield asked
+    finally:
+        sqlalchemy.event.remove(catalog._engine, "before_cursor_execute", note)
+
+
+def counts(asked: list[str]) -> bool:
+    """Whether tables are read that have a row for each image or file."""
+    return any(name in statement for statement in asked for name in COUNTED)
+
+
+def test_what_is_counted_holds_until_something_changes(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("swathe.portal.pages.holdings.time.monotonic", lambda: now)
+    holdings = Holdings(catalog)
+    holdings.begin()
+    for _ in range(3):
+        now += 1e6
+        with statements(catalog) as asked:
+            held, drawn = holdings.all(), holdings.map()
+        assert asked and not counts(asked)
+    assert [each.dataset for each in held] == catalog.datasets()
+    catalog.set_synced("none")
+    held = holdings.all()
+    for change in (
+        lambda: catalog.set_states("one", "disk", ["d"], "ok"),
+        lambda: catalog.put_objects("two", "disk", [(replica("f"), [granule("f", (0, 9))])]),
+        lambda: catalog.set_synced("two"),
+        lambda: catalog.set_calib_level("two", 3),
+        lambda: catalog.add_dataset("more", "disk", "more", None),
+        lambda: catalog.remove_dataset("one"),
+    ):
+        before = held
+        change()
+        # It rests for a while, however often it changes.
+        with statements(catalog) as asked:
+            assert holdings.all() == before and not counts(asked)
+        now += 1e6
+        held = holdings.all()
+        assert held != before
+        assert [each.dataset for each in held] == catalog.datasets()
+    assert holdings.map() != drawn
+
+
+def test_a_portal_counts_when_it_starts(
+    url: str, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", url)
+    (tmp_path / "swathe.toml").write_text(
+        f'[catalog]\ndatabase = "{url}"\n[results]\nfolder = "{tmp_path}/results"\n'
+    )
+
+    async def run(app: FastAPI) -> None:
+        async with app.router.lifespan_context(app):
+            pass
+
+    with open_portal(read_config(tmp_path / "swathe.toml")) as portal:
+        app = make_app(portal)
+        asyncio.run(run(app))
+        with statements(portal.catalog) as asked:
+            assert app.state.holdings.map().svg
+        assert asked and not counts(asked)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import time
 import zipfile
@@ -14,20 +13,18 @@ from typing import Any
 from xml.etree import ElementTree
 
 import httpx
-import numpy as np
 import pytest
 from astropy.io import fits
 from astropy.table import Table
 from pyvo.dal.tap import AsyncTAPJob
 
-from observatory import Visitor, did, visited
+from observatory import UWS, Visitor, create, did, ended, image, results, visited
 from test_vo_discovery import stilts
 
 PLAIN = did("made", "plain.fits")
 ZERO = did("made", "zero.fits")
 CUBE = did("made", "cube.fits")
 C = 299_792_458.0
-UWS = {"uws": "http://www.ivoa.net/xml/UWS/v1.0", "xlink": "http://www.w3.org/1999/xlink"}
 SCHEMA = "uk/ac/starlink/ttools/taplint/UWS-v1.1.xsd"
 JAR = Path("/usr/share/java/starlink-ttools.jar")
 
@@ -36,41 +33,6 @@ JAR = Path("/usr/share/java/starlink-ttools.jar")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
     with visited(tmp_path_factory.mktemp("async"), real=False) as found:
         yield found
-
-
-def create(visitor: Visitor, *, files: Any = None, **given: Any) -> str:
-    """Make a job; gives its URL."""
-    answer = visitor.client.post("async", data=given, files=files)
-    assert answer.status_code == 303, answer.text
-    return answer.headers["location"]
-
-
-def ended(url: str) -> ElementTree.Element:
-    """Wait for the end of a job as a client of UWS 1.1 does; gives its document."""
-    phase = "EXECUTING"
-    for _ in range(100):
-        answer = httpx.get(url, params={"WAIT": 10, "PHASE": phase}, timeout=30)
-        tree = ElementTree.fromstring(answer.content)
-        phase = str(tree.findtext("uws:phase", "", UWS))
-        if phase in ("COMPLETED", "ERROR", "ABORTED"):
-            return tree
-    raise AssertionError(phase)
-
-
-def results(tree: ElementTree.Element) -> dict[str, tuple[str, str]]:
-    """URL and media type of each result."""
-    return {
-        str(each.get("id")): (
-            str(each.get("{http://www.w3.org/1999/xlink}href")),
-            str(each.get("mime-type")),
-        )
-        for each in tree.iterfind(".//uws:result", UWS)
-    }
-
-
-def image(content: bytes) -> np.ndarray[Any, Any]:
-    with fits.open(BytesIO(content)) as hdus:
-        return next(np.array(hdu.data) for hdu in hdus if hdu.data is not None)
 
 
 # ---- Jobs
@@ -128,7 +90,7 @@ def test_job_begins_with_phase_run(visitor: Visitor) -> None:
         assert answer.headers["content-type"].startswith("text/plain")
         assert answer.text.startswith("UsageError: "), answer.text
         assert str(visitor.folder) not in answer.text
-    with zipfile.ZipFile(io.BytesIO(httpx.get(found["result"][0]).content)) as archive:
+    with zipfile.ZipFile(BytesIO(httpx.get(found["result"][0]).content)) as archive:
         assert archive.testzip() is None
         assert sum(name.endswith(".fits") for name in archive.namelist()) == 2
     manifest = Table.read(httpx.get(found["manifest"][0]).text, format="ascii.ecsv")
@@ -149,8 +111,6 @@ def test_planes_and_pictures(visitor: Visitor) -> None:
     cube = fits.getdata(visitor.folder / "cube.fits")
     assert (image(httpx.get(found["cutout-00001"][0]).content) == cube[:, 2:4]).all()
     assert found["cutout-00002"][1] == "text/plain"
-    refused = visitor.client.post("async", data={"ID": CUBE, "POL": "Q"})
-    assert refused.status_code == 400 and "first three axes" in refused.text
     url = create(visitor, ID=PLAIN, SUB="[1:9,1:9]", RESPONSEFORMAT="image/png", PHASE="RUN")
     (picture, kind), _ = results(ended(url)).values()
     assert kind == "image/png" and httpx.get(picture).content.startswith(b"\x89PNG")
@@ -201,6 +161,66 @@ def test_tables_may_name_images(visitor: Visitor) -> None:
     assert [kind for _, kind in found.values()][2:] == ["application/fits"] * 2
     found = results(ended(create(visitor, TARGETS="ra,dec,size_deg\n10,-1,0.001\n", PHASE="RUN")))
     assert image(httpx.get(found["result"][0]).content).shape == (10, 10)
+
+
+# ---- One that is wrong of many
+
+
+def told_of(found: dict[str, tuple[str, str]], *names: str) -> list[str]:
+    """What results that are none say."""
+    answers = [httpx.get(found[name][0]) for name in names]
+    assert all(answer.status_code == 200 for answer in answers)
+    assert all(found[name][1] == "text/plain" for name in names)
+    return [answer.text for answer in answers]
+
+
+def test_what_cannot_be_is_a_result_that_says_why(visitor: Visitor) -> None:
+    """Each combination is one, as SODA wants it, and no fault stops the others."""
+    absent, elsewhere = did("made", "absent.fits"), "ivo://elsewhere/made?plain.fits,0"
+    ids = [absent, PLAIN, elsewhere, did("made", "nowhere.fits")]
+    given = {"ID": ids, "CIRCLE": ["10 -1 0.001", "10 -1"]}
+    url = create(visitor, PHASE="RUN", **given)
+    tree = ended(url)
+    assert tree.findtext("uws:phase", "", UWS) == "COMPLETED"
+    found = results(tree)
+    cut = httpx.get(found["cutout-00003"][0]).content
+    assert (image(cut) == visitor.pixels(PLAIN, CIRCLE="10 -1 0.001")).all()
+    names = [f"cutout-0000{number}" for number in (1, 4, 5, 7)]
+    unknown, senseless, foreign, no_sky = told_of(found, *names)
+    assert unknown.startswith("UsageError: ID: there is no image") and "absent" in unknown
+    assert senseless.startswith("UsageError: CIRCLE: expected ra, dec and radius")
+    assert foreign.startswith("UsageError: ID: ") and "not of archive.example" in foreign
+    assert no_sky.startswith("UsageError: ") and "no celestial axes" in no_sky
+    manifest = Table.read(httpx.get(found["manifest"][0]).text, format="ascii.ecsv")
+    assert list(manifest["status"]).count("error") == 7
+    with zipfile.ZipFile(BytesIO(httpx.get(found["result"][0]).content)) as archive:
+        assert sum(name.endswith(".fits") for name in archive.namelist()) == 1
+
+
+def test_images_of_a_table_that_are_none(visitor: Visitor) -> None:
+    rows = "did,x0,y0,width,height\n"
+    bad = '"ivo://archive.example/made?absent.fits,0",0,0,2,2\n'
+    good = f'"{PLAIN}",0,0,2,2\n'
+    found = results(ended(create(visitor, TARGETS=rows + bad + good, PHASE="RUN")))
+    (told,) = told_of(found, "cutout-00001")
+    assert told.startswith("UsageError: ID: there is no image")
+    assert image(httpx.get(found["cutout-00002"][0]).content).shape == (2, 2)
+    refused = visitor.client.post("async", data={"TARGETS": rows + bad})
+    assert refused.status_code == 404 and refused.text.startswith("UsageError: ID: ")
+
+
+def test_file_that_is_gone_is_one_result(visitor: Visitor) -> None:
+    path = visitor.folder / "film.fits"
+    away = path.with_suffix(".away")
+    path.rename(away)
+    try:
+        ids = [did("made", "film.fits"), PLAIN]
+        found = results(ended(create(visitor, ID=ids, SUB="[1:2,1:2]", PHASE="RUN")))
+    finally:
+        away.rename(path)
+    (told,) = told_of(found, "cutout-00001")
+    assert "made:film.fits" in told and str(visitor.folder) not in told
+    assert image(httpx.get(found["cutout-00002"][0]).content).shape == (2, 2)
 
 
 # ---- UWS

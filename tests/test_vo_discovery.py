@@ -23,6 +23,8 @@ from pyvo.dal.exceptions import DALQueryError, DALServiceError
 from pyvo.dal.sia2 import SIA2Service
 
 from observatory import AUTHORITY, BEGIN_MJD, Visitor, did, visited
+from portals import database_in
+from swathe.catalog import Catalog
 
 PLAIN = did("made", "plain.fits")
 CUBE = did("made", "cube.fits")
@@ -230,6 +232,21 @@ def test_what_headers_tell_is_in_the_table(service: SIA2Service) -> None:
     assert told == ["NGC 99", "2.5m", "Camera"]
     (cube,) = service.search(collection="made", pol="Q")
     assert (cube["pol_states"], cube["pol_xel"]) == ("/I/Q/U/V/", 4)
+
+
+def test_calibration_is_what_the_dataset_was_said_to_be(
+    visitor: Visitor, service: SIA2Service
+) -> None:
+    with Catalog.open(database_in(visitor.portal.folder)) as catalog:
+        catalog.set_calib_level("made", 0)
+        try:
+            raw = service.search(collection="made", calib_level=0)
+            assert len(raw) == MADE and set(raw["calib_level"]) == {0}
+            assert len(service.search(collection="made", calib_level=2)) == 0
+            assert found(visitor, CALIB=["0", "3"]) == found(visitor)
+        finally:
+            catalog.set_calib_level("made", 2)
+    assert len(service.search(collection="made", calib_level=2)) == MADE
 
 
 def test_images_of_all_the_sky_are_found_by_what_they_show(visitor: Visitor) -> None:

@@ -467,6 +467,20 @@ def test_file_that_is_gone(visitor: Visitor) -> None:
         away.rename(path)
 
 
+def test_file_that_is_damaged(visitor: Visitor) -> None:
+    """It is no fault of the service, and to ask again does not help."""
+    path = visitor.folder / "film.fits"
+    kept = path.read_bytes()
+    path.write_bytes(kept[:3000])
+    try:
+        told = visitor.refused(FILM, label="Error", status=422)
+        assert "made:film.fits: ends at byte 3000" in told and str(visitor.folder) not in told
+        visitor.refused(FILM, label="Error", status=422, RESPONSEFORMAT="image/png")
+        assert visitor.client.get("preview", params={"ID": FILM}).status_code == 422
+    finally:
+        path.write_bytes(kept)
+
+
 def test_tokens_are_asked_for(tmp_path: Any) -> None:
     with visited(tmp_path, '[access]\ntokens = "required"\n', real=False) as closed:
         answer = closed.sync(PLAIN, SUB="[1:2,1:2]")

@@ -338,7 +338,7 @@ class Job:
         kind: OutputKind,
         mode: Mode = "trim",
         fill: float | None = None,
-        planes: tuple[int, int] | None = None,
+        planes: Sequence[tuple[int, int]] = (),
         threads: int = 1,
         append: bool = False,
         stores: Stores | None = None,

@@ -117,6 +117,11 @@ class Sky:
         if not full.has_celestial:
             raise RegionError(f"{label}: its WCS has no celestial axes")
         self.wcs = full if full.naxis == 2 else full.celestial
+        # 0 is NAXIS1.
+        self.axes: tuple[int, int] = (
+            min(full.wcs.lng, full.wcs.lat),
+            max(full.wcs.lng, full.wcs.lat),
+        )
         # Degrees per pixel along NAXIS1 and NAXIS2.
         self.scales = [float(scale) for scale in proj_plane_pixel_scales(self.wcs)]
         units = [str(unit) for unit in self.wcs.wcs.cunit]
@@ -204,8 +209,13 @@ class Sky:
 
         Raises:
             NoOverlapError: where the coordinate has no place in the image's projection.
-            RegionError: where the size is no angle.
+            RegionError: where the size is no angle, or the sky is not on the axes of boxes.
         """
+        if self.axes != (0, 1):
+            raise RegionError(
+                f"{self.label}: its sky is on axes {self.axes[0] + 1} and {self.axes[1] + 1}; "
+                "boxes are of axes 1 and 2"
+            )
         height_deg, width_deg = pair(size_deg)
         height, width = self.shape(height_deg, width_deg)
         if not (math.isfinite(x) and math.isfinite(y)):

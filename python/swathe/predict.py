@@ -130,6 +130,7 @@ def job_of(
     read: Targets,
     rows: Iterable[int] | None = None,
     names: list[str] | None = None,
+    planes: tuple[int, ...] | None = None,
     **settings: Any,
 ) -> _swathe.Job:
     """Give targets as the engine takes them, those of some rows or all."""
@@ -145,10 +146,16 @@ def job_of(
         read.hdu[chosen],
         read.boxes[chosen],
         names if names is not None else [""] * len(chosen),
+        planes=plane_spans(planes),
         # Only events have them.
         ids=[read.ids[row] for row in chosen.tolist()] if _swathe.trace_is_on() else None,
         **{"output": "", "kind": "folder", "stores": stores_for(read.files), **settings},
     )
+
+
+def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
+    """Give first and last on NAXIS3 and the axes behind it, of planes as `KeptRow` has them."""
+    return [] if planes is None else list(zip(planes[::2], planes[1::2], strict=True))
 
 
 def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Prediction:

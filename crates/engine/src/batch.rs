@@ -66,8 +66,8 @@ pub struct Job {
     pub mode: Mode,
     /// Physical value of pixels outside the image.
     pub fill: Option<f64>,
-    /// Planes `[start, stop)` on NAXIS3; all by default.
-    pub planes: Option<(i64, i64)>,
+    /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out.
+    pub planes: Vec<(i64, i64)>,
     /// Threads that compute. Those that wait for servers are more.
     pub threads: usize,
     /// The storages that are known.
@@ -303,7 +303,7 @@ pub(crate) fn place(job: &Job, template: &Template, target: usize) -> Result<Pla
     ];
     for (axis, &length) in shape.iter().enumerate().skip(2) {
         let whole = (0, i64::try_from(length).unwrap_or(i64::MAX));
-        let (first, last) = job.planes.filter(|_| axis == 2).unwrap_or(whole);
+        let &(first, last) = job.planes.get(axis - 2).unwrap_or(&whole);
         start.push(first);
         stop.push(last);
     }

@@ -24,7 +24,7 @@ pub(crate) struct Job {
 impl Job {
     #[new]
     #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode="trim",
-                        fill=None, planes=None, threads=1, append=false, stores=None, ids=None))]
+                        fill=None, planes=vec![], threads=1, append=false, stores=None, ids=None))]
     #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
     fn new(
         py: Python<'_>,
@@ -38,7 +38,7 @@ impl Job {
         kind: &str,
         mode: &str,
         fill: Option<f64>,
-        planes: Option<(i64, i64)>,
+        planes: Vec<(i64, i64)>,
         threads: usize,
         append: bool,
         stores: Option<&Stores>,

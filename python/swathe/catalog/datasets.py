@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
-from swathe.catalog.holdings import Dataset, Replica, State
+from swathe.catalog.holdings import CALIB_LEVELS, CALIBRATED, Dataset, Replica, State
 from swathe.catalog.settings import LONGEST_NAME, NAME
 from swathe.catalog.tables import DatasetRow, GranuleRow, ReplicaRow, StoreRow
 from swathe.errors import DatasetError, NoSuchDatasetError, NoSuchStoreError
@@ -19,11 +21,18 @@ from swathe.errors import DatasetError, NoSuchDatasetError, NoSuchStoreError
 class Datasets(Database):
     """Names for collections of objects, and where their copies are."""
 
-    def add_dataset(self, name: str, store: str, prefix: str, pattern: str | None) -> Dataset:
+    def add_dataset(
+        self,
+        name: str,
+        store: str,
+        prefix: str,
+        pattern: str | None,
+        calib_level: int = CALIBRATED,
+    ) -> Dataset:
         """Name a dataset. One of the same name and place whose first scan is not done is given.
 
         Raises:
-            DatasetError: where the name is none, or taken.
+            DatasetError: where the name is none, or taken, or there is no such calibration level.
             NoSuchStoreError: where there is no such store.
         """
         if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
@@ -31,6 +40,7 @@ class Datasets(Database):
                 f"a dataset's name is 2 to {LONGEST_NAME} letters, digits, '_', '.' and '-', the "
                 f"first a letter; not {name[:LONGEST_NAME]!r}"
             )
+        _check_level(calib_level)
         with self._writing() as session:
             place = session.scalar(select(StoreRow.id).where(StoreRow.name == store))
             if place is None:
@@ -42,6 +52,7 @@ class Datasets(Database):
                     store_id=place,
                     prefix=prefix,
                     pattern=pattern,
+                    calib_level=calib_level,
                     added_at=datetime.now(UTC),
                 )
                 session.add(row)
@@ -51,10 +62,16 @@ class Datasets(Database):
                     raise _taken(name) from None
             elif row.synced_at is not None:
                 raise _taken(name)
-            elif (row.store_id, row.prefix, row.pattern) != (place, prefix, pattern):
+            elif (row.store_id, row.prefix, row.pattern, row.calib_level) != (
+                place,
+                prefix,
+                pattern,
+                calib_level,
+            ):
                 raise DatasetError(
                     f"the first scan of the dataset {name!r} is not done, and it was of another "
-                    f"place or pattern; go on with it (swathe dataset sync {name}) or remove it"
+                    "place, pattern or calibration level; go on with it (swathe dataset sync "
+                    f"{name}) or remove it"
                 )
             return _dataset(row, store)
 
@@ -82,6 +99,15 @@ class Datasets(Database):
                 raise no_such(name)
             return _counted(session, *found)
 
+    def changes(self) -> list[tuple[str, datetime, int]]:
+        """Give name, when it was added and how often it has changed, of each dataset.
+
+        What was counted of all holds as long as this is the same.
+        """
+        query = select(DatasetRow.name, DatasetRow.added_at, DatasetRow.changes)
+        with self._reading() as session:
+            return sorted((name, at, count) for name, at, count in session.execute(query))
+
     def remove_dataset(self, name: str) -> None:
         """Forget a dataset and all that is known of it; its files stay.
 
@@ -95,9 +121,18 @@ class Datasets(Database):
     def set_synced(self, name: str) -> None:
         """Note that all of a dataset has been seen now."""
         with self._writing() as session:
-            number = dataset_number(session, name)
-            now = datetime.now(UTC)
-            session.execute(update(DatasetRow).where(DatasetRow.id == number).values(synced_at=now))
+            note_change(session, dataset_number(session, name), synced_at=datetime.now(UTC))
+
+    def set_calib_level(self, name: str, calib_level: int) -> None:
+        """Set how far the images of a dataset are calibrated.
+
+        Raises:
+            DatasetError: where there is no such level.
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        _check_level(calib_level)
+        with self._writing() as session:
+            note_change(session, dataset_number(session, name), calib_level=calib_level)
 
     def replicas(self, dataset: str, store: str, state: State | None = None) -> list[Replica]:
         """Give what is known of the copies in a store, in order of their paths.
@@ -133,11 +168,18 @@ class Datasets(Database):
             ]
             if rows:  # without any, all would be changed
                 session.execute(update(ReplicaRow), rows)
+                note_change(session, number)
 
 
 def no_such(name: str) -> NoSuchDatasetError:
     """Give the error for a name that no dataset has."""
     return NoSuchDatasetError(f"there is no dataset {name[:100]!r}; see: swathe dataset list")
+
+
+def note_change(session: Session, number: int, **values: Any) -> None:
+    """Note that a dataset has changed, and what of itself."""
+    changed = update(DatasetRow).where(DatasetRow.id == number)
+    session.execute(changed.values(changes=DatasetRow.changes + 1, **values))
 
 
 def dataset_number(session: Session, name: str) -> int:
@@ -156,12 +198,19 @@ def store_number(session: Session, name: str) -> int:
     return number
 
 
+def _check_level(calib_level: int) -> None:
+    if calib_level not in CALIB_LEVELS:
+        raise DatasetError(f"a calibration level is 0, 1, 2, 3 or 4, not {calib_level}")
+
+
 def _taken(name: str) -> DatasetError:
     return DatasetError(f"there is a dataset {name!r} already; see: swathe dataset sync {name}")
 
 
 def _dataset(row: DatasetRow, store: str) -> Dataset:
-    return Dataset(row.name, store, row.prefix, row.pattern, row.added_at, row.synced_at)
+    return Dataset(
+        row.name, store, row.prefix, row.pattern, row.calib_level, row.added_at, row.synced_at
+    )
 
 
 def _counted(session: Session, row: DatasetRow, store: str) -> Dataset:
@@ -183,16 +232,8 @@ def _counted(session: Session, row: DatasetRow, store: str) -> Dataset:
     )
     for name, state, number in session.execute(of_stores):
         states.setdefault(name, {})[state] = number
-    return Dataset(
-        row.name,
-        store,
-        row.prefix,
-        row.pattern,
-        row.added_at,
-        row.synced_at,
-        count(objects),
-        count(granules),
-        states,
+    return replace(
+        _dataset(row, store), objects=count(objects), granules=count(granules), states=states
     )
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
-from swathe.catalog.datasets import dataset_number, store_number
+from swathe.catalog.datasets import dataset_number, note_change, store_number
 from swathe.catalog.holdings import ALL_CELLS, LEVELS, Footprint, Granule, Match, Replica
 from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
 from swathe.catalog.values import plain_text
@@ -61,6 +61,7 @@ class Granules(Database):
         now = datetime.now(UTC)
         with self._writing() as session:
             number, place = dataset_number(session, dataset), store_number(session, store)
+            note_change(session, number)
             read = [replica.object_path for replica, granules in given if granules is not None]
             _forget(
                 session,
@@ -185,13 +186,13 @@ def _matches(
     for part in parts:
         # Who has enough leaves rows behind, and servers keep them.
         with session.connection().execute(part, execution_options=STREAMED) as found:
-            for number, *row, dataset, store, path in found:
+            for number, *row, dataset, calib_level, store, path in found:
                 if number == last:
                     continue
                 if given == limit:
                     return
                 given, last = given + 1, number
-                yield number, Match(dataset, f"{store}:{path}", granule_of(*row))
+                yield number, Match(dataset, calib_level, f"{store}:{path}", granule_of(*row))
 
 
 def level_of(first: int, last: int) -> int:
@@ -360,7 +361,9 @@ GRANULE_COLUMNS = [
 
 
 COPIES: Any = (
-    select(*GRANULE_COLUMNS, DatasetRow.name, StoreRow.name, ReplicaRow.path)
+    select(
+        *GRANULE_COLUMNS, DatasetRow.name, DatasetRow.calib_level, StoreRow.name, ReplicaRow.path
+    )
     .join(DatasetRow, DatasetRow.id == GranuleRow.dataset_id)
     .join(
         ReplicaRow,

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
 State = Literal["ok", "damaged", "failed", "vanished", "stale"]
 """Of a replica: catalogued; no FITS file, or a broken one; could not be read or written, which may
 pass; no longer there; a copy of what the object was before."""
+CALIBRATED = 2
+"""Calibration level of what is not said to be of another."""
+CALIB_LEVELS = range(5)
+"""ObsCore 1.1, 4.1: 0 as the instrument gave it, 1 in a standard format, 2 calibrated, 3 made of
+several, 4 the result of an analysis."""
 ORDER = 29
 """Of the HEALPix cells that footprints are ranges of: the finest that 64 bits hold."""
 ALL_CELLS = 12 * 4**ORDER
@@ -27,6 +32,7 @@ class Dataset:
         store: name of the store it was found in.
         prefix: the folder there, without a slash at the end; empty for all of the store.
         pattern: of the names taken, as a shell's; `None` for all.
+        calib_level: how far its images are calibrated, see `CALIB_LEVELS`.
         added_at: when it was added, UTC.
         synced_at: when all of it was last seen; `None` while the first scan is not done.
         objects: how many objects are catalogued.
@@ -38,6 +44,7 @@ class Dataset:
     store: str
     prefix: str
     pattern: str | None
+    calib_level: int
     added_at: datetime
     synced_at: datetime | None
     objects: int = 0
@@ -141,10 +148,12 @@ class Match:
 
     Attributes:
         dataset: name of its dataset.
+        calib_level: of its dataset.
         file: `STORE:path`.
         granule: the image; without the ranges of its footprint.
     """
 
     dataset: str
+    calib_level: int
     file: str
     granule: Granule

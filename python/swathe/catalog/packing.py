@@ -148,7 +148,7 @@ def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> Rows:
         hdu=_uncoded(columns, "hdu", None, count),
         box=boxes["box"].astype(np.int64),
         placed=boxes.get("placed", np.ones(count, bool)),
-        planes=Coded([pair and (pair[0], pair[1]) for pair in planes.values], planes.codes),
+        planes=Coded([each and tuple(each) for each in planes.values], planes.codes),
         sky=columns["sky"] if "sky" in columns else np.full((count, 3), np.nan),
         status=outcome["status"] if outcome else np.full(count, WAITING, np.uint8),
         reason=_uncoded(outcome, "reason", "", count),

@@ -100,7 +100,7 @@ class Rows(Sequence[KeptRow]):
     hdu: Coded[str | None]
     box: NDArray[np.int64]
     placed: NDArray[np.bool_]
-    planes: Coded[tuple[int, int] | None]
+    planes: Coded[tuple[int, ...] | None]
     sky: NDArray[np.float64]
     status: NDArray[np.uint8]
     reason: Coded[str]

@@ -27,7 +27,7 @@ from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
 from swathe.catalog.work import ChunkState, Phase
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+REVISIONS = tuple(f"{number:04}" for number in range(1, 13))
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -181,6 +181,8 @@ class DatasetRow(Base):
     store_id: Mapped[int] = mapped_column(ForeignKey("stores.id"), index=True)
     prefix: Mapped[str] = mapped_column(Text)
     pattern: Mapped[str | None] = mapped_column(Text)
+    calib_level: Mapped[int] = mapped_column(SmallInteger, server_default="2")
+    changes: Mapped[int] = mapped_column(server_default="0")
     added_at: Mapped[datetime]
     synced_at: Mapped[datetime | None]
 

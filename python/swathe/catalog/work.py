@@ -62,7 +62,7 @@ class KeptRow(NamedTuple):
         name: of its file, without suffix.
         hdu: number, name, or `NAME,VERSION`.
         box: x0, y0, width, height; `None` where that is not known yet, or cannot be.
-        planes: first and last, of cubes.
+        planes: of cubes, first and last on NAXIS3, then on the axes behind it; all on others.
         sky: right ascension, declination and size asked for, degrees (ICRS).
         version: of the object it was cut from.
     """
@@ -75,7 +75,7 @@ class KeptRow(NamedTuple):
     source: str
     hdu: str | None
     box: tuple[int, int, int, int] | None
-    planes: tuple[int, int] | None
+    planes: tuple[int, ...] | None
     sky: tuple[float, float, float] | None
     status: RowStatus = "waiting"
     reason: str = ""

@@ -31,6 +31,7 @@ Objects = Annotated[
 Threads = Annotated[
     int | None, typer.Option(min=1, max=256, help="Threads that read headers; else 4 a core.")
 ]
+CALIB = "Calibration level of the images, as ObsCore has it: 0 raw to 4 analysed"
 SHOWN_FAULTS = 20
 
 
@@ -44,6 +45,7 @@ def add(
             metavar="GLOB", help="Take only objects with such names; with a '/': such paths."
         ),
     ] = None,
+    calib: Annotated[int, typer.Option(min=0, max=4, help=f"{CALIB}.")] = 2,
     objects: Objects = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -57,7 +59,7 @@ def add(
     store, prefix = split_place(place)
     pattern = checked_pattern(pattern)
     with Catalog.open() as catalog:
-        dataset = catalog.add_dataset(name, store, prefix, pattern)
+        dataset = catalog.add_dataset(name, store, prefix, pattern, calib)
         try:
             report = _scan(catalog, dataset, objects, threads, quiet)
         except BaseException:
@@ -76,6 +78,9 @@ def sync(
     reread: Annotated[
         bool, typer.Option("--reread", help="Read the headers of all, also of what is as it was.")
     ] = False,
+    calib: Annotated[
+        int | None, typer.Option(min=0, max=4, help=f"{CALIB}; else as it was said to be.")
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -83,6 +88,8 @@ def sync(
     from swathe.catalog import Catalog
 
     with Catalog.open() as catalog:
+        if calib is not None:
+            catalog.set_calib_level(name, calib)
         report = _scan(catalog, catalog.dataset(name), objects, threads, quiet, reread)
     _tell(report, as_json)
 
@@ -283,7 +290,10 @@ def show(name: Name, as_json: Json = False) -> None:
     typer.echo(f"{dataset.name}: {dataset.store}:{dataset.prefix}")
     if dataset.pattern is not None:
         typer.echo(f"  names: {dataset.pattern}")
-    typer.echo(f"  {dataset.objects:,} objects, {dataset.granules:,} images")
+    typer.echo(
+        f"  {dataset.objects:,} objects, {dataset.granules:,} images, "
+        f"calibration level {dataset.calib_level}"
+    )
     typer.echo(f"  synced: {_synced(dataset)}")
     for store, states in sorted(dataset.states.items()):
         counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))

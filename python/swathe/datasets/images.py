@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swathe.boxes import Sky, read_wcs
-from swathe.catalog.holdings import Granule
+from swathe.catalog.holdings import Footprint, Granule
 from swathe.datasets.footprint import footprint
 from swathe.datasets.headers import band, origin, polarizations, times
 from swathe.errors import RegionError, SwatheError
@@ -107,8 +107,7 @@ def _granule(
         try:
             wcs = _wcs(image, label)
             if wcs.has_celestial:
-                celestial = wcs
-                place = footprint(Sky(lambda: celestial, label), image.shape)
+                place = _footprint(wcs, image, label)
         except RegionError as error:
             note = note or str(error).removeprefix(f"{label}: ")
     t_min, t_max = times(cards, shared)
@@ -134,6 +133,18 @@ def _granule(
         target=target,
         pol=() if states is None else tuple(state for state in states[1] if state),
     )
+
+
+def _footprint(wcs: WCS, image: ImageHeader, label: str) -> Footprint:
+    sky, lengths = Sky(lambda: wcs, label), image.shape[::-1]
+    first, second = sky.axes
+    if second >= len(lengths):
+        raise RegionError(f"{label}: its sky has no pixels")
+    found = footprint(sky, (lengths[second], lengths[first]))
+    if found.outline is None and sky.axes != (0, 1):
+        # Such are compared with their WCS, of axes 1 and 2.
+        raise RegionError(f"{label}: its sky has no outline, and is not on axes 1 and 2")
+    return found
 
 
 def _wcs(image: ImageHeader, label: str) -> WCS:

@@ -6,13 +6,15 @@ same kind that were done.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from swathe.environment import cores
 from swathe.errors import SwatheError
 from swathe.objects import opened
-from swathe.predict import Prediction, expected, job_of
+from swathe.predict import Prediction, expected, job_of, plane_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +101,7 @@ def _of_engine(work: Work, options: Options) -> Prediction | None:
     if not rows:
         return None
     _place_like_others(work, rows)
-    parts: dict[tuple[int, int] | None, list[int]] = {}
+    parts: dict[tuple[int, ...] | None, list[int]] = {}
     for row in rows:
         parts.setdefault(work.planes[row], []).append(row)
     found = [
@@ -148,11 +150,10 @@ def bytes_out(work: Work, options: Options) -> int:
             seen.add(file)
             try:
                 image = opened(work.read.files[file]).image(work.read.hdus[work.read.hdu[row]])
-                first, last = work.planes[row] or (
-                    0,
-                    image.shape[-3] if len(image.shape) > 2 else 1,
-                )
-                per_pixel.append((last - first) * abs(image.header["BITPIX"]) / 8)
+                lengths = image.shape[-3::-1]
+                spans = plane_spans(work.planes[row])
+                kept = [last - first for first, last in spans], lengths[len(spans) :]
+                per_pixel.append(math.prod(chain(*kept)) * abs(image.header["BITPIX"]) / 8)
             except SwatheError:
                 continue  # its rows will say so
     if not per_pixel:

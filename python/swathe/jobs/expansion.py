@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
@@ -70,7 +71,7 @@ class Work:
     Attributes:
         targets: how many the user gave.
         read: the rows to be cut, as the engine takes them.
-        planes: of each row.
+        planes: of each row, as `KeptRow` has them.
         sky: of rows that are places in the sky: ra, dec, size in degrees.
         group: of stacks and `rgb`: the result that each row goes into.
         unread: rows with faults because their image could not be read, which may yet come right.
@@ -80,7 +81,7 @@ class Work:
 
     targets: int
     read: Targets
-    planes: list[tuple[int, int] | None]
+    planes: list[tuple[int, ...] | None]
     sky: NDArray[np.float64] | None
     group: list[str] | None = None
     unread: set[int] = field(default_factory=set)
@@ -380,20 +381,21 @@ def _groups(columns: dict[str, Any], count: int) -> list[str]:
 
 def _planes(
     columns: dict[str, Any], options: Options, read: Targets
-) -> list[tuple[int, int] | None]:
-    """Give the planes of each row.
+) -> list[tuple[int, ...] | None]:
+    """Give the planes of each row: `3:7` on NAXIS3, `3:7,0:1` there and on NAXIS4, and so on.
 
     Raises:
         TargetsError: where there are too many different ones.
     """
     if "planes" not in columns:
         return [options.planes] * len(read)
-    known: dict[str, tuple[int, int] | None] = {"": options.planes}
+    known: dict[str, tuple[int, ...] | None] = {"": options.planes}
     found = []
     for row, text in enumerate(texts(columns["planes"])):
         if text not in known:
             try:
-                known[text] = read_planes("planes", text)
+                pairs = [read_planes("planes", part) for part in text.split(",")]
+                known[text] = tuple(chain.from_iterable(pairs))
             except JobError as error:
                 read.faults.setdefault(row, ("error", str(error)))
         found.append(known.get(text))

@@ -28,7 +28,7 @@ from swathe.jobs.shown import shown_job, shown_row
 from swathe.jobs.values import SUFFIXES, Estimate, Job, Options, Result, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
     from swathe.catalog import Catalog
@@ -154,6 +154,7 @@ class Jobs:
         name: str = "",
         start: bool = True,
         parameters: Sequence[tuple[str, str]] = (),
+        faults: Mapping[int, tuple[RowStatus, str]] = {},
         expires_at: datetime | None = None,
     ) -> Job:
         """Keep a job, to be run in its turn.
@@ -162,12 +163,13 @@ class Jobs:
             table: targets in memory: a table or a mapping of columns. A column `file`, or `ra`,
                 `dec`, `size_deg` without it, which is taken of every image that covers the place;
                 else as for `cut_many`. Optionally `dataset` and `band`, of places in the sky;
-                `planes`, as 3:7; of stacks, `group`.
+                `planes`, as 3:7, or 3:7,0:1 on NAXIS3 and NAXIS4; of stacks, `group`.
             options: what to make of them.
             owner: name of the user.
             name: what the user calls it.
             start: whether it may begin; else `start` does that.
             parameters: what the client sent, kept as it is.
+            faults: status and reason of rows that cannot be cut, whatever the table says of them.
             expires_at: when it is to be deleted; brought within what the limits allow.
 
         Raises:
@@ -177,6 +179,7 @@ class Jobs:
         # Before the work of reading the list.
         self._allowance.check(self.catalog.held(owner))
         work = self._expanded(table, options)
+        work.read.faults.update(faults)
         prediction = as_kept(self._predicted(work, options))
         now = datetime.now(UTC)
         rows = kept_rows(work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from swathe.portal.api import make_api, not_served
 from swathe.portal.config import growth_of
 from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.guard import EXPOSED, Guard
+from swathe.portal.pages.holdings import Holdings
 from swathe.portal.replicas import Replicas
 from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
@@ -159,15 +161,18 @@ def limits_of(config: Config) -> Limits:
 
 
 @asynccontextmanager
-async def _working(portal: Portal, _app: FastAPI) -> AsyncIterator[None]:
+async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
     """Work on jobs as long as the application runs."""
     runner = Runner(portal.jobs, portal.pool)
     runner.start()
+    counting = threading.Thread(target=app.state.holdings.begin, name="counting")
+    counting.start()
     try:
         with Replicas(portal.catalog, portal.pool):
             yield
     finally:
         await run_in_threadpool(runner.stop)
+        await run_in_threadpool(counting.join)  # the catalogue is closed then
 
 
 def make_app(portal: Portal) -> FastAPI:
@@ -176,6 +181,7 @@ def make_app(portal: Portal) -> FastAPI:
         openapi_url=None, docs_url=None, redoc_url=None, lifespan=partial(_working, portal)
     )
     app.state.portal = portal
+    app.state.holdings = Holdings(portal.catalog)
     app.mount("/api", make_api(portal))
     app.include_router(vo.build_router())
     app.include_router(pages.build_router())

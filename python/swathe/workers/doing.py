@@ -218,7 +218,7 @@ class _Work:
             reason = Coded.of([by_names(reason) for _, reason in faults])
             self.parts.append(rows.ended(status, reason))
 
-    def _cut_planes(self, rows: Rows, planes: tuple[int, int] | None) -> None:
+    def _cut_planes(self, rows: Rows, planes: tuple[int, ...] | None) -> None:
         job = job_of(
             _targets(rows),
             range(len(rows)),

@@ -24,7 +24,7 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
         append: false,
         mode: Mode::Trim,
         fill: None,
-        planes: None,
+        planes: Vec::new(),
         threads: 1,
         stores: Stores::default(),
     };

@@ -165,6 +165,7 @@ class Dataset(Given):
     store: str
     prefix: str
     pattern: str | None
+    calib_level: int
     added_at: AwareDatetime
     synced_at: AwareDatetime | None
     objects: int

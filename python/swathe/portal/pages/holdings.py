@@ -1,21 +1,23 @@
-"""What the pages tell of an archive as a whole, counted now and then: that reads many rows."""
+"""What the pages tell of an archive as a whole, counted where it changed: that reads many rows."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swathe.catalog import Dataset, Summary
+from swathe.errors import SwatheError
 from swathe.portal.pages.skymap import FINEST, SkyMap, sky_map
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog
 
 FRESH_S = 5.0
-"""Counts are at least this old before they are made again."""
+"""Counts of what has changed are at least this old before they are made again."""
 REST = 20
 """And this many times the time that they took to make, so that large archives stay quick."""
 
@@ -30,7 +32,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Kept:
-    """What was made of a state, and until when it is good; of a known state, for ever."""
+    """What was made of a state: good as long as that is so, and of another until some time."""
 
     made: Any
     state: Any
@@ -48,8 +50,13 @@ class Holdings:
 
     def all(self) -> list[Held]:
         """Give all datasets, in order of their names."""
-        found: list[Held] = self._known("", None, self._read)
+        found: list[Held] = self._known("", self._catalog.changes(), self._read, rests=True)
         return found
+
+    def begin(self) -> None:
+        """Make what the front page tells, so that its first visitor need not wait for it."""
+        with suppress(SwatheError):  # who asks for the page is told
+            self.map()
 
     def one(self, dataset: Dataset) -> Held:
         """Give what is known of a dataset, which may have been added just now."""
@@ -72,15 +79,15 @@ class Holdings:
         found = self._catalog.datasets()
         return [Held(each, summaries.get(each.name, Summary())) for each in found]
 
-    def _known(self, name: str, state: Any, make: Callable[[], Any]) -> Any:
-        """Give what was made of this state; one at a time makes it anew."""
+    def _known(self, name: str, state: Any, make: Callable[[], Any], *, rests: bool = False) -> Any:
+        """Give what was made of this state, perhaps of one before; one at a time makes it anew."""
         with self._lock:
             kept = self._kept.get(name)
-            good = kept is not None and kept.state == state
-            if kept is None or not good or (state is None and time.monotonic() > kept.until):
+            if kept is None or (kept.state != state and time.monotonic() >= kept.until):
                 started = time.monotonic()
                 made = make()
                 taken = time.monotonic() - started
-                kept = Kept(made, state, time.monotonic() + max(FRESH_S, REST * taken))
+                rest = max(FRESH_S, REST * taken) if rests else 0.0
+                kept = Kept(made, state, time.monotonic() + rest)
                 self._kept[name] = kept
             return kept.made

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from swathe.errors import CatalogError, NotFoundError, SwatheError
 from swathe.portal.uploads import table_of_file
 from swathe.portal.vo import parameters
-from swathe.portal.vo.faults import usage
+from swathe.portal.vo.faults import VoError, told, usage
 from swathe.portal.vo.selection import select
 from swathe.portal.vo.wanted import PLACES, Wanted, read_place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from astropy.table import Table
 
+    from swathe.catalog import Match
+    from swathe.catalog.work import RowStatus
     from swathe.portal.vo.images import Held, Images
-    from swathe.portal.vo.parameters import Interval, Parameters, Part
+    from swathe.portal.vo.parameters import Parameters, Part
 
 MOST_COMBINATIONS = 1000
 """Of one job: each is looked for when the job is made. A table may have more rows."""
@@ -30,24 +34,37 @@ OUTSIDE = (-2, -2, 1, 1)
 SNIFFED = ((b"PAR1", ".parquet"), (b"# %ECSV", ".ecsv"), (b"<", ".xml"))
 
 
-def rows_of(images: Images, given: Parameters) -> dict[str, list[Any]]:
-    """Give a row for each combination of ID, place, BAND and TIME, as jobs take them.
+@dataclass(frozen=True)
+class Asked:
+    """What a job is to do.
+
+    Attributes:
+        targets: as jobs take them.
+        faults: status and reason of rows that cannot be, whatever their targets say.
+    """
+
+    targets: dict[str, list[Any]] | Table
+    faults: dict[int, tuple[RowStatus, str]]
+
+
+def rows_of(images: Images, given: Parameters) -> Asked:
+    """Give a row for each combination of ID, place, BAND and TIME.
+
+    What cannot be is a row with its reason, as SODA wants a result of every combination.
 
     Raises:
-        VoError: where a value makes no sense, an ID names nothing, or there are too many.
+        VoError: where none can be, or there are too many.
     """
     ids = given.all("ID")
     if not ids:
         raise usage("ID is missing: which images? (Or TARGETS, a table)")
-    places = [read_place(name, value) for name in PLACES for value in given.all(name)]
-    bands: list[Interval | None] = [
-        parameters.wavelengths("BAND", value) for value in given.all("BAND")
-    ]
-    times: list[Interval | None] = [
-        parameters.interval("TIME", value) for value in given.all("TIME")
-    ]
+    places: list[tuple[str, str] | None] = [
+        (name, value) for name in PLACES for value in given.all(name)
+    ] or [None]
+    bands: list[str | None] = [*given.all("BAND")] or [None]
+    times: list[str | None] = [*given.all("TIME")] or [None]
     states = frozenset(parameters.state("POL", value) for value in given.all("POL"))
-    count = len(ids) * max(1, len(places)) * max(1, len(bands)) * max(1, len(times))
+    count = len(ids) * len(places) * len(bands) * len(times)
     if count > MOST_COMBINATIONS:
         raise usage(
             f"the values make {count} combinations; at most {MOST_COMBINATIONS} are taken, more as "
@@ -57,15 +74,40 @@ def rows_of(images: Images, given: Parameters) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {
         name: [] for name in ("file", "hdu", "x0", "y0", "width", "height", "planes")
     }
-    for did, place, band, time in product(
-        ids, places or [Wanted()], bands or [None], times or [None]
-    ):
-        wanted = Wanted(place.region, place.box, place.hdu, band, time, states)
-        for name, value in zip(columns, _row(images.get(did), wanted), strict=True):
+    faults: dict[int, SwatheError] = {}
+    for row, (did, place, band, time) in enumerate(product(ids, places, bands, times)):
+        try:
+            wanted = replace(
+                Wanted() if place is None else read_place(*place),
+                band=None if band is None else parameters.wavelengths("BAND", band),
+                time=None if time is None else parameters.interval("TIME", time),
+                states=states,
+            )
+            values = _row(images.get(did), wanted)
+        except CatalogError:
+            raise  # of one it is of all
+        except SwatheError as error:
+            faults[row] = error
+            values = "", "", *OUTSIDE, ""
+        for name, value in zip(columns, values, strict=True):
             columns[name].append(value)
     if not any(columns["planes"]):
         del columns["planes"]
-    return columns
+    return Asked(columns, _told(faults, count))
+
+
+def _told(faults: Mapping[int, SwatheError], count: int) -> dict[int, tuple[RowStatus, str]]:
+    """Give what is told of rows that cannot be.
+
+    Raises:
+        SwatheError: where those are all rows there are.
+    """
+    if len(faults) == count > 0:
+        raise faults[0]
+    return {
+        row: ("missing" if isinstance(error, NotFoundError) else "error", told(error).line)
+        for row, error in faults.items()
+    }
 
 
 def _row(held: Held, wanted: Wanted) -> tuple[Any, ...]:
@@ -73,23 +115,20 @@ def _row(held: Held, wanted: Wanted) -> tuple[Any, ...]:
     file = held.match.file
     if pixels is None:
         return file, str(held.image.index), *OUTSIDE, ""
-    lengths = pixels.image.shape[::-1]
-    whole = list(zip(pixels.start, pixels.stop, strict=True))
-    if any(span != (0, length) for span, length in list(zip(whole, lengths, strict=True))[3:]):
-        raise usage(
-            f"ID: {held.did}: a job selects along the first three axes only; ask sync for this"
-        )
-    (x0, x1), (y0, y1) = whole[:2]
-    planes = ""
-    if len(whole) > 2 and whole[2] != (0, lengths[2]):
-        planes = f"{whole[2][0]}:{whole[2][1]}"
+    lengths = list(pixels.image.shape[::-1])
+    if len(lengths) < 2:
+        raise usage(f"ID: {held.did}: it has no plane for a job to cut from; ask sync for it")
+    (x0, x1), (y0, y1), *behind = zip(pixels.start, pixels.stop, strict=True)
+    while behind and behind[-1] == (0, lengths.pop()):
+        behind.pop()
+    planes = ",".join(f"{first}:{last}" for first, last in behind)
     return file, str(pixels.image.index), x0, y0, x1 - x0, y1 - y0, planes
 
 
-def table_of(images: Images, parts: Sequence[Part], most_rows: int) -> Table | None:
+def table_of(images: Images, parts: Sequence[Part], most_rows: int) -> Asked | None:
     """Give the table that was sent, if one was: as TARGETS, or by UPLOAD as one named `targets`.
 
-    A column of DIDs stands for `file` and `hdu`.
+    A column of DIDs stands for `file` and `hdu`; those that name nothing are rows with a fault.
 
     Raises:
         TargetsError: where it cannot be read.
@@ -116,18 +155,25 @@ def table_of(images: Images, parts: Sequence[Part], most_rows: int) -> Table | N
     return _without_dids(images, table)
 
 
-def _without_dids(images: Images, table: Table) -> Table:
+def _without_dids(images: Images, table: Table) -> Asked:
     columns = {name.lower(): name for name in table.colnames}
     column = next((columns[name] for name in DID_COLUMNS if name in columns), None)
     if column is None or "file" in columns:
-        return table
-    names = dict.fromkeys(map(str, table[column]))
-    if len(names) > MOST_DIDS:
-        raise usage(f"TARGETS: at most {MOST_DIDS} DIDs are taken at once, found {len(names)}", 413)
-    matches = {did: images.match(did) for did in names}
-    found = [matches[str(did)] for did in table[column]]
+        return Asked(table, {})
+    dids = list(map(str, table[column]))
+    matches: dict[str, Match | VoError] = {}
+    for did in dids:
+        if did not in matches:
+            if len(matches) == MOST_DIDS:
+                raise usage(f"TARGETS: at most {MOST_DIDS} DIDs are taken at once", 413)
+            try:
+                matches[did] = images.match(did)
+            except VoError as error:
+                matches[did] = error
+    found = [matches[did] for did in dids]
+    faults = {row: each for row, each in enumerate(found) if isinstance(each, VoError)}
     table.remove_column(column)
-    table["file"] = [match.file for match in found]
+    table["file"] = ["" if isinstance(each, VoError) else each.file for each in found]
     if "hdu" not in columns:
-        table["hdu"] = [match.granule.hdu for match in found]
-    return table
+        table["hdu"] = [0 if isinstance(each, VoError) else each.granule.hdu for each in found]
+    return Asked(table, _told(faults, len(table)))

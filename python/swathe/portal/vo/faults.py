@@ -38,6 +38,7 @@ TOLD: tuple[tuple[type[SwatheError], Label, int], ...] = (
     (errors.NoSuchResultError, "UsageError", 404),
     (errors.NoSuchHduError, "UsageError", 400),
     (errors.RegionError, "UsageError", 400),
+    (errors.FormatError, "Error", 422),
     (errors.TargetsError, "UsageError", 400),
     (errors.DatasetError, "UsageError", 400),
     (errors.JobError, "UsageError", 400),

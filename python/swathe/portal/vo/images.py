@@ -106,11 +106,10 @@ class Held:
     @cached_property
     def sky_axes(self) -> tuple[int, int]:
         """The two axes of the sky, 0 is NAXIS1."""
-        wcs = self.image.wcs.wcs
-        first, second = sorted((wcs.lng, wcs.lat))
-        if first < 0 or second >= len(self.lengths):
+        axes = self.image.sky.axes
+        if axes[1] >= len(self.lengths):
             raise RegionError(f"{self.image.path}, HDU {self.image.index}: its sky has no pixels")
-        return first, second
+        return axes
 
     @property
     def orderly(self) -> bool:

@@ -39,8 +39,6 @@ MOST_IDS = 1000
 LONGEST_S = 60.0
 """Of a search."""
 DAY_S = 86_400
-CALIBRATED = 2
-"""ObsCore wants a level; files do not tell. Most images of archives are calibrated."""
 FORMATS = (MEDIA_TYPE, "text/xml", "votable", "application/x-votable+xml;serialization=tabledata")
 _AXIS = "obscore:Char."
 FIELDS = (
@@ -351,7 +349,7 @@ NUMBERS: dict[str, Callable[[Match], float | None]] = {
 }
 WORDS: dict[str, Callable[[Match], str | None]] = {
     "DPTYPE": _kind,
-    "CALIB": lambda _: str(CALIBRATED),
+    "CALIB": lambda match: str(match.calib_level),
     "FORMAT": lambda _: descriptors.DATALINK_TYPE,
     "FACILITY": lambda match: match.granule.facility,
     "INSTRUMENT": lambda match: match.granule.instrument,
@@ -375,7 +373,7 @@ def _row(service: Service, request: Request, match: Match) -> tuple[Any, ...]:
     lengths = (*granule.shape[::-1], None, None)[:2]
     return (
         _kind(match),
-        CALIBRATED,
+        match.calib_level,
         match.dataset,
         granule.path if granule.name is None else f"{granule.path}, {granule.name}",
         did,

@@ -19,7 +19,7 @@ from swathe.portal.streams import MadeAnswer
 from swathe.portal.vo import documents
 from swathe.portal.vo.combinations import rows_of, table_of
 from swathe.portal.vo.documents import XML, iso, quote
-from swathe.portal.vo.faults import VoError, usage
+from swathe.portal.vo.faults import Label, VoError, usage
 from swathe.portal.vo.parameters import Parameters, from_query, read_form, shown
 from swathe.portal.vo.sync import FITS, PNG, response_format
 
@@ -71,14 +71,15 @@ def _made(service: Service, user: User, given: Parameters, parts: list[Part]) ->
         raise usage(f"PHASE: expected RUN, found {shown(phase)}")
     options = Options(format="png" if response_format(given) == PNG else "fits")
     table = table_of(service.images, parts, portal.config.limits.rows_per_job)
-    targets = rows_of(service.images, given) if table is None else table
+    asked = rows_of(service.images, given) if table is None else table
     sent = [(name, value[:LONGEST_KEPT]) for name, value in given.given if name.upper() != "PHASE"]
     if table is not None:
-        sent.append(("TARGETS", f"a table of {len(table)} rows"))
+        sent.append(("TARGETS", f"a table of {len(table.targets)} rows"))
     return portal.jobs.submit(
-        targets,
+        asked.targets,
         options,
         user.name,
+        faults=asked.faults,
         name=(given.one("RUNID") or "").strip()[:LONGEST_NAME],
         start=phase is not None,
         parameters=sent,
@@ -276,7 +277,9 @@ def _number(name: str) -> int:
 
 
 def _why(row: Row) -> str:
-    """Tell why a row has no result."""
+    """Tell why a row has no result; what could not be asked for begins with its label already."""
+    if row.reason.partition(":")[0] in get_args(Label):
+        return f"{row.reason}\n"
     return f"{LABELS[row.status]}: {row.reason or WORDS[row.status]}\n"
 
 

@@ -1,0 +1,13 @@
+"""How far datasets are calibrated: those of before are said to be so, as till now."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0011"
+down_revision = "0010"
+
+
+def upgrade() -> None:
+    """Add the column."""
+    level = sa.Column("calib_level", sa.SmallInteger, nullable=False, server_default="2")
+    op.add_column("datasets", level)

@@ -1,0 +1,13 @@
+"""How often each dataset has changed: what was counted of it holds as long as that is the same."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0012"
+down_revision = "0011"
+
+
+def upgrade() -> None:
+    """Add the column."""
+    changes = sa.Column("changes", sa.Integer, nullable=False, server_default="0")
+    op.add_column("datasets", changes)
