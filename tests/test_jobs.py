@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from astropy.io import fits
 from astropy.table import Table
+from sqlalchemy import event
 
 import swathe
 from conftest import fits_bytes
@@ -530,6 +531,28 @@ def test_a_job_deleted_while_it_runs_leaves_nothing(
     assert jobs.list() == []
     jobs.tidy()
     assert list(jobs.folder(job.id).parent.iterdir()) == []
+
+
+def test_a_job_deleted_while_turns_are_sorted_is_passed_over(
+    jobs: Jobs, catalog: Catalog, images: list[str]
+) -> None:
+    if catalog._engine.dialect.name == "sqlite":
+        pytest.skip("nobody else writes meanwhile")
+    job = jobs.submit(targets(images, 3), Options(), "me")
+    looks: list[str] = []
+
+    def delete(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "max(" in statement and "served_at" in statement:
+            looks.append(statement)
+            if len(looks) == 2:  # the first look is at what nobody changes
+                jobs.delete(job.id)
+
+    event.listen(catalog._engine, "before_cursor_execute", delete)
+    try:
+        assert catalog.take_chunk("somebody", 10.0, lambda _job, _results: 1) is None
+    finally:
+        event.remove(catalog._engine, "before_cursor_execute", delete)
+    assert len(looks) == 2
 
 
 def test_a_job_that_cannot_be_removed_holds_up_no_other(

@@ -143,12 +143,11 @@ def _in_turn(session: Session) -> list[int]:
     ).all()
     never = datetime.min.replace(tzinfo=UTC)
     users = {owner: at or never for owner, at in served}
-    return [
-        number
-        for _, _, number in sorted(
-            (users[owner], served_at or never, number) for number, owner, served_at in active
-        )
+    # Of a job deleted meanwhile the owner may be gone.
+    turns = [
+        (users.get(owner, never), served_at or never, number) for number, owner, served_at in active
     ]
+    return [number for *_, number in sorted(turns)]
 
 
 def _chunks(job: JobTable, *states: ChunkState) -> Any:
