@@ -7,7 +7,6 @@ use crate::remote::{self, BucketSettings, Cloud, Remote, Stall};
 use crate::source::{Source, Version};
 use reqwest::Url;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,9 +120,7 @@ impl Stores {
             Ok(Address::Bucket { .. }) => store.server(),
             Err(_) => None,
         };
-        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        url.as_ref().is_some_and(remote::is_here)
     }
 
     /// Connections that are open to the storage of an object.
@@ -134,7 +131,8 @@ impl Stores {
     /// The bearer token that the server of an object is sent.
     ///
     /// # Errors
-    /// [`StoreError::Unsupported`] where its file cannot be read, or the URL is none.
+    /// [`StoreError::Unsupported`] where its file cannot be read, the URL is none, or the token would
+    /// go over http:// to another machine.
     pub fn bearer(&self, object: &str) -> Result<Option<String>, StoreError> {
         let (store, url) = self.locate(object);
         match store.address(&url)? {
@@ -317,11 +315,15 @@ impl Store {
         url.set_fragment(None);
         // Never to a server that is neither a store nor one that expects tokens.
         let expects = scheme != "http" && scheme != "https";
-        let bearer = if expects || self.options.contains_key("token_file") {
-            bearer(option("token_file")).map_err(unsupported)?
-        } else {
-            None
-        };
+        let sends = (expects || self.options.contains_key("token_file")) && !self.is_anonymous();
+        let bearer = if sends { bearer(option("token_file")).map_err(unsupported)? } else { None };
+        if bearer.is_some() && !remote::is_private(&url) {
+            let what = if DOORED.contains(&scheme) { "door" } else { "URL" };
+            return Err(unsupported(format!(
+                "would send a token over http://: the {what} must be https://, or the option \
+                 anonymous true"
+            )));
+        }
         Ok(Address::Http { url, bearer })
     }
 
@@ -355,8 +357,13 @@ impl Store {
             region: option("region"),
             profile: option("profile"),
             account: option("account"),
-            anonymous: option("anonymous").is_some_and(|value| value == "true"),
+            anonymous: self.is_anonymous(),
         }
+    }
+
+    /// Whether it is to be read without credentials.
+    fn is_anonymous(&self) -> bool {
+        self.options.get("anonymous").is_some_and(|value| value == "true")
     }
 
     /// How long the server may send nothing.

@@ -10,6 +10,7 @@ mod gs;
 mod s3;
 
 use super::connecting::cause;
+use super::net::is_private;
 use super::shown;
 use crate::error::StoreError;
 use client::connector;
@@ -19,7 +20,6 @@ use object_store::{ObjectStore, RetryConfig};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -242,10 +242,7 @@ fn url_in(server: &str, bucket: &str, path: &Path) -> Result<Url, String> {
 
 /// Refuse to send what anybody on the way could use.
 fn check_private(url: &Url) -> Result<(), String> {
-    let host = url.host_str().unwrap_or_default();
-    let number = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    let here = host == "localhost" || number.is_ok_and(|number| number.is_loopback());
-    if url.scheme() == "https" || here {
+    if is_private(url) {
         return Ok(());
     }
     Err("would send a token over http://: the endpoint must be https://, or the option anonymous \

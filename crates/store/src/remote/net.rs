@@ -5,6 +5,7 @@ use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, ClientBuilder, Url};
 use std::error::Error;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -107,6 +108,18 @@ fn is_of(url: &Url, server: &str) -> bool {
         Some(rest) => rest.strip_prefix(':').is_some_and(|given| given == port.to_string()),
         None => false,
     }
+}
+
+/// Whether a URL is of this machine.
+pub(crate) fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let number = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || number.is_ok_and(|number| number.is_loopback())
+}
+
+/// Whether nobody on the way can read what a request to it holds.
+pub(crate) fn is_private(url: &Url) -> bool {
+    url.scheme() == "https" || is_here(url)
 }
 
 /// A server led to one that may not be read.

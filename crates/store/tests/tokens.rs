@@ -1,0 +1,90 @@
+//! Where bearer tokens go, and where not.
+
+mod server;
+
+use server::{Server, good, reply};
+use std::path::Path;
+use swathe_store::{Store, StoreError, Stores};
+use tempfile::TempDir;
+
+const TOKEN: &str = "SECRETTOKEN";
+
+/// A store that has a token, and other options.
+fn store(folder: &Path, root: &str, options: &[(&str, &str)]) -> Stores {
+    let file = folder.join("token");
+    std::fs::write(&file, TOKEN).unwrap();
+    let token_file = ("token_file", file.to_str().unwrap());
+    let options = options.iter().chain([&token_file]);
+    let options = options.map(|&(name, value)| (name.into(), value.into())).collect();
+    Stores::new(vec![Store::new("named".into(), root.into(), options)])
+}
+
+#[test]
+fn tokens_go_over_tls_or_to_this_machine() {
+    let folder = TempDir::new().unwrap();
+    for (root, options) in [
+        ("https://192.0.2.1", None),
+        ("davs://192.0.2.1", None),
+        ("root://192.0.2.1", None),
+        ("root://192.0.2.1", Some(("door", "https://192.0.2.2"))),
+        ("http://localhost:9000", None),
+        ("http://127.0.0.2", None),
+        ("dav://[::1]:80", None),
+        ("root://192.0.2.1", Some(("door", "http://127.0.0.1:8080"))),
+    ] {
+        let token = store(folder.path(), root, options.as_slice()).bearer("named:a.fits");
+        assert_eq!(token.unwrap().as_deref(), Some(TOKEN), "{root} {options:?}");
+    }
+    for (root, options, must) in [
+        ("http://192.0.2.1", None, "the URL must be https://"),
+        ("http://localhost.example", None, "the URL must be https://"),
+        ("dav://192.0.2.1:8443", None, "the URL must be https://"),
+        ("http://[2001:db8::1]", None, "the URL must be https://"),
+        ("root://127.0.0.1", Some(("door", "http://192.0.2.1")), "the door must be https://"),
+    ] {
+        let stores = store(folder.path(), root, options.as_slice());
+        let refused = stores.bearer("named:a.fits").unwrap_err();
+        let unopened = stores.open("named:a.fits").map(|_| ()).unwrap_err();
+        for error in [refused, unopened] {
+            assert!(matches!(error, StoreError::Unsupported { .. }), "{error:?}");
+            let said = error.to_string();
+            assert!(said.contains(&format!("{root}/a.fits")) && said.contains(must), "{said}");
+            assert!(!format!("{error:?}").contains(TOKEN), "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn an_anonymous_store_sends_no_token() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::start(|request, _| good(request, b"pixels", "ETag: \"one\""));
+    let root = server.url("");
+    for root in [root.trim_end_matches('/'), "dav://192.0.2.1", "https://192.0.2.1"] {
+        let stores = store(folder.path(), root, &[("anonymous", "true")]);
+        assert_eq!(stores.bearer("named:a.fits").unwrap(), None, "{root}");
+    }
+    let stores = store(folder.path(), root.trim_end_matches('/'), &[("anonymous", "true")]);
+    stores.open("named:a.fits").unwrap();
+    let requests = server.requests();
+    assert!(!requests.is_empty());
+    assert!(requests.iter().all(|request| request.header("authorization").is_none()));
+}
+
+#[test]
+fn a_token_does_not_follow_to_another_server() {
+    let folder = TempDir::new().unwrap();
+    let target = Server::start(|request, _| good(request, b"pixels", "ETag: \"one\""));
+    let to = target.url("real.fits");
+    let start = Server::start(move |request, _| match request.target.as_str() {
+        "/a.fits" => reply("302 Found\nLocation: /b.fits", b""),
+        _ => reply(&format!("307 Temporary Redirect\nLocation: {to}"), b""),
+    });
+    let root = start.url("");
+    let stores = store(folder.path(), root.trim_end_matches('/'), &[]);
+    stores.open("named:a.fits").unwrap();
+    let bearer = format!("Bearer {TOKEN}");
+    let (first, then) = (start.requests(), target.requests());
+    assert!(first.len() == 2 && !then.is_empty(), "{first:?} {then:?}");
+    assert!(first.iter().all(|request| request.header("authorization") == Some(&bearer)));
+    assert!(then.iter().all(|request| request.header("authorization").is_none()));
+}
