@@ -8,10 +8,12 @@ use crate::error::StoreError;
 use crate::source::{Source, Version};
 use crate::stores::Stores;
 use crate::write::{Sink, Sums, differs};
+use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,
@@ -56,6 +58,9 @@ pub struct Copies {
     shared: Arc<Shared>,
 }
 
+/// Starts a thread.
+type Spawn<'a> = dyn FnMut(Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> + 'a;
+
 struct Shared {
     stores: Stores,
     orders: Vec<Order>,
@@ -68,19 +73,37 @@ impl Copies {
     /// Start copying with so many threads, each with one object at a time.
     ///
     /// # Errors
-    /// [`StoreError::Io`] where no thread can be started.
+    /// [`StoreError::Io`] where a thread cannot be started.
     pub fn start(stores: Stores, orders: Vec<Order>, threads: usize) -> Result<Copies, StoreError> {
+        let thread = || std::thread::Builder::new().name("swathe-copy".into());
+        Copies::start_by(stores, orders, threads, &mut |work| thread().spawn(work))
+    }
+
+    fn start_by(
+        stores: Stores,
+        orders: Vec<Order>,
+        threads: usize,
+        spawn: &mut Spawn<'_>,
+    ) -> Result<Copies, StoreError> {
         let (sender, receiver) = channel();
         let threads = threads.clamp(1, orders.len().max(1));
         let (next, bytes, stop) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
         let shared = Arc::new(Shared { stores, orders, next, bytes, stop });
+        let copies = Copies { done: Mutex::new(receiver), shared };
+        let mut started = Vec::new();
         for _ in 0..threads {
-            let (ours, sender) = (shared.clone(), sender.clone());
-            let thread = std::thread::Builder::new().name("swathe-copy".into());
-            let started = thread.spawn(move || ours.work(&sender));
-            started.map_err(|source| StoreError::Io { url: "a thread".into(), source })?;
+            let (ours, sender) = (copies.shared.clone(), sender.clone());
+            match spawn(Box::new(move || ours.work(&sender))) {
+                Ok(thread) => started.push(thread),
+                Err(source) => {
+                    // Nothing is copied once this has failed.
+                    copies.stop();
+                    started.into_iter().for_each(|thread| drop(thread.join()));
+                    return Err(StoreError::Io { url: "a thread".into(), source });
+                }
+            }
         }
-        Ok(Copies { done: Mutex::new(receiver), shared })
+        Ok(copies)
     }
 
     /// What was done since the last call, after at most this time; `None` when all is told.
@@ -218,6 +241,36 @@ fn parts(size: u64, part_bytes: u64) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_copied_where_not_all_threads_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::File::create(path("from")).unwrap().set_len(64 * PART_BYTES).unwrap();
+        let version = Stores::default().open(&path("from")).unwrap().version().to_string();
+        let to = |number| Order {
+            from: path("from"),
+            version: version.clone(),
+            to: path(&format!("to-{number}")),
+        };
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut first = true;
+        let started = Copies::start_by(Stores::default(), vec![to(1), to(2)], 2, &mut |work| {
+            let ended = ended.clone();
+            if !std::mem::take(&mut first) {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            Ok(std::thread::spawn(move || {
+                work();
+                ended.store(true, Ordering::Relaxed);
+            }))
+        });
+        let error = started.map(|_| ()).unwrap_err();
+        assert!(matches!(error, StoreError::Io { .. }), "{error}");
+        assert!(ended.load(Ordering::Relaxed), "a thread goes on");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
 
     #[test]
     fn parts_are_as_stores_take_them() {
