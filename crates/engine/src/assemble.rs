@@ -73,12 +73,11 @@ impl Job {
         if let State::Waiting = self.state {
             let mut file = Vec::new();
             let expected = self.placed.bytes + 16 * crate::template::BLOCK;
-            file.try_reserve(expected).map_err(|_| EngineError::TooLarge {
+            file.try_reserve(expected).map_err(|_| EngineError::Memory {
                 url: template.url.clone(),
                 hdu: template.hdu,
                 region: self.placed.output.clone(),
-                bytes: self.placed.bytes as u64,
-                limit: 0,
+                bytes: expected as u64,
             })?;
             let header_start = template.write_headers(&self.placed, None, &mut file)?;
             let data = file.len()..file.len() + self.placed.bytes;
@@ -480,3 +479,6 @@ fn last_element(tile: &Region, part: &Region) -> usize {
     }
     last as usize + 1
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,7 +89,7 @@ pub enum EngineError {
         /// Why not.
         why: String,
     },
-    /// The cutout would not fit in memory.
+    /// The cutout is larger than allowed.
     #[error(
         "{url}, HDU {hdu}: cutout {region} of {bytes} bytes exceeds the limit of {limit} bytes"
     )]
@@ -104,6 +104,18 @@ pub enum EngineError {
         bytes: u64,
         /// Bytes allowed.
         limit: u64,
+    },
+    /// The memory for the cutout could not be had.
+    #[error("{url}, HDU {hdu}: no memory for cutout {region}: {bytes} bytes wanted")]
+    Memory {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// The box.
+        region: Region,
+        /// Bytes of its pixels and headers.
+        bytes: u64,
     },
     /// The cutout would be made of more rows or tiles than can be listed in memory.
     #[error("{url}, HDU {hdu}: cutout {region} needs {found} {what}, the limit is {limit}")]

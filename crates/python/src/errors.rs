@@ -27,9 +27,10 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
             RegionError::Partial { .. } => "PartialOverlapError",
             _ => "RegionError",
         },
-        EngineError::Fill { .. } | EngineError::TooLarge { .. } | EngineError::TooMany { .. } => {
-            "RegionError"
-        }
+        EngineError::Fill { .. }
+        | EngineError::TooLarge { .. }
+        | EngineError::Memory { .. }
+        | EngineError::TooMany { .. } => "RegionError",
         EngineError::Output { .. } | EngineError::OutputKind { .. } => "OutputError",
         _ => "SwatheError",
     }

@@ -1,0 +1,25 @@
+use super::*;
+use crate::cutout::Mode;
+use crate::object::Selector;
+use crate::work::Cancel;
+use swathe_store::Stores;
+
+#[test]
+fn what_memory_cannot_hold_is_told_in_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.fits").display().to_string();
+    let cards = ["SIMPLE  = T", "BITPIX  = 8", "NAXIS   = 2", "NAXIS1  = 1", "NAXIS2  = 1", "END"];
+    let header: String = cards.iter().map(|card| format!("{card:80}")).collect();
+    std::fs::write(&file, format!("{header:5760}")).expect("written");
+    let object = Object::open(&file, &Stores::default(), false, Cancel::default()).expect("opened");
+    let template = object.template(&Selector::FirstImage).expect("an image");
+    let whole = Region::whole(&[1, 1]);
+    let mut placed = Placed::new(&template, &whole, Mode::Trim, None).expect("placed");
+    placed.bytes = 1 << 60;
+    let mut job = Job { id: 0, placed, state: State::Waiting };
+    let error = job.filling(&template).map(|_| ()).expect_err("more than there is");
+    assert!(matches!(error, EngineError::Memory { .. }), "{error:?}");
+    let bytes = (1_u64 << 60) + 16 * crate::template::BLOCK as u64;
+    let expected = format!("{file}, HDU 0: no memory for cutout {whole}: {bytes} bytes wanted");
+    assert_eq!(error.to_string(), expected);
+}
