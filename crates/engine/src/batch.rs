@@ -527,7 +527,9 @@ impl Shared {
         }
         if let Some(Ok(object)) = slot.opened.take() {
             drop(slot);
-            if let Err(error) = object.settle(&self.cancel) {
+            if let Err(error) = object.settle(&self.cancel)
+                && !matches!(error, EngineError::Interrupted)
+            {
                 lock(&self.notes).push(error.to_string());
             }
             lock(&self.notes).extend(object.take_notes());

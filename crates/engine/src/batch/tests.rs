@@ -6,6 +6,40 @@ pub(super) fn may_panic(url: &str) {
 }
 
 #[test]
+fn only_damage_is_noted_when_an_object_is_closed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let file = path("cut-short.fits.gz");
+    std::fs::write(&file, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("written");
+    for (is_interrupted, notes) in [(false, 1), (true, 0)] {
+        let job = Job {
+            files: vec![file.clone()],
+            selectors: Vec::new(),
+            targets: Vec::new(),
+            output: path("out").into(),
+            kind: OutputKind::Zip,
+            append: false,
+            mode: Mode::Trim,
+            fill: None,
+            planes: Vec::new(),
+            threads: 1,
+            stores: Stores::default(),
+        };
+        let batch = Batch::start(job, Cancel::default()).expect("begun");
+        let opened = Object::open(&file, &Stores::default(), false, Cancel::default());
+        let mut slot = lock(&batch.shared.files[0]);
+        (slot.units_left, slot.opened) = (1, Some(Ok(Arc::new(opened.expect("opened")))));
+        drop(slot);
+        if is_interrupted {
+            batch.cancel();
+        }
+        batch.shared.release(&Unit { file: 0, hdu: 0, targets: Vec::new(), is_part: false });
+        let found = batch.finish().expect("finished").notes;
+        assert_eq!(found.len(), notes, "{found:?}");
+    }
+}
+
+#[test]
 fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
