@@ -363,6 +363,23 @@ def test_an_impossible_size_behind_an_image_is_told(tmp_path: Path) -> None:
     np.testing.assert_array_equal(file[0].section[...], IMAGE)
 
 
+def test_what_was_ignored_is_told_of_a_kept_layout_too(tmp_path: Path) -> None:
+    path = tmp_path / "more.fits.gz"
+    image = fits_bytes(noise(7, (300, 400)).astype(">i2"))
+    path.write_bytes(gzip.compress(image + b"nonsense" * 500))
+    file = swathe.open(path)
+    assert len(file) == 1
+    assert file[0].section[0:2, 0:2].shape == (2, 2)
+    [note] = file.notes
+    assert "ignored what follows HDU 0" in note
+    # This process has the file open.
+    script = "import swathe, sys; print(*swathe.open(sys.argv[1]).notes)"
+    again = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert again.stdout.strip() == note
+
+
 def test_padding_of_the_last_block_may_lack(tmp_path: Path) -> None:
     path = tmp_path / "short.fits"
     content = whole_file()

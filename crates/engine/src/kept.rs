@@ -9,7 +9,7 @@ use swathe_store::{Shelf, Source, Version};
 /// Kept things may take this part of the object they describe.
 const SHARE: u64 = 8; // percent
 /// Changes whenever the kept form does, so that old entries are not found.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// HDUs and seek points of one version of an object.
 #[derive(Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub(crate) struct Kept {
     pub hdus: Vec<Hdu>,
     /// Where the next header would start; `None` when all were found.
     pub next: Option<u64>,
+    /// Why what follows them is no HDU.
+    pub ignored: Option<String>,
     /// Seek points of a compressed object.
     pub seek: Option<SeekTable>,
 }
@@ -66,9 +68,9 @@ fn read(key: &str) -> Option<(Version, Kept)> {
     let (layout, seek) = rest.split_at_checked(packed)?;
     let mut bytes = vec![0; unpacked];
     libdeflater::Decompressor::new().deflate_decompress(layout, &mut bytes).ok()?;
-    let (version, hdus, next) = postcard::from_bytes(&bytes).ok()?;
+    let (version, hdus, next, ignored) = postcard::from_bytes(&bytes).ok()?;
     let seek = postcard::from_bytes(seek).ok()?;
-    Some((version, Kept { hdus, next, seek }))
+    Some((version, Kept { hdus, next, ignored, seek }))
 }
 
 /// Keep what is known of the object, in at most [`SHARE`] percent of its size. Seek points are
@@ -81,7 +83,7 @@ pub(crate) fn save(source: &dyn Source, kept: &mut Kept) -> Result<(), String> {
     if !source.version().is_told_apart() {
         return Ok(());
     }
-    let layout = postcard::to_stdvec(&(source.version(), &kept.hdus, kept.next))
+    let layout = postcard::to_stdvec(&(source.version(), &kept.hdus, kept.next, &kept.ignored))
         .map_err(|e| e.to_string())?;
     let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
     let mut packed = vec![0; compressor.deflate_compress_bound(layout.len())];

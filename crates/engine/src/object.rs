@@ -69,6 +69,8 @@ struct Walk {
     hdus: Vec<Arc<Hdu>>,
     /// Where the next header would start; `None` when all were found.
     next: Option<u64>,
+    /// Why what follows them is no HDU.
+    ignored: Option<String>,
     /// Whether more is known than is kept.
     grown: bool,
     /// Bytes of the headers read.
@@ -121,7 +123,7 @@ impl Object {
         let mut seek = None;
         if let Some(kept) = kept {
             walk.hdus = kept.hdus.into_iter().map(Arc::new).collect();
-            walk.next = kept.next;
+            (walk.next, walk.ignored) = (kept.next, kept.ignored);
             seek = kept.seek;
         }
         let content = match kind {
@@ -135,7 +137,8 @@ impl Object {
                 ))))
             }
         };
-        Object {
+        let ignored = walk.ignored.clone();
+        let object = Object {
             source,
             called,
             kind,
@@ -146,7 +149,9 @@ impl Object {
             assumed,
             tells: false,
             cancel,
-        }
+        };
+        ignored.into_iter().for_each(|note| object.note(note));
+        object
     }
 
     /// As [`Object::open`], for single cuts: events tell of that, and of headers read later.
@@ -336,7 +341,7 @@ impl Object {
         walk.grown = false;
         let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
-        let mut kept = Kept { hdus, next: walk.next, seek };
+        let mut kept = Kept { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
         if let Err(message) = kept::save(&*self.source, &mut kept) {
             self.note(format!("the index was not written: {message}"));
         }
@@ -355,7 +360,7 @@ impl Object {
         let found = match read.and_then(|found| found.map(measure).transpose()) {
             Ok(found) => found,
             Err(error @ EngineError::Header { .. }) if index > 0 => {
-                self.note(format!("ignored what follows HDU {}: {error}", index - 1));
+                self.ignore(walk, index - 1, &error.to_string());
                 None
             }
             Err(error) => return Err(error),
@@ -367,7 +372,7 @@ impl Object {
         if walk.hdus.len() < HDU_LIMIT && walk.header_bytes < HEADERS_LIMIT {
             walk.next = Some(hdu.end());
         } else {
-            self.note(format!("ignored what follows HDU {index}: too many headers"));
+            self.ignore(walk, index, "too many headers");
         }
         walk.hdus.push(hdu.clone());
         Ok(Some(hdu))
@@ -401,6 +406,13 @@ impl Object {
 
     pub(crate) fn header_error(&self, hdu: usize, source: swathe_fits::FitsError) -> EngineError {
         EngineError::Header { url: self.url().to_string(), hdu, source }
+    }
+
+    /// Go no further than an HDU; that is told now and whenever the object is opened again.
+    fn ignore(&self, walk: &mut Walk, last: usize, why: &str) {
+        let note = format!("ignored what follows HDU {last}: {why}");
+        walk.ignored = Some(note.clone());
+        self.note(note);
     }
 
     fn note(&self, note: String) {
