@@ -103,11 +103,13 @@ def read_targets(
     columns = _columns(table)
     way = _way(columns)
     count = len(table)
-    file_names = texts(columns["file"])
+    named, number = numbered(texts(columns["file"]))
+    # Of each file once: to tell what a name means asks the file system and the stores.
     if store is not None:
-        file_names = [_in_store(name, store) for name in file_names]
+        named = [_in_store(name, store) for name in named]
     elif folder is not None:
-        file_names = [_beside(name, folder) for name in file_names]
+        named = [_beside(name, folder) for name in named]
+    file_names = [named[each] for each in number]
     files, file = numbered(file_names)
     faults: dict[int, tuple[str, str]] = {}
     keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
