@@ -300,10 +300,10 @@ def _hdu(value: Any) -> HduKey | None:
 def parse_hdu(text: str) -> HduKey:
     """Read which HDU is meant: a number, a name, or `NAME,2` for a name and its EXTVER."""
     text = text.strip()
-    if _is_number(text):
+    if _is_whole(text):
         return int(text)
     name, comma, version = text.rpartition(",")
-    return (name, int(version)) if comma and _is_number(version.strip()) else text
+    return (name, int(version)) if comma and _is_whole(version.strip()) else text
 
 
 def hdu_text(hdu: HduKey | None) -> str | None:
@@ -313,7 +313,7 @@ def hdu_text(hdu: HduKey | None) -> str | None:
     return f"{hdu[0]},{hdu[1]}" if isinstance(hdu, tuple) else str(hdu)
 
 
-def _is_number(text: str) -> bool:
+def _is_whole(text: str) -> bool:
     return text.isdecimal() and len(text) < 19
 
 
