@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 import pytest
 
 from portals import add_survey, served
+from servers import free_port
 from swathe.errors import NotFoundError, SettingsError, SourceError
 from swathe.experiments import agents, cutting, testers
 from swathe.experiments.agents import (
@@ -627,6 +629,16 @@ def test_a_client_whose_thread_dies_is_noticed() -> None:
     assert sorted(testers._threads(be, [0, 2])) == [0, 2]
 
 
+def test_a_client_whose_process_fails_says_why() -> None:
+    def be(number: int) -> list[Any]:
+        if number == 1:
+            raise OSError("too many open files")
+        return []
+
+    with pytest.raises(SourceError, match=r"client 2: its process .*OSError: too many open files"):
+        testers._processes(be, [0, 1])
+
+
 def test_clients_that_cannot_work_are_an_error() -> None:
     work = {"kind": "cut", "what": [("/absent.fit", (0, 0, 1, 1))]}
     order = {"join_s": 0.0, "length_s": 0.2, "rate": 0.0, "work": work, "kind": "process"}
@@ -703,6 +715,43 @@ def test_each_host_that_joins_has_a_name_of_its_own() -> None:
     for name in ("node", "node-3", "node", "node", "other"):
         joined.append(cast(Joined, SimpleNamespace(host=agents._free(name, joined))))
     assert [each.host for each in joined] == ["node", "node-3", "node-4", "node-5", "other"]
+
+
+def test_who_says_nothing_keeps_no_host_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "GREETING_S", 0.2)
+    monkeypatch.setenv(agents.VARIABLE, "sésame")
+    address = f"127.0.0.1:{free_port()}"
+    said: list[str] = []
+    come: list[socket.socket] = []
+
+    def joins(token: str) -> None:
+        line = Line(socket.create_connection(read_address(address)))
+        come.append(line.connection)
+        line.say(token=token, host="node")
+        with suppress(SourceError):
+            while line.hear()["ask"] == "clock":
+                line.say(clock=time.time())
+
+    def join_both() -> None:
+        joins("sesame")
+        joins("sésame")
+
+    thread = threading.Thread(target=join_both)
+
+    def tell(text: str) -> None:
+        said.append(text)
+        if len(said) == 1:
+            come.append(socket.create_connection(read_address(address)))
+            thread.start()
+
+    with agents.gathered(address, 1, tell) as joined:
+        assert [each.host for each in joined] == ["node"]
+        joined[0].end()
+    thread.join()
+    for connection in come:
+        connection.close()
+    faults = ["the other host: timed out", "a host without the token"]
+    assert said[1:] == [f"turned away: {fault}" for fault in faults]
 
 
 @pytest.mark.parametrize("text", ["", "host", "host:", ":80", "host:x", "host:70000"])

@@ -13,7 +13,9 @@ import sqlalchemy
 
 from swathe import errors
 from swathe.catalog import Catalog, Footprint, Granule, Replica, Wanted
-from swathe.catalog.holdings import LEVELS, ORDER
+from swathe.catalog.copies import GranuleCopy
+from swathe.catalog.holdings import ALL_CELLS, LEVELS, ORDER
+from swathe.datasets import search
 
 
 @pytest.fixture
@@ -300,3 +302,32 @@ def test_text_that_no_database_takes(catalog: Catalog) -> None:
     (match,) = catalog.find_granules(Wanted())
     assert match.granule.band == ("r" + "x" * 500)[:100]
     assert match.granule.note == "\\ud800"
+
+
+def test_a_limited_search_reads_no_more_than_it_needs(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.add_dataset("dr17", "survey", "", None)
+    place = Footprint(10.0, 20.0, 1.0, 0.4, [(0, ALL_CELLS)], [9.0, 19.0, 11.0, 19.0, 10.0, 21.0])
+    images = [granule(f"{number:02}", footprint=place) for number in range(30)]
+    put(catalog, "dr17", *images)
+    copies = [(replica(f"{number:02}", modified="2"), None) for number in range(30)]
+    catalog.put_objects("dr17", "mirror", copies)
+    monkeypatch.setattr("swathe.catalog.copies.PART", 4)
+    read: list[int] = []
+
+    def note(some: list[GranuleCopy]) -> list[Any]:
+        read.append(len(some))
+        return with_outlines(some)
+
+    with_outlines = search._with_outlines
+    monkeypatch.setattr(search, "_with_outlines", note)
+    for sky in (None, (10.0, 20.0)):
+        every = search.find(sky, catalog=catalog)
+        assert read == [30]
+        read.clear()
+        first = search.find(sky, catalog=catalog, limit=6)
+        assert len(first) == 6
+        assert first["file"].tolist() == every["file"][:6].tolist()
+        assert read == [4, 4]
+        read.clear()

@@ -584,6 +584,7 @@ def test_changes_are_told(jobs: Jobs, images: list[str]) -> None:
     job = jobs.submit(targets(images, 3), Options(), "me", start=False)
     seen = jobs.changed(job.id, 0, PATIENCE_S)
     assert jobs.changed(job.id, seen, 0.01) == seen
+    assert jobs.changed(job.id, seen, PATIENCE_S, stopped=lambda: True) == seen
     later = threading.Timer(0.1, lambda: jobs.set_name(job.id, "new"))
     later.start()
     assert jobs.changed(job.id, seen, PATIENCE_S) > seen

@@ -25,6 +25,7 @@ import swathe
 from frames import KINDS, contents, fits_bytes, image_of, noise, results, write_kinds
 from swathe.errors import OutputError, RegionError, TargetsError
 from swathe.manifest import Manifest
+from swathe.many import MANIFEST
 
 OUTPUTS = ("folder", "out.zip", "out.tar", "out.fits")
 ARCHIVES = OUTPUTS[1:]
@@ -543,6 +544,15 @@ def test_folder_in_the_place_of_an_archive(output: str, files: list[Path], tmp_p
     (tmp_path / output).mkdir()
     with pytest.raises(OutputError, match=output):
         cut_many(boxes(files, 2), tmp_path / output)
+
+
+def test_where_no_manifest_can_be_written_nothing_is_begun(
+    files: list[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "out" / MANIFEST).mkdir(parents=True)
+    with pytest.raises(OutputError, match=MANIFEST):
+        cut_many(boxes(files, 2), tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [MANIFEST]
 
 
 def test_list_is_read_before_the_output_is_touched(tmp_path: Path) -> None:

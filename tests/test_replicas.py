@@ -116,5 +116,5 @@ def test_status_without_a_portal_is_of_the_catalogue(tmp_path: Path) -> None:
     assert "and 1 more" in ran.stdout
     assert "as the catalogue has it" in ran.stderr
     ran = subprocess.run([*asked, "--json"], capture_output=True, text=True, check=True)
-    [found] = json.loads(ran.stdout)
+    [found] = json.loads(ran.stdout)["kept"]
     assert found["replicas"] == [["w1", "web:b", 20], ["w0", "web:a", 10]]

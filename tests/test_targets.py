@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frames import noise, sky_header
+from swathe import targets
 from swathe.boxes import Sky, around, checked
 from swathe.errors import NotFoundError, RegionError, SwatheError, TargetsError
-from swathe.targets import NAME_BYTES, Targets, parse_hdu, read_targets, unique_names
+from swathe.targets import BOX, NAME_BYTES, Targets, parse_hdu, read_targets, unique_names
 
 CENTER = {
     "id": ["one", "two"],
@@ -396,3 +397,24 @@ def test_image_without_a_sky_fails_its_rows_only(error: SwatheError, status: str
     }
     found = read_targets(table, sky_of)
     assert found.faults == {0: (status, str(error)), 2: (status, str(error))}
+
+
+def test_files_are_looked_for_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def note(name: str) -> bool:
+        asked.append(name)
+        return name.startswith("dr17:")
+
+    monkeypatch.setattr(targets, "is_named", note)
+    rows = {"file": ["a.fits", "dr17:b.fits", "a.fits", " a.fits", "dr17:b.fits"]}
+    table = Table({**rows, **{name: [5] * 5 for name in BOX}})
+    table.write(tmp_path / "t.ecsv")
+    found = read_targets(tmp_path / "t.ecsv", no_sky)
+    assert found.files == [str(tmp_path / "a.fits"), "dr17:b.fits"]
+    assert found.file.tolist() == [0, 1, 0, 0, 1]
+    assert asked == ["a.fits", "dr17:b.fits"]
+    asked.clear()
+    found = read_targets(table, no_sky, store="mirror")
+    assert found.files == ["mirror:a.fits", "mirror:b.fits"]
+    assert asked == ["a.fits", "dr17:b.fits"]

@@ -14,7 +14,7 @@ from swathe import errors, trace
 from swathe.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token
 from swathe.commands import trace as tracing
 from swathe.commands.find import find
-from swathe.commands.options import Json, Quiet
+from swathe.commands.options import Json, Quiet, planes_of
 from swathe.commands.output import print_json
 from swathe.commands.predict import predict
 from swathe.commands.serve import serve
@@ -221,7 +221,7 @@ def cut(
         )
     if (image is None) == (targets is None):
         raise typer.BadParameter("give either IMAGE or --targets")
-    options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": _planes(planes)}
+    options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": planes_of(planes)}
     if targets is not None:
         regions = (box, center, shape, sky, size_deg, section, hdu)
         if any(value is not None for value in regions):
@@ -254,15 +254,6 @@ def cut(
     path = output or Path("cut.fits")
     found.write(path)
     _report_cut(found, path, as_json)
-
-
-def _planes(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    first, colon, last = text.partition(":")
-    if not (colon and first.strip().isdecimal() and last.strip().isdecimal()):
-        raise typer.BadParameter(f"must be FIRST:LAST, not {text!r}", param_hint="--planes")
-    return int(first), int(last)
 
 
 def _hdu(text: str | None) -> HduKey | None:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
@@ -116,8 +116,7 @@ def cut_many(
         raise
     if earlier is None:
         # Should the process be killed: no manifest of an older run vouches for this one.
-        with suppress(OutputError):
-            Manifest([], [], meta).write(manifest_path)
+        Manifest([], [], meta).write(manifest_path)
     begun = time.perf_counter()
     with (
         trace.scope.where_none(job=token_hex(4)),

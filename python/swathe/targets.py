@@ -103,11 +103,13 @@ def read_targets(
     columns = _columns(table)
     way = _way(columns)
     count = len(table)
-    file_names = texts(columns["file"])
+    named, number = numbered(texts(columns["file"]))
+    # Of each file once: to tell what a name means asks the file system and the stores.
     if store is not None:
-        file_names = [_in_store(name, store) for name in file_names]
+        named = [_in_store(name, store) for name in named]
     elif folder is not None:
-        file_names = [_beside(name, folder) for name in file_names]
+        named = [_beside(name, folder) for name in named]
+    file_names = [named[each] for each in number]
     files, file = numbered(file_names)
     faults: dict[int, tuple[str, str]] = {}
     keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
@@ -298,10 +300,10 @@ def _hdu(value: Any) -> HduKey | None:
 def parse_hdu(text: str) -> HduKey:
     """Read which HDU is meant: a number, a name, or `NAME,2` for a name and its EXTVER."""
     text = text.strip()
-    if _is_number(text):
+    if _is_whole(text):
         return int(text)
     name, comma, version = text.rpartition(",")
-    return (name, int(version)) if comma and _is_number(version.strip()) else text
+    return (name, int(version)) if comma and _is_whole(version.strip()) else text
 
 
 def hdu_text(hdu: HduKey | None) -> str | None:
@@ -311,7 +313,7 @@ def hdu_text(hdu: HduKey | None) -> str | None:
     return f"{hdu[0]},{hdu[1]}" if isinstance(hdu, tuple) else str(hdu)
 
 
-def _is_number(text: str) -> bool:
+def _is_whole(text: str) -> bool:
     return text.isdecimal() and len(text) < 19
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from swathe.catalog.database import Database
 from swathe.catalog.datasets import dataset_number
-from swathe.catalog.granules import Wanted, touching
+from swathe.catalog.granules import STREAMED, Wanted, touching
+
+PART = 1_000
+"""Granules whose copies are given at a time, where they are given by parts."""
 
 
 class GranuleCopy(NamedTuple):
@@ -63,30 +70,71 @@ class Copies(Database):
         """Give the copies to read of the granules that are as wanted, in no order.
 
         A place is only compared by HEALPix cells: all that touch it are given, and some beside.
-        `limit` does not count.
+        `limit` does not count: `copies_by_parts` is for who may have enough.
 
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
-        given: dict[str, Any] = {}
         with self._reading() as session:
-            more = ""
-            if wanted.ranges is not None:
-                ids = touching(session, wanted.ranges)
-                if not ids:
-                    return []
-                more += f" AND granules.id IN ({', '.join(map(str, ids))})"
-            if wanted.dataset is not None:
-                given["dataset"] = dataset_number(session, wanted.dataset)
-                more += " AND granules.dataset_id = :dataset"
-            if wanted.time is not None:
-                given["start"], given["end"] = wanted.time
-                more += " AND granules.t_min <= :end AND granules.t_max >= :start"
-            if isinstance(wanted.band, str):
-                given["band"] = wanted.band
-                more += " AND granules.band = :band"
-            elif wanted.band is not None:
-                given["shortest"], given["longest"] = wanted.band
-                more += " AND granules.em_min <= :longest AND granules.em_max >= :shortest"
-            found = session.execute(text(COPIES.format(more=more)), given).all()
-        return [GranuleCopy._make(row) for row in found]
+            ids = None if wanted.ranges is None else touching(session, wanted.ranges)
+            if ids == []:
+                return []
+            conditions, given = _conditions(session, wanted)
+            query = COPIES.format(more=conditions + _among(ids))
+            return [GranuleCopy._make(row) for row in session.execute(text(query), given)]
+
+    def copies_by_parts(self, wanted: Wanted) -> Generator[list[GranuleCopy], None, None]:
+        """Give the same in the order of granules, all copies of up to PART of them at a time.
+
+        Whoever has enough stops: what comes after is not read.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        with self._reading() as session:
+            conditions, given = _conditions(session, wanted)
+            if wanted.ranges is None:
+                yield from _parts(session, conditions, given)
+                return
+            ids = sorted(touching(session, wanted.ranges))
+            for at in range(0, len(ids), PART):
+                yield from _parts(session, conditions + _among(ids[at : at + PART]), given)
+
+
+def _conditions(session: Session, wanted: Wanted) -> tuple[str, dict[str, Any]]:
+    """Give what is asked of granules beside their place, and its parameters."""
+    more = ""
+    given: dict[str, Any] = {}
+    if wanted.dataset is not None:
+        given["dataset"] = dataset_number(session, wanted.dataset)
+        more += " AND granules.dataset_id = :dataset"
+    if wanted.time is not None:
+        given["start"], given["end"] = wanted.time
+        more += " AND granules.t_min <= :end AND granules.t_max >= :start"
+    if isinstance(wanted.band, str):
+        given["band"] = wanted.band
+        more += " AND granules.band = :band"
+    elif wanted.band is not None:
+        given["shortest"], given["longest"] = wanted.band
+        more += " AND granules.em_min <= :longest AND granules.em_max >= :shortest"
+    return more, given
+
+
+def _among(ids: Sequence[int] | None) -> str:
+    return "" if ids is None else f" AND granules.id IN ({', '.join(map(str, ids))})"
+
+
+def _parts(session: Session, more: str, given: dict[str, Any]) -> Iterator[list[GranuleCopy]]:
+    query = text(COPIES.format(more=more) + " ORDER BY granules.id")
+    part: list[GranuleCopy] = []
+    granules = 0
+    # Who has enough leaves rows behind, and servers keep them.
+    with session.connection().execute(query, given, execution_options=STREAMED) as found:
+        for _, copies in groupby(map(GranuleCopy._make, found), attrgetter("id")):
+            part += copies
+            granules += 1
+            if granules == PART:
+                yield part
+                part, granules = [], 0
+    if part:
+        yield part

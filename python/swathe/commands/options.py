@@ -10,6 +10,21 @@ import typer
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
+
+def planes_of(text: str | None) -> tuple[int, int] | None:
+    """Read FIRST:LAST; whether there are such planes is told by whoever takes them.
+
+    Raises:
+        typer.BadParameter: where it is something else.
+    """
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    if not (colon and first.strip().isdecimal() and last.strip().isdecimal()):
+        raise typer.BadParameter(f"must be FIRST:LAST, not {text!r}", param_hint="--planes")
+    return int(first), int(last)
+
+
 # Of what measures.
 Measured = Annotated[
     str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")

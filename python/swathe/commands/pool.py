@@ -189,7 +189,7 @@ def _kept(config: Path | None, as_json: bool, error: Exception) -> None:
         raise error
     typer.echo(f"swathe: {error}; as the catalogue has it:", err=True)
     if as_json:
-        print_json([{**asdict(each), "told_at": _iso(each.told_at)} for each in found])
+        print_json({"kept": [{**asdict(each), "told_at": _iso(each.told_at)} for each in found]})
         return
     for each in found:
         typer.echo(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Json, Quiet
+from swathe.commands.options import Json, Quiet, planes_of
 from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def submit(
         "operation": operation,
         "mode": mode,
         "fill": fill,
-        "planes": _planes(planes),
+        "planes": planes_of(planes),
         "format": format_,
         "bands": band,
         "dataset": dataset,
@@ -167,15 +167,6 @@ def _connected(url: str | None) -> RemotePortal:
     if not url:
         raise typer.BadParameter(f"give one, or set ${VARIABLE}", param_hint="--url")
     return connect(url)
-
-
-def _planes(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    first, _, last = text.partition(":")
-    if not (first.isdecimal() and last.isdecimal()):
-        raise typer.BadParameter(f"must be FIRST:LAST, not {text!r}", param_hint="--planes")
-    return [int(first), int(last)]
 
 
 def _show_estimate(told: dict[str, Any], as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import closing, nullcontext
 from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,7 @@ def find(
     time: tuple[Any, Any] | None = None,
     band: str | tuple[float, float] | None = None,
     catalog: Catalog | None = None,
+    limit: int | None = None,
 ) -> Table:
     """Find the images of datasets that show a place in the sky, of a time, in a band.
 
@@ -69,6 +71,7 @@ def find(
         band: the name of a filter as headers have it, or wavelengths in metres, from and to: as a
             pair, or as text, `5e-7,6e-7`.
         catalog: where to look; the usual one if not given.
+        limit: give no more than so many: the first that were catalogued.
 
     Returns:
         A row for each image, of several copies the one that is soonest read from here, in order of
@@ -92,14 +95,19 @@ def find(
 
         ranges = ranges_around(place.direction, place.reach)
     wanted = Wanted(ranges, dataset, read_times(time), _band(band))
-    if catalog is None:
-        with Catalog.open() as usual:
-            copies = _cheapest(usual.granule_copies(wanted), usual)
-    else:
-        copies = _cheapest(catalog.granule_copies(wanted), catalog)
-    found = _with_outlines(copies)
-    if place is not None:
-        found = _that_show(place, found)
+    with nullcontext(catalog) if catalog is not None else Catalog.open() as known:
+        if limit is None:
+            parts = (copies for copies in [known.granule_copies(wanted)])
+        else:
+            parts = known.copies_by_parts(wanted)
+        found: list[tuple[GranuleCopy, _Outline]] = []
+        with closing(parts):
+            for copies in parts:
+                some = _with_outlines(_cheapest(copies, known))
+                found += some if place is None else _that_show(place, some)
+                if limit is not None and len(found) >= limit:
+                    break
+    found = sorted(found, key=lambda each: each[0].id)[:limit]
     return _table(sorted(found, key=lambda each: (each[0].file, each[0].hdu)), place)
 
 

@@ -39,6 +39,8 @@ PINGS = 20
 LONGEST_LINE = 256 << 20
 FIRST_LINE = 10_000
 JOIN_S = 120.0
+GREETING_S = 5.0
+"""A host that joins may take so long to answer, until it has joined."""
 LEAD_S = 0.3
 """From when all are ready until the first client joins."""
 PATIENCE_S = 120.0
@@ -202,15 +204,17 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
         try:
             while len(joined) < count:
                 connection, _ = server.accept()
-                connection.settimeout(JOIN_S)
+                # Meanwhile nobody else is greeted; who joins speaks at once.
+                connection.settimeout(GREETING_S)
                 line = Line(connection)
                 try:
                     said = line.hear(FIRST_LINE)
-                    if not hmac.compare_digest(str(said.get("token", "")), token):
+                    if not hmac.compare_digest(_bytes(said.get("token", "")), _bytes(token)):
                         line.say(error="another token is needed")
                         raise SourceError("a host without the token")
                     name = _free(str(said.get("host", "?"))[:255], joined)
                     joined.append(Joined(line, name, clock))
+                    connection.settimeout(JOIN_S)
                 except (SourceError, OSError, KeyError, TypeError, ValueError) as error:
                     tell(f"turned away: {error}")
                     connection.close()
@@ -223,6 +227,11 @@ def gathered(address: str, count: int, tell: Callable[[str], None]) -> Iterator[
     finally:
         for each in joined:
             each.line.connection.close()
+
+
+def _bytes(token: Any) -> bytes:
+    """Give a token as `compare_digest` takes any: as bytes, whatever is in it."""
+    return str(token).encode("utf-8", "surrogatepass")
 
 
 def _free(name: str, joined: list[Joined]) -> str:

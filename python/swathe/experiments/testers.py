@@ -159,13 +159,17 @@ def _processes(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
             try:
                 np.save(f"{name}/{number}.npy", as_records(be(number)))
                 code = 0
+            except BaseException as error:
+                Path(f"{name}/{number}.txt").write_text(f"{type(error).__name__}: {error}")
             finally:
                 os._exit(code)
         for pid in children:
             os.waitpid(pid, 0)
         lost = [number for number in numbers if not Path(f"{name}/{number}.npy").exists()]
         if lost:
-            raise SourceError(f"client {lost[0] + 1}: its process ended before its time")
+            said = Path(f"{name}/{lost[0]}.txt")
+            why = f": {said.read_text()}" if said.exists() else ""
+            raise SourceError(f"client {lost[0] + 1}: its process ended before its time{why}")
         return [row for number in numbers for row in np.load(f"{name}/{number}.npy").tolist()]
 
 

@@ -158,8 +158,16 @@ class Folder:
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:  # noqa: ARG002 - takes little time
         """Remove the folder of a job, and what was put away."""
         self.put_away(job)
+        fault: OSError | None = None
         for path in list(self._root.glob(f"{GONE}*")):
-            shutil.rmtree(path, ignore_errors=True)
+            try:
+                shutil.rmtree(path)
+            except FileNotFoundError:
+                continue  # another process removes it, too
+            except OSError as error:
+                fault = fault or error
+        if fault is not None:
+            raise OutputError(f"{fault.filename}: cannot remove it: {fault}") from fault
         return True
 
 

@@ -290,11 +290,13 @@ class Jobs:
             raise NoSuchResultError(f"job {job_id}: it has no result {name[:100]!r}")
         return made.result_of(self.place, job_id, row, options)
 
-    def archive(self, job_id: str, kind: ArchiveKind) -> Iterator[bytes]:
+    def archive(
+        self, job_id: str, kind: ArchiveKind, stopped: Callable[[], bool] = _never
+    ) -> Iterator[bytes]:
         """Give all results as one archive, in the user's order, made as it is read.
 
-        Of a job that runs it follows the work to its end. The manifest is the last member of zip
-        and tar.
+        Of a job that runs it follows the work to its end, or until stopped. The manifest is
+        the last member of zip and tar.
 
         Raises:
             JobError: where the job is pending, or its results are no FITS files and kind is `fits`.
@@ -305,7 +307,7 @@ class Jobs:
             raise JobError(f"job {job_id}: it was not started")
         if kind == "fits" and options.format != "fits":
             raise JobError(f"job {job_id}: its results are {options.format}, not fits")
-        pages = self._done_rows(job_id)
+        pages = self._done_rows(job_id, stopped)
         return made.archive(kind, pages, self.place, job_id, options, lambda: self.manifest(job_id))
 
     def manifest(self, job_id: str) -> Iterator[bytes]:
@@ -313,17 +315,24 @@ class Jobs:
         job = self.catalog.job(job_id)
         return made.manifest(job, self._pages(job.number))
 
-    def wait(self, job_id: str, phase: Phase, timeout_s: float) -> Job:
-        """Give the job as soon as its phase is another one than `phase`, or after a time."""
-        self._until(job_id, timeout_s, lambda now, _changes: now != phase)
+    def wait(
+        self, job_id: str, phase: Phase, timeout_s: float, stopped: Callable[[], bool] = _never
+    ) -> Job:
+        """Give the job as soon as its phase is another one than `phase`, or after a time.
+
+        Soon after it is stopped, too.
+        """
+        self._until(job_id, timeout_s, lambda now, _changes: now != phase or stopped())
         return self.job(job_id)
 
-    def changed(self, job_id: str, seen: int, timeout_s: float) -> int:
+    def changed(
+        self, job_id: str, seen: int, timeout_s: float, stopped: Callable[[], bool] = _never
+    ) -> int:
         """Give a number that counts up with every change, once it is not `seen`, or after a time.
 
-        It says nothing else; 0 was never seen by anyone.
+        It says nothing else; 0 was never seen by anyone. It is given soon after it is stopped, too.
         """
-        return self._until(job_id, timeout_s, lambda _phase, changes: changes != seen)
+        return self._until(job_id, timeout_s, lambda _phase, changes: changes != seen or stopped())
 
     # ---- For the runner
 
@@ -442,7 +451,7 @@ class Jobs:
             start += len(rows)
             limit = min(PAGE_GROWTH * limit, PAGE_ROWS)
 
-    def _done_rows(self, job_id: str) -> Iterator[Rows]:
+    def _done_rows(self, job_id: str, stopped: Callable[[], bool] = _never) -> Iterator[Rows]:
         """Give the rows in the user's order, as soon as they are done; all, once the job ended.
 
         Raises:
@@ -463,6 +472,6 @@ class Jobs:
                     break
             if next_row >= job.rows:
                 return
-            self.changed(job_id, job.changes, FOLLOW_S)
-            if self._closed:
+            self.changed(job_id, job.changes, FOLLOW_S, stopped)
+            if self._closed or stopped():
                 raise JobError(f"job {job_id}: its results cannot be followed to their end now")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import io
 import math
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from swathe.errors import FormatError, RegionError
+from swathe.errors import FormatError, LimitError, RegionError
 from swathe.preview import Stretch, grey
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
     from numpy.typing import NDArray
     from PIL import Image
 
@@ -17,6 +22,13 @@ if TYPE_CHECKING:
 
 MOST_PIXELS = 1 << 26
 """Of images that are shown: they are read as a whole."""
+MOST_TOGETHER = 2 * MOST_PIXELS
+"""Of all that are read at the same time: 1 GiB, of 64 bits each."""
+WAIT_S = 10.0
+"""A picture waits so long for others to be made: a page asks for many."""
+RETRY_S = 5
+"""When to try again where that was not enough."""
+_MOST = f"a picture is of an image of at most {MOST_PIXELS} pixels"
 
 
 def preview(
@@ -27,16 +39,14 @@ def preview(
     Raises:
         RegionError: where the image is too large, has no two axes, or `low` is not below `high`.
         FormatError: where it cannot be read.
+        LimitError: where too many pixels are being read for others.
     """
     from PIL import Image
 
     if low is not None and high is not None and low >= high:
         raise RegionError(f"low must be below high, not {low} and {high}")
-    if result.name.endswith(".png"):
-        with result.open() as stored, Image.open(stored) as drawn:
-            image: Image.Image = drawn.copy()
-    else:
-        image = Image.fromarray(grey(_plane(result), stretch, low, high))
+    is_drawn = result.name.endswith(".png")
+    image = _drawn(result) if is_drawn else _greys(result, stretch, low, high)
     scale = size / max(image.size)
     shape = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     smooth = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX
@@ -45,38 +55,94 @@ def preview(
     return file.getvalue()
 
 
-def _plane(result: Result) -> NDArray[Any]:
-    """Give the first plane of a result."""
+def _drawn(result: Result) -> Image.Image:
+    """Give a result that is a picture already."""
+    from PIL import Image
+
+    try:
+        with (
+            result.open() as stored,
+            Image.open(stored) as drawn,
+            _room_for(result, (drawn.height, drawn.width)),
+        ):
+            return drawn.copy()
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise RegionError(f"{result.name}: {_MOST}: {error}") from error
+
+
+def _greys(result: Result, stretch: Stretch, low: float | None, high: float | None) -> Image.Image:
+    """Draw the first plane of a result."""
+    from PIL import Image
+
     import swathe
 
     if result.name.endswith(".npy"):
-        return _plane_of_array(result)
+        with _plane_of_array(result) as plane:
+            return Image.fromarray(grey(plane, stretch, low, high))
     image = swathe.open(result.file).image()
-    _check(result, image.shape)
-    plane: NDArray[Any] = image.section[(0,) * (len(image.shape) - 2)]
-    return plane
+    with _room_for(result, image.shape):
+        plane = image.section[(0,) * (len(image.shape) - 2)]
+        return Image.fromarray(grey(plane, stretch, low, high))
 
 
-def _plane_of_array(result: Result) -> NDArray[Any]:
+@contextmanager
+def _plane_of_array(result: Result) -> Iterator[NDArray[Any]]:
     import numpy as np
 
     with result.open() as file:
         try:
             np.lib.format.read_magic(file)
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-            _check(result, shape)
+        except ValueError as error:
+            raise FormatError(f"{result.name}: cannot be read: {error}") from error
+        with _room_for(result, shape):
             plane = shape[-2:]
             stored = file.read(math.prod(plane) * dtype.itemsize)
-            return np.frombuffer(stored, dtype).reshape(plane)
-        except ValueError as error:
-            if isinstance(error, RegionError):
-                raise
-            raise FormatError(f"{result.name}: cannot be read: {error}") from error
+            try:
+                pixels = np.frombuffer(stored, dtype).reshape(plane)
+            except ValueError as error:
+                raise FormatError(f"{result.name}: cannot be read: {error}") from error
+            yield pixels
 
 
-def _check(result: Result, shape: tuple[int, ...]) -> None:
+class Room:
+    """Room for pixels that are read at the same time."""
+
+    def __init__(self, pixels: int) -> None:
+        """Take how many."""
+        self._free = pixels
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def taken(self, pixels: int, what: str) -> Iterator[None]:
+        """Take some of it for as long as the context lasts; waits for a while where there is none.
+
+        Raises:
+            LimitError: where there is none after that.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._free >= pixels, WAIT_S):
+                raise LimitError(
+                    f"{what}: too many large pictures are being made; try again soon", RETRY_S
+                )
+            self._free -= pixels
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += pixels
+                self._changed.notify_all()
+
+
+room = Room(MOST_TOGETHER)
+
+
+def _room_for(result: Result, shape: tuple[int, ...]) -> AbstractContextManager[None]:
+    """Give the context in which a plane of such a shape may be read.
+
+    Raises:
+        RegionError: where it is too large for that, or none.
+    """
     if len(shape) < 2 or 0 in shape or shape[-1] * shape[-2] > MOST_PIXELS:
-        raise RegionError(
-            f"{result.name}: a picture is of an image of at most {MOST_PIXELS} pixels, not of "
-            f"shape {shape}"
-        )
+        raise RegionError(f"{result.name}: {_MOST}, not of shape {shape}")
+    return room.taken(shape[-1] * shape[-2], result.name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from starlette.responses import StreamingResponse
 
 from swathe.errors import LimitError
@@ -26,9 +28,9 @@ class Streams:
 
     def __init__(self, places: int) -> None:
         """Take how many there may be at a time."""
-        self._places = self._free = places
+        self._free = places
         self._lock = threading.Lock()
-        self._limiter: CapacityLimiter | None = None
+        self._threads = ThreadPoolExecutor(places, "swathe-streams")
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -47,12 +49,18 @@ class Streams:
             with self._lock:
                 self._free += 1
 
-    async def wait_for(self, work: Callable[[], T]) -> T:
-        """Run what waits in a thread. A client that goes away does not wait for its end."""
-        if self._limiter is None:
-            # It belongs to the loop it is made in.
-            self._limiter = CapacityLimiter(self._places)
-        return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
+    async def wait_for(self, work: Callable[[Callable[[], bool]], T]) -> T:
+        """Run what waits in a thread. A client that goes away does not wait for its end.
+
+        There are never more threads than places: work is called with what tells that the client
+        is gone, and is to end soon then.
+        """
+        gone = threading.Event()
+        begun = self._threads.submit(copy_context().run, work, gone.is_set)
+        try:
+            return await asyncio.wrap_future(begun)
+        finally:
+            gone.set()
 
 
 class LongAnswer(StreamingResponse):
@@ -77,8 +85,8 @@ class LongAnswer(StreamingResponse):
 class MadeAnswer(StreamingResponse):
     """An answer made in threads, each part when the one before was taken.
 
-    An error before the first part is told as any other. However the answer ends, its generator is
-    closed, by whichever thread has it then.
+    An error before the first part is told as any other. However the answer ends, `gone` is set, and
+    its generator is closed, by whichever thread has it then.
     """
 
     def __init__(
@@ -88,9 +96,11 @@ class MadeAnswer(StreamingResponse):
         media_type: str,
         headers: Mapping[str, str] | None = None,
         status: int = 200,
+        gone: threading.Event | None = None,
     ) -> None:
         self._streams = streams
         self._turn = _Turn(parts)
+        self._gone = gone or threading.Event()
         super().__init__(self._parts(), status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,6 +110,7 @@ class MadeAnswer(StreamingResponse):
                 self._first = await self._streams.wait_for(self._turn.next)
                 await super().__call__(scope, receive, send)
             finally:
+                self._gone.set()
                 self._turn.end()
 
     async def _parts(self) -> AsyncIterator[bytes]:
@@ -117,7 +128,7 @@ class _Turn:
         self._busy = threading.Lock()
         self._ended = False
 
-    def next(self) -> bytes | None:
+    def next(self, _gone: Callable[[], bool]) -> bytes | None:
         with self._busy:
             part = None if self._ended else next(self._parts, None)
         if self._ended:

@@ -168,6 +168,7 @@ def find_images(
         time=None if time_from is None or time_to is None else (time_from, time_to),
         band=band,
         catalog=portal_of(request).catalog,
+        limit=limit + 1,
     )
     shown = table[:limit]
     columns = [shown[name].tolist() for name in shown.colnames]

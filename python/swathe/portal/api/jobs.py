@@ -183,7 +183,7 @@ async def job(
     portal = portal_of(request)
     with portal.streams.place():
         return await portal.streams.wait_for(
-            lambda: portal.jobs.wait(found.id, phase or found.phase, wait)
+            lambda gone: portal.jobs.wait(found.id, phase or found.phase, wait, gone)
         )
 
 

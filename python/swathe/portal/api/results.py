@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated, Any
 
@@ -95,8 +96,8 @@ async def _events(portal: Portal, job: Job) -> AsyncIterator[bytes]:
             return
 
 
-def _changed(portal: Portal, job_id: str, seen: int) -> tuple[int, Job]:
-    count = portal.jobs.changed(job_id, seen, HEARTBEAT_S)
+def _changed(portal: Portal, job_id: str, seen: int, gone: Callable[[], bool]) -> tuple[int, Job]:
+    count = portal.jobs.changed(job_id, seen, HEARTBEAT_S, gone)
     return count, portal.jobs.job(job_id)
 
 
@@ -110,9 +111,10 @@ def _changed(portal: Portal, job_id: str, seen: int) -> tuple[int, Job]:
 def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
     """Give all results as one archive, made as it is sent; of a job that runs, as it runs."""
     portal = portal_of(request)
-    parts = portal.jobs.archive(found.id, kind)
+    gone = threading.Event()
+    parts = portal.jobs.archive(found.id, kind, gone.is_set)
     headers = _attachment(f"{found.id}.{kind}")
-    return MadeAnswer(portal.streams, parts, ARCHIVES[kind], headers)
+    return MadeAnswer(portal.streams, parts, ARCHIVES[kind], headers, gone=gone)
 
 
 @router.api_route(
@@ -130,7 +132,7 @@ async def file(request: Request, found: ReadJob, name: str) -> Response:
     """Give a result, or ranges of it."""
     portal = portal_of(request)
     # A bucket may be slow to say whether it is there.
-    result = await portal.streams.wait_for(partial(portal.jobs.result, found.id, name))
+    result = await portal.streams.wait_for(lambda _gone: portal.jobs.result(found.id, name))
     return answer_with(request, portal.streams, result, {"Cache-Control": KEPT})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ router = APIRouter(route_class=PageRoute)
 may_submit = needs("submit")
 MOST_FIELDS = 40
 LONGEST_NAME = 200
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 FIELDS = {
     "targets": "",
     "name": "",
@@ -137,7 +139,7 @@ def options_of(fields: Mapping[str, str]) -> dict[str, Any]:
         raise TargetsError("a time has a first and a last day: give both, or none")
     if start:
         # Days are given; all of the last one is meant.
-        options["time"] = [start, f"{end}T23:59:59.999" if len(end) == len("2000-01-01") else end]
+        options["time"] = [start, f"{end}T23:59:59.999" if DATE.fullmatch(end) else end]
     return options
 
 

@@ -5,6 +5,7 @@ A job of one cut has that as its `result`; of several, an archive of all, and ea
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -119,7 +120,7 @@ async def job(service: Service, request: Request) -> Response:
         portal, before = service.portal, found
         with portal.streams.place():
             found = await portal.streams.wait_for(
-                lambda: portal.jobs.wait(before.id, before.phase, long)
+                lambda gone: portal.jobs.wait(before.id, before.phase, long, gone)
             )
     content = await service.workers.run(
         lambda: documents.job_document(found, _results(service, request, found))
@@ -211,9 +212,10 @@ async def result(service: Service, request: Request) -> Response:
     if name == "manifest":
         return MadeAnswer(portal.streams, portal.jobs.manifest(found.id), "text/plain")
     if name == "result" and found.rows != 1:
-        parts = portal.jobs.archive(found.id, "zip")
+        gone = threading.Event()
+        parts = portal.jobs.archive(found.id, "zip", gone.is_set)
         attached = {"Content-Disposition": f'attachment; filename="{found.id}.zip"'}
-        return MadeAnswer(portal.streams, parts, ARCHIVE, attached)
+        return MadeAnswer(portal.streams, parts, ARCHIVE, attached, gone=gone)
 
     def single() -> Response:
         number = 0 if name == "result" else _number(name)

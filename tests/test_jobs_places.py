@@ -1,0 +1,39 @@
+"""Results in a folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swathe.errors import OutputError
+from swathe.jobs.places import Folder
+
+
+def test_what_cannot_be_removed_is_told_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(tmp_path)
+    for job in ("one", "other"):
+        (tmp_path / job).mkdir()
+        (tmp_path / job / "a.fits").touch()
+        folder.put_away(job)
+    stuck = min(tmp_path.iterdir())
+    rmtree = shutil.rmtree
+
+    def refuse(path: Path, *given: Any, **options: Any) -> None:
+        if path == stuck and not options.get("ignore_errors"):
+            raise PermissionError(13, "Permission denied", str(path))
+        if path != stuck:
+            rmtree(path, *given, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", refuse)
+        with pytest.raises(OutputError, match=f"{stuck.name}: cannot remove it: .*denied"):
+            folder.remove("one", lambda: False)
+    # The other one is gone nevertheless.
+    assert list(tmp_path.iterdir()) == [stuck]
+    assert folder.remove("one", lambda: False)
+    assert list(tmp_path.iterdir()) == []
