@@ -304,6 +304,8 @@ class Collector(threading.Thread):
             with sender:
                 self.greetings.append(sender.makefile("rb", buffering=0).readline().decode())
                 sender.sendall(self.answer)
+                if self.answer != b"OK\n":
+                    continue
                 if not self.reads:
                     self.release.wait(30)
                     continue

@@ -109,8 +109,8 @@ def read_targets(
         named = [_in_store(name, store) for name in named]
     elif folder is not None:
         named = [_beside(name, folder) for name in named]
-    file_names = [named[each] for each in number]
-    files, file = numbered(file_names)
+    files, which = numbered(named)
+    file = np.array(which, np.int32)[number]
     faults: dict[int, tuple[str, str]] = {}
     keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
     hdus, hdu = numbered(keys)
@@ -121,14 +121,14 @@ def read_targets(
         ids=ids,
         names=unique_names(ids),
         files=files,
-        file=np.array(file, np.int32),
+        file=file,
         hdus=hdus,
         hdu=np.array(hdu, np.int32),
         boxes=np.zeros((count, 4), np.int64),
         faults=faults,
     )
-    for row, name in enumerate(file_names):
-        if not name:
+    for unnamed in (at for at, name in enumerate(files) if not name):
+        for row in np.flatnonzero(file == unnamed).tolist():
             targets.faults[row] = ("error", "no file is given")
     if way == SKY:
         _place_in_sky(targets, columns, sky_of, most_images)
