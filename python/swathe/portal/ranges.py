@@ -67,7 +67,7 @@ def answer_with(
     told["Content-Length"] = str(sum(len(head) + stop - start for head, start, stop in pieces))
     if request.method == "HEAD":
         return Response(None, status, told, kind)
-    return MadeAnswer(streams, _parts(result, pieces), kind, told, status)
+    return MadeAnswer(streams, lambda _gone: _parts(result, pieces), kind, told, status)
 
 
 def _ranges(request: Request, etag: str, size: int) -> list[tuple[int, int]] | None:

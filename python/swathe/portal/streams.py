@@ -85,29 +85,29 @@ class LongAnswer(StreamingResponse):
 class MadeAnswer(StreamingResponse):
     """An answer made in threads, each part when the one before was taken.
 
-    An error before the first part is told as any other. However the answer ends, `gone` is set, and
-    its generator is closed, by whichever thread has it then.
+    An error before the first part is told as any other. However the answer ends, what it is made by
+    is told so, and its generator is closed, by whichever thread has it then.
     """
 
     def __init__(
         self,
         streams: Streams,
-        parts: Iterator[bytes],
+        make: Callable[[Callable[[], bool]], Iterator[bytes]],
         media_type: str,
         headers: Mapping[str, str] | None = None,
         status: int = 200,
-        gone: threading.Event | None = None,
     ) -> None:
+        """Make it by what gives the parts when called with what tells that the client is gone."""
         self._streams = streams
-        self._turn = _Turn(parts)
-        self._gone = gone or threading.Event()
+        self._gone = threading.Event()
+        self._turn = _Turn(make(self._gone.is_set))
         super().__init__(self._parts(), status, headers, media_type)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         with self._streams.place():
             try:
-                self._first = await self._streams.wait_for(self._turn.next)
+                self._first = await self._next()
                 await super().__call__(scope, receive, send)
             finally:
                 self._gone.set()
@@ -117,7 +117,10 @@ class MadeAnswer(StreamingResponse):
         part = self._first
         while part is not None:
             yield part
-            part = await self._streams.wait_for(self._turn.next)
+            part = await self._next()
+
+    async def _next(self) -> bytes | None:
+        return await self._streams.wait_for(lambda _gone: self._turn.next())
 
 
 class _Turn:
@@ -128,7 +131,7 @@ class _Turn:
         self._busy = threading.Lock()
         self._ended = False
 
-    def next(self, _gone: Callable[[], bool]) -> bytes | None:
+    def next(self) -> bytes | None:
         with self._busy:
             part = None if self._ended else next(self._parts, None)
         if self._ended:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated, Any
@@ -61,8 +60,12 @@ def rows(
 def manifest(request: Request, found: ReadJob) -> Response:
     """Give what became of every row as ECSV, as `manifest.ecsv` of `cut_many`."""
     portal = portal_of(request)
-    headers = _attachment(f"{found.id}.ecsv")
-    return MadeAnswer(portal.streams, portal.jobs.manifest(found.id), "text/plain", headers)
+    return MadeAnswer(
+        portal.streams,
+        lambda _gone: portal.jobs.manifest(found.id),
+        "text/plain",
+        _attachment(f"{found.id}.ecsv"),
+    )
 
 
 @router.get(
@@ -111,10 +114,8 @@ def _changed(portal: Portal, job_id: str, seen: int, gone: Callable[[], bool]) -
 def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
     """Give all results as one archive, made as it is sent; of a job that runs, as it runs."""
     portal = portal_of(request)
-    gone = threading.Event()
-    parts = portal.jobs.archive(found.id, kind, gone.is_set)
-    headers = _attachment(f"{found.id}.{kind}")
-    return MadeAnswer(portal.streams, parts, ARCHIVES[kind], headers, gone=gone)
+    make = partial(portal.jobs.archive, found.id, kind)
+    return MadeAnswer(portal.streams, make, ARCHIVES[kind], _attachment(f"{found.id}.{kind}"))
 
 
 @router.api_route(

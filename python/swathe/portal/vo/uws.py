@@ -5,8 +5,8 @@ A job of one cut has that as its `result`; of several, an archive of all, and ea
 
 from __future__ import annotations
 
-import threading
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -210,12 +210,13 @@ async def result(service: Service, request: Request) -> Response:
     found = await service.workers.run(lambda: _own(request))
     portal = service.portal
     if name == "manifest":
-        return MadeAnswer(portal.streams, portal.jobs.manifest(found.id), "text/plain")
+        return MadeAnswer(
+            portal.streams, lambda _gone: portal.jobs.manifest(found.id), "text/plain"
+        )
     if name == "result" and found.rows != 1:
-        gone = threading.Event()
-        parts = portal.jobs.archive(found.id, "zip", gone.is_set)
+        make = partial(portal.jobs.archive, found.id, "zip")
         attached = {"Content-Disposition": f'attachment; filename="{found.id}.zip"'}
-        return MadeAnswer(portal.streams, parts, ARCHIVE, attached, gone=gone)
+        return MadeAnswer(portal.streams, make, ARCHIVE, attached)
 
     def single() -> Response:
         number = 0 if name == "result" else _number(name)
