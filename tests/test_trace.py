@@ -22,8 +22,9 @@ import pytest
 import servers
 import swathe
 from frames import KINDS, Runner, contents, noise, swathe_command, write_kinds
-from portals import served
+from portals import database_in, served
 from swathe import trace
+from swathe.catalog import Catalog
 from swathe.environment import this_host
 from swathe.errors import FormatError, NotFoundError, OutputError, TraceError
 from swathe.trace import Coded, Events
@@ -496,6 +497,48 @@ def test_one_cut_is_told(tmp_path: Path, run: Path) -> None:
     assert [row["RESULT"] for row in named(found, "CUT_END")] == ["ok", "no-overlap"]
     assert {row["JOB"] for row in named(found, "CUT_END")} == {"mine"}
     assert named(found, "OPEN_END")[-1]["RESULT"] == "missing"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"hdu": 7}, "no HDU 7"),
+        ({"hdu": "NONE"}, 'named "NONE"'),
+        ({"hdu": -7}, "only 1 HDUs"),
+        ({"planes": 3}, "planes were given"),
+        ({"box": None, "sky": (1, 2), "size_deg": 1}, "no celestial axes"),
+    ],
+)
+def test_one_cut_that_cannot_begin_is_told(
+    wrong: dict[str, Any], said: str, tmp_path: Path, run: Path
+) -> None:
+    image = tmp_path / "a.fit"
+    image.write_bytes(contents(noise(1), "fit"))
+    # The second time nothing is read any more.
+    with trace.recording(run), trace.scope(job="mine"):
+        for _ in range(2):
+            with pytest.raises(swathe.errors.SwatheError):
+                swathe.cut(image, **{"box": (5, 5, 10, 10), **wrong})
+    found = rows(run)
+    starts, ends = named(found, "CUT_START"), named(found, "CUT_END")
+    assert len(starts) == len(ends) == 2
+    assert {(row["OBJECT"], row["JOB"]) for row in starts + ends} == {(str(image), "mine")}
+    assert {(row["RESULT"], row["LVL"]) for row in ends} == {("error", "Error")}
+    assert all(said in row["REASON"] for row in ends)
+
+
+def test_one_cut_that_cannot_begin_tells_the_name_in_its_store(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.fit").write_bytes(contents(noise(1), "fit"))
+    monkeypatch.setenv("SWATHE_DATABASE", database_in(tmp_path))
+    with Catalog.open(database_in(tmp_path)) as catalog:
+        catalog.add_store("survey", str(tmp_path))
+    with trace.recording(run), pytest.raises(swathe.errors.NoSuchHduError):
+        swathe.cut("survey:a.fit", box=(5, 5, 10, 10), hdu=7)
+    found = rows(run)
+    assert [row["OBJECT"] for row in named(found, "CUT_END")] == ["survey:a.fit"]
+    assert {row["OBJECT"] for row in found if "OBJECT" in row} == {"survey:a.fit"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

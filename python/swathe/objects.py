@@ -184,6 +184,17 @@ class Image:
         planes: int | slice | tuple[int, int] | None = None,
     ) -> Cutout:
         """Cut a box, `(x0, y0, width, height)`, as `swathe.cut` does; all planes by default."""
+        return self.cut_all_axes(*self.ends(box, planes), mode, fill)
+
+    def ends(
+        self, box: Box, planes: int | slice | tuple[int, int] | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Give `[start, stop)` of all axes, as `cut_all_axes` takes them.
+
+        Raises:
+            FormatError: where the HDU holds no image.
+            RegionError: where the image has no plane, or has not these planes.
+        """
         x0, y0, width, height = box
         start, stop = [x0, y0], [x0 + width, y0 + height]
         lengths = self.shape[::-1]
@@ -197,7 +208,7 @@ class Image:
             raise RegionError(
                 f"{self.path}, HDU {self.index}: planes were given for shape {self.shape}"
             )
-        return self.cut_all_axes(start, stop, mode, fill)
+        return start, stop
 
     def cut_all_axes(
         self, start: list[int], stop: list[int], mode: Mode, fill: float | None = None

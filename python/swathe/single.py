@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from swathe._swathe import trace_is_on
 from swathe.boxes import around, checked, coordinates, pair
-from swathe.errors import ChangedError, RegionError
+from swathe.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
+from swathe.known import is_named
 from swathe.objects import opened
+from swathe.trace import point
 
 if TYPE_CHECKING:
-    import os
-
     from astropy.coordinates import SkyCoord
 
     from swathe._swathe import HduKey, Mode
@@ -61,21 +64,37 @@ def cut(
         raise RegionError("center goes with shape, sky with size_deg")
 
     def cut_from(file: File) -> Cutout:
-        image = file.image(hdu)
-        if box is not None:
-            pixels = checked(*box)
-        elif center is not None and shape is not None:
-            pixels = around(*center, *pair(shape))
-        else:
-            assert sky is not None and size_deg is not None
-            pixels = image.sky.box(_place(sky), size_deg)
-        return image.cut(pixels, mode=mode, fill=fill, planes=planes)
+        try:
+            image = file.image(hdu)
+            if box is not None:
+                pixels = checked(*box)
+            elif center is not None and shape is not None:
+                pixels = around(*center, *pair(shape))
+            else:
+                assert sky is not None and size_deg is not None
+                pixels = image.sky.box(_place(sky), size_deg)
+            start, stop = image.ends(pixels, planes)
+        except SwatheError as error:
+            _tell(file, os.fsdecode(path), error)
+            raise
+        return image.cut_all_axes(start, stop, mode, fill)
 
     try:
         return cut_from(opened(path))
     except ChangedError:
         # What the index keeps of an object on a server may be behind.
         return cut_from(opened(path, fresh=True))
+
+
+def _tell(file: File, name: str, error: SwatheError) -> None:
+    """Tell of a cut that failed before the engine began it, as that tells of all others."""
+    # What failed is what is to be raised, whatever can be told of it.
+    with suppress(CatalogError):
+        if trace_is_on():
+            about = {"object": name if is_named(name) else file.path}
+            result = "no-overlap" if isinstance(error, NoOverlapError) else "error"
+            point("CUT_START", **about)
+            point("CUT_END", **about, result=result, reason=str(error))
 
 
 def _place(sky: Any) -> SkyCoord:
