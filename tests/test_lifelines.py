@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import struct
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
 import traces
+from swathe import trace
 from swathe.errors import NotFoundError, OutputError
-from swathe.lifelines import following
+from swathe.lifelines import following, growing
 from swathe.lifelines.following import Shown, Tail, joined
 from swathe.lifelines.lines import DONE, EMPTY, FAILED, UNFINISHED, Lines, Traced
 from swathe.lifelines.loads import Load, binned, first_loads, loads, series
@@ -384,6 +389,165 @@ def test_rotated_file_is_read_on(tmp_path: Path) -> None:
     assert isinstance(moved, np.ndarray)
     assert np.isnan(moved[0])
     assert moved[1] == 7
+
+
+def append(path: Path, *events: str) -> None:
+    """Append lines, each a microsecond after the last of all that were written so far."""
+    with path.open("a") as file:
+        for event in events:
+            file.write(traces.line(next(MOMENTS), event, PID=1) + "\n")
+
+
+MOMENTS = itertools.count()
+
+
+def rotate(path: Path) -> None:
+    """Rename a file and those renamed before, as recorders do."""
+    last = 1
+    while path.with_name(f"{path.name}.{last}").exists():
+        last += 1
+    for number in range(last, 1, -1):
+        path.with_name(f"{path.name}.{number - 1}").rename(f"{path}.{number}")
+    path.rename(f"{path}.1")
+
+
+def names(tail: Tail) -> str:
+    """Give the one-letter names of events, in order."""
+    assert tail.events is not None
+    return "".join(tail.events.event.words[code] for code in tail.events.event.codes)
+
+
+def test_lines_written_before_the_rotation_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.ulm"
+    append(path, "A")
+    tail = Tail([path])
+    tail.read_on()
+    append(path, "B", "C")
+    rotate(path)
+    assert tail.read_on()
+    assert names(tail) == "ABC"
+    append(path, "D")
+    # Who has it open may not know yet.
+    append(tmp_path / "run.ulm.1", "E")
+    assert tail.read_on()
+    assert names(tail) == "ABCDE"
+    assert not tail.left_out
+
+
+def test_files_rotated_since_the_last_look_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.ulm"
+    append(tmp_path / "run.ulm.1", "X")
+    os.utime(tmp_path / "run.ulm.1", (1, 1))
+    append(path, "A")
+    tail = Tail([path])
+    tail.read_on()
+    for some in ("BC", "D", "EF"):
+        append(path, *some)
+        rotate(path)
+    append(path, "G")
+    assert tail.read_on()
+    # Not what was there before.
+    assert names(tail) == "ABCDEFG"
+    assert not tail.left_out
+    rotate(path)
+    append(path, "H")
+    rotate(path)
+    append(path, "I")
+    # What is removed as the oldest may have been behind others.
+    for number in (2, 3, 4, 5, 6):
+        (tmp_path / f"run.ulm.{number}").unlink()
+    assert tail.read_on()
+    assert names(tail) == "ABCDEFGHI"
+    assert tail.left_out
+
+
+def test_a_file_begun_anew_takes_no_old_ones(tmp_path: Path) -> None:
+    path = tmp_path / "run.ulm"
+    append(tmp_path / "run.ulm.1", "X")
+    os.utime(tmp_path / "run.ulm.1", (1, 1))
+    append(path, "A")
+    tail = Tail([path])
+    tail.read_on()
+    path.unlink()
+    append(path, "B")
+    assert tail.read_on()
+    assert names(tail) == "AB"
+    assert not tail.left_out
+
+
+@pytest.mark.parametrize("order", [("run.ulm.1", "run.ulm"), ("run.ulm", "run.ulm.1")])
+def test_both_names_of_a_rotated_file_are_it_once(
+    tmp_path: Path, order: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growing, "LINGER_S", 0)
+    path = tmp_path / "run.ulm"
+    tail = Tail([tmp_path / name for name in order])
+    for some in ("A", "BC", "D", "E"):
+        append(path, *some[:1])
+        tail.read_on()
+        append(path, *some[1:])
+        rotate(path)
+        tail.read_on()
+        tail.read_on()
+    assert names(tail) == "ABCDE"
+
+
+def test_a_rotated_file_is_left_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.ulm"
+    append(path, "A")
+    tail = Tail([path])
+    tail.read_on()
+    path.write_text(path.read_text() + traces.line(next(MOMENTS), "B", PID=1)[:30])
+    rotate(path)
+    append(path, "C")
+    tail.read_on()
+    held = {Path(each.path).name for each in psutil.Process().open_files()}
+    assert {"run.ulm", "run.ulm.1"} <= held
+    monkeypatch.setattr(growing, "LINGER_S", 0)
+    assert tail.read_on()
+    assert names(tail) == "AC"
+    # Half a line.
+    assert tail.events is not None
+    assert tail.events.damaged_count == 1
+    held = {Path(each.path).name for each in psutil.Process().open_files()}
+    assert "run.ulm" in held
+    assert "run.ulm.1" not in held
+
+
+def test_a_file_that_is_being_recorded_and_rotated_is_followed(tmp_path: Path) -> None:
+    path = tmp_path / "run.ulm"
+    tail = Tail([path])
+    trace.start(f"{path}?rotate_mb=1&keep=100")
+    for number in range(20_000):
+        trace.point("STEP", number=number, text="x" * 100)
+        if number % 1500 == 0:
+            tail.read_on()
+    counts = trace.stop()
+    tail.read_on()
+    assert len(list(tmp_path.iterdir())) > 2
+    assert tail.events is not None
+    # And its end.
+    assert len(tail.events.time_ns) == counts.written + 1
+    assert tail.events.damaged_count == 0
+    assert not tail.left_out
+
+
+def test_what_cannot_be_laid_down_is_told_and_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.ulm"
+    append(path, "A")
+    shown = Shown([path])
+    seen, _ = shown.data("")
+    append(path, "B")
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+        for _ in range(2):
+            with pytest.raises(OutputError, match=r"none.*No such file.*new events wait"):
+                shown.data(seen)
+    _, parts = shown.data(seen)
+    assert parts is not None
+    assert header_of(parts)["count"] == 2
 
 
 def test_numbers_join_words(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files of events that grow: what is new is read, what was read is kept."""
+"""Events of files that grow: what is new is read, what was read is kept."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swathe.errors import NotFoundError, SourceError
+from swathe.errors import NotFoundError, OutputError, SwatheError
+from swathe.lifelines.growing import Growing
 from swathe.lifelines.lines import Traced
 from swathe.lifelines.offsets import on_one_clock
 from swathe.lifelines.packed import Packed, Parts, packed
 from swathe.trace import Coded, Damaged, Events, read
 
-MOST_BYTES = 1 << 30
-"""Read at a time: what is more comes the next time."""
 LINE_BYTES = 400
 """No shorter than most lines are: so much is read for each event that is kept."""
 MOST_FOLLOWED = 2_000_000
@@ -46,61 +44,39 @@ class Tail:
             most: how many events are kept at most: the newest.
         """
         self._most = most
-        self.left_out = False
-        self._paths = [Path(path) for path in paths]
-        # By device and inode, as a file that is rotated away has another name.
-        self._done: dict[tuple[int, int], int] = {}
+        self._files = Growing(paths, None if most is None else most * LINE_BYTES)
+        self._dropped = False
         self.lines = 0
         self.events: Events | None = None
+
+    @property
+    def left_out(self) -> bool:
+        """Whether there were more events than are kept."""
+        return self._dropped or self._files.left_out
 
     def read_on(self) -> bool:
         """Read what was added; tell whether that was anything.
 
         Raises:
             SourceError: where a file cannot be read.
+            OutputError: where what was added cannot be laid down to be read; it comes again.
         """
-        more = False
-        for path in self._paths:
-            try:
-                fresh = self._whole_lines(path)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise SourceError(f"{path}: {error.strerror}") from error
-            if fresh:
-                self._add(_parsed(fresh), fresh.count(b"\n"))
-                more = True
-        return more
+        before = self.lines
+        self._files.read_on(self._add)
+        return self.lines > before
 
-    def _whole_lines(self, path: Path) -> bytes:
-        """Give what was added to a file, up to the end of its last line."""
-        with path.open("rb") as file:
-            at = os.fstat(file.fileno())
-            identity = (at.st_dev, at.st_ino)
-            first = 0 if self._most is None else max(0, at.st_size - self._most * LINE_BYTES)
-            done = self._done.get(identity, first)
-            # Shorter than it was: begun anew.
-            done = 0 if at.st_size < done else done
-            file.seek(done)
-            if done == first > 0 and identity not in self._done:
-                self.left_out = True
-                done += len(file.readline(LINE_BYTES * 100))
-            found = file.read(min(MOST_BYTES, max(0, at.st_size - done)))
-        found = found[: found.rfind(b"\n") + 1]
-        self._done[identity] = done + len(found)
-        return found
-
-    def _add(self, fresh: Events, lines: int) -> None:
-        if self.events is None:
-            self.events = fresh
-        else:
+    def _add(self, lines: bytes) -> None:
+        fresh = _parsed(lines)
+        events, most = fresh, self._most
+        if self.events is not None:
             moved = tuple(Damaged(each.line + self.lines, each.reason) for each in fresh.damaged)
-            self.events = joined(self.events, fresh, moved)
-        self.lines += lines
-        if self._most is not None and len(self.events.time_ns) > self._most:
+            events = joined(self.events, fresh, moved)
+        if most is not None and len(events.time_ns) > most:
             # Many at a time: all that is kept is another place then.
-            self.events = _newest(self.events, self._most - self._most // DROPPED)
-            self.left_out = True
+            events = _newest(events, most - most // DROPPED)
+            self._dropped = True
+        self.events = events
+        self.lines += lines.count(b"\n")
 
 
 def _newest(events: Events, most: int) -> Events:
@@ -126,10 +102,16 @@ def _used(column: Coded, most: int) -> Coded:
 
 
 def _parsed(lines: bytes) -> Events:
-    with tempfile.NamedTemporaryFile(prefix="swathe-trace-", suffix=".ulm") as file:
-        file.write(lines)
-        file.flush()
-        return read(file.name)
+    try:
+        with tempfile.NamedTemporaryFile(prefix="swathe-trace-", suffix=".ulm") as file:
+            file.write(lines)
+            file.flush()
+            return read(file.name)
+    except OSError as error:
+        if isinstance(error, SwatheError):
+            raise
+        place = error.filename or tempfile.tempdir or "temporary files"
+        raise OutputError(f"{place}: {error.strerror}: new events wait to be shown") from error
 
 
 def joined(before: Events, after: Events, damaged: tuple[Damaged, ...] = ()) -> Events:
