@@ -18,7 +18,7 @@ from PIL import Image
 
 import traces
 from swathe import trace
-from swathe.errors import NotFoundError, OutputError
+from swathe.errors import NotFoundError, OutputError, SourceError
 from swathe.lifelines import following, growing
 from swathe.lifelines.following import Shown, Tail, joined
 from swathe.lifelines.lines import DONE, EMPTY, FAILED, UNFINISHED, Lines, Traced
@@ -28,6 +28,12 @@ from swathe.lifelines.packed import packed
 from swathe.lifelines.picture import figure, save, segments
 from swathe.lifelines.stages import lanes, partners
 from swathe.trace import Events, read
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look whenever it is asked for, also where this machine is slow."""
+    monkeypatch.setattr(following, "REST", 0)
 
 
 def events_of(folder: Path, *rows: tuple[Any, ...]) -> Events:
@@ -652,6 +658,41 @@ def test_what_was_read_when_packing_failed_is_shown(
     _, parts = shown.data(seen)
     assert parts is not None
     assert header_of(parts)["count"] == 2
+
+
+def test_looks_that_take_long_are_rare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+
+    def takes_a_second(*told: Any, **more: Any) -> Any:
+        nonlocal now_s
+        now_s += 1
+        return packed(*told, **more)
+
+    monkeypatch.setattr(following, "monotonic", lambda: now_s)
+    monkeypatch.setattr(following, "packed", takes_a_second)
+    monkeypatch.setattr(following, "REST", 3)
+    path = tmp_path / "run.ulm"
+    append(path, "A")
+    shown = Shown([path])
+    first, _ = shown.data("")
+    append(path, "B")
+    for at_s in (101.0, 103.9):
+        now_s = at_s
+        assert shown.data(first) == (first, None)
+        # Who has seen nothing is sent what is known.
+        version, parts = shown.data("")
+        assert (version, parts is None) == (first, False)
+    now_s = 104.0
+    second, parts = shown.data(first)
+    assert second != first
+    assert parts is not None
+    # What fails is told each time.
+    now_s = 108.0
+    path.unlink()
+    path.mkdir()
+    for _ in range(3):
+        with pytest.raises(SourceError, match=r"run.ulm: Is a directory"):
+            shown.data(second)
 
 
 def test_the_oldest_are_dropped_many_at_a_time(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ DROPPED = 10
 STEPS = 32
 """From one version to the next, that are kept for who has not seen the last ones: so many, and no
 more bytes of them than all that is shown has."""
+REST = 3
+"""So many times as long as a look took nobody looks again, whoever asks: what is new may belong to
+any of the lines, so all are found anew (0.3 s for a million events)."""
 TOLD = 100
 """So many damaged lines are told one by one."""
 
@@ -210,20 +214,23 @@ class Shown:
         self._packed: Packed | None = None
         # So many lines are in it: more may have been read when something failed.
         self._lines = 0
+        self._look_again_s = 0.0
         self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
 
     def data(self, seen: str) -> tuple[str, Parts | None]:
         """Give the version, and what leads to it from the one seen, or all; nothing if it is that.
 
+        After a look that took long it is that of before for a while.
+
         Raises:
             SwatheError: where a file cannot be read.
         """
         with self._lock:
-            tail = self._tail
-            if tail is not None:
-                tail.read_on()
-            if self._packed is None or (tail is not None and tail.lines > self._lines):
-                self._pack()
+            began_s = monotonic()
+            if began_s >= self._look_again_s:
+                self._look()
+                ended_s = monotonic()
+                self._look_again_s = ended_s + REST * (ended_s - began_s)
             assert self._packed is not None
             name, _, number = seen.partition("-")
             known = name == self._name and number.isdecimal() and int(number) <= self._version
@@ -234,6 +241,13 @@ class Shown:
             if behind > len(self._steps):
                 return version, self._packed.whole()
             return version, list(self._steps)[-behind:]
+
+    def _look(self) -> None:
+        tail = self._tail
+        if tail is not None:
+            tail.read_on()
+        if self._packed is None or (tail is not None and tail.lines > self._lines):
+            self._pack()
 
     def traced(self) -> Traced:
         """Give the events as they are read now."""

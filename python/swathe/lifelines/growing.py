@@ -28,8 +28,9 @@ class _Open:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self.close = weakref.finalize(self, os.close, self._file)
+        file = path.open("rb", buffering=0)
+        self._file = file.fileno()
+        self.close = weakref.finalize(self, file.close)
         at = os.fstat(self._file)
         self.identity = (at.st_dev, at.st_ino)
         self.done: int | None = None
