@@ -230,10 +230,19 @@ def test_beyond_this_machine_a_token_is_needed(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="token"):
         Collector(tmp_path / "run.ulm", host="0.0.0.0")
     assert not (tmp_path / "run.ulm").exists()
-    with Collector(tmp_path / "run.ulm", host="0.0.0.0", token=TOKEN) as collector:
+    said: list[str] = []
+    with Collector(
+        tmp_path / "run.ulm", host="0.0.0.0", token=TOKEN, warn=said.append
+    ) as collector:
+        (plain,) = said
+        assert plain.startswith(f"{collector.address}: events and the token come in plain text")
+        assert TOKEN not in plain
         port = collector.address.rpartition(":")[2]
         with fake(f"tcp://127.0.0.1:{port}", f"SWATHE-TRACE 1 a 1 {TOKEN}\n") as each:
             assert each.answer() == b"OK\n"
+    said.clear()
+    with Collector(tmp_path / "run.ulm", token=TOKEN, warn=said.append):
+        assert said == []
 
 
 def test_garbage_is_left_out_counted_and_told(tmp_path: Path) -> None:

@@ -142,6 +142,11 @@ class Collector:
             self._listener.close()
             self._loop.close()
             raise
+        if not is_loopback(host):
+            self._warn(
+                f"{self.address}: events and the token come in plain text, for anyone on the way "
+                "to read and change; beyond a network you trust listen on loopback and use ssh -L"
+            )
         self._counts: Counts | None = None
         self._ending = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="collector", daemon=True)
