@@ -380,6 +380,25 @@ def test_what_was_ignored_is_told_of_a_kept_layout_too(tmp_path: Path) -> None:
     assert again.stdout.strip() == note
 
 
+@pytest.mark.parametrize("suffix", [".fits", ".fits.gz"])
+def test_what_was_ignored_is_told_to_all_who_open_the_file(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"more{suffix}"
+    content = fits_bytes(noise(7, (300, 400)).astype(">i2")) + b"nonsense" * 500
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    first = swathe.open(path)
+    assert len(first) == 1
+    [note] = first.notes
+    assert "ignored what follows HDU 0" in note
+    first.notes.clear()
+    swathe.cut(path, box=(0, 0, 2, 2))
+    assert swathe.open(path).notes == swathe.open(path).notes == first.notes == [note]
+    # Another file is told of by itself.
+    path.write_bytes(fits_bytes(noise(7, (300, 400)).astype(">i2")))
+    other = swathe.open(path)
+    assert len(other) == 1
+    assert other.notes == []
+
+
 def test_padding_of_the_last_block_may_lack(tmp_path: Path) -> None:
     path = tmp_path / "short.fits"
     content = whole_file()

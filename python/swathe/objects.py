@@ -45,9 +45,10 @@ def open(path: str | os.PathLike[str]) -> File:
 class File:
     """An open file, at the version it had when it was opened."""
 
-    def __init__(self, native: _swathe.Object) -> None:
-        """Take what the engine opened. Users call `swathe.open`."""
+    def __init__(self, native: _swathe.Object, notes: list[str] | None = None) -> None:
+        """Take what the engine opened, and what it has told of it. Users call `swathe.open`."""
         self._native = native
+        self._notes = [] if notes is None else notes
 
     def __repr__(self) -> str:
         return f"<File {self.path}>"
@@ -90,8 +91,10 @@ class File:
 
     @property
     def notes(self) -> list[str]:
-        """What was ignored in the file, such as bytes behind its last HDU."""
-        return self._native.notes()
+        """What was ignored in what was read of the file, such as bytes behind its last HDU."""
+        # The engine tells each once, to whoever has the file open.
+        self._notes.extend(note for note in self._native.notes() if note not in self._notes)
+        return list(self._notes)
 
     def __len__(self) -> int:
         return len(self.hdus)
@@ -304,7 +307,7 @@ def _span(index: int | slice, length: int) -> tuple[int, int, int | slice]:
 RECENT = 8
 """Local files kept open, so that the next cut from one finds its headers read."""
 
-_recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object]] = OrderedDict()
+_recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object, list[str]]] = OrderedDict()
 _recent_lock = Lock()
 
 
@@ -326,14 +329,14 @@ def opened(path: str | os.PathLike[str], fresh: bool = False) -> File:
         known = _recent.get(key)
         if known is not None and known[0] == state:
             _recent.move_to_end(key)
-            return File(known[1])
-    native = _swathe.open(name)
+            return File(*known[1:])
+    native, notes = _swathe.open(name), list[str]()
     with _recent_lock:
-        _recent[key] = (state, native)
+        _recent[key] = (state, native, notes)
         _recent.move_to_end(key)
         while len(_recent) > RECENT:
             _recent.popitem(last=False)
-    return File(native)
+    return File(native, notes)
 
 
 def _state(name: str) -> tuple[int, ...] | None:
