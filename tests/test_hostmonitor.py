@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -119,6 +120,16 @@ def test_work_is_seen_on_the_processor() -> None:
 
 @pytest.mark.skipif(shutil.which("vmstat") is None, reason="needs vmstat")
 def test_as_vmstat_has_it() -> None:
+    # What others do here may change between its two seconds and ours.
+    for _ in range(3):
+        told = {name: pair for name, pair in beside_vmstat() if pair[0] != pair[1]}
+        if not told:
+            return
+    raise AssertionError(f"expected what vmstat tells, found {told}")
+
+
+def beside_vmstat() -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Give what it tells of the same time, more or less, beside what we do."""
     watch = subprocess.Popen(["vmstat", "2", "2"], stdout=subprocess.PIPE, text=True)
     with busy():
         before = Reading.now()
@@ -129,14 +140,14 @@ def test_as_vmstat_has_it() -> None:
     cpu, memory, swap = (one(points, name) for name in ("CPU", "MEMORY", "SWAP"))
     names = {"us": "USER", "sy": "SYSTEM", "id": "IDLE", "wa": "IOWAIT", "st": "STEAL"}
     for name, ours in names.items():
-        # Theirs are whole numbers, and not quite of the same two seconds.
-        assert cpu[f"{ours}_PERCENT"] == pytest.approx(theirs[name], abs=20), name
+        # Theirs are whole numbers.
+        yield name, (cpu[f"{ours}_PERCENT"], pytest.approx(theirs[name], abs=20))
     kib = 1024
     total = psutil.virtual_memory().total
-    assert memory["FREE_BYTES"] == pytest.approx(theirs["free"] * kib, abs=0.05 * total)
-    cached = (theirs["cache"] + theirs["buff"]) * kib
-    assert memory["CACHED_BYTES"] == pytest.approx(cached, abs=0.05 * total)
-    assert swap["USED_BYTES"] == pytest.approx(theirs["swpd"] * kib, abs=0.02 * total)
+    free, cached = theirs["free"] * kib, (theirs["cache"] + theirs["buff"]) * kib
+    yield "free", (memory["FREE_BYTES"], pytest.approx(free, abs=0.05 * total))
+    yield "cache", (memory["CACHED_BYTES"], pytest.approx(cached, abs=0.05 * total))
+    yield "swpd", (swap["USED_BYTES"], pytest.approx(theirs["swpd"] * kib, abs=0.02 * total))
 
 
 def test_memory_as_the_kernel_has_it() -> None:
@@ -284,7 +295,7 @@ def test_stores_are_asked(tmp_path: Path) -> None:
     pings = [point.fields for point in monitor.samples if point.name == "PING"]
     for fields in pings:
         if fields["STORE"] == "here":
-            assert 0 < float(fields["RTT_S"]) < 5
+            assert float(fields["RTT_S"]) > 0
         else:
             assert fields["RESULT"] == "error"
             assert "none.fits" in str(fields["REASON"])
@@ -322,15 +333,46 @@ def test_readings_that_were_missed_are_left_out() -> None:
     assert len(told) <= beats - 2
 
 
+def watched(
+    *words: str | Path, enough: Callable[[str], bool]
+) -> tuple[subprocess.CompletedProcess[str], int]:
+    """Run the command for a second, or longer on a busy machine; gives for how long."""
+    for long_s in (1, 5, 25):
+        told = swathe_command("trace", "host", "--interval", "0.1", "--for", str(long_s), *words)
+        assert (told.returncode, told.stderr) == (0, "")
+        if enough(told.stdout):
+            return told, long_s
+    raise AssertionError(told.stdout)
+
+
+def test_after_a_late_reading_the_next_is_not_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, at_s = 0.0, list[float]()
+
+    class Ending:
+        def wait(self, seconds: float) -> bool:
+            nonlocal now_s
+            now_s += max(seconds, 0.0)
+            return len(at_s) == 5
+
+    with monkeypatch.context() as patched:
+        patched.setattr(host, "time", SimpleNamespace(monotonic=lambda: now_s))
+        monitor = Monitor(1.0)
+        patched.setattr(monitor, "_ending", Ending())
+        for _, took_s in zip(monitor._ticks(), (0.1, 0.9, 0.4, 1.7, 0), strict=False):
+            at_s.append(now_s)
+            now_s += took_s
+    # The kernel counts in hundredths: of nearly no time it can tell nothing.
+    assert at_s == [1.0, 2.0, 4.0, 5.0, 8.0]
+
+
 def test_lines_as_the_command_prints_them() -> None:
-    told = swathe_command("trace", "host", "--interval", "0.1", "--for", "1")
-    assert (told.returncode, told.stderr) == (0, "")
+    told, long_s = watched(enough=lambda lines: "NL.EVNT=TCP" in lines)
     rows = [EVENT.fullmatch(line) for line in told.stdout.splitlines()]
     assert all(rows)
     names = [row[3] for row in rows if row]
     assert {"CPU", "MEMORY", "SWAP", "NET", "TCP"} <= set(names)
     # A busy machine misses some, but none comes twice.
-    assert 1 <= names.count("CPU") <= 11
+    assert 1 <= names.count("CPU") <= 10 * long_s + 1
     assert {row[1] for row in rows if row} == {this_host()}
 
 
@@ -352,18 +394,22 @@ def test_a_recording_has_the_points_too(tmp_path: Path) -> None:
 
 
 def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
-    words = ("trace", "host", "--interval", "0.1", "--for", "1", "-o")
-    with Collector(tmp_path / "collected.ulm") as collector:
-        told = swathe_command(*words, collector.address)
-        assert (told.returncode, told.stderr, told.stdout) == (0, "", "")
-        wait_until(lambda: not collector.senders)
-    assert swathe_command(*words, tmp_path / "run.ulm").returncode == 0
-    for name in ("collected.ulm", "run.ulm"):
-        found = read(tmp_path / name)
+    collected, run = tmp_path / "collected.ulm", tmp_path / "run.ulm"
+    with Collector(collected) as collector:
+
+        def came(_lines: str) -> bool:
+            wait_until(lambda: not collector.senders and not collector.outlet.waiting_bytes)
+            lines = collected.read_text()
+            return "NL.EVNT=CLOCK" in lines and "NL.EVNT=CPU" in lines
+
+        told, _ = watched("-o", collector.address, enough=came)
+        assert told.stdout == ""
+    watched("-o", run, enough=lambda _lines: "NL.EVNT=CPU" in run.read_text())
+    for path in (collected, run):
+        found = read(path)
         assert not found.damaged
-        names = [found.event.words[code] for code in found.event.codes]
-        assert 1 <= names.count("CPU") <= 11
-    assert "CLOCK" in read(tmp_path / "collected.ulm").event.words
+        times = found.time_ns[found.event.codes == found.event.words.index("CPU")]
+        assert len(set(times.tolist())) == len(times)
 
 
 def test_lines_are_read_as_they_were_meant(tmp_path: Path) -> None:
@@ -410,12 +456,10 @@ def test_the_command_ends_when_told(tmp_path: Path) -> None:
 
 def test_the_command_asks_stores(tmp_path: Path) -> None:
     (tmp_path / "a.fits").write_bytes(bytes(2880))
-    told = swathe_command(
-        *("trace", "host", "--interval", "0.1", "--for", "1", "--store", tmp_path / "a.fits")
-    )
+    told, _ = watched("--store", tmp_path / "a.fits", enough=lambda lines: "=PING" in lines)
     pings = [line for line in told.stdout.splitlines() if "NL.EVNT=PING" in line]
     assert pings
-    assert all(f"STORE={tmp_path / 'a.fits'} RTT_S=0." in line for line in pings)
+    assert all(re.search(rf" STORE={tmp_path / 'a.fits'} RTT_S=\d", line) for line in pings)
 
 
 def test_a_store_that_is_none(

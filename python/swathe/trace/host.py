@@ -147,12 +147,16 @@ class Monitor:
             self._keep(store.point())
 
     def _ticks(self) -> Iterator[None]:
-        """Come back at each interval from now on; those that were missed are left out."""
+        """Come back at each interval from now on; those that were missed are left out.
+
+        So is one that comes less than half an interval after what was late: of so short a time the
+        kernel's counters tell little.
+        """
         begun_s, number = time.monotonic(), 1
         while not self._ending.wait(begun_s + number * self.interval_s - time.monotonic()):
             yield
             passed = (time.monotonic() - begun_s) / self.interval_s
-            number = max(number, int(passed)) + 1
+            number = max(number, int(passed + 0.5)) + 1
 
     def _keep(self, point: Point) -> None:
         if self._ending.is_set():
