@@ -196,8 +196,9 @@ def test_only_who_has_the_token_is_heard(tmp_path: Path) -> None:
     said: list[str] = []
     with Collector(output, token=TOKEN, warn=said.append) as collector:
         for wrong in ("-", TOKEN + "x", TOKEN.upper()):
-            with fake(collector.address, f"SWATHE-TRACE 1 node7 1 {wrong}\n") as each:
-                each.send(event(1, 1))
+            # At once: what comes after the refusal is reset.
+            more = event(1, 1).decode()
+            with fake(collector.address, f"SWATHE-TRACE 1 node7 1 {wrong}\n{more}") as each:
                 assert each.answer() == b"NO the token is another one\n"
                 assert each.answer() == b""
         with fake(collector.address, f"SWATHE-TRACE 1 node7 1 {TOKEN}\n") as each:
@@ -295,16 +296,21 @@ def test_the_longest_line_is_taken(tmp_path: Path) -> None:
 def test_senders_that_vanish_or_never_speak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect, "GREETING_S", 0.2)
     output = tmp_path / "run.ulm"
     said: list[str] = []
     with Collector(output, warn=said.append) as collector, fake(collector.address) as sound:
+        assert sound.answer() == b"OK\n"
         lost = Fake(collector.address, "SWATHE-TRACE 1 node8 1 -\n")
         assert lost.answer() == b"OK\n"
         lost.send(event(1, 1) + b"DATE=2026")
         wait_until(lambda: collector.count["events"] == 1)
         lost.reset()
-        with fake(collector.address, "SWATHE-TRACE 1 ") as silent:
+        monkeypatch.setattr(collect, "GREETING_S", 0.2)
+        with (
+            fake(collector.address, "SWATHE-TRACE 1 ") as silent,
+            # Where even that came too late.
+            contextlib.suppress(ConnectionResetError),
+        ):
             assert silent.answer() == b""
         wait_until(lambda: len(collector.senders) == 1)
         sound.send(event(2, 1))
@@ -364,11 +370,11 @@ def answer_clocks(sender: Fake, ahead_ns: int, delay_s: Iterable[float]) -> None
 def test_the_offset_of_a_clock_is_found(
     ahead_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect, "EAGER_S", 0.15)
+    monkeypatch.setattr(collect, "EAGER_S", 0.4)
     output = tmp_path / "run.ulm"
     with Collector(output) as collector, fake(collector.address) as sender:
         assert sender.answer() == b"OK\n"
-        answer_clocks(sender, round(ahead_s * 1e9), (0.1, 0, 0, 0.05, 0, 0))
+        answer_clocks(sender, round(ahead_s * 1e9), (0.3, 0, 0, 0.05, 0, 0))
         wait_until(lambda: output.read_bytes().count(b"\n") == 6)
     found = [fields(line) for line in output.read_bytes().splitlines()]
     assert {each["NL.EVNT"] for each in found} == {"CLOCK"}
@@ -377,9 +383,10 @@ def test_the_offset_of_a_clock_is_found(
         error_s = abs(float(each["OFFSET_S"]) - ahead_s)
         # What is said of its error is true; DATE has whole microseconds.
         assert error_s <= float(each["SPREAD_S"]) + 2e-6
-    first, *_, last = (float(each["SPREAD_S"]) for each in found)
-    assert first >= 0.05 > last
-    assert abs(float(found[-1]["OFFSET_S"]) - ahead_s) < 0.02
+    spreads = [float(each["SPREAD_S"]) for each in found]
+    assert spreads == sorted(spreads, reverse=True)
+    # One of five is quick.
+    assert spreads[0] >= 0.15 > spreads[-1]
 
 
 def test_of_many_answers_that_of_the_least_round_trip_counts() -> None:
@@ -645,10 +652,16 @@ def is_text(line: bytes) -> bool:
         return False
 
 
-def test_what_was_sent_is_written_before_the_end(tmp_path: Path) -> None:
+def test_what_was_sent_is_written_before_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As long as a busy machine may need.
+    for patience in ("LAST_S", "PATIENCE_S"):
+        monkeypatch.setattr(collect, patience, 30.0)
     output = tmp_path / "run.ulm"
     lines = b"".join(event(1, number) for number in range(20_000))
     with Collector(output) as collector, fake(collector.address) as each:
+        assert each.answer() == b"OK\n"
         each.send(lines)
         counts = collector.stop()
     assert counts.events == 20_000

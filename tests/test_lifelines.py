@@ -524,13 +524,14 @@ def test_a_file_that_is_being_recorded_and_rotated_is_followed(tmp_path: Path) -
     path = tmp_path / "run.ulm"
     tail = Tail([path])
     trace.start(f"{path}?rotate_mb=1&keep=100")
-    for number in range(20_000):
+    for number in itertools.count():
         trace.point("STEP", number=number, text="x" * 100)
         if number % 1500 == 0:
             tail.read_on()
+            if len(list(tmp_path.iterdir())) > 3:
+                break
     counts = trace.stop()
     tail.read_on()
-    assert len(list(tmp_path.iterdir())) > 2
     assert tail.events is not None
     # And its end.
     assert len(tail.events.time_ns) == counts.written + 1

@@ -92,6 +92,20 @@ def settle(page: Page, test: str, value: object = None) -> None:
     )
 
 
+def eventually(page: Page, is_true: Callable[[], bool]) -> None:
+    """Wait until what can be seen of the page is so."""
+    for _ in range(200):
+        if is_true():
+            return
+        page.wait_for_timeout(100)
+    assert is_true()
+
+
+def drawn(page: Page) -> None:
+    """Wait until what was done before is drawn, and told."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def frame(page: Page) -> NDArray[np.uint8]:
     """Give the pixels of the plot."""
     picture = page.locator(".plot-area").screenshot()
@@ -147,8 +161,7 @@ def test_dark_is_dark(visit: Opened, html: Path) -> None:
     assert np.median(dark) < 60
     assert dark.std() > 10
     page.emulate_media(color_scheme="light")
-    page.wait_for_timeout(200)
-    assert np.median(frame(page)) > 200
+    eventually(page, lambda: bool(np.median(frame(page)) > 200))
 
 
 def test_zooms_and_pans(visit: Opened, html: Path) -> None:
@@ -201,6 +214,9 @@ def test_overview_moves_the_view(visit: Opened, html: Path) -> None:
 def test_plays_pauses_and_rewinds(visit: Opened, html: Path) -> None:
     page = visit(html)
     shown = frame(page)
+    # It must not be over before a slow machine says that it is to pause.
+    for _ in range(3):
+        page.keyboard.press("[")
     page.get_by_role("button", name="Play").click()
     settle(page, "d.playing === 'true' && d.head > 3000")
     page.get_by_role("button", name="Pause").click()
@@ -229,8 +245,7 @@ def test_plays_pauses_and_rewinds(visit: Opened, html: Path) -> None:
     page.keyboard.press("0")
     page.mouse.move(0, 0)
     page.locator("canvas").first.blur()
-    page.wait_for_timeout(200)
-    assert np.array_equal(frame(page), shown)
+    eventually(page, lambda: np.array_equal(frame(page), shown))
 
 
 def test_plays_to_the_end_and_stops(visit: Opened, html: Path, traced: Traced) -> None:
@@ -283,10 +298,10 @@ def test_hover_tells_the_event(visit: Opened, html: Path, traced: Traced) -> Non
 def test_shared_event_shows_all_its_lines(visit: Opened, html: Path, traced: Traced) -> None:
     page = visit(html)
     event = first_of(traced, "OPEN_END")
-    px, py = place(page, event)
-    page.mouse.move(px, py)
+    wide = number(page, "to") - number(page, "from")
+    page.mouse.move(*place(page, event))
     page.mouse.wheel(0, -600)
-    page.wait_for_timeout(150)
+    settle(page, "d.to - d.from < 0.5 * value", wide)
     page.mouse.move(*place(page, event))
     settle(page, "d.hover === 'OPEN_END'")
     assert "20 lines" in page.locator(".tip").inner_text()
@@ -364,11 +379,11 @@ def test_several_kinds_at_once(visit: Opened, html: Path) -> None:
     page.get_by_label("OPEN in progress").check()
     page.get_by_label("CPU", exact=False).last.check()
     page.get_by_label("Scatter of").select_option("CUT duration")
-    page.wait_for_timeout(200)
-    after = page.locator("canvas").first.bounding_box()
     assert before is not None
-    assert after is not None
-    assert after["height"] > before["height"] + 75
+    page.wait_for_function(
+        "least => document.querySelector('canvas').getBoundingClientRect().height > least",
+        arg=before["height"] + 75,
+    )
     keep(page, "trace-several")
 
 
@@ -447,7 +462,7 @@ def test_follows_a_growing_file(
     for _ in range(3):
         page.keyboard.press("+")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_timeout(100)
+    drawn(page)
     assert page.get_by_role("button", name="Follow").get_attribute("aria-pressed") == "false"
     looked = number(page, "from")
     with path.open("a") as file:
