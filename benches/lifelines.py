@@ -2,7 +2,8 @@
 
     python benches/lifelines.py [--events 1000000] [--seconds 5]
 
-A job of many cuts is made up from a seed and written as ULM. Then each step from the file to the
+A job of many cuts is made up from a seed and written as ULM, the last of it while it is followed:
+that gives what a look costs. Then each step from the file to the
 first picture is timed: reading it, finding the lines, packing and writing the page, and what
 Chromium takes to load and draw it; and the whole command. Frames are counted while the view is
 panned and zoomed, as fast as the browser draws them (headless: without a graphics card).
@@ -17,10 +18,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from report import machine
+from swathe.lifelines import following
+from swathe.lifelines.following import Shown
 from swathe.lifelines.lines import Traced
 from swathe.lifelines.offsets import on_one_clock
 from swathe.lifelines.packed import packed
@@ -39,6 +43,8 @@ TARGETS = 20
 """Of each object."""
 PER_OBJECT = 208
 """Events of an object of so many targets, about."""
+NEW = 2000
+"""Events that come while the file is followed."""
 FRAMES = """async seconds => {
     const viewer = document.getElementById('viewer');
     const canvas = viewer.querySelector('canvas');
@@ -100,6 +106,17 @@ def drawn(browser: Browser, url: str, seconds: float) -> None:
     shown.close()
 
 
+def followed(run: Path, later: list[str]) -> None:
+    """Time the looks of a page that follows a file to which these lines come."""
+    following.REST = 0
+    shown = Shown([run])
+    seen, _ = timed("followed: the first look", lambda: shown.data(""))
+    for half in (later[: NEW // 2], later[NEW // 2 :]):
+        with run.open("a") as file:
+            file.write("\n".join(half) + "\n")
+        seen, _ = timed(f"followed: a look at {len(half)} events more", partial(shown.data, seen))
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -111,9 +128,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         run, html = Path(folder) / "run.ulm", Path(folder) / "run.html"
         text = traces.job(max(1, asked.events // PER_OBJECT), TARGETS, hosts=2)
-        run.write_text("\n".join(text) + "\n")
-        print(f"{len(text):,} events, {run.stat().st_size / 1e6:.0f} MB of ULM")
+        later = text[-NEW:]
+        run.write_text("\n".join(text[:-NEW]) + "\n")
+        print(f"{len(text):,} events")
         del text
+        followed(run, later)
+        print(f"{run.stat().st_size / 1e6:.0f} MB of ULM")
         events = timed("read", lambda: read(run))
         traced = timed("pairs and lanes", lambda: Traced(on_one_clock(events)))
         lines = timed("lifelines of targets", lambda: traced.lines("target"))
