@@ -123,12 +123,12 @@ def test_prediction_stands_beside_what_it_cost(
 
 def test_planes_may_differ_by_row(jobs: Jobs, runner: Runner, images: list[str]) -> None:
     table = {
-        "file": [images[3]] * 4,
-        "x0": [1] * 4,
-        "y0": [2] * 4,
-        "width": [3] * 4,
-        "height": [4] * 4,
-        "planes": ["1:3", "", "4:5", "3:1"],
+        "file": [images[3]] * 6,
+        "x0": [1] * 6,
+        "y0": [2] * 6,
+        "width": [3] * 6,
+        "height": [4] * 6,
+        "planes": ["1:3", "", "4:5", "3:1", "4:6", "1:3,0:1"],
     }
     job = ended(jobs, jobs.submit(table, Options(planes=(0, 4)), "me"))
     shapes = [
@@ -136,9 +136,12 @@ def test_planes_may_differ_by_row(jobs: Jobs, runner: Runner, images: list[str])
         for row in jobs.rows(job.id, status="ok")
     ]
     assert shapes == [(2, 4, 3), (4, 4, 3), (1, 4, 3)]
-    (wrong,) = jobs.rows(job.id, status="error")
-    assert wrong.number == 3
+    wrong, outside, axis = jobs.rows(job.id, status="error")
+    assert [wrong.number, outside.number, axis.number] == [3, 4, 5]
     assert "3:1" in wrong.reason
+    assert outside.reason.startswith(images[3])
+    assert "planes 4:6 of NAXIS3 are not within the image of shape [30, 30, 5]" in outside.reason
+    assert "planes 0:1 of NAXIS4 are not within the image of shape [30, 30, 5]" in axis.reason
 
 
 @pytest.mark.parametrize("kind", ["npy", "png"])

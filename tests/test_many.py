@@ -181,14 +181,29 @@ def test_planes_of_cubes(tmp_path: Path) -> None:
             pixels = image_of((tmp_path / f"o{number}" / path).read_bytes())
             np.testing.assert_array_equal(pixels, wanted[:, 4:16, 3:13])
     assert set(cut_many(rows, tmp_path / "s", planes=slice(1, 4))["status"]) == {"ok"}
-    assert set(cut_many(rows, tmp_path / "n", planes=(5, 9))["status"]) & {
-        "error",
-        "no-overlap",
-        "ok",
-    }
     for wrong in ((4, 1), (-1, 2), slice(1, None), slice(0, 4, 2)):
         with pytest.raises(RegionError):
             cut_many(rows, tmp_path / "wrong", planes=wrong)
+
+
+@pytest.mark.parametrize("mode", ["trim", "partial", "strict"])
+def test_planes_that_an_image_lacks_are_told_as_of_one_cut(mode: Any, tmp_path: Path) -> None:
+    """Of cubes and of what is no cube, plain and in tiles; those that have them are cut."""
+    paths: list[Path] = []
+    for name, shape in (("long", (9, 40, 50)), ("short", (6, 40, 50)), ("flat", (40, 50))):
+        paths += write_kinds(tmp_path, name, noise(2, shape))
+    four = {"x0": 3, "y0": 4, "width": 10, "height": 12}
+    rows: dict[str, list[Any]] = {"file": list(map(str, paths))}
+    rows |= {name: [value] * len(paths) for name, value in four.items()}
+    for number, planes in enumerate([(5, 9), (6, 9)]):
+        found = cut_many(rows, tmp_path / f"{number}", planes=planes, mode=mode)
+        assert list(found["status"]) == ["ok"] * 4 + ["error"] * 8
+        for path, reason in zip(paths[4:], found["reason"][4:], strict=True):
+            with pytest.raises(RegionError) as raised:
+                swathe.cut(path, box=(3, 4, 10, 12), planes=planes, mode=mode)
+            assert type(raised.value) is RegionError
+            assert str(raised.value) == reason
+            assert f"planes {planes[0]}:9 of NAXIS3" in reason and str(path) in reason
 
 
 def test_hdus_of_one_file(tmp_path: Path) -> None:

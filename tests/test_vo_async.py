@@ -106,11 +106,13 @@ def test_planes_and_pictures(visitor: Visitor) -> None:
     found = results(ended(url))
     assert (image(httpx.get(found["cutout-00001"][0]).content) == data[2:5]).all()
     assert (image(httpx.get(found["cutout-00002"][0]).content) == data[:1]).all()
-    bands = [f"{C / 103e9!r} {C / 102e9!r}", "1e-7 1e-6"]
+    bands = [f"{C / 103e9!r} {C / 102e9!r}", "1e-7 1e-6", f"0 {C / 104.9e9!r}"]
     found = results(ended(create(visitor, ID=CUBE, BAND=bands, PHASE="RUN")))
     cube = fits.getdata(visitor.folder / "cube.fits")
     assert (image(httpx.get(found["cutout-00001"][0]).content) == cube[:, 2:4]).all()
     assert found["cutout-00002"][1] == "text/plain"
+    # Of what lies partly outside, the planes that overlap.
+    assert (image(httpx.get(found["cutout-00003"][0]).content) == cube[:, 5:]).all()
     url = create(visitor, ID=PLAIN, SUB="[1:9,1:9]", RESPONSEFORMAT="image/png", PHASE="RUN")
     (picture, kind), _ = results(ended(url)).values()
     assert kind == "image/png" and httpx.get(picture).content.startswith(b"\x89PNG")

@@ -62,7 +62,8 @@ def cut_many(
         output: a folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
         mode: `trim`, `partial` or `strict`, as for `cut`.
         fill: physical value outside the image, with `partial`.
-        planes: of cubes, those to keep along NAXIS3, zero-based; by default all.
+        planes: of cubes, those to keep along NAXIS3, zero-based; by default all. An image that
+            has not all of them is an `error`.
         threads: by default as many as there are cores.
         resume: keep what an earlier run finished, by id and source, and do only the rest.
         progress: show a bar, if standard error is a terminal.

@@ -203,14 +203,12 @@ class Image:
         lengths = self.shape[::-1]
         if len(lengths) < 2:
             raise RegionError(f"{self.path}, HDU {self.index}: its shape {self.shape} has no plane")
-        for axis, length in enumerate(lengths[2:]):
-            first, last = plane_range(planes, length) if axis == 0 else (0, length)
+        spans = [(0, length) for length in lengths[2:]]
+        if planes is not None:
+            spans[:1] = [self._plane_span(planes)]
+        for first, last in spans:
             start.append(first)
             stop.append(last)
-        if planes is not None and len(lengths) < 3:
-            raise RegionError(
-                f"{self.path}, HDU {self.index}: planes were given for shape {self.shape}"
-            )
         return start, stop
 
     def cut_all_axes(
@@ -220,27 +218,30 @@ class Image:
         native = self._native.cut(self.index, start, stop, mode, fill)
         return Cutout(native, self._native.url, self._native.version, self.index)
 
+    def _plane_span(self, planes: int | slice | tuple[int, int]) -> tuple[int, int]:
+        """Give `[first, last)` of planes along NAXIS3, zero-based.
 
-def plane_range(planes: int | slice | tuple[int, int] | None, length: int) -> tuple[int, int]:
-    """Give `[first, last)` of planes along NAXIS3, zero-based.
-
-    Raises:
-        RegionError: where they are none, outside, or not one after the other.
-    """
-    if planes is None:
-        return 0, length
-    if isinstance(planes, slice):
-        first, last, step = planes.indices(length)
-        if step != 1:
-            raise RegionError(f"planes must follow each other, not {planes}")
-    elif isinstance(planes, int):
-        first = planes + length if planes < 0 else planes
-        last = first + 1
-    else:
-        first, last = planes
-    if not 0 <= first < last <= length:
-        raise RegionError(f"planes {planes} are not within the {length} there are")
-    return first, last
+        Raises:
+            RegionError: where they are none, not all there, or not one after the other.
+        """
+        what, lengths = f"{self.path}, HDU {self.index}", list(self.shape[::-1])
+        length = lengths[2] if len(lengths) > 2 else 0
+        asked = str(planes)
+        if isinstance(planes, slice):
+            first, last, step = planes.indices(length)
+            if step != 1:
+                raise RegionError(f"{what}: planes must follow each other, not {planes}")
+        elif isinstance(planes, int):
+            first = planes + length if planes < 0 else planes
+            last = first + 1
+        else:
+            first, last = planes
+            asked = f"{first}:{last}"
+        if not 0 <= first < last <= length:
+            raise RegionError(
+                f"{what}: planes {asked} of NAXIS3 are not within the image of shape {lengths}"
+            )
+        return first, last
 
 
 class Section:

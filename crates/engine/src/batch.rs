@@ -66,7 +66,8 @@ pub struct Job {
     pub mode: Mode,
     /// Physical value of pixels outside the image.
     pub fill: Option<f64>,
-    /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out.
+    /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
+    /// that has not all of them is not cut.
     pub planes: Vec<(i64, i64)>,
     /// Threads that compute. Those that wait for servers are more.
     pub threads: usize,
@@ -301,11 +302,18 @@ pub(crate) fn place(job: &Job, template: &Template, target: usize) -> Result<Pla
         x.checked_add(width).ok_or_else(|| overflow(0, x, width))?,
         y.checked_add(height).ok_or_else(|| overflow(1, y, height))?,
     ];
-    for (axis, &length) in shape.iter().enumerate().skip(2) {
-        let whole = (0, i64::try_from(length).unwrap_or(i64::MAX));
-        let &(first, last) = job.planes.get(axis - 2).unwrap_or(&whole);
+    for (axis, &(first, last)) in (2..).zip(&job.planes) {
+        // Whatever the mode: nobody asks for planes that there are not, but by mistake.
+        let length = shape.get(axis).map_or(0, |&length| i64::try_from(length).unwrap_or(i64::MAX));
+        if !(0 <= first && first < last && last <= length) {
+            return Err(template.planes_error(axis, first, last));
+        }
         start.push(first);
         stop.push(last);
+    }
+    for &length in shape.iter().skip(start.len()) {
+        start.push(0);
+        stop.push(i64::try_from(length).unwrap_or(i64::MAX));
     }
     let region = Region::new(start, stop).map_err(|error| template.region_error(error))?;
     Placed::new(template, &region, job.mode, job.fill)

@@ -77,6 +77,25 @@ pub enum EngineError {
         /// Why not.
         source: RegionError,
     },
+    /// The image has not all the planes asked for.
+    #[error(
+        "{url}, HDU {hdu}: planes {start}:{stop} of NAXIS{axis} are not within the image of shape \
+         {shape:?}"
+    )]
+    Planes {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// Axis, as FITS numbers them: 3 or more.
+        axis: usize,
+        /// First plane asked for, from 0.
+        start: i64,
+        /// One past the last plane asked for.
+        stop: i64,
+        /// Shape of the image, NAXIS1 first.
+        shape: Vec<u64>,
+    },
     /// The pixels outside the image cannot be given the value asked for.
     #[error("{url}, HDU {hdu}: cannot fill with {fill}: {why}")]
     Fill {

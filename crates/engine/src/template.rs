@@ -106,6 +106,18 @@ impl Template {
         EngineError::Region { url: self.url.clone(), hdu: self.hdu, source }
     }
 
+    /// Of planes `[start, stop)` on an axis, numbered from 0, that are not all there.
+    pub(crate) fn planes_error(&self, axis: usize, start: i64, stop: i64) -> EngineError {
+        EngineError::Planes {
+            url: self.url.clone(),
+            hdu: self.hdu,
+            axis: axis + 1,
+            start,
+            stop,
+            shape: self.image.shape.clone(),
+        }
+    }
+
     /// Append the headers that stand before the pixels of a cutout; gives where the header of
     /// the image itself starts.
     pub(crate) fn write_headers(

@@ -27,7 +27,8 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
             RegionError::Partial { .. } => "PartialOverlapError",
             _ => "RegionError",
         },
-        EngineError::Fill { .. }
+        EngineError::Planes { .. }
+        | EngineError::Fill { .. }
         | EngineError::TooLarge { .. }
         | EngineError::Memory { .. }
         | EngineError::TooMany { .. } => "RegionError",
