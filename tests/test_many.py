@@ -22,7 +22,7 @@ from astropy.table import Table
 from numpy.typing import NDArray
 
 import swathe
-from frames import KINDS, contents, fits_bytes, image_of, noise, results, write_kinds
+from frames import KINDS, contents, fits_bytes, image_of, noise, results, sky_header, write_kinds
 from swathe.errors import OutputError, RegionError, TargetsError
 from swathe.manifest import Manifest
 from swathe.many import MANIFEST
@@ -380,6 +380,54 @@ def test_resume_cuts_again_from_another_source(tmp_path: Path) -> None:
         found = cut_many(rows, tmp_path / "out", resume=True)
         pixels = image_of((tmp_path / "out" / found["path"][1]).read_bytes())
         np.testing.assert_array_equal(pixels, sliced(data, rows, 1))
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_resume_keeps_what_is_finished_of_a_place_now_out_of_reach(
+    output: str, tmp_path: Path
+) -> None:
+    image = tmp_path / "a.fits"
+    image.write_bytes(fits_bytes(fits.PrimaryHDU(noise(1), sky_header())))
+    rows = {"file": [str(image)] * 2, "ra": [10.0] * 2, "dec": [-1.0] * 2, "size_deg": [1e-3, -1]}
+    first = cut_many(rows, tmp_path / output)
+    assert list(first["status"]) == ["ok", "error"]
+    image.rename(tmp_path / "away.fits")
+    second = cut_many(rows, tmp_path / output, resume=True)
+    assert [list(row) for row in second] == [list(row) for row in first]
+    assert results(tmp_path / output).keys() == {first["path"][0]}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_reasons_stand_until_their_rows_end_anew(
+    output: str, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = boxes([files[0]], 5)
+    rows["id"] = ["a"] * 5  # told apart by their order
+    rows["x0"][1] = 9000
+    rows["file"][2] = str(tmp_path / "none.fit")
+    rows["width"][3], rows["x0"][4] = 0, 9000
+    first = cut_many(rows, tmp_path / output)
+    assert list(first["status"]) == ["ok", "no-overlap", "missing", "error", "no-overlap"]
+    rows["height"][3], rows["width"][3], rows["width"][4] = -7, 5, -3
+
+    with monkeypatch.context() as patch:
+
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(sys.modules["swathe.predict"], "expected", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            cut_many(rows, tmp_path / output, resume=True)
+    stopped = Table.read(manifest_of(tmp_path / output), fill_values=[])
+    for row in range(3):
+        assert list(stopped[row]) == list(first[row])
+    # These could not be done at once, for other reasons than before.
+    assert list(stopped["status"][3:]) == ["error"] * 2
+    assert ["-7" in stopped["reason"][3], "-3" in stopped["reason"][4]] == [True, True]
+    assert list(stopped["source_version"][3:]) == [""] * 2
+
+    again = cut_many(rows, tmp_path / output, resume=True)
+    assert [list(row) for row in again] == [list(row) for row in stopped]
 
 
 @pytest.mark.parametrize("resume", [False, True])

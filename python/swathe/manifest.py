@@ -18,6 +18,8 @@ LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]|\n(?=\\s*#)")
 HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
 QUOTED = re.compile('[",\n]|^\\s*#')
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
+FAILED = ("no-overlap", "missing", "error")
+"""What a target is that is not `ok`."""
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Manifest:
 
     def counts(self) -> dict[str, int]:
         """How many targets have each status."""
-        found = {"ok": 0, "no-overlap": 0, "missing": 0, "error": 0}
+        found = dict.fromkeys(("ok", *FAILED), 0)
         for status in self.status:
             found[status] += 1
         return found

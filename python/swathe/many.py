@@ -15,7 +15,7 @@ from swathe import _swathe, trace
 from swathe.archive import mend
 from swathe.environment import cores
 from swathe.errors import OutputError
-from swathe.manifest import Manifest, read_manifest
+from swathe.manifest import FAILED, Manifest, read_manifest
 from swathe.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -94,8 +94,10 @@ def cut_many(
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, path, kind)
-    for row, (status, reason) in read.faults.items():
-        manifest.status[row], manifest.reason[row] = status, reason
+    for row in todo:
+        if row in read.faults:
+            manifest.status[row], manifest.reason[row] = read.faults[row]
+            manifest.source_version[row] = ""
     todo = [row for row in todo if row not in read.faults]
     paths = {row: member(read.names[row], kind) for row in todo}
     job = job_of(
@@ -198,10 +200,21 @@ def _earlier(manifest_path: Path, output: Path, resume: bool) -> Table | None:
 def _keep_earlier(
     manifest: Manifest, targets: Targets, earlier: Table | None, output: Path, kind: OutputKind
 ) -> list[int]:
-    """Take over what an earlier run finished; gives the rows still to do."""
+    """Take over what an earlier run finished, and why it failed at others; gives those to do."""
     if earlier is None:
         return list(range(len(targets)))
+    from swathe.targets import unique_names
+
     rows = {member(name, kind): row for row, name in enumerate(targets.names)}
+    # What failed has no path, but had a name by its id.
+    names = unique_names(earlier["id"].tolist())
+    columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
+    for name, status, reason, source, version in zip(names, *columns, strict=True):
+        row = rows.get(member(name, kind))
+        if status in FAILED and row is not None and source == manifest.source[row]:
+            # It stands until the row ends anew: this run may be stopped before that.
+            manifest.status[row], manifest.reason[row] = status, reason
+            manifest.source_version[row] = version
     done = {}
     for kept in earlier[earlier["status"] == "ok"]:
         row = rows.get(str(kept["path"]))
