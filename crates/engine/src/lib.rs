@@ -19,6 +19,8 @@ mod sha256;
 mod single;
 mod stages;
 mod template;
+#[cfg(test)]
+mod testing;
 mod work;
 
 pub use batch::{Batch, Job, Row, Summary, Target, Written};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::{job, path_in, write_pixel};
 
 /// Panics where the name of an object says so.
 pub(super) fn may_panic(url: &str) {
@@ -8,23 +9,10 @@ pub(super) fn may_panic(url: &str) {
 #[test]
 fn only_damage_is_noted_when_an_object_is_closed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let file = path("cut-short.fits.gz");
+    let file = path_in(&folder, "cut-short.fits.gz");
     std::fs::write(&file, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("written");
     for (is_interrupted, notes) in [(false, 1), (true, 0)] {
-        let job = Job {
-            files: vec![file.clone()],
-            selectors: Vec::new(),
-            targets: Vec::new(),
-            output: path("out").into(),
-            kind: OutputKind::Zip,
-            append: false,
-            mode: Mode::Trim,
-            fill: None,
-            planes: Vec::new(),
-            threads: 1,
-            stores: Stores::default(),
-        };
+        let job = job(&file, path_in(&folder, "out"), OutputKind::Zip);
         let batch = Batch::start(job, Cancel::default()).expect("begun");
         let opened = Object::open(&file, &Stores::default(), false, Cancel::default());
         let mut slot = lock(&batch.shared.files[0]);
@@ -42,28 +30,18 @@ fn only_damage_is_noted_when_an_object_is_closed() {
 #[test]
 fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let file = path("panics.fits");
-    let cards = ["SIMPLE  = T", "BITPIX  = 8", "NAXIS   = 2", "NAXIS1  = 1", "NAXIS2  = 1", "END"];
-    let header: String = cards.iter().map(|card| format!("{card:80}")).collect();
-    std::fs::write(&file, format!("{header:5760}")).expect("written");
+    let file = path_in(&folder, "panics.fits");
+    write_pixel(&file);
     let target =
         |name: &str| Target { file: 0, hdu: 0, pixels: [0, 0, 1, 1], name: name.into(), id: None };
+    let (output, run) = (path_in(&folder, "out"), path_in(&folder, "run.ulm"));
+    std::fs::create_dir(&output).expect("made");
     let job = Job {
-        files: vec![file],
         selectors: vec![Selector::FirstImage],
         targets: vec![target("a"), target("b")],
-        output: path("out").into(),
-        kind: OutputKind::Folder,
-        append: false,
-        mode: Mode::Trim,
-        fill: None,
-        planes: Vec::new(),
-        threads: 1,
-        stores: Stores::default(),
+        ..job(&file, output, OutputKind::Folder)
     };
-    std::fs::create_dir(path("out")).expect("made");
-    swathe_trace::start(&path("run.ulm"), "p", "h", None).expect("started");
+    swathe_trace::start(&run, "p", "h", None).expect("started");
     let batch = Batch::start(job, Cancel::default()).expect("begun");
     let mut rows = Vec::new();
     while let Some(more) = batch.poll(Duration::from_millis(10)) {
@@ -72,7 +50,7 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
     batch.finish().expect("finished");
     swathe_trace::stop().expect("recorded");
     assert_eq!(rows.iter().filter(|row| row.outcome.is_err()).count(), 2);
-    let told = std::fs::read_to_string(path("run.ulm")).expect("read");
+    let told = std::fs::read_to_string(run).expect("read");
     // The first target had begun, which is not told again.
     for (event, count, fails) in [
         ("OPEN_END", 1, false),

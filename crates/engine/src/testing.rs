@@ -1,0 +1,36 @@
+//! What the tests of several modules use.
+
+use crate::batch::Job;
+use crate::cutout::Mode;
+use crate::output::OutputKind;
+use std::path::{Path, PathBuf};
+use swathe_store::Stores;
+
+/// A path in a folder, as text.
+pub(crate) fn path_in(folder: &tempfile::TempDir, name: &str) -> String {
+    folder.path().join(name).display().to_string()
+}
+
+/// Write a FITS file of one pixel.
+pub(crate) fn write_pixel(path: impl AsRef<Path>) {
+    let cards = ["SIMPLE  = T", "BITPIX  = 8", "NAXIS   = 2", "NAXIS1  = 1", "NAXIS2  = 1", "END"];
+    let header: String = cards.iter().map(|card| format!("{card:80}")).collect();
+    std::fs::write(path, format!("{header:5760}")).expect("written");
+}
+
+/// A batch of one object, as yet without targets.
+pub(crate) fn job(file: &str, output: impl Into<PathBuf>, kind: OutputKind) -> Job {
+    Job {
+        files: vec![file.into()],
+        selectors: Vec::new(),
+        targets: Vec::new(),
+        output: output.into(),
+        kind,
+        append: false,
+        mode: Mode::Trim,
+        fill: None,
+        planes: Vec::new(),
+        threads: 1,
+        stores: Stores::default(),
+    }
+}
