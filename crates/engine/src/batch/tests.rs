@@ -1,4 +1,5 @@
 use super::*;
+use crate::object::Object;
 use crate::testing::{job, path_in, write_pixel};
 
 /// Panics where the name of an object says so.

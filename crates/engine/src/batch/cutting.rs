@@ -1,0 +1,283 @@
+//! The threads of a batch: each takes unit after unit and cuts what it can of it.
+
+use super::objects::Slot;
+use super::units::{Unit, divide, place, take_part, workers};
+use super::writer::Writer;
+use super::{Job, Target, lock};
+use crate::assemble;
+use crate::cutout::Placed;
+use crate::error::EngineError;
+use crate::object::{Object, about};
+use crate::output::Output;
+use crate::stages::Stage;
+use crate::template::Template;
+use crate::work::{Cancel, Work};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use swathe_trace::Ids;
+
+/// What the threads of a batch share.
+pub(super) struct Shared {
+    pub job: Job,
+    pub output: Mutex<Option<Arc<Output>>>,
+    units: Mutex<VecDeque<Unit>>,
+    pub files: Vec<Mutex<Slot>>,
+    /// Threads, and how many of them are at work on a unit.
+    pub workers: u32,
+    busy: AtomicU32,
+    pub notes: Mutex<Vec<String>>,
+    pub cancel: Cancel,
+}
+
+/// A unit, and what it is cut from.
+#[derive(Clone, Copy)]
+struct Opened<'a> {
+    unit: &'a Unit,
+    object: &'a Object,
+    template: &'a Arc<Template>,
+}
+
+impl Shared {
+    pub fn new(job: Job, output: Arc<Output>, cancel: Cancel) -> Shared {
+        let units = divide(&job);
+        let mut left = vec![0; job.files.len()];
+        for unit in &units {
+            left[unit.file] += 1;
+        }
+        Shared {
+            files: left.into_iter().map(|units| Mutex::new(Slot::new(units))).collect(),
+            workers: workers(&job).clamp(1, units.len().max(1)) as u32,
+            busy: AtomicU32::new(0),
+            units: Mutex::new(units),
+            output: Mutex::new(Some(output)),
+            notes: Mutex::default(),
+            cancel,
+            job,
+        }
+    }
+
+    /// Cut units until none is left.
+    pub fn run(&self, writer: &mut Writer) -> Work {
+        let mut work = Work::start(self.cancel.clone());
+        while !self.cancel.is_cancelled() {
+            let Some(unit) = lock(&self.units).pop_front() else { break };
+            work.stages.about(self.about_file(unit.file));
+            work.stages.enter(Stage::Open);
+            let waiting = lock(&self.units).len() as u32;
+            let busy = self.busy.fetch_add(1, Ordering::Relaxed) + 1;
+            work.reading.share = (busy + waiting).min(self.workers);
+            work.keeps = unit.is_part;
+            let ran = catch_unwind(AssertUnwindSafe(|| self.run_unit(&unit, writer, &mut work)));
+            self.busy.fetch_sub(1, Ordering::Relaxed);
+            if let Err(panic) = ran {
+                let message = panic
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
+                    .unwrap_or_default();
+                let error = || EngineError::Internal {
+                    place: format!("cutting from {}", self.job.files[unit.file]),
+                    message: message.clone(),
+                };
+                work.stages.fail(&error());
+                // Its buffers are as they were left.
+                let Work { stages, begun, .. } = work;
+                work = Work { stages, begun, ..Work::start(self.cancel.clone()) };
+                self.fail_rest(&unit, writer, &mut work, error);
+            }
+            self.release(&unit);
+        }
+        work.stages.about(Ids::default());
+        writer.file = None;
+        writer.flush(&mut work);
+        work.stages.enter_untold(Stage::Open);
+        work
+    }
+
+    fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut Work) {
+        writer.begin(unit.targets.len());
+        writer.file = Some(unit.file);
+        work.begun.clear();
+        let object = match self.open(unit.file) {
+            Ok(object) => object,
+            Err((missing, message)) => {
+                work.stages.fail(&reopen_error(missing, &message));
+                return self.fail_rest(unit, writer, work, || reopen_error(missing, &message));
+            }
+        };
+        if self.run_opened(unit, &object, writer, work) {
+            return;
+        }
+        // The index was behind the server: what it kept is asked for again.
+        self.open_again(unit.file, &object);
+        match self.open(unit.file) {
+            Ok(object) => {
+                self.run_opened(unit, &object, writer, work);
+            }
+            Err((missing, message)) => {
+                work.stages.fail(&reopen_error(missing, &message));
+                self.fail_rest(unit, writer, work, || reopen_error(missing, &message));
+            }
+        }
+    }
+
+    /// Cut the targets of a unit that were not told yet; false where the object is not the
+    /// version that was assumed.
+    fn run_opened(
+        &self,
+        unit: &Unit,
+        object: &Object,
+        writer: &mut Writer,
+        work: &mut Work,
+    ) -> bool {
+        writer.version = object.version();
+        let template = match object.template(&self.job.selectors[unit.hdu]) {
+            Ok(template) => template,
+            Err(error) if object.is_stale(&error) => return false,
+            Err(error) => {
+                work.stages.fail(&error);
+                let message = error.to_string();
+                let mut first = Some(error);
+                self.fail_rest(unit, writer, work, || {
+                    first.take().unwrap_or_else(|| reopen_error(false, &message))
+                });
+                return true;
+            }
+        };
+        let mut placed = VecDeque::new();
+        let about = object.about();
+        for (index, &target) in unit.targets.iter().enumerate() {
+            if writer.reported[index] {
+                continue;
+            }
+            match place(&self.job, &template, target) {
+                Ok(mut place) => {
+                    place.about = self.about_in(target, &about);
+                    placed.push_back((index, place));
+                }
+                Err(error) => {
+                    writer.fail(index, target, error, &self.about_in(target, &about), work)
+                }
+            }
+        }
+        let opened = Opened { unit, object, template: &template };
+        while !placed.is_empty() && !self.cancel.is_cancelled() {
+            if !self.run_part(opened, take_part(&mut placed), writer, work) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Cut what fits in memory at once. Where that fails, cut one by one: only the targets that
+    /// need the damaged part are lost. False where the object is not the version that was assumed.
+    fn run_part(
+        &self,
+        opened: Opened<'_>,
+        part: Vec<(usize, Placed)>,
+        writer: &mut Writer,
+        work: &mut Work,
+    ) -> bool {
+        let tried = self.cut(opened, part.clone(), writer, work);
+        let Err(mut error) = tried else { return true };
+        if opened.object.is_stale(&error) {
+            return false;
+        }
+        let alone = part.len() == 1;
+        for (index, placed) in part {
+            if writer.reported[index] || self.cancel.is_cancelled() {
+                continue;
+            }
+            if !alone {
+                match self.cut(opened, vec![(index, placed)], writer, work) {
+                    Ok(()) => continue,
+                    Err(own) => error = own,
+                }
+            }
+            if !matches!(error, EngineError::Interrupted) {
+                let message = error.to_string();
+                let own = std::mem::replace(&mut error, reopen_error(false, &message));
+                let target = opened.unit.targets[index];
+                writer.fail(index, target, own, &self.about(target, opened.object), work);
+            }
+        }
+        true
+    }
+
+    /// Cut, and hand on each result; those of a stream whose checksum is still to come only
+    /// when it has come.
+    fn cut(
+        &self,
+        Opened { unit, object, template }: Opened<'_>,
+        part: Vec<(usize, Placed)>,
+        writer: &mut Writer,
+        work: &mut Work,
+    ) -> Result<(), EngineError> {
+        let mut held = Vec::new();
+        let hold = object.is_unverified();
+        assemble::cut(object, template, part, work, &mut |index, cutout, work| {
+            let target = unit.targets[index];
+            match cutout {
+                Ok(cutout) if hold => held.push((index, cutout)),
+                Ok(cutout) => writer.give(index, target, cutout, &self.job, work),
+                Err(error) => writer.fail(index, target, error, &self.about(target, object), work),
+            }
+            Ok(())
+        })?;
+        if hold {
+            work.stages.enter(Stage::Read);
+            let settled = object.settle(&self.cancel);
+            work.reading.add(object.take_traffic());
+            settled.inspect_err(|error| work.stages.fail(error))?;
+        }
+        for (index, cutout) in held {
+            writer.give(index, unit.targets[index], cutout, &self.job, work);
+        }
+        Ok(())
+    }
+
+    fn fail_rest(
+        &self,
+        unit: &Unit,
+        writer: &mut Writer,
+        work: &mut Work,
+        mut error: impl FnMut() -> EngineError,
+    ) {
+        let object = self.about_file(unit.file);
+        for (index, &target) in unit.targets.iter().enumerate() {
+            if !writer.reported.get(index).copied().unwrap_or(false) {
+                writer.fail(index, target, error(), &self.about_in(target, &object), work);
+            }
+        }
+    }
+
+    /// What the events of an object are about; nothing while none are recorded.
+    fn about_file(&self, file: usize) -> Ids {
+        if !swathe_trace::is_on() {
+            return Ids::default();
+        }
+        about(&self.job.stores.called(&self.job.files[file]))
+    }
+
+    /// What the events of a target are about; nothing while none are recorded.
+    fn about(&self, target: usize, object: &Object) -> Ids {
+        self.about_in(target, &object.about())
+    }
+
+    fn about_in(&self, target: usize, object: &Ids) -> Ids {
+        let mut ids = Ids::default();
+        if swathe_trace::is_on() {
+            let Target { name, id, .. } = &self.job.targets[target];
+            ids.push("TARGET", id.as_ref().unwrap_or(name));
+            ids.extend(object);
+        }
+        ids
+    }
+}
+
+/// An error that many targets share, told again.
+fn reopen_error(missing: bool, message: &str) -> EngineError {
+    EngineError::Shared { missing, message: message.to_string() }
+}

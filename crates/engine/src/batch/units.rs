@@ -1,0 +1,99 @@
+//! How a batch is divided: which targets a thread takes at once, and where they lie.
+
+use super::{Job, Target};
+use crate::cutout::Placed;
+use crate::error::EngineError;
+use crate::template::Template;
+use std::collections::{HashMap, VecDeque};
+use swathe_array::{Region, RegionError};
+
+/// Targets of one object that a thread takes at once: few enough that threads share the work on
+/// one object, many enough that what they share is read once.
+const UNIT_TARGETS: usize = 256;
+/// Pixels being assembled by one thread, unless one cutout alone is larger.
+const UNIT_BYTES: usize = 32 << 20;
+/// Threads that wait for servers at the same time; each may hold [`UNIT_BYTES`].
+const WAITING_THREADS: usize = 16;
+
+/// Some targets of one HDU of one object.
+pub(crate) struct Unit {
+    pub file: usize,
+    pub hdu: usize,
+    pub targets: Vec<usize>,
+    /// Whether other units hold targets of the same HDU.
+    pub is_part: bool,
+}
+
+/// How many threads to start: as many as may compute, or, where servers are read, as many as their
+/// streams can be used by; each waits most of the time.
+pub(crate) fn workers(job: &Job) -> usize {
+    let streams = |file: &String| job.stores.server_of(file).map(|(_, costs)| costs.streams);
+    let most = job.files.iter().filter_map(streams).max().unwrap_or(1);
+    job.threads.max(WAITING_THREADS.min(most as usize))
+}
+
+/// Group targets by object and HDU, in the order the objects first appear, each group from the
+/// first image row to the last.
+pub(crate) fn divide(job: &Job) -> VecDeque<Unit> {
+    let mut groups: Vec<Unit> = Vec::new();
+    let mut number: HashMap<(usize, usize), usize> = HashMap::new();
+    for (target, Target { file, hdu, .. }) in job.targets.iter().enumerate() {
+        let group = *number.entry((*file, *hdu)).or_insert_with(|| {
+            groups.push(Unit { file: *file, hdu: *hdu, targets: Vec::new(), is_part: false });
+            groups.len() - 1
+        });
+        groups[group].targets.push(target);
+    }
+    let mut units = VecDeque::new();
+    for Unit { file, hdu, mut targets, .. } in groups {
+        targets.sort_by_key(|&target| (job.targets[target].pixels[1], target));
+        let is_part = targets.len() > UNIT_TARGETS;
+        for part in targets.chunks(UNIT_TARGETS) {
+            units.push_back(Unit { file, hdu, targets: part.to_vec(), is_part });
+        }
+    }
+    units
+}
+
+/// A target on its image.
+pub(crate) fn place(job: &Job, template: &Template, target: usize) -> Result<Placed, EngineError> {
+    let [x, y, width, height] = job.targets[target].pixels;
+    let shape = &template.image.shape;
+    let overflow = |axis, start, size: i64| {
+        template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
+    };
+    let mut start = vec![x, y];
+    let mut stop = vec![
+        x.checked_add(width).ok_or_else(|| overflow(0, x, width))?,
+        y.checked_add(height).ok_or_else(|| overflow(1, y, height))?,
+    ];
+    for (axis, &(first, last)) in (2..).zip(&job.planes) {
+        // Whatever the mode: nobody asks for planes that there are not, but by mistake.
+        let length = shape.get(axis).map_or(0, |&length| i64::try_from(length).unwrap_or(i64::MAX));
+        if !(0 <= first && first < last && last <= length) {
+            return Err(template.planes_error(axis, first, last));
+        }
+        start.push(first);
+        stop.push(last);
+    }
+    for &length in shape.iter().skip(start.len()) {
+        start.push(0);
+        stop.push(i64::try_from(length).unwrap_or(i64::MAX));
+    }
+    let region = Region::new(start, stop).map_err(|error| template.region_error(error))?;
+    Placed::new(template, &region, job.mode, job.fill)
+}
+
+/// Take from the front what fits in memory at once, at least one.
+pub(super) fn take_part(placed: &mut VecDeque<(usize, Placed)>) -> Vec<(usize, Placed)> {
+    let mut bytes = 0;
+    let mut part = Vec::new();
+    while let Some((_, next)) = placed.front() {
+        bytes += next.bytes;
+        if !part.is_empty() && bytes > UNIT_BYTES {
+            break;
+        }
+        part.extend(placed.pop_front());
+    }
+    part
+}

@@ -1,0 +1,151 @@
+//! The results of one thread: hashed some together, written, and told.
+
+use super::{Job, Row, Written};
+use crate::cutout::Cutout;
+use crate::error::EngineError;
+use crate::output::Output;
+use crate::sha256;
+use crate::stages::{Stage, tell_end, tell_start};
+use crate::work::Work;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Instant;
+use swathe_trace::Ids;
+
+/// Results hashed together: the hash runs over up to 16 messages at once.
+const HASHED_TOGETHER: usize = 16;
+/// Results waiting for their hash.
+const WAITING_BYTES: usize = 4 << 20;
+
+/// Hashes and writes the results of one thread, and reports each target once.
+pub(super) struct Writer {
+    output: Arc<Output>,
+    rows: Sender<Row>,
+    pub version: String,
+    /// The object of the unit, as long as there is one.
+    pub file: Option<usize>,
+    /// Which targets of the unit were reported or are waiting.
+    pub reported: Vec<bool>,
+    waiting: Vec<Waiting>,
+    waiting_bytes: usize,
+}
+
+struct Waiting {
+    target: usize,
+    name: String,
+    version: String,
+    bytes: Vec<u8>,
+    about: Ids,
+    file: usize,
+}
+
+impl Writer {
+    pub fn new(output: Arc<Output>, rows: Sender<Row>) -> Writer {
+        Writer {
+            output,
+            rows,
+            version: String::new(),
+            file: None,
+            reported: Vec::new(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+        }
+    }
+
+    pub fn begin(&mut self, targets: usize) {
+        self.reported.clear();
+        self.reported.resize(targets, false);
+        self.version.clear();
+    }
+
+    pub fn give(
+        &mut self,
+        index: usize,
+        target: usize,
+        mut cutout: Cutout,
+        job: &Job,
+        work: &mut Work,
+    ) {
+        #[cfg(test)]
+        super::tests::may_panic(&job.files[job.targets[target].file]);
+        let name = job.targets[target].name.clone();
+        let about = std::mem::take(&mut cutout.about);
+        match self.output.form(cutout, &name) {
+            Err(error) => self.fail(index, target, error, &about, work),
+            Ok(bytes) => {
+                self.reported[index] = true;
+                self.waiting_bytes += bytes.len();
+                let version = self.version.clone();
+                let file = job.targets[target].file;
+                self.waiting.push(Waiting { target, name, version, bytes, about, file });
+                if self.waiting.len() >= HASHED_TOGETHER || self.waiting_bytes > WAITING_BYTES {
+                    self.flush(work);
+                }
+            }
+        }
+    }
+
+    pub fn fail(
+        &mut self,
+        index: usize,
+        target: usize,
+        error: EngineError,
+        about: &Ids,
+        work: &mut Work,
+    ) {
+        if swathe_trace::is_on() {
+            let now = Instant::now();
+            work.begin(index, now, about);
+            tell_end("CUT_END", now, about, None, Some(&error));
+        }
+        if let Some(reported) = self.reported.get_mut(index) {
+            *reported = true;
+        }
+        self.report(target, self.version.clone(), Err(error));
+    }
+
+    pub fn flush(&mut self, work: &mut Work) {
+        let file = self.file;
+        let of_one = file.is_some() && self.waiting.iter().all(|each| Some(each.file) == file);
+        let began = if of_one {
+            work.stages.enter(Stage::Hash);
+            work.stages.moved(self.waiting_bytes as u64);
+            None
+        } else {
+            Some(work.stages.enter_untold(Stage::Hash))
+        };
+        let messages: Vec<&[u8]> = self.waiting.iter().map(|waiting| &waiting.bytes[..]).collect();
+        let digests = sha256::digests(&messages);
+        let hashed = work.stages.enter_untold(Stage::Write);
+        let mut now = hashed;
+        let traced = swathe_trace::is_on();
+        for (waiting, sha256) in std::mem::take(&mut self.waiting).into_iter().zip(digests) {
+            let bytes = waiting.bytes.len() as u64;
+            if traced {
+                // All of one target together: what they are about is recorded once.
+                if let Some(began) = began {
+                    tell_start("HASH_START", began, &waiting.about);
+                    tell_end("HASH_END", hashed, &waiting.about, None, None);
+                }
+                tell_start("WRITE_START", now, &waiting.about);
+            }
+            let written = self.output.put(&waiting.name, &waiting.bytes);
+            if traced {
+                now = Instant::now();
+                let error = written.as_ref().err();
+                let told = error.is_none().then_some(bytes);
+                tell_end("WRITE_END", now, &waiting.about, told, error);
+                tell_end("CUT_END", now, &waiting.about, told, error);
+            }
+            let outcome = written.map(|()| Written { bytes, sha256 });
+            self.report(waiting.target, waiting.version, outcome);
+        }
+        self.waiting_bytes = 0;
+        work.stages.enter_untold(Stage::Assemble);
+    }
+
+    fn report(&self, target: usize, version: String, outcome: Result<Written, EngineError>) {
+        // Nobody listens any more only when the batch was dropped: then nobody wants the row.
+        let _ = self.rows.send(Row { target, version, outcome });
+    }
+}
