@@ -1,0 +1,183 @@
+//! One column as it grows: of words or of numbers, whichever its values look like.
+//!
+//! What every field of every line goes through is `inline`: it is called from another module.
+
+use super::{Coded, Field};
+use crate::quick::Quick;
+use crate::ulm::{Value, decode};
+use std::collections::HashMap;
+
+/// Keys whose values are names, whatever they look like.
+const NAMES: [&str; 19] = [
+    "HOST",
+    "PROG",
+    "LVL",
+    "NL.EVNT",
+    "PID",
+    "THREAD",
+    "JOB",
+    "TARGET",
+    "OBJECT",
+    "REQUEST",
+    "WORKER",
+    "STORE",
+    "PEER",
+    "SERVER",
+    "RESULT",
+    "REASON",
+    "DEVICE",
+    "INTERFACE",
+    "SENDER",
+];
+/// No value.
+const NONE: i32 = -1;
+
+/// A column while lines are read.
+pub(super) struct Column {
+    pub key: String,
+    /// The key and `=`, and after `start` bytes the last value as written; none at first.
+    pub written: Vec<u8>,
+    pub start: usize,
+    /// The column that followed last time.
+    pub follower: usize,
+    /// The line in which it was last.
+    pub line: u64,
+    /// What became of the last value.
+    last: Item,
+    values: Values,
+    /// Whether something that is no number came after numbers.
+    pub mixed: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Item {
+    Code(i32),
+    Number(f64),
+}
+
+enum Values {
+    /// Nothing yet; `true`: names, whatever they look like.
+    Unknown(bool),
+    Words {
+        codes: Vec<i32>,
+        known: HashMap<Box<str>, i32, Quick>,
+    },
+    Numbers(Vec<f64>),
+}
+
+impl Column {
+    /// A column of a key; of `names`, if that is known, whatever they look like.
+    pub fn new(key: &str, names: bool, follower: usize) -> Column {
+        Column {
+            key: key.to_string(),
+            written: format!("{key}=").into_bytes(),
+            start: key.len() + 1,
+            follower,
+            line: 0,
+            last: Item::Code(NONE),
+            values: Values::Unknown(names || NAMES.contains(&key)),
+            mixed: false,
+        }
+    }
+
+    /// Whether a line goes on with the key and its last value.
+    #[inline]
+    pub fn repeats(&self, rest: &[u8]) -> bool {
+        let length = self.written.len();
+        length > self.start
+            && rest.starts_with(&self.written)
+            && matches!(rest.get(length), None | Some(b' '))
+    }
+
+    /// Make a new value the last one.
+    #[inline]
+    pub fn learn(&mut self, line: &[u8], value: Value) {
+        let raw = &line[value.start..value.end];
+        self.written.truncate(self.start);
+        self.written.extend_from_slice(raw);
+        if let Values::Unknown(names) = self.values {
+            self.values = if !names && !value.quoted && number(raw).is_some() {
+                Values::Numbers(Vec::new())
+            } else {
+                Values::Words { codes: Vec::new(), known: HashMap::default() }
+            };
+        }
+        match &mut self.values {
+            Values::Words { known, .. } => {
+                // That it can be decoded was seen before.
+                let word = decode(line, value).unwrap_or_default();
+                let code = known.get(&*word).copied().unwrap_or_else(|| {
+                    // As many words as an i32 counts are more than memory holds.
+                    let code = i32::try_from(known.len()).unwrap_or(NONE);
+                    known.insert(Box::from(&*word), code);
+                    code
+                });
+                self.last = Item::Code(code);
+            }
+            _ => {
+                let number = if value.quoted { None } else { number(raw) };
+                self.mixed |= number.is_none();
+                self.last = Item::Number(number.unwrap_or(f64::NAN));
+            }
+        }
+    }
+
+    /// Give the event of a row the last value.
+    #[inline]
+    pub fn put(&mut self, row: usize) {
+        match (&mut self.values, self.last) {
+            (Values::Words { codes, .. }, Item::Code(code)) => {
+                codes.resize(row, NONE);
+                codes.push(code);
+            }
+            (Values::Numbers(numbers), Item::Number(number)) => {
+                numbers.resize(row, f64::NAN);
+                numbers.push(number);
+            }
+            _ => {}
+        }
+    }
+
+    /// Key and values, of so many rows and in this order; nothing where there are none.
+    pub fn finish(self, rows: usize, order: Option<&[u32]>) -> Option<(String, Field)> {
+        let field = match self.values {
+            Values::Unknown(_) => return None,
+            Values::Words { mut codes, known } => {
+                codes.resize(rows, NONE);
+                let mut words = vec![String::new(); known.len()];
+                for (word, code) in known {
+                    words[code as usize] = word.into();
+                }
+                Field::Coded(Coded { codes: in_order(codes, order), words })
+            }
+            Values::Numbers(mut numbers) => {
+                numbers.resize(rows, f64::NAN);
+                Field::Numbers(in_order(numbers, order))
+            }
+        };
+        Some((self.key, field))
+    }
+}
+
+/// A number: digits, perhaps with sign, fraction and exponent.
+pub(super) fn number(text: &[u8]) -> Option<f64> {
+    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
+    if !unsigned.first()?.is_ascii_digit() {
+        return None;
+    }
+    // Up to here every integer is exact.
+    if unsigned.len() <= 15 && unsigned.iter().all(u8::is_ascii_digit) {
+        let value =
+            unsigned.iter().fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0')) as f64;
+        return Some(if unsigned.len() < text.len() { -value } else { value });
+    }
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// Values in another order, if there is one.
+pub(super) fn in_order<T: Copy>(values: Vec<T>, order: Option<&[u32]>) -> Vec<T> {
+    match order {
+        None => values,
+        Some(order) => order.iter().map(|&row| values[row as usize]).collect(),
+    }
+}
