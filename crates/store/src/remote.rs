@@ -23,7 +23,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use limiter::Limiter;
 pub use net::confine;
-pub(crate) use net::{is_here, is_private, net};
+pub(crate) use net::{check_private, is_here, net};
 use patience::{Failure, Patience, Retry};
 use reqwest::header::{
     ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,

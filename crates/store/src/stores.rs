@@ -317,12 +317,9 @@ impl Store {
         let expects = scheme != "http" && scheme != "https";
         let sends = (expects || self.options.contains_key("token_file")) && !self.is_anonymous();
         let bearer = if sends { bearer(option("token_file")).map_err(unsupported)? } else { None };
-        if bearer.is_some() && !remote::is_private(&url) {
+        if bearer.is_some() {
             let what = if DOORED.contains(&scheme) { "door" } else { "URL" };
-            return Err(unsupported(format!(
-                "would send a token over http://: the {what} must be https://, or the option \
-                 anonymous true"
-            )));
+            remote::check_private(&url, what).map_err(unsupported)?;
         }
         Ok(Address::Http { url, bearer })
     }

@@ -24,13 +24,15 @@ unsafe extern "C" {
 /// Makes the close of a socket a reset (RST) that drops what was not sent.
 pub(crate) fn reset_on_close(socket: &TcpStream) {
     let linger = Linger { on: 1, seconds: 0 };
-    let (level, name) = SOCKET_AND_LINGER;
-    // SAFETY: the descriptor is open, and the option reads as many bytes as it is given.
-    let result = unsafe {
-        let value = (&raw const linger).cast();
-        setsockopt(socket.as_raw_fd(), level, name, value, size_of::<Linger>() as u32)
-    };
+    let result = set_option(socket, SOCKET_AND_LINGER, &linger);
     assert_eq!(result, 0, "SO_LINGER: {}", std::io::Error::last_os_error());
+}
+
+/// Sets an option of a socket, which reads a value of the type given; 0 if it was taken.
+fn set_option<T>(socket: &TcpStream, (level, name): (c_int, c_int), value: &T) -> c_int {
+    let (value, size) = ((&raw const *value).cast(), size_of::<T>() as u32);
+    // SAFETY: the descriptor is open, and the option reads as many bytes as it is given.
+    unsafe { setsockopt(socket.as_raw_fd(), level, name, value, size) }
 }
 
 /// Acknowledges what has come from a socket now, and not 40 ms later. A server that sends a header
@@ -40,12 +42,8 @@ pub(crate) fn acknowledge(socket: &TcpStream) {
     #[cfg(target_os = "linux")]
     {
         const TCP_AND_QUICKACK: (c_int, c_int) = (6, 12);
-        let (on, (level, name)) = (1 as c_int, TCP_AND_QUICKACK);
-        // SAFETY: the descriptor is open, and the option reads as many bytes as it is given.
-        unsafe {
-            let value = (&raw const on).cast();
-            setsockopt(socket.as_raw_fd(), level, name, value, size_of::<c_int>() as u32)
-        };
+        // Where it is not taken, answers come late, which is no fault.
+        set_option(socket, TCP_AND_QUICKACK, &(1 as c_int));
     }
 }
 

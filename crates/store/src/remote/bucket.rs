@@ -10,7 +10,6 @@ mod gs;
 mod s3;
 
 use super::connecting::cause;
-use super::net::is_private;
 use super::shown;
 use crate::error::StoreError;
 use client::connector;
@@ -240,16 +239,6 @@ fn url_in(server: &str, bucket: &str, path: &Path) -> Result<Url, String> {
     }
 }
 
-/// Refuse to send what anybody on the way could use.
-fn check_private(url: &Url) -> Result<(), String> {
-    if is_private(url) {
-        return Ok(());
-    }
-    Err("would send a token over http://: the endpoint must be https://, or the option anonymous \
-         true"
-        .into())
-}
-
 fn retry() -> RetryConfig {
     RetryConfig {
         max_retries: CREDENTIAL_RETRIES,
@@ -306,21 +295,6 @@ fn variable(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tokens_go_over_tls_or_nowhere() {
-        for (url, private) in [
-            ("https://storage.example/a", true),
-            ("http://localhost:9000/a", true),
-            ("http://127.0.0.1/a", true),
-            ("http://[::1]:80/a", true),
-            ("http://127.example/a", false),
-            ("http://192.0.2.1/a", false),
-            ("http://[2001:db8::1]/a", false),
-        ] {
-            assert_eq!(check_private(&Url::parse(url).unwrap()).is_ok(), private, "{url}");
-        }
-    }
 
     #[test]
     fn keys_are_encoded_and_stay_below_their_bucket() {

@@ -117,9 +117,14 @@ pub(crate) fn is_here(url: &Url) -> bool {
     host == "localhost" || number.is_ok_and(|number| number.is_loopback())
 }
 
-/// Whether nobody on the way can read what a request to it holds.
-pub(crate) fn is_private(url: &Url) -> bool {
-    url.scheme() == "https" || is_here(url)
+/// Refuse to send a token where anybody on the way could read it; `what`: who set the URL.
+pub(crate) fn check_private(url: &Url, what: &str) -> Result<(), String> {
+    if url.scheme() == "https" || is_here(url) {
+        return Ok(());
+    }
+    Err(format!(
+        "would send a token over http://: the {what} must be https://, or the option anonymous true"
+    ))
 }
 
 /// A server led to one that may not be read.
@@ -152,5 +157,25 @@ pub(super) fn why(error: &reqwest::Error) -> String {
         Some(source) => cause(source),
         None if error.is_timeout() => "timed out".into(),
         None => "request failed".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_go_over_tls_or_nowhere() {
+        for (url, private) in [
+            ("https://storage.example/a", true),
+            ("http://localhost:9000/a", true),
+            ("http://127.0.0.1/a", true),
+            ("http://[::1]:80/a", true),
+            ("http://127.example/a", false),
+            ("http://192.0.2.1/a", false),
+            ("http://[2001:db8::1]/a", false),
+        ] {
+            assert_eq!(check_private(&Url::parse(url).unwrap(), "URL").is_ok(), private, "{url}");
+        }
     }
 }

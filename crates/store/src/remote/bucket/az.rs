@@ -1,9 +1,9 @@
 //! Blobs of Azure.
 
 use super::{
-    Bucket, Kept, Leave, Object, Settings, check_private, connector, longer_retry, retry, url_in,
-    variable,
+    Bucket, Kept, Leave, Object, Settings, connector, longer_retry, retry, url_in, variable,
 };
+use crate::remote::check_private;
 use object_store::azure::{
     AzureAccessKey, AzureAuthorizer, AzureConfigKey as Key, AzureCredential, MicrosoftAzureBuilder,
 };
@@ -60,7 +60,7 @@ impl Place {
         let credential = credentials.get_credential().await;
         let credential = credential.map_err(|error| format!("cannot get credentials: {error}"))?;
         if !matches!(*credential, AzureCredential::AccessKey(_)) {
-            check_private(&self.url)?;
+            check_private(&self.url, "endpoint")?;
         }
         let failed = |error: &dyn std::error::Error| format!("cannot sign a request: {error}");
         let mut request = HttpRequest::new(HttpRequestBody::empty());
@@ -102,7 +102,7 @@ pub(super) fn bucket(container: &str, settings: &Settings) -> Result<Bucket, Str
     let builder = match credentials {
         Some(credentials) => {
             if !matches!(&leave, Leave::Of(what) if what == ACCESS_KEY) {
-                check_private(&url)?;
+                check_private(&url, "endpoint")?;
             }
             builder.with_credentials(credentials)
         }

@@ -1,9 +1,9 @@
 //! Objects of Google Cloud Storage, read through its XML API.
 
 use super::{
-    Bucket, Kept, Leave, Object, Settings, check_private, connector, longer_retry, retry, url_in,
-    variable,
+    Bucket, Kept, Leave, Object, Settings, connector, longer_retry, retry, url_in, variable,
 };
+use crate::remote::check_private;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Key};
 use object_store::path::Path;
 use object_store::{CredentialProvider, StaticCredentialProvider};
@@ -41,7 +41,7 @@ impl Place {
         // What was stored with Content-Encoding: gzip would be unpacked, and served without ranges.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         if let Some(tokens) = &self.tokens {
-            check_private(&self.url)?;
+            check_private(&self.url, "endpoint")?;
             let token = tokens.get_credential().await;
             let token = token.map_err(|error| format!("cannot get a token: {error}"))?;
             let bearer = HeaderValue::from_str(&format!("Bearer {}", token.bearer));
@@ -75,7 +75,7 @@ pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String
         .with_http_connector(connector()?);
     let builder = match tokens {
         Some(tokens) => {
-            check_private(&url)?;
+            check_private(&url, "endpoint")?;
             builder.with_credentials(tokens)
         }
         // Without any it would look for those of this machine.
