@@ -642,6 +642,7 @@ def test_one_root_has_one_text(given: str, root: str) -> None:
         ("ok", "/data", None, {"colour": "red"}, "endpoint, region"),
         ("ok", "/data", None, {"anonymous": "perhaps"}, "true or false"),
         ("ok", "/data", None, {"endpoint": "s3://x"}, "endpoint"),
+        ("ok", "/data", None, {"endpoint": "davs://x"}, "endpoint"),
         ("ok", "/data", None, {"door": "root://x"}, "door"),
         ("ok", "/data", None, {"token_file": "run/token"}, "absolute path"),
         ("ok", "/data", None, {"region": ""}, "region"),

@@ -299,9 +299,7 @@ impl Store {
             return Ok(Address::Bucket { cloud, name, settings });
         }
         let plain = match scheme {
-            "http" | "https" => url.to_string(),
-            "dav" => format!("http://{rest}"),
-            "davs" => format!("https://{rest}"),
+            "http" | "https" | "dav" | "davs" => by_http(url),
             scheme if DOORED.contains(&scheme) => self.behind_door(rest),
             _ => {
                 return Err(unsupported(format!(
@@ -329,11 +327,15 @@ impl Store {
     fn behind_door(&self, rest: &str) -> String {
         let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
         let path = path.trim_start_matches('/');
-        match self.options.get("door") {
+        match self.door() {
             Some(door) => format!("{}/{path}", door.trim_end_matches('/')),
             None if server.contains(':') => format!("https://{server}/{path}"),
             None => format!("https://{server}:1094/{path}"),
         }
+    }
+
+    fn door(&self) -> Option<String> {
+        self.options.get("door").map(|door| by_http(door))
     }
 
     /// The server of its objects, where options or the environment set it and not their URLs.
@@ -341,7 +343,7 @@ impl Store {
         let (scheme, _) = self.root.split_once("://")?;
         let server = match Cloud::of(scheme) {
             Some(cloud) => cloud.server(&self.bucket_settings()),
-            None if DOORED.contains(&scheme) => self.options.get("door").cloned(),
+            None if DOORED.contains(&scheme) => self.door(),
             None => None,
         };
         Url::parse(&server?).ok()
@@ -372,6 +374,15 @@ impl Store {
         let expected = self.costs.request.seconds(1e6);
         let first = (STALL_REQUESTS * expected).clamp(least, most);
         Stall { first: Duration::from_secs_f64(first), most: Duration::from_secs_f64(most) }
+    }
+}
+
+/// A URL of WebDAV as one of HTTP, and any other as it is.
+fn by_http(url: &str) -> String {
+    match url.split_once("://") {
+        Some(("dav", rest)) => format!("http://{rest}"),
+        Some(("davs", rest)) => format!("https://{rest}"),
+        _ => url.to_string(),
     }
 }
 

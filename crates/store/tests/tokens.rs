@@ -88,3 +88,20 @@ fn a_token_does_not_follow_to_another_server() {
     assert!(first.iter().all(|request| request.header("authorization") == Some(&bearer)));
     assert!(then.iter().all(|request| request.header("authorization").is_none()));
 }
+
+#[test]
+fn a_door_of_webdav_is_one_of_http() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::start(|request, _| good(request, b"pixels", "ETag: \"one\""));
+    let door = server.url("").replace("http://", "dav://");
+    let stores = store(folder.path(), "root://192.0.2.1", &[("door", &door)]);
+    assert_eq!(stores.open("named:a.fits").unwrap().len(), 6);
+    let key = stores.locate("named:a.fits").0.key();
+    assert_eq!(key, format!("root://127.0.0.1:{}", server.port));
+    let stores = store(folder.path(), "root://192.0.2.1", &[("door", "davs://192.0.2.2")]);
+    assert_eq!(stores.bearer("named:a.fits").unwrap().as_deref(), Some(TOKEN));
+    assert_eq!(stores.locate("named:a.fits").0.key(), "root://192.0.2.2:443");
+    let stores = store(folder.path(), "root://127.0.0.1", &[("door", "dav://192.0.2.2")]);
+    let said = stores.bearer("named:a.fits").unwrap_err().to_string();
+    assert!(said.contains("the door must be https://"), "{said}");
+}

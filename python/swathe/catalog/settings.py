@@ -242,7 +242,8 @@ def _option(name: str, value: str) -> str:
             return value.lower()
         case "endpoint" | "door":
             try:
-                return _remote_url(value, ("http", "https", "dav", "davs"))
+                web = ("http", "https")
+                return _remote_url(value, web if name == "endpoint" else (*web, "dav", "davs"))
             except StoreSettingsError as error:
                 raise StoreSettingsError(f"the option {name}: {error}") from None
         case "token_file":
