@@ -117,6 +117,14 @@ FILES = """
         location /html/ {{ alias {folder}/www/; autoindex on; }}
         location /json/ {{ alias {folder}/www/; autoindex on; autoindex_format json; }}
         location /moved/ {{ rewrite ^/moved/(.*)$ /$1 redirect; }}
+        location /dav/ {{
+            alias {folder}/www/;
+            dav_methods PUT DELETE MKCOL MOVE;
+            client_max_body_size 0;
+            autoindex on;
+            autoindex_format json;
+        }}
+        location /unnamed/ {{ alias {folder}/www/; dav_methods PUT DELETE MKCOL; }}
 """
 
 # As XRootD does: the token in the header, or in the URL as `?authz=Bearer%20TOKEN`.
@@ -343,7 +351,7 @@ class Door:
 
 
 XROOTD_CONFIG = """
-all.export / r/o
+all.export / {rights}
 all.adminpath {place}
 all.pidpath {place}
 oss.localroot {folder}
@@ -355,7 +363,7 @@ http.listingdeny yes
 
 
 @contextmanager
-def xrootd(folder: Path, token: str | None = None) -> Iterator[Door]:
+def xrootd(folder: Path, token: str | None = None, *, writable: bool = False) -> Iterator[Door]:
     """Run XRootD 5.5.3 with its HTTP door over a folder; with a token, behind `guard`.
 
     What the door does:
@@ -374,7 +382,11 @@ def xrootd(folder: Path, token: str | None = None) -> Iterator[Door]:
     - Names of headers are told apart by case: `range: bytes=0-9` is not understood and gives 200
       with everything, `want-digest` and `connection` are ignored. Through `guard`, `range` works.
     - A missing file is 404 with text and closes the connection; a folder is 503.
-    - Names may have `%XX` or plain `+`, and a `%` that escapes nothing is taken as it is.
+    - Names may have `%XX` or plain `+`, and a `%` that escapes nothing is taken as it is. But
+      `Destination` of a MOVE is the new name as it stands, and names that PROPFIND lists are not
+      encoded.
+    - PUT makes the folders it needs, and shows what has come while more comes; MOVE writes over
+      what is there. Where nothing may be written both are a 500.
 
     It listens on all interfaces and refuses to run as root: it runs as `daemon`, with the
     capability to read the folders of the tests.
@@ -396,10 +408,15 @@ def xrootd(folder: Path, token: str | None = None) -> Iterator[Door]:
             *command,
         ]
     port, root_port = free_port(), free_port()
+    rights = "r/w" if writable else "r/o"
+    if writable and os.geteuid() == 0:
+        shutil.chown(folder, "daemon")
     with contextlib.ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-test-xrd-")))
         config = place / "xrootd.cfg"
-        text = XROOTD_CONFIG.format(place=place, folder=folder, port=port, root_port=root_port)
+        text = XROOTD_CONFIG.format(
+            place=place, folder=folder, port=port, root_port=root_port, rights=rights
+        )
         config.write_text(text)
         stack.enter_context(run_server([*command, str(config)], place, port, root_port))
         url = f"http://127.0.0.1:{port}"

@@ -19,6 +19,7 @@ from frames import Runner, frame
 from servers import TOKEN
 from swathe.catalog import Store
 from swathe.datasets.listing import Listed, list_objects
+from swathe.datasets.webdav import found_in
 
 Put = Callable[[str, bytes], None]
 
@@ -244,3 +245,50 @@ def test_the_token_of_an_index_is_the_engines(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+FOLDER = "http://host:1094/a%20b/run"
+WEBDAV_ENTRY = """<D:response><D:href>{href}</D:href><D:propstat><D:prop>{properties}</D:prop>
+<D:status>HTTP/1.1 200 OK</D:status></D:propstat>
+<D:propstat><D:prop><D:getetag/></D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>
+</D:response>"""
+IS_FOLDER = "<D:resourcetype><D:collection/></D:resourcetype>"
+
+
+def multistatus(*entries: tuple[str, str]) -> bytes:
+    told = "".join(WEBDAV_ENTRY.format(href=href, properties=each) for href, each in entries)
+    return f'<?xml version="1.0"?><D:multistatus xmlns:D="DAV:">{told}</D:multistatus>'.encode()
+
+
+def test_what_webdav_says_of_a_folder() -> None:
+    size = "<D:getcontentlength>7</D:getcontentlength><D:resourcetype/>"
+    answer = multistatus(
+        (f"{FOLDER}/", IS_FOLDER),
+        ("//a b/run/plain+x.fits", f"{size}<D:getlastmodified>Sun</D:getlastmodified>"),
+        ("/a%20b/run/%C3%84.fits", f'{size}<D:getetag>"tag"</D:getetag>'),
+        ("/a%20b/run/weak.fits", f'{size}<D:getetag>W/"tag"</D:getetag>'),
+        ("/a%20b/run/sub/", IS_FOLDER),
+        ("/a%20b/run/sub/deeper.fits", size),
+        ("/elsewhere.fits", size),
+    )
+    assert list(found_in(f"{FOLDER}/", answer)) == [
+        ("plain+x.fits", False, 7, "Sun", None),
+        ("Ä.fits", False, 7, None, "tag"),
+        ("weak.fits", False, 7, None, None),
+        ("sub", True, None, None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"<html><p>welcome", "as XML"),
+        (b"", "as XML"),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "document type"),
+        (multistatus(), "0 others"),
+        (multistatus(("/a%20b/run2/", IS_FOLDER), ("/a%20b/run2/x", "")), "2 others"),
+    ],
+)
+def test_what_is_no_answer_about_the_folder_is_an_error(answer: bytes, said: str) -> None:
+    with pytest.raises(swathe.errors.SourceError, match=said):
+        list(found_in(f"{FOLDER}/", answer))

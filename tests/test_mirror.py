@@ -280,7 +280,7 @@ def seen(folder: Path) -> dict[str, bytes]:
         (("sdss", "disk:other"), 2, "in another store"),
         (("sdss", "same:"), 2, "neither within disk: nor around it"),
         (("sdss", "same:run3"), 2, "neither within disk: nor around it"),
-        (("sdss", "web"), 2, "in a folder or a bucket"),
+        (("sdss", "web"), 2, "in a folder, in a bucket or on"),
         (("sdss", "copy:../x"), 2, "a folder in the store"),
         (("sdss", "lake"), 3, "s3://nowhere"),
     ],
@@ -449,3 +449,103 @@ def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
         slower = mirroring.plan(catalog, "sdss", "copy", threads=1)
         assert slower.measured
         assert slower.seconds == pytest.approx(2 * told.seconds, rel=0.05)
+
+
+# ---- WebDAV
+
+
+@pytest.fixture(params=["nginx", "xrootd", "xrootd-token"])
+def dav(
+    request: pytest.FixtureRequest, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """A store `dav` that is written to by WebDAV, and the folder behind it."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    if request.param == "nginx":
+        if not Path(NGINX).exists():
+            pytest.skip("nginx is not installed")
+        with nginx(folder) as running:
+            run("store", "add", "dav", f"{running.url}/dav/copies".replace("http", "dav"))
+            yield running.folder / "copies"
+        return
+    token = servers.TOKEN if request.param == "xrootd-token" else None
+    with servers.xrootd(folder, token, writable=True) as door:
+        (tmp_path / "token").write_text(servers.TOKEN)
+        right = f"token_file={tmp_path / 'token'}" if token else "anonymous=true"
+        options = ("--option", f"door={door.url}", "--option", right)
+        run("store", "add", "dav", "root://archive.example//copies", *options)
+        yield folder / "copies"
+
+
+def test_a_mirror_on_a_webdav_server(run: Runner, disk: Path, dav: Path) -> None:
+    large = frame(80.0) + os.urandom(17 << 20)
+    odd = "run2/two words+Ä[x]{y}=;~.fits"
+    (disk / "run2/large.fits").write_bytes(large)
+    (disk / odd).write_bytes(frame(60.0))
+    run("dataset", "sync", "sdss")
+    planned = mirrored(run, "dav:dr1", "--dry-run")
+    assert planned["missing"] == 5 and not dav.exists()
+    report = mirrored(run, "dav:dr1")
+    assert counts(report) == (5, 0, 0) and report["read_back"] == 5
+    assert contents_of(dav / "dr1") == contents_of(disk)
+    assert counts(mirrored(run, "dav:dr1")) == (0, 5, 0)
+    # What is another there, and what lacks, comes again.
+    (dav / "dr1" / NAMES[0]).unlink()
+    (dav / "dr1" / NAMES[1]).write_bytes(b"something else")
+    shutil.chown(dav / "dr1" / NAMES[1], "daemon" if os.geteuid() == 0 else None, -1)
+    assert counts(mirrored(run, "dav:dr1")) == (2, 3, 0)
+    assert contents_of(dav / "dr1") == contents_of(disk)
+    (disk / NAMES[1]).unlink()
+    (disk / odd).unlink()
+    run("dataset", "sync", "sdss")
+    assert mirrored(run, "dav:dr1", "--delete")["deleted"] == 2
+    assert contents_of(dav / "dr1") == contents_of(disk)
+    # And back, as a dataset of its own.
+    added = run.json("dataset", "add", "served", "dav:dr1", "--pattern", "*.fits")
+    assert added["read"] == 3
+    (disk / NAMES[0]).unlink()
+    run("dataset", "sync", "sdss")
+    assert "dav:dr1/run1/f0.fits" in found(10.0)
+    assert swathe.open("dav:dr1/run1/f0.fits").image().shape == (300, 400)
+
+
+def test_killed_on_a_webdav_server_it_leaves_no_half_object(
+    run: Runner, disk: Path, dav: Path
+) -> None:
+    (disk / "run2/large.fits").write_bytes(frame(80.0) + os.urandom(40 << 20))
+    run("dataset", "sync", "sdss")
+    whole = contents_of(disk)
+    command = [sys.executable, "-m", "swathe.cli", "dataset", "mirror", "sdss", "dav:", "--quiet"]
+    for number in range(2):
+        process = subprocess.Popen(command)
+        limit = time.monotonic() + 30
+        while process.poll() is None and not is_on_its_way(dav, number):
+            assert time.monotonic() < limit
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=10)
+        assert all(whole[name] == content for name, content in seen(dav).items())
+    assert len(mirrored(run, "dav:")["faults"]) == 0
+    assert contents_of(dav) == whole
+
+
+def is_on_its_way(folder: Path, number: int) -> bool:
+    """Tell whether the large object is being sent, or more objects are there than this."""
+    return any(folder.rglob(".large*.part")) or len(seen(folder)) > number
+
+
+@pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")
+def test_servers_that_cannot_be_written_to_say_why(run: Runner, disk: Path, tmp_path: Path) -> None:
+    (folder := tmp_path / "nginx").mkdir()
+    with nginx(folder) as running:
+        for name in ("json", "unnamed"):
+            url = f"{running.url}/{name}".replace("http", "dav")
+            run("store", "add", name, url)
+        for name, said in (("json", "PUT"), ("unnamed", "MOVE")):
+            assert f"takes no {said} here: 405" in mirrored_text(run, name)
+        assert contents_of(running.folder) == {}
+
+
+def mirrored_text(run: Runner, place: str) -> str:
+    report = mirrored(run, place, code=1)
+    assert counts(report) == (0, 0, 3)
+    return str(report["faults"][0]["reason"])

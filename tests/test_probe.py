@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from servers import NGINX, nginx, proxy, s3s_fs
+from servers import NGINX, nginx, proxy, s3s_fs, xrootd
 from simulated import SimulatedStore, place
 from swathe import cli
 from swathe.catalog import Catalog, this_host
@@ -145,6 +146,36 @@ def test_writing_to_a_bucket_is_measured(tmp_path: Path, monkeypatch: pytest.Mon
     assert left == ["a.fits"]
 
 
+@pytest.mark.parametrize("kind", ["nginx", "xrootd"])
+def test_writing_by_webdav_is_measured(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path / 'c.sqlite'}")
+    (folder := tmp_path / "served").mkdir()
+    with contextlib.ExitStack() as stack:
+        if kind == "nginx":
+            if not Path(NGINX).exists():
+                pytest.skip("nginx is not installed")
+            running = stack.enter_context(nginx(folder))
+            folder, url = running.folder, running.url
+        else:
+            url = stack.enter_context(xrootd(folder, writable=True)).url
+        (folder / "a.fits").write_bytes(bytes(MIB))
+        between = stack.enter_context(proxy(url, rtt_ms=20))
+        options = {"probe_object": "a.fits", "anonymous": "true"}
+        with Catalog.open() as catalog:
+            if kind == "nginx":
+                root = f"dav://{between.host}/dav"
+            else:
+                root, options["door"] = "root://archive.example", f"dav://{between.host}"
+            catalog.add_store("web", root, options=options)
+            found = probe(find_place("web"), budget_s=10, write=True)
+    assert found.writing is not None
+    # Four round trips: it is put, named, looked at and read back.
+    assert found.writing.request[0][1] > 0.06
+    assert [path.name for path in folder.iterdir()] == ["a.fits"]
+
+
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"no folder")
     there = Place("file:///", "file", (), writable=f"{tmp_path}/file/")
@@ -200,7 +231,7 @@ def test_local_files_have_the_form_that_is_read_fast(folder: Path) -> None:
 
 
 def test_only_folders_and_buckets_are_written_to() -> None:
-    with pytest.raises(RegionError, match="only a local folder or a bucket"):
+    with pytest.raises(RegionError, match="only a local folder, or a store"):
         simulated(SimulatedStore(), quick=True, write=True)
 
 

@@ -25,6 +25,9 @@ class Stores:
     def bearer(self, path: str) -> str | None:
         """The bearer token that the server of an object is sent."""
 
+    def asked_by_http(self, path: str) -> str | None:
+        """The URL by which the server of an object is asked for it; None of buckets."""
+
     def open(self, path: str) -> Source:
         """Open an object to read its bytes."""
 
@@ -32,7 +35,7 @@ class Stores:
         """The objects of a bucket at or below `NAME:prefix`, or below `NAME:prefix/`, by pages."""
 
     def remove(self, path: str) -> None:
-        """Remove an object, if there is one: a file, or an object of a bucket."""
+        """Remove an object, if there is one, of a folder, a bucket, or a WebDAV server."""
 
 class Source:
     """An open object, whatever it holds; all that is read is of one version, or an error."""

@@ -63,6 +63,11 @@ impl Stores {
         self.inner.bearer(path).map_err(|error| to_python(py, &error.into()))
     }
 
+    /// The URL by which the server of an object is asked for it; `None` of buckets.
+    fn asked_by_http(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
+        self.inner.asked_by_http(path).map_err(|error| to_python(py, &error.into()))
+    }
+
     /// Open an object to read its bytes, not through the user's blocks.
     fn open(&self, py: Python<'_>, path: String) -> PyResult<Source> {
         let stores = self.inner.clone();

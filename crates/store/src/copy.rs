@@ -159,7 +159,7 @@ impl Shared {
         let size = source.len();
         let part_bytes = part_bytes(size);
         let parts = parts(size, part_bytes);
-        let mut sink = self.stores.create(&order.to, parts.len() > 1)?;
+        let mut sink = self.stores.create(&order.to, size, parts.len() > 1)?;
         let mut sums = Sums::default();
         for part in source.fetch(parts.clone(), STREAMS) {
             let part = part?;

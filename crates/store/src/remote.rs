@@ -9,6 +9,7 @@ pub(crate) mod connecting;
 mod limiter;
 mod net;
 mod patience;
+mod putting;
 mod shown;
 mod silence;
 mod told;
@@ -25,11 +26,12 @@ use limiter::Limiter;
 pub use net::confine;
 pub(crate) use net::{check_private, is_here, net};
 use patience::{Failure, Patience, Retry};
+pub(crate) use putting::{Putting, remove};
 use reqwest::header::{
     ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,
     HeaderValue, IF_MATCH, LAST_MODIFIED, RANGE, RETRY_AFTER,
 };
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 pub(crate) use shown::{percent_decode, percent_encode, shown};
 pub(crate) use silence::Stall;
 use std::ops::Range;
@@ -501,26 +503,7 @@ impl Target {
                 (host(&asked.url), client.get(asked.url).headers(asked.headers))
             }
         };
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        connecting::to(|| host.clone());
-        let response = match timeout(stall, request.send()).await {
-            Err(_) => return Err(Failure::passing(self.stalled(&host, stall))),
-            Ok(Err(error)) => {
-                if let Some(away) = net::leads_away(&error) {
-                    let url = self.url.clone();
-                    return Err(StoreError::Forbidden { url, why: format!(": {away}") }.into());
-                }
-                let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
-                let transient = error.is_request() && may_pass && !error.is_timeout();
-                let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
-                let error = self.network(format!("{doing} {host}: {}", net::why(&error)));
-                return Err(if transient { Failure::passing(error) } else { error.into() });
-            }
-            Ok(Ok(mut response)) => {
-                response.extensions_mut().insert(said);
-                response
-            }
-        };
+        let response = self.exchange(request, &host, said, Some(stall)).await?;
         match header(&response, CONTENT_ENCODING) {
             None | Some("" | "identity") => Ok(response),
             // What a refusal says is taken as it is.
@@ -531,6 +514,42 @@ impl Target {
             Some(encoding) => {
                 let why = format!("the server sends it with Content-Encoding {encoding}");
                 Err(self.unsupported(&why).into())
+            }
+        }
+    }
+
+    /// The answer to a request, whatever it is, if it begins in time.
+    async fn exchange(
+        &self,
+        request: RequestBuilder,
+        host: &str,
+        said: Said,
+        limit: Option<Duration>,
+    ) -> Result<Response, Failure> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        connecting::to(|| host.to_string());
+        let sent = match limit {
+            None => request.send().await,
+            Some(limit) => match timeout(limit, request.send()).await {
+                Err(_) => return Err(Failure::passing(self.stalled(host, limit))),
+                Ok(sent) => sent,
+            },
+        };
+        match sent {
+            Err(error) => {
+                if let Some(away) = net::leads_away(&error) {
+                    let url = self.url.clone();
+                    return Err(StoreError::Forbidden { url, why: format!(": {away}") }.into());
+                }
+                let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
+                let transient = error.is_request() && may_pass && !error.is_timeout();
+                let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
+                let error = self.network(format!("{doing} {host}: {}", net::why(&error)));
+                Err(if transient { Failure::passing(error) } else { error.into() })
+            }
+            Ok(mut response) => {
+                response.extensions_mut().insert(said);
+                Ok(response)
             }
         }
     }

@@ -141,6 +141,19 @@ impl Stores {
         }
     }
 
+    /// The URL by which the server of an object is asked for it, with plain HTTP; `None` of buckets,
+    /// whose requests are signed.
+    ///
+    /// # Errors
+    /// As [`Stores::bearer`].
+    pub fn asked_by_http(&self, object: &str) -> Result<Option<String>, StoreError> {
+        let (store, url) = self.locate(object);
+        match store.address(&url)? {
+            Address::Http { url, .. } => Ok(Some(url.into())),
+            Address::Bucket { .. } => Ok(None),
+        }
+    }
+
     /// Open an object; see [`crate::open`].
     ///
     /// # Errors
@@ -338,6 +351,11 @@ impl Store {
         self.options.get("door").map(|door| by_http(door))
     }
 
+    /// Whether its objects are those of an XRootD server.
+    pub(crate) fn is_doored(&self) -> bool {
+        self.root.split_once("://").is_some_and(|(scheme, _)| DOORED.contains(&scheme))
+    }
+
     /// The server of its objects, where options or the environment set it and not their URLs.
     fn server(&self) -> Option<Url> {
         let (scheme, _) = self.root.split_once("://")?;
@@ -384,6 +402,13 @@ fn by_http(url: &str) -> String {
         Some(("davs", rest)) => format!("https://{rest}"),
         _ => url.to_string(),
     }
+}
+
+/// Whether an object of a server without buckets may be written to: the URL says WebDAV, or
+/// XRootD. Of HTTP alone it is not known what a PUT does.
+pub(crate) fn is_writable(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    matches!(scheme, "dav" | "davs") || DOORED.contains(&scheme)
 }
 
 /// The bearer token: `$BEARER_TOKEN`, else of the file given, of `$BEARER_TOKEN_FILE`, or of

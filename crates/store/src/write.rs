@@ -1,8 +1,8 @@
 //! Objects that are written: seen under their names when they are whole, not before.
 
 use crate::error::StoreError;
-use crate::remote::{Bucket, connecting, net};
-use crate::stores::{Address, Stores, path_of};
+use crate::remote::{self, Bucket, Putting, connecting, net};
+use crate::stores::{Address, Stores, is_writable, path_of};
 use bytes::Bytes;
 use md5::{Digest, Md5};
 use object_store::path::Path as Key;
@@ -50,6 +50,7 @@ impl Sums {
 pub(crate) enum Sink {
     File(NewFile),
     Bucket(Upload),
+    Dav(Putting),
 }
 
 /// Rename files, in order, up to the first that cannot be; how many were.
@@ -58,21 +59,32 @@ pub fn rename_each(moves: &[(String, String)]) -> usize {
 }
 
 impl Stores {
-    /// Begin to write an object of `size` bytes: a file, or an object of a bucket.
-    pub(crate) fn create(&self, object: &str, in_parts: bool) -> Result<Sink, StoreError> {
+    /// Begin to write an object of `size` bytes: a file, or an object of a bucket or of a WebDAV
+    /// server.
+    pub(crate) fn create(
+        &self,
+        object: &str,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Sink, StoreError> {
         let (store, url) = self.locate(object);
         if let Some(path) = path_of(&url)? {
             return NewFile::create(path, url).map(Sink::File);
         }
+        if is_writable(&url) {
+            let named = (url != object).then_some(object);
+            return Putting::create(store, &url, named, size, in_parts).map(Sink::Dav);
+        }
         let unsupported = |why: String| StoreError::Unsupported { url: url.clone(), why };
         let Address::Bucket { cloud, name, settings } = store.address(&url)? else {
-            return Err(unsupported("only folders and buckets can be written to".into()));
+            let why = "only folders, buckets, dav(s):// and root:// can be written to";
+            return Err(unsupported(why.into()));
         };
         let (bucket, key) = Bucket::new(cloud, &name, &settings).map_err(unsupported)?;
         Upload::create(bucket, key, url, in_parts).map(Sink::Bucket)
     }
 
-    /// Remove an object, if there is one: a file, or an object of a bucket.
+    /// Remove an object, if there is one: a file, or an object of a bucket or of a WebDAV server.
     ///
     /// # Errors
     /// [`StoreError::Forbidden`], [`StoreError::Network`], [`StoreError::Io`]: it may still be there;
@@ -81,12 +93,14 @@ impl Stores {
         let (store, url) = self.locate(object);
         let removed = match path_of(&url)? {
             Some(path) => fs::remove_file(path).map_err(|error| StoreError::from_io(&url, error)),
+            None if is_writable(&url) => {
+                remote::remove(store, &url, (url != object).then_some(object))
+            }
             None => {
                 let unsupported = |why: String| StoreError::Unsupported { url: url.clone(), why };
                 let Address::Bucket { cloud, name, settings } = store.address(&url)? else {
-                    return Err(unsupported(
-                        "only files and objects of buckets are removed".into(),
-                    ));
+                    let why = "only objects of folders, buckets, dav(s):// and root:// are removed";
+                    return Err(unsupported(why.into()));
                 };
                 let (bucket, key) = Bucket::new(cloud, &name, &settings).map_err(unsupported)?;
                 let removed = block_on(&url, bucket.objects.delete(&key))?;
@@ -105,6 +119,7 @@ impl Sink {
         match self {
             Sink::File(file) => file.write(&part),
             Sink::Bucket(upload) => upload.write(part),
+            Sink::Dav(put) => put.write(part),
         }
     }
 
@@ -113,8 +128,16 @@ impl Sink {
         match self {
             Sink::File(file) => file.finish(sums, part_bytes),
             Sink::Bucket(upload) => upload.finish(),
+            Sink::Dav(put) => put.finish(),
         }
     }
+}
+
+/// The hidden name of an object that comes to stand beside others: of each its own.
+pub(crate) fn unfinished(name: &str) -> String {
+    let sum = crc32fast::hash(name.as_bytes());
+    let start: String = name.chars().take(NAME_CHARS).collect();
+    format!(".{start}-{sum:08x}.part")
 }
 
 /// A file under a hidden name, locked by whoever writes it. One that was left behind by a process
@@ -134,9 +157,7 @@ impl NewFile {
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(fail)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let sum = crc32fast::hash(name.as_bytes());
-        let start: String = name.chars().take(NAME_CHARS).collect();
-        let unfinished = folder.join(format!(".{start}-{sum:08x}.part"));
+        let unfinished = folder.join(unfinished(&name));
         let file = loop {
             let mut how = OpenOptions::new();
             let file = how.create(true).truncate(false).read(true).write(true).open(&unfinished);

@@ -421,3 +421,216 @@ fn copies_stop_when_told() {
     let there = names(&place.path().join("to"));
     assert_eq!(there.iter().filter(|name| name.starts_with('.')).count(), 0);
 }
+
+// ---- WebDAV
+
+/// A WebDAV server as nginx is: a folder that lacks is a 500, and a PUT a file when it is whole.
+#[derive(Default)]
+struct Dav {
+    objects: Mutex<BTreeMap<String, Vec<u8>>>,
+    folders: Mutex<Vec<String>>,
+}
+
+impl Dav {
+    fn answer(&self, request: &Request) -> Reply {
+        let path = &request.target;
+        let (folder, _) = path.trim_end_matches('/').rsplit_once('/').unwrap();
+        let lacks = !self.folders.lock().unwrap().iter().any(|there| there == folder);
+        let mut objects = self.objects.lock().unwrap();
+        match request.method.as_str() {
+            "MKCOL" if lacks && !folder.is_empty() => reply("409 Conflict", b""),
+            "MKCOL" => {
+                assert!(path.ends_with('/'), "{path}");
+                self.folders.lock().unwrap().push(path.trim_end_matches('/').into());
+                reply("201 Created", b"")
+            }
+            "PUT" if request.header("content-length").is_none() => {
+                reply("411 Length Required", b"")
+            }
+            "PUT" if lacks => reply("500 Internal Server Error", b""),
+            "PUT" => {
+                objects.insert(path.clone(), request.body.clone());
+                reply("201 Created", b"")
+            }
+            "MOVE" => {
+                let (_, to) = request.header("destination").unwrap().split_once("://").unwrap();
+                let to = to[to.find('/').unwrap()..].to_string();
+                match objects.remove(path) {
+                    Some(object) => objects.insert(to, object),
+                    None => return reply("404 Not Found", b""),
+                };
+                reply("204 No Content", b"")
+            }
+            "DELETE" => {
+                assert_eq!(request.header("depth"), Some("0"));
+                match objects.remove(path) {
+                    Some(_) => reply("204 No Content", b""),
+                    None => reply("404 Not Found", b""),
+                }
+            }
+            _ => match objects.get(path) {
+                Some(data) => good(request, data, "ETag: \"kept\""),
+                None => reply("404 Not Found", b""),
+            },
+        }
+    }
+}
+
+/// A WebDAV server, which `answer` may keep from answering, and stores to copy to it.
+fn dav(
+    place: &TempDir,
+    answer: impl Fn(&Request) -> Option<Reply> + Send + Sync + 'static,
+) -> (Arc<Dav>, Server, Stores) {
+    let dav = Arc::new(Dav::default());
+    let ours = dav.clone();
+    let server = Server::start(move |request, _| match answer(request) {
+        Some(reply) => reply,
+        None => ours.answer(request),
+    });
+    let from = folder("from", &place.path().join("from"));
+    let root = format!("dav://127.0.0.1:{}/dr1", server.port);
+    let stores = Stores::new(vec![from, store("web", root, &[("anonymous", "true")])]);
+    (dav, server, stores)
+}
+
+fn asked(server: &Server, method: &str) -> Vec<Request> {
+    server.requests().into_iter().filter(|request| request.method == method).collect()
+}
+
+#[test]
+fn objects_of_webdav_get_their_names_when_they_are_whole() {
+    let (place, _) = files(&[0, 5, 100_000, 20_000_000]);
+    let (dav, server, stores) = dav(&place, |_| None);
+    let names = ["from:0", "from:5", "from:100000", "from:20000000"];
+    let versions = names.map(|name| version(&stores, name));
+    let to = ["web:a b/0", "web:a b/5+%", "web:c/d/100000", "web:20000000"];
+    let orders: Vec<_> =
+        (0..4).map(|number| (names[number], versions[number].as_str(), to[number])).collect();
+    let done = copy(&stores, &orders);
+    assert!(done.iter().all(|done| done.as_ref().is_ok_and(|done| done.read_back)), "{done:?}");
+    let objects = dav.objects.lock().unwrap().clone();
+    let kept = ["/dr1/20000000", "/dr1/a%20b/0", "/dr1/a%20b/5+%25", "/dr1/c/d/100000"];
+    assert_eq!(objects.keys().collect::<Vec<_>>(), kept);
+    let sizes = [20_000_000, 0, 5, 100_000];
+    for (name, size) in kept.iter().zip(sizes) {
+        assert_eq!(objects[*name], bytes(size), "{name}");
+    }
+    let puts = asked(&server, "PUT");
+    assert!(puts.iter().all(|put| put.target.contains("/.") && put.target.ends_with(".part")));
+    let lengths: Vec<_> = puts.iter().map(|put| put.body.len()).collect();
+    assert_eq!(lengths.iter().filter(|&&length| length == 20_000_000).count(), 1);
+    // Again, over what is there.
+    assert!(copy(&stores, &orders).iter().all(Result::is_ok));
+    stores.remove("web:c/d/100000").unwrap();
+    stores.remove("web:c/d/100000").unwrap();
+    assert_eq!(dav.objects.lock().unwrap().len(), 3);
+    assert!(matches!(stores.remove("web:c/d/"), Err(StoreError::Unsupported { .. })));
+}
+
+#[test]
+fn what_webdav_spoils_does_not_stay() {
+    let (place, _) = files(&[5, 20_000_000]);
+    let spoilt = |request: &Request| {
+        let mut request = request.clone();
+        let at = request.body.len().checked_sub(1).filter(|_| request.method == "PUT")?;
+        request.body[at] ^= 1;
+        Some(request)
+    };
+    let other = Arc::new(Dav::default());
+    let ours = other.clone();
+    let (_, server, stores) =
+        dav(&place, move |request| Some(ours.answer(&spoilt(request).unwrap_or(request.clone()))));
+    let done = copy(
+        &stores,
+        &[
+            ("from:5", &version(&stores, "from:5"), "web:5"),
+            ("from:20000000", &version(&stores, "from:20000000"), "web:large"),
+        ],
+    );
+    for done in done {
+        let said = done.unwrap_err().to_string();
+        assert!(said.contains("of what was written from byte "), "{said}");
+    }
+    assert_eq!(asked(&server, "MOVE").len(), 2);
+    assert!(other.objects.lock().unwrap().is_empty());
+}
+
+#[test]
+fn servers_that_do_not_write_say_so() {
+    let (place, _) = files(&[5, 20_000_000]);
+    for (method, head, said) in [
+        ("PUT", "405 Not Allowed", "takes no PUT here: 405 Method Not Allowed"),
+        ("MOVE", "405 Not Allowed", "takes no MOVE here: 405 Method Not Allowed"),
+        ("PUT", "403 Forbidden", "access denied: 403 Forbidden"),
+        ("PUT", "413 Payload Too Large", "answered 413 Payload Too Large"),
+        ("PUT", "303 See Other\nLocation: /", "answered 303 See Other"),
+        ("MOVE", "207 Multi-Status", "answered 207 Multi-Status"),
+    ] {
+        let (dav, server, stores) =
+            dav(&place, move |request| (request.method == method).then(|| reply(head, b"")));
+        for name in ["5", "20000000"] {
+            let version = version(&stores, &format!("from:{name}"));
+            let done = copy(&stores, &[(&format!("from:{name}"), &version, "web:a")]);
+            let found = done[0].as_ref().unwrap_err().to_string();
+            assert!(found.starts_with("dav://127.0.0.1:") || found.starts_with("http://"));
+            assert!(found.contains(said), "{method}: {found}");
+        }
+        assert!(dav.objects.lock().unwrap().is_empty(), "{method}");
+        assert_eq!(asked(&server, "DELETE").len(), 2, "{method}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_refused_says_why() {
+    let (place, _) = files(&[20_000_000]);
+    let full = |request: &Request| {
+        let full = request.method == "PUT" && !request.body.is_empty();
+        full.then(|| reply("507 Insufficient Storage\nContent-Type: text/plain", b"disk full"))
+    };
+    let (dav, server, stores) = dav(&place, full);
+    let version = version(&stores, "from:20000000");
+    let done = copy(&stores, &[("from:20000000", &version, "web:a")]);
+    let said = done[0].as_ref().unwrap_err().to_string();
+    assert!(said.ends_with("answered 507 Insufficient Storage, disk full"), "{said}");
+    assert!(dav.objects.lock().unwrap().is_empty());
+    assert_eq!(asked(&server, "DELETE").len(), 1);
+}
+
+#[test]
+fn what_fails_in_passing_is_written_all_the_same() {
+    let (place, _) = files(&[100_000]);
+    let failed = Mutex::new(HashMap::new());
+    let (dav, server, stores) = dav(&place, move |request| {
+        let mut failed = failed.lock().unwrap();
+        let times: &mut u32 = failed.entry(request.method.clone()).or_default();
+        *times += 1;
+        (request.method != "MKCOL" && *times < 3).then(|| match request.method.as_str() {
+            "PUT" => reply("503 Service Unavailable\nRetry-After: 0", b""),
+            _ => reply("502 Bad Gateway", b""),
+        })
+    });
+    let version = version(&stores, "from:100000");
+    let done = copy(&stores, &[("from:100000", &version, "web:a")]);
+    assert!(done[0].is_ok(), "{done:?}");
+    assert_eq!(dav.objects.lock().unwrap()["/dr1/a"], bytes(100_000));
+    assert_eq!(asked(&server, "MOVE").len(), 3);
+}
+
+#[test]
+fn a_name_that_was_given_unheard_is_no_failure() {
+    let (place, _) = files(&[5]);
+    let other = Arc::new(Dav::default());
+    let (ours, first) = (other.clone(), Mutex::new(true));
+    let (_, server, stores) = dav(&place, move |request| {
+        let mut reply = ours.answer(request);
+        if request.method == "MOVE" && std::mem::take(&mut *first.lock().unwrap()) {
+            reply.bytes.clear();
+            reply.then = server::Then::Close;
+        }
+        Some(reply)
+    });
+    let done = copy(&stores, &[("from:5", &version(&stores, "from:5"), "web:a")]);
+    assert!(done[0].is_ok(), "{done:?}");
+    assert_eq!(asked(&server, "MOVE").len(), 2);
+    assert_eq!(other.objects.lock().unwrap()["/dr1/a"], bytes(5));
+}

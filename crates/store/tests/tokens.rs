@@ -4,7 +4,9 @@ mod server;
 
 use server::{Server, good, reply};
 use std::path::Path;
-use swathe_store::{Store, StoreError, Stores};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use swathe_store::{Copies, Order, Store, StoreError, Stores};
 use tempfile::TempDir;
 
 const TOKEN: &str = "SECRETTOKEN";
@@ -89,6 +91,65 @@ fn a_token_does_not_follow_to_another_server() {
     assert!(then.iter().all(|request| request.header("authorization").is_none()));
 }
 
+/// Copy a file of so many bytes to `named:a.fits`.
+fn copied(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError> {
+    let from = folder.join("from");
+    std::fs::write(&from, vec![7; size]).unwrap();
+    let from = from.to_str().unwrap().to_string();
+    let version = stores.open(&from).unwrap().version().to_string();
+    let order = Order { from, version, to: "named:a.fits".into() };
+    let copies = Copies::start(stores.clone(), vec![order], 1).unwrap();
+    let mut done = Vec::new();
+    while let Some(more) = copies.poll(Duration::from_secs(10)) {
+        done.extend(more);
+    }
+    done.pop().unwrap().outcome.map(|_| ())
+}
+
+#[test]
+fn what_is_written_goes_where_the_server_sends_it_and_the_token_does_not() {
+    let folder = TempDir::new().unwrap();
+    for size in [5, 100_000, 20_000_000] {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let ours = kept.clone();
+        let target = Server::start(move |request, _| {
+            let mut kept = ours.lock().unwrap();
+            if request.method == "PUT" {
+                *kept = request.body.clone();
+                return reply("201 Created", b"");
+            }
+            good(request, &kept, "ETag: \"one\"")
+        });
+        let to = target.url("pool/a?opaque=1");
+        let door = Server::start(move |request, _| match request.method.as_str() {
+            "MOVE" => reply("201 Created", b""),
+            _ => reply(&format!("307 Temporary Redirect\nLocation: {to}"), b""),
+        });
+        let stores = store(folder.path(), "root://192.0.2.1", &[("door", door.url("").as_str())]);
+        copied(&stores, folder.path(), size).unwrap();
+        assert_eq!(*kept.lock().unwrap(), vec![7; size]);
+        let bearer = format!("Bearer {TOKEN}");
+        let (asked, then) = (door.requests(), target.requests());
+        assert!(asked.iter().all(|request| request.header("authorization") == Some(&bearer)));
+        assert!(then.iter().all(|request| request.header("authorization").is_none()));
+        // What is long is not sent to who would not take it.
+        let most = asked.iter().map(|request| request.body.len()).max();
+        assert_eq!(most, Some(if size == 5 { 5 } else { 0 }));
+        let moved = asked.iter().find(|request| request.method == "MOVE").unwrap();
+        assert_eq!(moved.header("destination"), Some(door.url("a.fits").as_str()));
+    }
+}
+
+#[test]
+fn nothing_is_written_with_a_token_over_http() {
+    let folder = TempDir::new().unwrap();
+    let stores = store(folder.path(), "dav://192.0.2.1", &[]);
+    for error in [copied(&stores, folder.path(), 5), stores.remove("named:a.fits")] {
+        let said = error.unwrap_err().to_string();
+        assert!(said.contains("the URL must be https://"), "{said}");
+    }
+}
+
 #[test]
 fn a_door_of_webdav_is_one_of_http() {
     let folder = TempDir::new().unwrap();
@@ -96,6 +157,7 @@ fn a_door_of_webdav_is_one_of_http() {
     let door = server.url("").replace("http://", "dav://");
     let stores = store(folder.path(), "root://192.0.2.1", &[("door", &door)]);
     assert_eq!(stores.open("named:a.fits").unwrap().len(), 6);
+    assert_eq!(stores.asked_by_http("named:a.fits").unwrap(), Some(server.url("a.fits")));
     let key = stores.locate("named:a.fits").0.key();
     assert_eq!(key, format!("root://127.0.0.1:{}", server.port));
     let stores = store(folder.path(), "root://192.0.2.1", &[("door", "davs://192.0.2.2")]);

@@ -12,7 +12,7 @@ from swathe.catalog.catalog import Catalog
 from swathe.catalog.copies import GranuleCopy
 from swathe.catalog.granules import Wanted
 from swathe.catalog.holdings import Dataset, Footprint, Granule, Match, Replica
-from swathe.catalog.settings import BUCKETS, SCHEMES, TIERS, Store, root_url
+from swathe.catalog.settings import BUCKETS, SCHEMES, TIERS, WEBDAV, Store, root_url
 from swathe.catalog.summaries import Summary, Trouble
 from swathe.catalog.tokens import SCOPES, Scope, Token
 from swathe.catalog.values import Outcome, Probe, Profile, Sample
@@ -23,6 +23,7 @@ __all__ = [
     "SCHEMES",
     "SCOPES",
     "TIERS",
+    "WEBDAV",
     "Catalog",
     "Dataset",
     "Footprint",

@@ -28,7 +28,9 @@ def probe(
     write: Annotated[
         bool,
         typer.Option(
-            "--write", help="Also write objects, and remove them: folders, buckets that are stores."
+            "--write",
+            help="Also write objects, and remove them: folders, and stores that are buckets, "
+            "dav(s):// or root://.",
         ),
     ] = False,
     host: Annotated[

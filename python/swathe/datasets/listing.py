@@ -1,4 +1,4 @@
-"""What objects a store has below a prefix: folders, indexes that HTTP servers make, and buckets."""
+"""What objects a store has below a prefix: folders, indexes of HTTP servers, WebDAV, buckets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from swathe.catalog import BUCKETS
+from swathe.catalog import BUCKETS, WEBDAV
+from swathe.datasets import webdav
 from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
 from swathe.known import native
 
@@ -87,8 +88,8 @@ def list_objects(
         if may_lack and not os.path.lexists(os.path.join(root, prefix)):
             return
         found = _local(root, prefix)
-    elif scheme in ("http", "https", "dav", "davs"):
-        found = _served(store, prefix)
+    elif scheme in ("http", "https", *WEBDAV):
+        found = _served(store, prefix, may_lack)
     elif scheme in BUCKETS:
         found = _in_bucket(store, prefix, may_lack)
     else:
@@ -210,27 +211,34 @@ def _local_error(path: str, error: OSError) -> Exception:
     return SourceError(f"{path}: {error.strerror}")
 
 
-def _served(store: Store, prefix: str) -> Iterator[Listed | Unlisted]:
-    root = re.sub(r"^dav", "http", store.url)
-    token = native([store]).bearer(f"{store.name}:")
+def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
+    engine = native([store])
+    token = engine.bearer(f"{store.name}:")
+    root = (engine.asked_by_http(f"{store.name}:") or store.url).rstrip("/")
+    by_webdav = None if store.url.partition("://")[0] in WEBDAV else False
     waiting = [prefix]
     seen = set(waiting)
     while waiting:
         folder = waiting.pop()
         url = f"{root}/{quote(folder)}/" if folder else f"{root}/"
         try:
-            inside = _entries(url, *_page(url, token))
+            inside = _inside(url, token, by_webdav)
+            by_webdav = inside is not None
+            if inside is None:
+                inside = [(*entry, None) for entry in _entries(url, *_page(url, token))]
         except (AccessError, NotFoundError, SourceError, DatasetError) as error:
             if folder == prefix:
+                if may_lack and isinstance(error, NotFoundError):
+                    return
                 raise
             yield Unlisted(folder, str(error))
             continue
-        for name, is_folder, size, modified in inside:
+        for name, is_folder, size, modified, etag in inside:
             path = f"{folder}/{name}" if folder else name
             if name.startswith(HIDDEN):
                 continue
             if not is_folder:
-                yield Listed(path, size, modified)
+                yield Listed(path, size, modified, etag[:LONGEST_ETAG] if etag else None)
             elif path not in seen:
                 seen.add(path)
                 waiting.append(path)
@@ -259,6 +267,42 @@ def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | U
 def _page(url: str, token: str | None) -> tuple[str, bytes]:
     """Give the content type and the text of an index."""
     request = urllib.request.Request(url, headers={"Accept": "application/json, text/html"})
+    try:
+        return _answer(url, request, token)
+    except urllib.error.HTTPError as error:
+        raise _refusal(url, error.code) from None
+
+
+def _refusal(url: str, status: int) -> Exception:
+    if status in (401, 403):
+        return AccessError(f"{url}: its index may not be read: status {status}")
+    if status in (404, 410):
+        return NotFoundError(f"{url}: no such folder: status {status}")
+    return SourceError(f"{url}: its index cannot be read: status {status}")
+
+
+NO_WEBDAV = (403, 405, 501)
+"""So servers answer that may write by WebDAV, but list by an index only: nginx says 403."""
+
+
+def _inside(url: str, token: str | None, by_webdav: bool | None) -> list[webdav.Found] | None:
+    """Give what a WebDAV server says is in a folder; None where it is to be asked for an index.
+
+    What is not known (None) of the first folder is so of all the others.
+    """
+    if by_webdav is False:
+        return None
+    request = urllib.request.Request(url, webdav.QUESTION, webdav.HEADERS, method="PROPFIND")
+    try:
+        answer = _answer(url, request, token)[1]
+    except urllib.error.HTTPError as error:
+        if by_webdav or error.code not in NO_WEBDAV:
+            raise _refusal(url, error.code) from None
+        return None
+    return list(webdav.found_in(url, answer))
+
+
+def _answer(url: str, request: urllib.request.Request, token: str | None) -> tuple[str, bytes]:
     if token:
         # Not shown to whoever the server sends us on to.
         request.add_unredirected_header("Authorization", f"Bearer {token}")
@@ -270,11 +314,7 @@ def _page(url: str, token: str | None) -> tuple[str, bytes]:
             content: bytes = answer.read(LARGEST_PAGE_BYTES + 1)
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code in (401, 403):
-            raise AccessError(f"{url}: its index may not be read: status {error.code}") from None
-        if error.code in (404, 410):
-            raise NotFoundError(f"{url}: no such folder: status {error.code}") from None
-        raise SourceError(f"{url}: its index cannot be read: status {error.code}") from None
+        raise
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise SourceError(f"{url}: its index cannot be read: {reason}") from error

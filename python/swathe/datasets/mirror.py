@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from swathe import _swathe
-from swathe.catalog import BUCKETS, Replica, this_host
+from swathe.catalog import BUCKETS, WEBDAV, Replica, this_host
 from swathe.datasets.listing import HIDDEN, Listed, list_objects
 from swathe.datasets.scan import Fault
 from swathe.errors import DatasetError, SwatheError
@@ -32,7 +32,7 @@ THREADS = 8
 """Each copies one object at a time, and holds at most 40 MiB of it."""
 PART_BYTES = 8 << 20
 """What the engine moves at once."""
-WRITABLE = ("file", *BUCKETS)
+WRITABLE = ("file", *BUCKETS, *WEBDAV)
 POLL_S = 0.1
 FILE_TAG = "mtime:"
 """So begin the versions of files."""
@@ -221,8 +221,8 @@ def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) ->
     scheme = target.url.partition("://")[0]
     if scheme not in WRITABLE:
         raise DatasetError(
-            f"a mirror is in a folder or a bucket ({', '.join(WRITABLE)}); the store "
-            f"{target.name!r} is of {scheme}://"
+            f"a mirror is in a folder, in a bucket or on a WebDAV server ({', '.join(WRITABLE)}); "
+            f"the store {target.name!r} is of {scheme}://"
         )
     ours, theirs = _url(source, dataset.prefix), _url(target, prefix)
     inside = f"{ours}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{ours}/")
@@ -258,7 +258,7 @@ def _is_there(copy: Replica, now: Listed | None) -> bool:
     """Tell whether a copy is in its store as it was written."""
     if copy.state != "ok" or now is None or now.size != copy.size:
         return False
-    # Not every server of buckets lists ETags: then it is the size that counts.
+    # Not every server lists ETags: then it is the size that counts.
     in_bucket = copy.version is not None and f" {FILE_TAG}" not in copy.version
     return now.mark == copy.modified or (in_bucket and now.etag is None)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from swathe import _swathe
-from swathe.catalog import BUCKETS, Catalog, root_url
+from swathe.catalog import BUCKETS, WEBDAV, Catalog, root_url
 from swathe.errors import NotFoundError, RegionError
 from swathe.known import LOCAL_ROOT, known_stores
 from swathe.measuring.local import largest_files, local_path
@@ -27,7 +27,7 @@ class Place:
         stores: what it needs to find them.
         folder: of a local store.
         writable: what names of objects begin with that can be written there; None where it is
-            neither a folder nor a bucket that is a store.
+            neither a folder nor a store of a bucket, of WebDAV or of XRootD.
     """
 
     root: str
@@ -86,7 +86,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
             )
         chosen = [name]
     writable = f"{folder}/" if folder is not None else None
-    if is_store and url.partition("://")[0] in BUCKETS:
+    if is_store and url.partition("://")[0] in (*BUCKETS, *WEBDAV):
         writable = f"{name}:"
     return Place(named, _swathe.shown(name), tuple(chosen), stores, folder, writable)
 

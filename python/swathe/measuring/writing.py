@@ -28,7 +28,7 @@ POLL_S = 0.05
 
 
 class Writing:
-    """Objects put into a folder or a bucket under hidden names, and removed again.
+    """Objects put into a folder or a store under hidden names, and removed again.
 
     Each is verified as every copy is (docs/design/010), which is part of what it takes.
     """
@@ -41,7 +41,8 @@ class Writing:
         """
         if place.writable is None:
             raise RegionError(
-                f"{place.shown}: only a local folder or a bucket that is a store can be written to"
+                f"{place.shown}: only a local folder, or a store that is a bucket or of dav(s):// "
+                "or root://, can be written to"
             )
         self._prefix = f"{place.writable}.swathe-probe-{os.getpid()}-"
         self._engine = place.stores or _swathe.Stores("[]")

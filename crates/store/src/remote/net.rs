@@ -1,6 +1,7 @@
 //! The runtime that waits for servers, and the client on it.
 
 use super::connecting::{self, Telling, cause};
+use reqwest::StatusCode;
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, ClientBuilder, Url};
 use std::error::Error;
@@ -86,6 +87,16 @@ pub fn confine(hosts: Vec<String>) {
     *CONFINED.write().unwrap_or_else(PoisonError::into_inner) = hosts;
 }
 
+tokio::task_local! {
+    static KEEPING_METHOD: ();
+}
+
+/// Do what must not become a GET: where the answer to it is said to be elsewhere (303), that is
+/// the answer.
+pub(super) async fn keeping_method<F: Future>(work: F) -> F::Output {
+    KEEPING_METHOD.scope((), work).await
+}
+
 fn followed(attempt: Attempt<'_>) -> Action {
     let hosts = CONFINED.read().unwrap_or_else(PoisonError::into_inner);
     let is_confined = |url: &Url| hosts.iter().any(|host| is_of(url, host));
@@ -94,6 +105,9 @@ fn followed(attempt: Attempt<'_>) -> Action {
     } else if attempt.previous().first().is_some_and(is_confined) && !is_confined(attempt.url()) {
         let to = attempt.url().host_str().unwrap_or_default().to_owned();
         attempt.error(LeadsAway(to))
+    } else if attempt.status() == StatusCode::SEE_OTHER && KEEPING_METHOD.try_with(|()| ()).is_ok()
+    {
+        attempt.stop()
     } else {
         connecting::to(|| super::host(attempt.url()));
         attempt.follow()

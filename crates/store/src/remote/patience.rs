@@ -13,6 +13,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A server that asks for a longer pause is not waited for.
 const LONGEST_ASKED: Duration = Duration::from_secs(60);
 
+/// How long a server may take to answer a request of a few bytes,
+const ANSWER: Duration = Duration::from_secs(30);
+/// and how fast it must at least take more.
+const SLOWEST_BYTES_PER_S: f64 = 64e3;
+
+/// How long it may take until so many bytes were sent and an answer has come.
+pub(super) fn sending(bytes: u64) -> Duration {
+    ANSWER + Duration::from_secs_f64(bytes as f64 / SLOWEST_BYTES_PER_S)
+}
+
 /// A failed attempt.
 pub(super) struct Failure {
     pub(super) error: StoreError,

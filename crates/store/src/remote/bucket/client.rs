@@ -3,6 +3,7 @@
 
 use super::super::connecting;
 use super::super::net::net;
+use super::super::patience::sending;
 use super::super::{REASON_CHARS, reason_in};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -15,13 +16,8 @@ use object_store::client::{
 };
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use std::io;
-use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a server may take to answer a request of a few bytes,
-const PATIENCE: Duration = Duration::from_secs(30);
-/// and how fast it must at least take more.
-const SLOWEST_BYTES_PER_S: f64 = 64e3;
 /// A page of a listing has about half a megabyte.
 const LARGEST_ANSWER_BYTES: usize = 64 << 20;
 
@@ -42,8 +38,7 @@ impl HttpConnector for Shared {
 #[async_trait]
 impl HttpService for Shared {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let sending_s = request.body().content_length() as f64 / SLOWEST_BYTES_PER_S;
-        let limit = PATIENCE + Duration::from_secs_f64(sending_s);
+        let limit = sending(request.body().content_length() as u64);
         let secrets = secrets(&request);
         let exchange = async {
             let answer = async {

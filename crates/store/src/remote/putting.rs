@@ -1,0 +1,395 @@
+//! Objects that are written to WebDAV servers, and to XRootD's through their HTTP door.
+//!
+//! What comes of an object stands under a hidden name beside its own (PUT), and is given that when
+//! it is whole (MOVE): XRootD shows what has come so far while more comes. Folders that lack are
+//! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
+//! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
+
+use super::net::{keeping_method, net};
+use super::patience::{Failure, Patience, sending};
+use super::{Place, REASON_BYTES, Said, Target, connecting, header, host, percent_decode};
+use crate::error::StoreError;
+use crate::stores::Store;
+use crate::write::unfinished;
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use reqwest::header::{CONTENT_LENGTH, HeaderName, HeaderValue, SERVER};
+use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode, Url};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use swathe_trace::Scope;
+use tokio::sync::mpsc::{self, Sender};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Of what is not longer than this, all is sent before a server can say where it should go.
+const EAGER_BYTES: u64 = 64 << 10;
+/// How long the removal of what was given up is waited for.
+const TIDYING: Duration = Duration::from_secs(5);
+
+const DEPTH: HeaderName = HeaderName::from_static("depth");
+const DESTINATION: HeaderName = HeaderName::from_static("destination");
+const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
+
+/// An object on its way to a server. Dropped before it is finished, it leaves nothing behind.
+pub(crate) struct Putting {
+    target: Arc<Target>,
+    name: Url,
+    hidden: Url,
+    /// Where the server wants what is sent to the hidden name.
+    at: Url,
+    body: Sending,
+    is_xrootd: bool,
+    done: bool,
+}
+
+/// What is sent.
+enum Sending {
+    Whole(Bytes),
+    /// Part after part, by one request; no sender: all of them were.
+    Parts(Option<Sender<Bytes>>, JoinHandle<Result<(), StoreError>>),
+}
+
+/// Remove an object.
+pub(crate) fn remove(
+    store: Arc<Store>,
+    object: &str,
+    named: Option<&str>,
+) -> Result<(), StoreError> {
+    let (target, name) = Target::named(store, object, named)?;
+    target.block_on(async |client| target.delete(client, &name).await)
+}
+
+impl Putting {
+    /// Begin to write an object of `size` bytes, at once or in parts; `named` as with reading.
+    pub(crate) fn create(
+        store: Arc<Store>,
+        object: &str,
+        named: Option<&str>,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Putting, StoreError> {
+        let is_xrootd = store.is_doored();
+        let (target, name) = Target::named(store, object, named)?;
+        let hidden = beside(&name);
+        let (at, body) = (hidden.clone(), Sending::Whole(Bytes::new()));
+        let target = Arc::new(target);
+        let mut put = Putting { target, name, hidden, at, body, is_xrootd, done: false };
+        if in_parts || size > EAGER_BYTES {
+            put.put(Bytes::new())?;
+        }
+        if in_parts {
+            put.stream(size)?;
+        }
+        Ok(put)
+    }
+
+    pub(crate) fn write(&mut self, part: Bytes) -> Result<(), StoreError> {
+        let target = &self.target;
+        match &mut self.body {
+            Sending::Whole(whole) => *whole = part,
+            Sending::Parts(None, _) => return Err(target.network("it was sent already".into())),
+            Sending::Parts(Some(parts), request) => {
+                let limit = sending(part.len() as u64);
+                target.block_on(async |_| match timeout(limit, parts.send(part)).await {
+                    Ok(Ok(())) => Ok(()),
+                    // The request has ended, and says why.
+                    Ok(Err(_)) => match ended(target, request).await {
+                        Ok(()) => Err(target.network("answered before all was sent".into())),
+                        failed => failed,
+                    },
+                    Err(_) => Err(target.stalled(&host(&self.at), limit)),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Give the object its name.
+    pub(crate) fn finish(mut self) -> Result<(), StoreError> {
+        match &mut self.body {
+            Sending::Whole(whole) => {
+                let whole = std::mem::take(whole);
+                self.put(whole)?;
+            }
+            Sending::Parts(parts, request) => {
+                *parts = None;
+                self.target.block_on(async |_| ended(&self.target, request).await)?;
+            }
+        }
+        self.rename()?;
+        self.done = true;
+        Ok(())
+    }
+
+    /// Send all of a body to the hidden name, and learn where the server wants that.
+    fn put(&mut self, body: Bytes) -> Result<(), StoreError> {
+        let target = self.target.clone();
+        let mut made = false;
+        let response = target.block_on(async |client| {
+            let put = async || {
+                let request = target.writing(client, Method::PUT, &self.at);
+                // nginx wants to be told even of none.
+                let request = request.header(CONTENT_LENGTH, body.len()).body(body.clone());
+                target.answer(request, &self.at, Some(sending(body.len() as u64))).await
+            };
+            let tried = target.patiently(async |_| {
+                let mut response = put().await?;
+                // A folder may lack; of nginx that is a 500.
+                if matches!(response.status().as_u16(), 404 | 409 | 500)
+                    && !std::mem::replace(&mut made, true)
+                    && target.make_folders(client, &self.hidden).await
+                {
+                    response = put().await?;
+                }
+                target.taken(response, "PUT").await
+            });
+            tried.await
+        })?;
+        let mut at = response.url().clone();
+        if at.origin() == self.hidden.origin() {
+            // These are no part of what was asked for, but a header beside it.
+            let _ = at.set_username(self.hidden.username());
+            let _ = at.set_password(self.hidden.password());
+        }
+        self.at = at;
+        self.is_xrootd |= header(&response, SERVER).is_some_and(|name| name.starts_with("XrootD"));
+        Ok(())
+    }
+
+    /// Begin a request that sends what is written from now on.
+    fn stream(&mut self, size: u64) -> Result<(), StoreError> {
+        let (sender, mut parts) = mpsc::channel(1);
+        let frame = |part| Ok::<_, Infallible>(Frame::data(part));
+        let parts =
+            stream::poll_fn(move |context| parts.poll_recv(context).map(|part| part.map(frame)));
+        let body = Body::wrap(StreamBody::new(parts));
+        let (target, at, scope) = (self.target.clone(), self.at.clone(), Scope::current());
+        let net = net().map_err(|why| self.target.network(why))?;
+        let request = net.runtime.spawn(async move {
+            let permit = target.limiter.permit().await;
+            let put = async {
+                let request = target.writing(&net.client, Method::PUT, &at);
+                let request = request.header(CONTENT_LENGTH, size).body(body);
+                // Whoever writes watches that the parts are taken.
+                target.taken(target.answer(request, &at, None).await?, "PUT").await
+            };
+            let put = connecting::told(&target.about, &scope, 0, put).await;
+            permit.tell(put.as_ref().err().map(|failure| &failure.retry));
+            put.map(|_| ()).map_err(|failure| failure.error)
+        });
+        self.body = Sending::Parts(Some(sender), request);
+        Ok(())
+    }
+
+    fn rename(&self) -> Result<(), StoreError> {
+        let target = &self.target;
+        let to = self.destination()?;
+        target.block_on(async |client| {
+            let renamed = target.patiently(async |failed| {
+                let request = target.writing(client, method("MOVE"), &self.hidden);
+                let request = request.header(DESTINATION, &to).header(OVERWRITE, "T");
+                let response = target.answer(request, &self.hidden, Some(sending(0))).await?;
+                // One that came before may have been heard: whoever copies looks at what is there.
+                if failed > 0 && response.status() == StatusCode::NOT_FOUND {
+                    return Ok(());
+                }
+                target.taken(response, "MOVE").await.map(|_| ())
+            });
+            renamed.await
+        })
+    }
+
+    /// The name as MOVE takes it; XRootD (5.5) decodes no `%20` there.
+    fn destination(&self) -> Result<HeaderValue, StoreError> {
+        let mut url = self.name.clone();
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_query(None);
+        let text = match self.is_xrootd {
+            false => url.to_string().into_bytes(),
+            true => {
+                [url.origin().ascii_serialization().into(), percent_decode(url.path())].concat()
+            }
+        };
+        let why = "its name holds what cannot be said to the server";
+        HeaderValue::from_bytes(&text).map_err(|_| self.target.unsupported(why))
+    }
+}
+
+impl Drop for Putting {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        if let Sending::Parts(_, request) = &self.body {
+            request.abort();
+        }
+        // Hidden, and written anew the next time, if it cannot be removed.
+        let _ = self.target.block_on(async |client| {
+            let request = self.target.writing(client, Method::DELETE, &self.hidden);
+            let request = request.header(DEPTH, "0");
+            Ok(self.target.answer(request, &self.hidden, Some(TIDYING)).await.is_ok())
+        });
+    }
+}
+
+impl Target {
+    /// An object to write or remove, and its URL.
+    fn named(
+        store: Arc<Store>,
+        object: &str,
+        named: Option<&str>,
+    ) -> Result<(Target, Url), StoreError> {
+        let stall = store.stall();
+        let target = Target::new(store, object, named, stall)?;
+        match &target.place {
+            Place::Http { url, .. } if !url.path().ends_with('/') => {
+                let url = url.clone();
+                Ok((target, url))
+            }
+            _ => Err(target.unsupported("is no name of an object to write")),
+        }
+    }
+
+    /// A request, with the token if it goes to the server that this is for.
+    fn writing(&self, client: &Client, method: Method, url: &Url) -> RequestBuilder {
+        let request = client.request(method, url.clone());
+        match &self.place {
+            Place::Http { url: ours, bearer: Some(token) } if ours.origin() == url.origin() => {
+                request.bearer_auth(token)
+            }
+            _ => request,
+        }
+    }
+
+    /// The answer to it, whatever that is.
+    async fn answer(
+        &self,
+        request: RequestBuilder,
+        url: &Url,
+        limit: Option<Duration>,
+    ) -> Result<Response, Failure> {
+        keeping_method(self.exchange(request, &host(url), Said::default(), limit)).await
+    }
+
+    /// An answer that says yes, or the error.
+    async fn taken(&self, mut response: Response, method: &str) -> Result<Response, Failure> {
+        match response.status() {
+            status @ (StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED) => {
+                let host = host(response.url());
+                Err(self.unsupported(&format!("{host} takes no {method} here: {status}")).into())
+            }
+            // In several states of several objects, one may be a failure.
+            status if status.is_success() && status != StatusCode::MULTI_STATUS => {
+                let mut said = 0;
+                // To its end, so that the connection can be used again.
+                while said < REASON_BYTES
+                    && let Ok(Ok(Some(chunk))) = timeout(self.stall.most, response.chunk()).await
+                {
+                    said += chunk.len();
+                }
+                Ok(response)
+            }
+            _ => Err(self.refused(response, self.stall.most).await),
+        }
+    }
+
+    /// Try until it goes well, or another try is of no use; a try is told how many failed.
+    async fn patiently<T>(
+        &self,
+        mut attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        let (scope, mut patience) = (Scope::current(), Patience::new());
+        loop {
+            let permit = self.limiter.permit().await;
+            let tried = attempt(patience.failed());
+            let tried = connecting::told(&self.about, &scope, 0, tried).await;
+            permit.tell(tried.as_ref().err().map(|failure| &failure.retry));
+            match tried {
+                Ok(found) => return Ok(found),
+                Err(failure) => patience.wait(failure, false).await?,
+            }
+        }
+    }
+
+    async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
+        let deleted = self.patiently(async |_| {
+            // So that it is refused if it is a folder.
+            let request = self.writing(client, Method::DELETE, url).header(DEPTH, "0");
+            self.taken(self.answer(request, url, Some(sending(0))).await?, "DELETE").await
+        });
+        deleted.await.map(|_| ())
+    }
+
+    /// Make the folders above an object that lack; whether there were any.
+    async fn make_folders(&self, client: &Client, object: &Url) -> bool {
+        let make = async |folder: &Url| {
+            let request = self.writing(client, method("MKCOL"), folder);
+            let answer = self.answer(request, folder, Some(sending(0))).await;
+            // The error that is told is that of what was tried before.
+            answer.map_or(0, |response| response.status().as_u16())
+        };
+        let (mut lacking, mut folder, mut made) = (Vec::new(), above(object), false);
+        while let Some(url) = folder {
+            match make(&url).await {
+                200..300 => {
+                    made = true;
+                    break;
+                }
+                404 | 409 | 500 => {
+                    folder = above(&url);
+                    lacking.push(url);
+                }
+                // There is one (405), or it may not be made.
+                _ => break,
+            }
+        }
+        for folder in lacking.iter().rev() {
+            // Another may have made it (405).
+            match make(folder).await {
+                200..300 | 405 => made = true,
+                _ => break,
+            }
+        }
+        made
+    }
+}
+
+/// What became of the request that sends the parts; it was sent all of them.
+async fn ended(
+    target: &Target,
+    request: &mut JoinHandle<Result<(), StoreError>>,
+) -> Result<(), StoreError> {
+    let limit = sending(0);
+    match timeout(limit, request).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(why)) => Err(target.network(why.to_string())),
+        Err(_) => Err(target.network(format!("no answer within {} s", limit.as_secs()))),
+    }
+}
+
+/// The hidden name of an object while it comes.
+fn beside(name: &Url) -> Url {
+    let mut url = name.clone();
+    let last = name.path().rsplit('/').next().unwrap_or_default();
+    let last = String::from_utf8_lossy(&percent_decode(last)).into_owned();
+    if let Ok(mut parts) = url.path_segments_mut() {
+        parts.pop().push(&unfinished(&last));
+    }
+    url
+}
+
+/// The folder that an object or a folder is in, if there is one to be named.
+fn above(url: &Url) -> Option<Url> {
+    let mut folder = url.clone();
+    folder.path_segments_mut().ok()?.pop_if_empty().pop().push("");
+    (folder.path() != "/").then_some(folder)
+}
+
+fn method(name: &str) -> Method {
+    Method::from_bytes(name.as_bytes()).expect("letters only")
+}
