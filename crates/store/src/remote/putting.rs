@@ -5,9 +5,11 @@
 //! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
+use super::answer::{REASON_BYTES, Said, header, host};
 use super::net::{keeping_method, net};
 use super::patience::{Failure, Patience, sending};
-use super::{Place, REASON_BYTES, Said, Target, connecting, header, host, percent_decode};
+use super::target::{Place, Target};
+use super::{connecting, percent_decode};
 use crate::error::StoreError;
 use crate::stores::Store;
 use crate::write::unfinished;

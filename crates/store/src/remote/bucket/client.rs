@@ -1,10 +1,10 @@
 //! Our HTTP client as object_store takes it: it would read all root certificates again for each
 //! object, wait for ever, take in whatever a server sends, and repeat it.
 
+use super::super::answer::{REASON_CHARS, hide, reason_in};
 use super::super::connecting;
 use super::super::net::net;
 use super::super::patience::sending;
-use super::super::{REASON_CHARS, reason_in};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -52,7 +52,7 @@ impl HttpService for Shared {
                 let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
                 let plain = kind.is_some_and(|kind| kind.starts_with("text/plain"));
                 let reason = reason_in(&String::from_utf8_lossy(&content), plain);
-                let reason = super::super::hide(&secrets, reason);
+                let reason = hide(&secrets, reason);
                 content = reason.chars().take(REASON_CHARS).collect::<String>().into();
                 head.headers.remove(reqwest::header::CONTENT_LENGTH);
             }

@@ -1,0 +1,267 @@
+//! An object of a server that is open to be read: as a source of bytes.
+
+use super::net::{self, net};
+use super::patience::{Failure, Patience};
+use super::reading::Validators;
+use super::target::{Place, Target};
+use super::told::Told;
+use super::{Stall, shown};
+use crate::error::StoreError;
+use crate::source::{Fetched, Source, Traffic, Version};
+use crate::stores::Store;
+use crate::timing::{Measured, Timing, record};
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use reqwest::{Client, StatusCode};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use swathe_plan::Costs;
+use swathe_trace::Scope;
+use tokio::sync::mpsc;
+
+/// Memory reserved before bytes have come.
+const RESERVE_BYTES: u64 = 8 << 20;
+
+/// An object on a server, at the version it had when it was opened.
+pub(crate) struct Remote {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    target: Target,
+    version: Version,
+    seen: Validators,
+    /// The first bytes, if they came with opening.
+    first: Bytes,
+}
+
+impl Remote {
+    /// Open an object: ask for its first bytes, and learn its size and version with them.
+    pub(crate) fn open(
+        store: Arc<Store>,
+        object: &str,
+        named: Option<&str>,
+        stall: Stall,
+    ) -> Result<Remote, StoreError> {
+        let target = Target::new(store, object, named, stall)?;
+        let (size, seen, first) = target.block_on(async |client| target.begin(client).await)?;
+        let tag = match (seen.tag(), &target.place) {
+            (Some(tag), _) if seen.strong().is_some() => tag.to_string(),
+            // Hidden words may be what tells two objects apart, and these tags do not.
+            (tag, Place::Http { url, .. }) => {
+                format!("{}{}", tag.unwrap_or("unversioned"), shown::mark_of_hidden(url))
+            }
+            (tag, Place::Bucket(_)) => tag.unwrap_or("unversioned").to_string(),
+        };
+        let version = Version { size, tag };
+        Ok(Remote { inner: Arc::new(Inner { target, version, seen, first }) })
+    }
+
+    /// An object taken to be at a version seen before, without asking: the first read tells.
+    /// `None` where a read could not tell.
+    pub(crate) fn assume(
+        store: Arc<Store>,
+        object: &str,
+        named: Option<&str>,
+        stall: Stall,
+        version: Version,
+    ) -> Result<Option<Remote>, StoreError> {
+        if !version.tag.starts_with('"') {
+            return Ok(None);
+        }
+        let target = Target::new(store, object, named, stall)?;
+        let seen = Validators { etag: Some(version.tag.clone()), modified: None };
+        let inner = Inner { target, version, seen, first: Bytes::new() };
+        Ok(Some(Remote { inner: Arc::new(inner) }))
+    }
+}
+
+impl Inner {
+    fn len(&self) -> u64 {
+        self.version.size
+    }
+
+    /// The bytes of a range, going on where an answer broke off.
+    async fn fetch(
+        &self,
+        client: &Client,
+        range: Range<u64>,
+        scope: &Scope,
+    ) -> Result<Bytes, StoreError> {
+        let target = &self.target;
+        if range.end > self.len() || range.start > range.end {
+            return Err(target.short(&range, self.len().saturating_sub(range.start)));
+        }
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        if range.end <= self.first.len() as u64 {
+            return Ok(self.first.slice(range.start as usize..range.end as usize));
+        }
+        let mut bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
+        let mut patience = Patience::new();
+        loop {
+            let had = bytes.len();
+            let permit = target.limiter.permit().await;
+            let in_flight = permit.in_flight();
+            let began = Instant::now();
+            let stall = target.allowed(&patience);
+            let told = Told::start(&target.about, scope);
+            let attempt = told.during(self.attempt(client, &range, stall, &mut bytes)).await;
+            told.end(bytes.len() - had, attempt.as_ref().err().map(|failure| &failure.error));
+            permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
+            match attempt {
+                Ok(first_byte) => {
+                    record(Timing {
+                        root: target.store_key.clone(),
+                        bytes: (bytes.len() - had) as u64,
+                        in_flight,
+                        first_byte_s: first_byte.as_secs_f64(),
+                        seconds: began.elapsed().as_secs_f64(),
+                    });
+                    return Ok(bytes.into());
+                }
+                Err(failure) => patience.wait(failure, bytes.len() > had).await?,
+            }
+        }
+    }
+
+    /// One request for what is missing of a range; gives how long the answer took to begin.
+    async fn attempt(
+        &self,
+        client: &Client,
+        range: &Range<u64>,
+        stall: Duration,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Duration, Failure> {
+        let target = &self.target;
+        let rest = range.start + bytes.len() as u64..range.end;
+        let began = Instant::now();
+        let response = target.send(client, &rest, self.seen.strong(), stall).await?;
+        let first_byte = began.elapsed();
+        let changed =
+            || StoreError::Changed { url: target.url.clone(), version: self.version.to_string() };
+        let status = response.status();
+        if status.is_success() && self.seen.differ(&Validators::of(&response)) {
+            return Err(changed().into());
+        }
+        match status {
+            StatusCode::PARTIAL_CONTENT => {}
+            StatusCode::OK => return Err(target.no_ranges().into()),
+            // Every range asked for was inside the object.
+            StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
+                return Err(changed().into());
+            }
+            _ => return Err(target.refused(response, stall).await),
+        }
+        match target.content_range(&response)? {
+            (_, Some(total)) if total != self.len() => return Err(changed().into()),
+            (found, _) if found != rest => return Err(target.wrong_range(&response, &rest)),
+            _ => target.body(response, &rest, first_byte, stall, bytes).await?,
+        }
+        Ok(first_byte)
+    }
+}
+
+impl Source for Remote {
+    fn url(&self) -> &str {
+        &self.inner.target.url
+    }
+
+    fn key(&self) -> &str {
+        &self.inner.target.key
+    }
+
+    fn version(&self) -> &Version {
+        &self.inner.version
+    }
+
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    fn costs(&self) -> &Costs {
+        &self.inner.target.store.costs
+    }
+
+    fn connections(&self) -> u32 {
+        self.inner.target.limiter.connections()
+    }
+
+    fn first(&self) -> Bytes {
+        self.inner.first.clone()
+    }
+
+    fn take_traffic(&self) -> Traffic {
+        let Target { bytes, requests, .. } = &self.inner.target;
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        Traffic { bytes: take(bytes), requests: take(requests), ..Traffic::default() }
+    }
+
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
+        let range = offset..offset.saturating_add(buffer.len() as u64);
+        let inner = &self.inner;
+        let scope = Scope::current();
+        let bytes =
+            inner.target.block_on(async |client| inner.fetch(client, range, &scope).await)?;
+        buffer.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched {
+        let net = match net() {
+            Ok(net) => net,
+            Err(why) => return Box::new(std::iter::once(Err(self.inner.target.network(why)))),
+        };
+        let (sender, mut receiver) = mpsc::channel(1);
+        let inner = self.inner.clone();
+        let scope = Scope::current();
+        net.runtime.spawn(async move {
+            let fetch = |range| inner.fetch(&net.client, range, &scope);
+            let fetches = requests.into_iter().map(fetch);
+            let mut pieces = stream::iter(fetches).buffered(streams.max(1) as usize);
+            // Whoever asked may have enough: what is in flight then ends with this task.
+            while let Some(piece) = pieces.next().await {
+                if sender.send(piece).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Box::new(std::iter::from_fn(move || receiver.blocking_recv()))
+    }
+
+    fn measure(
+        &self,
+        requests: &[Range<u64>],
+        streams: u32,
+        fresh: bool,
+    ) -> Result<Vec<Measured>, StoreError> {
+        let inner = &self.inner;
+        let began = Instant::now();
+        inner.target.block_on(async |client| {
+            let one = async |range: &Range<u64>| {
+                // The connections of a client that is thrown away are open for nobody.
+                let (client, _permit) = if fresh {
+                    (net::client().map_err(|why| inner.target.network(why))?, None)
+                } else {
+                    (client.clone(), Some(inner.target.limiter.permit().await))
+                };
+                let start_s = began.elapsed().as_secs_f64();
+                let mut bytes = Vec::new();
+                let stall = inner.target.stall.most;
+                let answered = inner.attempt(&client, range, stall, &mut bytes).await;
+                let first_byte = answered.map_err(|failure| failure.error)?;
+                Ok(Measured {
+                    bytes: bytes.len() as u64,
+                    start_s,
+                    first_byte_s: start_s + first_byte.as_secs_f64(),
+                    end_s: began.elapsed().as_secs_f64(),
+                })
+            };
+            let attempts = requests.iter().map(one);
+            stream::iter(attempts).buffered(streams.max(1) as usize).try_collect().await
+        })
+    }
+}

@@ -1,0 +1,229 @@
+//! An object of a server as requests are made of it: where it is, what is sent along, and what is
+//! said of it when that fails.
+
+use super::answer::{REASON_CHARS, Said, header, hide, host, reason};
+use super::bucket::{self, Leave};
+use super::limiter::{self, Limiter};
+use super::patience::{self, Failure, Patience, Retry};
+use super::{Stall, connecting, net, shown, told};
+use crate::error::StoreError;
+use crate::stores::{Address, Store};
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use swathe_trace::Ids;
+use tokio::time::timeout;
+
+/// What to ask for, and what to say of it.
+pub(super) struct Target {
+    pub(super) store: Arc<Store>,
+    /// Under which what is measured of the store is filed.
+    pub(super) store_key: String,
+    pub(super) url: String,
+    pub(super) key: String,
+    /// What events of it are about.
+    pub(super) about: Ids,
+    /// Never to be shown, whoever says it.
+    pub(super) secrets: Vec<String>,
+    pub(super) place: Place,
+    pub(super) limiter: Arc<Limiter>,
+    pub(super) stall: Stall,
+    /// Since that was asked last.
+    pub(super) bytes: AtomicU64,
+    pub(super) requests: AtomicU64,
+}
+
+pub(super) enum Place {
+    Http { url: Url, bearer: Option<String> },
+    Bucket(Box<bucket::Object>),
+}
+
+impl Target {
+    pub(super) fn new(
+        store: Arc<Store>,
+        object: &str,
+        named: Option<&str>,
+        stall: Stall,
+    ) -> Result<Target, StoreError> {
+        let (place, url, secrets) = match store.address(object)? {
+            Address::Bucket { cloud, name, settings } => {
+                let url = object.to_string();
+                match bucket::Object::new(cloud, &name, &settings) {
+                    Ok(object) => {
+                        let secrets = object.secrets.clone();
+                        (Place::Bucket(Box::new(object)), url, secrets)
+                    }
+                    Err(why) => return Err(StoreError::Unsupported { url: shown(&url), why }),
+                }
+            }
+            Address::Http { url, bearer } => {
+                let mut secrets = shown::secrets(&url);
+                secrets.extend(bearer.clone());
+                let seen = shown(url.as_str());
+                (Place::Http { url, bearer }, seen, secrets)
+            }
+        };
+        let (store_key, key) = (store.key(), store.key_of(&url));
+        let limiter = limiter::of(&store_key);
+        let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
+        let called = if store.name.is_empty() { &store_key } else { &store.name };
+        let about = told::about(named.unwrap_or(&url), called);
+        Ok(Target {
+            store,
+            store_key,
+            url,
+            key,
+            about,
+            secrets,
+            place,
+            limiter,
+            stall,
+            bytes,
+            requests,
+        })
+    }
+
+    /// Run `work` on the shared runtime.
+    pub(super) fn block_on<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
+        net.runtime.block_on(work(&net.client))
+    }
+
+    /// The answer to a request, whatever it is, if it begins in time.
+    pub(super) async fn exchange(
+        &self,
+        request: RequestBuilder,
+        host: &str,
+        said: Said,
+        limit: Option<Duration>,
+    ) -> Result<Response, Failure> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        connecting::to(|| host.to_string());
+        let sent = match limit {
+            None => request.send().await,
+            Some(limit) => match timeout(limit, request.send()).await {
+                Err(_) => return Err(Failure::passing(self.stalled(host, limit))),
+                Ok(sent) => sent,
+            },
+        };
+        match sent {
+            Err(error) => {
+                if let Some(away) = net::leads_away(&error) {
+                    let url = self.url.clone();
+                    return Err(StoreError::Forbidden { url, why: format!(": {away}") }.into());
+                }
+                let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
+                let transient = error.is_request() && may_pass && !error.is_timeout();
+                let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
+                let error = self.network(format!("{doing} {host}: {}", net::why(&error)));
+                Err(if transient { Failure::passing(error) } else { error.into() })
+            }
+            Ok(mut response) => {
+                response.extensions_mut().insert(said);
+                Ok(response)
+            }
+        }
+    }
+
+    /// The error for a status that is no success.
+    pub(super) async fn refused(&self, response: Response, stall: Duration) -> Failure {
+        let (status, host) = (response.status(), host(response.url()));
+        let after = header(&response, RETRY_AFTER).and_then(patience::retry_after);
+        let region = match header(&response, "x-amz-bucket-region") {
+            Some(region) if status == 301 || status == 400 => {
+                format!("; the bucket is in region {region}: set AWS_REGION")
+            }
+            _ => String::new(),
+        };
+        let denied = match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
+            // So Azure answers those who say not who they are.
+            _ => header(&response, "x-ms-error-code") == Some("PublicAccessNotPermitted"),
+        };
+        let sent = response.extensions().get::<Said>().cloned().unwrap_or_default();
+        let reason = timeout(stall, reason(response)).await.unwrap_or_default();
+        // Before it is cut: of a long secret a part may be left.
+        let reason = self.hide(hide(&sent.0, reason));
+        let reason: String = reason.chars().take(REASON_CHARS).collect();
+        let separator = if reason.is_empty() { "" } else { ", " };
+        let said = format!("{status}{separator}{reason}{region}");
+        let url = self.url.clone();
+        let error = match status {
+            _ if denied => {
+                StoreError::Forbidden { url, why: format!(": {said}{}", self.place.leave()) }
+            }
+            StatusCode::NOT_FOUND | StatusCode::GONE => {
+                StoreError::NotFound { url, why: self.place.why_not_found(&reason) }
+            }
+            _ => self.network(format!("{host} answered {said}")),
+        };
+        let overloaded =
+            status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
+        let retry = match after {
+            _ if overloaded => Retry::Overloaded { after },
+            _ if status.is_server_error() => Retry::Passing,
+            _ => Retry::Never,
+        };
+        Failure { error, retry }
+    }
+
+    /// How long the server may send nothing in the next try.
+    pub(super) fn allowed(&self, patience: &Patience) -> Duration {
+        self.limiter.silence.allowed(self.stall, patience.failed())
+    }
+
+    pub(super) fn stalled(&self, host: &str, stall: Duration) -> StoreError {
+        let seconds = stall.as_secs_f32();
+        self.network(format!("{host} sent nothing for {seconds} s"))
+    }
+
+    pub(super) fn unsupported(&self, why: &str) -> StoreError {
+        StoreError::Unsupported { url: self.url.clone(), why: self.hide(why.to_string()) }
+    }
+
+    pub(super) fn network(&self, why: String) -> StoreError {
+        StoreError::Network { url: self.url.clone(), why: self.hide(why) }
+    }
+
+    pub(super) fn short(&self, range: &Range<u64>, found: u64) -> StoreError {
+        StoreError::ShortRead {
+            url: self.url.clone(),
+            start: range.start,
+            wanted: range.end.saturating_sub(range.start),
+            found,
+        }
+    }
+
+    pub(super) fn hide(&self, text: String) -> String {
+        hide(&self.secrets, text)
+    }
+}
+
+impl Place {
+    /// By what right it was asked for, with a separator; nothing where the URL says all.
+    fn leave(&self) -> String {
+        match self {
+            Place::Http { .. } => String::new(),
+            Place::Bucket(object) => format!("; {}", object.leave),
+        }
+    }
+
+    /// What a server of buckets says: whether it is the bucket or the key. To those who say not
+    /// who they are, some say of what they hide that it does not exist.
+    fn why_not_found(&self, reason: &str) -> String {
+        let separator = if reason.is_empty() { "" } else { ": " };
+        match self {
+            Place::Bucket(object) if matches!(object.leave, Leave::NotIn(_)) => {
+                format!("{separator}{reason}{}", self.leave())
+            }
+            Place::Bucket(_) => format!("{separator}{reason}"),
+            Place::Http { .. } => String::new(),
+        }
+    }
+}
