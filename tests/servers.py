@@ -124,13 +124,19 @@ FILES = """
             autoindex on;
             autoindex_format json;
         }}
-        location /unnamed/ {{ alias {folder}/www/; dav_methods PUT DELETE MKCOL; }}
+        location /unnamed/ {{
+            alias {folder}/www/;
+            dav_methods PUT DELETE MKCOL;
+            autoindex on;
+            autoindex_format json;
+        }}
 """
 
 # As XRootD does: the token in the header, or in the URL as `?authz=Bearer%20TOKEN`.
 # nginx passes names of headers on as they come; XRootD 5.5 knows `Range`, not `range`.
 GUARD = """
         location / {{
+            client_max_body_size 0;
             set $shown $http_authorization;
             if ($arg_authz) {{ set $shown $arg_authz; }}
             if ($shown = "") {{ return 401; }}

@@ -458,14 +458,14 @@ def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
 def dav(
     request: pytest.FixtureRequest, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A store `dav` that is written to by WebDAV, and the folder behind it."""
+    """A store `web` that is written to by WebDAV, and the folder behind it."""
     folder = tmp_path / "served"
     folder.mkdir()
     if request.param == "nginx":
         if not Path(NGINX).exists():
             pytest.skip("nginx is not installed")
         with nginx(folder) as running:
-            run("store", "add", "dav", f"{running.url}/dav/copies".replace("http", "dav"))
+            run("store", "add", "web", f"{running.url}/dav/copies".replace("http", "dav"))
             yield running.folder / "copies"
         return
     token = servers.TOKEN if request.param == "xrootd-token" else None
@@ -473,7 +473,7 @@ def dav(
         (tmp_path / "token").write_text(servers.TOKEN)
         right = f"token_file={tmp_path / 'token'}" if token else "anonymous=true"
         options = ("--option", f"door={door.url}", "--option", right)
-        run("store", "add", "dav", "root://archive.example//copies", *options)
+        run("store", "add", "web", "root://archive.example//copies", *options)
         yield folder / "copies"
 
 
@@ -483,30 +483,30 @@ def test_a_mirror_on_a_webdav_server(run: Runner, disk: Path, dav: Path) -> None
     (disk / "run2/large.fits").write_bytes(large)
     (disk / odd).write_bytes(frame(60.0))
     run("dataset", "sync", "sdss")
-    planned = mirrored(run, "dav:dr1", "--dry-run")
-    assert planned["missing"] == 5 and not dav.exists()
-    report = mirrored(run, "dav:dr1")
+    planned = mirrored(run, "web:dr1", "--dry-run")
+    assert planned["copies"] == 5 and not dav.exists()
+    report = mirrored(run, "web:dr1")
     assert counts(report) == (5, 0, 0) and report["read_back"] == 5
     assert contents_of(dav / "dr1") == contents_of(disk)
-    assert counts(mirrored(run, "dav:dr1")) == (0, 5, 0)
+    assert counts(mirrored(run, "web:dr1")) == (0, 5, 0)
     # What is another there, and what lacks, comes again.
     (dav / "dr1" / NAMES[0]).unlink()
     (dav / "dr1" / NAMES[1]).write_bytes(b"something else")
     shutil.chown(dav / "dr1" / NAMES[1], "daemon" if os.geteuid() == 0 else None, -1)
-    assert counts(mirrored(run, "dav:dr1")) == (2, 3, 0)
+    assert counts(mirrored(run, "web:dr1")) == (2, 3, 0)
     assert contents_of(dav / "dr1") == contents_of(disk)
     (disk / NAMES[1]).unlink()
     (disk / odd).unlink()
     run("dataset", "sync", "sdss")
-    assert mirrored(run, "dav:dr1", "--delete")["deleted"] == 2
+    assert mirrored(run, "web:dr1", "--delete")["deleted"] == 2
     assert contents_of(dav / "dr1") == contents_of(disk)
     # And back, as a dataset of its own.
-    added = run.json("dataset", "add", "served", "dav:dr1", "--pattern", "*.fits")
+    added = run.json("dataset", "add", "served", "web:dr1", "--pattern", "*.fits")
     assert added["read"] == 3
     (disk / NAMES[0]).unlink()
     run("dataset", "sync", "sdss")
-    assert "dav:dr1/run1/f0.fits" in found(10.0)
-    assert swathe.open("dav:dr1/run1/f0.fits").image().shape == (300, 400)
+    assert "web:dr1/run1/f0.fits" in found(10.0)
+    assert swathe.open("web:dr1/run1/f0.fits").image().shape == (300, 400)
 
 
 def test_killed_on_a_webdav_server_it_leaves_no_half_object(
@@ -515,7 +515,7 @@ def test_killed_on_a_webdav_server_it_leaves_no_half_object(
     (disk / "run2/large.fits").write_bytes(frame(80.0) + os.urandom(40 << 20))
     run("dataset", "sync", "sdss")
     whole = contents_of(disk)
-    command = [sys.executable, "-m", "swathe.cli", "dataset", "mirror", "sdss", "dav:", "--quiet"]
+    command = [sys.executable, "-m", "swathe.cli", "dataset", "mirror", "sdss", "web:", "--quiet"]
     for number in range(2):
         process = subprocess.Popen(command)
         limit = time.monotonic() + 30
@@ -524,7 +524,7 @@ def test_killed_on_a_webdav_server_it_leaves_no_half_object(
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=10)
         assert all(whole[name] == content for name, content in seen(dav).items())
-    assert len(mirrored(run, "dav:")["faults"]) == 0
+    assert len(mirrored(run, "web:")["faults"]) == 0
     assert contents_of(dav) == whole
 
 

@@ -173,7 +173,9 @@ impl Bucket {
         let said = said.trim_start_matches("Server returned non-2xx status code: ");
         let said = said.trim_end_matches([':', ' ']);
         let (url, why) = (url.to_string(), format!(": {said}; {}", self.leave));
-        match said.split(' ').next() {
+        // Azure deletes many at a time, and says of each what became of it.
+        let of_many = said.rsplit_once("(code: ").map(|(_, code)| code.trim_end_matches(')'));
+        match of_many.or(said.split(' ').next()) {
             Some("404") => StoreError::NotFound { url, why },
             Some("401" | "403") => StoreError::Forbidden { url, why },
             _ => StoreError::Network { url, why: said.to_string() },

@@ -205,7 +205,8 @@ impl Putting {
         })
     }
 
-    /// The name as MOVE takes it; XRootD (5.5) decodes no `%20` there.
+    /// The name as MOVE takes it. XRootD (5.5) decodes no `%20` there, and leaves out what is not
+    /// ASCII at the end of a header.
     fn destination(&self) -> Result<HeaderValue, StoreError> {
         let mut url = self.name.clone();
         let _ = url.set_username("");
@@ -217,8 +218,11 @@ impl Putting {
                 [url.origin().ascii_serialization().into(), percent_decode(url.path())].concat()
             }
         };
-        let why = "its name holds what cannot be said to the server";
-        HeaderValue::from_bytes(&text).map_err(|_| self.target.unsupported(why))
+        let is_cut = self.is_xrootd && !text.last().is_some_and(u8::is_ascii_graphic);
+        match HeaderValue::from_bytes(&text) {
+            Ok(name) if !is_cut => Ok(name),
+            _ => Err(self.target.unsupported("the server cannot be told to give it such a name")),
+        }
     }
 }
 
