@@ -545,6 +545,17 @@ def test_servers_that_cannot_be_written_to_say_why(run: Runner, disk: Path, tmp_
         assert contents_of(running.folder) == {}
 
 
+def test_an_xrootd_server_that_is_only_read_says_why(
+    run: Runner, disk: Path, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "xrootd").mkdir()
+    with servers.xrootd(folder) as door:
+        options = ("--option", f"door={door.url}", "--option", "anonymous=true")
+        run("store", "add", "web", "root://archive.example", *options)
+        assert "500 Internal Server Error, Unable to create" in mirrored_text(run, "web")
+        assert contents_of(folder) == {}
+
+
 def mirrored_text(run: Runner, place: str) -> str:
     report = mirrored(run, place, code=1)
     assert counts(report) == (0, 0, 3)

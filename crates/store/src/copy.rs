@@ -20,6 +20,10 @@ use std::time::Duration;
 const PART_BYTES: u64 = 8 << 20;
 /// and at most so many.
 const MOST_PARTS: u64 = 10_000;
+/// What cannot be sent in part again is sent anew after this pause,
+const PAUSE: Duration = Duration::from_millis(200);
+/// and after twice the last, until it is this long.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Parts of one object that are read at the same time.
 const STREAMS: u32 = 2;
 
@@ -155,6 +159,24 @@ impl Shared {
 
     /// Copy an object; `None` if it was stopped.
     fn copy(&self, order: &Order) -> Result<Option<Copied>, StoreError> {
+        let mut pause = PAUSE;
+        loop {
+            let mut may_pass = false;
+            match self.attempt(order, &mut may_pass) {
+                Err(_) if may_pass && pause < LONGEST_PAUSE => {
+                    std::thread::sleep(pause);
+                    pause *= 2;
+                }
+                copied => return copied,
+            }
+            if self.is_stopped() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Try to; tells whether writing failed for a reason that may pass.
+    fn attempt(&self, order: &Order, may_pass: &mut bool) -> Result<Option<Copied>, StoreError> {
         let source = self.at_version(order)?;
         let size = source.len();
         let part_bytes = part_bytes(size);
@@ -168,7 +190,7 @@ impl Shared {
             }
             sums.add(&part);
             let bytes = part.len() as u64;
-            sink.write(part)?;
+            sink.write(part).inspect_err(|_| *may_pass = sink.may_pass())?;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         if source.is_local() {
@@ -176,7 +198,8 @@ impl Shared {
             drop(self.at_version(order)?);
         }
         let is_file = matches!(sink, Sink::File(_));
-        sink.finish(&sums, part_bytes)?;
+        sink.finish(&sums, part_bytes).inspect_err(|_| *may_pass = sink.may_pass())?;
+        drop(sink);
         let copy = self.stores.open(&order.to)?;
         let found = copy.version().clone();
         let read_back = is_file || found.tag.trim_matches('"') != sums.etag();

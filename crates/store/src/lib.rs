@@ -5,6 +5,7 @@
 //! (`docs/design/001-blocking-sources.md`).
 #![warn(missing_docs)]
 
+mod bearer;
 mod cache;
 mod copy;
 mod error;

@@ -2,7 +2,8 @@
 //!
 //! All are read with plain HTTP requests. object_store's HTTP store speaks WebDAV, has no room
 //! for a query and does not keep the server's words; its stores of buckets are used for what is
-//! hard, to find credentials and sign. So every answer passes the same checks, which are here.
+//! hard, to find credentials and sign. So every answer passes the same checks, which are here. Buckets
+//! are written to by its stores, and other servers by requests of ours.
 
 mod answer;
 mod bucket;

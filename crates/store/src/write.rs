@@ -124,12 +124,17 @@ impl Sink {
     }
 
     /// Give the object its name.
-    pub(crate) fn finish(self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
+    pub(crate) fn finish(&mut self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
         match self {
             Sink::File(file) => file.finish(sums, part_bytes),
             Sink::Bucket(upload) => upload.finish(),
             Sink::Dav(put) => put.finish(),
         }
+    }
+
+    /// Whether writing failed for a reason that may pass, and was not tried again yet.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, Sink::Dav(put) if put.may_pass())
     }
 }
 
@@ -187,7 +192,7 @@ impl NewFile {
         Ok(())
     }
 
-    fn finish(mut self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
+    fn finish(&mut self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
         let fail = |error| StoreError::from_io(&self.url, error);
         self.file.sync_all().map_err(fail)?;
         let mut found = Sums::default();
@@ -280,7 +285,7 @@ impl Upload {
         sent.map_err(|error| self.bucket.error(&self.url, error))
     }
 
-    fn finish(mut self) -> Result<(), StoreError> {
+    fn finish(&mut self) -> Result<(), StoreError> {
         while !self.sending.is_empty() {
             self.wait()?;
         }

@@ -585,13 +585,13 @@ fn a_stream_that_is_refused_says_why() {
     let (place, _) = files(&[20_000_000]);
     let full = |request: &Request| {
         let full = request.method == "PUT" && !request.body.is_empty();
-        full.then(|| reply("507 Insufficient Storage\nContent-Type: text/plain", b"disk full"))
+        full.then(|| reply("413 Payload Too Large\nContent-Type: text/plain", b"disk full"))
     };
     let (dav, server, stores) = dav(&place, full);
     let version = version(&stores, "from:20000000");
     let done = copy(&stores, &[("from:20000000", &version, "web:a")]);
     let said = done[0].as_ref().unwrap_err().to_string();
-    assert!(said.ends_with("answered 507 Insufficient Storage, disk full"), "{said}");
+    assert!(said.ends_with("answered 413 Payload Too Large, disk full"), "{said}");
     assert!(dav.objects.lock().unwrap().is_empty());
     assert_eq!(asked(&server, "DELETE").len(), 1);
 }
@@ -614,6 +614,31 @@ fn what_fails_in_passing_is_written_all_the_same() {
     assert!(done[0].is_ok(), "{done:?}");
     assert_eq!(dav.objects.lock().unwrap()["/dr1/a"], bytes(100_000));
     assert_eq!(asked(&server, "MOVE").len(), 3);
+}
+
+#[test]
+fn a_stream_that_breaks_off_begins_anew() {
+    let (place, _) = files(&[20_000_000]);
+    let left = Mutex::new(vec![server::Then::Close, server::Then::Keep]);
+    let (dav, server, stores) = dav(&place, move |request| {
+        if request.method != "PUT" || request.body.is_empty() {
+            return None;
+        }
+        // Then there is no answer at all.
+        let then = left.lock().unwrap().pop()?;
+        let mut answer = reply("503 Service Unavailable", b"");
+        if then == server::Then::Close {
+            answer.bytes.clear();
+        }
+        Some(Reply { then, ..answer })
+    });
+    let version = version(&stores, "from:20000000");
+    let done = copy(&stores, &[("from:20000000", &version, "web:a")]);
+    assert!(done[0].is_ok(), "{done:?}");
+    assert_eq!(dav.objects.lock().unwrap()["/dr1/a"], bytes(20_000_000));
+    assert_eq!(dav.objects.lock().unwrap().len(), 1);
+    let sent = asked(&server, "PUT").iter().filter(|put| !put.body.is_empty()).count();
+    assert_eq!(sent, 3);
 }
 
 #[test]

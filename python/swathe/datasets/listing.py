@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from swathe.catalog import BUCKETS, WEBDAV
-from swathe.datasets import webdav
+from swathe.datasets.webdav import HEADERS, QUESTION, Found, found_in
 from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
 from swathe.known import native
 
@@ -285,21 +285,21 @@ NO_WEBDAV = (403, 405, 501)
 """So servers answer that may write by WebDAV, but list by an index only: nginx says 403."""
 
 
-def _inside(url: str, token: str | None, by_webdav: bool | None) -> list[webdav.Found] | None:
+def _inside(url: str, token: str | None, by_webdav: bool | None) -> list[Found] | None:
     """Give what a WebDAV server says is in a folder; None where it is to be asked for an index.
 
     What is not known (None) of the first folder is so of all the others.
     """
     if by_webdav is False:
         return None
-    request = urllib.request.Request(url, webdav.QUESTION, webdav.HEADERS, method="PROPFIND")
+    request = urllib.request.Request(url, QUESTION, HEADERS, method="PROPFIND")
     try:
         answer = _answer(url, request, token)[1]
     except urllib.error.HTTPError as error:
         if by_webdav or error.code not in NO_WEBDAV:
             raise _refusal(url, error.code) from None
         return None
-    return list(webdav.found_in(url, answer))
+    return list(found_in(url, answer))
 
 
 def _answer(url: str, request: urllib.request.Request, token: str | None) -> tuple[str, bytes]:

@@ -7,6 +7,7 @@ use reqwest::{Response, Url};
 pub(super) const REASON_BYTES: usize = 4096;
 /// Of the reason, this much is shown.
 pub(super) const REASON_CHARS: usize = 200;
+
 /// The secrets a request held, kept with its answer.
 #[derive(Clone, Default)]
 pub(super) struct Said(pub(super) Vec<String>);
@@ -18,14 +19,16 @@ pub(super) fn hide(secrets: &[String], text: String) -> String {
 
 /// Why a request was refused: the message of a server of buckets, or the first line of plain text.
 pub(super) async fn reason(mut response: Response) -> String {
-    let plain = header(&response, CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/plain"));
+    // XRootD says of its texts not what they are.
+    let plain = header(&response, CONTENT_TYPE).map(|kind| kind.starts_with("text/plain"));
     let mut body = Vec::new();
     while body.len() < REASON_BYTES
         && let Ok(Some(chunk)) = response.chunk().await
     {
         body.extend_from_slice(&chunk[..chunk.len().min(REASON_BYTES - body.len())]);
     }
-    reason_in(&String::from_utf8_lossy(&body), plain)
+    let body = String::from_utf8_lossy(&body);
+    reason_in(&body, plain.unwrap_or(!body.contains('<')))
 }
 
 /// The reason in the text of an answer.

@@ -7,7 +7,7 @@
 
 use super::answer::{REASON_BYTES, Said, header, host};
 use super::net::{keeping_method, net};
-use super::patience::{Failure, Patience, sending};
+use super::patience::{Failure, Patience, Retry, sending};
 use super::target::{Place, Target};
 use super::{connecting, percent_decode};
 use crate::error::StoreError;
@@ -45,6 +45,7 @@ pub(crate) struct Putting {
     at: Url,
     body: Sending,
     is_xrootd: bool,
+    may_pass: bool,
     done: bool,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct Putting {
 enum Sending {
     Whole(Bytes),
     /// Part after part, by one request; no sender: all of them were.
-    Parts(Option<Sender<Bytes>>, JoinHandle<Result<(), StoreError>>),
+    Parts(Option<Sender<Bytes>>, JoinHandle<Result<(), Failure>>),
 }
 
 /// Remove an object.
@@ -79,7 +80,8 @@ impl Putting {
         let hidden = beside(&name);
         let (at, body) = (hidden.clone(), Sending::Whole(Bytes::new()));
         let target = Arc::new(target);
-        let mut put = Putting { target, name, hidden, at, body, is_xrootd, done: false };
+        let (may_pass, done) = (false, false);
+        let mut put = Putting { target, name, hidden, at, body, is_xrootd, may_pass, done };
         if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
         }
@@ -94,33 +96,36 @@ impl Putting {
         match &mut self.body {
             Sending::Whole(whole) => *whole = part,
             Sending::Parts(None, _) => return Err(target.network("it was sent already".into())),
-            Sending::Parts(Some(parts), request) => {
+            Sending::Parts(Some(parts), _) => {
                 let limit = sending(part.len() as u64);
-                target.block_on(async |_| match timeout(limit, parts.send(part)).await {
-                    Ok(Ok(())) => Ok(()),
+                let sent =
+                    target.block_on(async |_| match timeout(limit, parts.send(part)).await {
+                        Ok(sent) => Ok(sent.is_ok()),
+                        Err(_) => Err(target.stalled(&host(&self.at), limit)),
+                    })?;
+                if !sent {
                     // The request has ended, and says why.
-                    Ok(Err(_)) => match ended(target, request).await {
-                        Ok(()) => Err(target.network("answered before all was sent".into())),
-                        failed => failed,
-                    },
-                    Err(_) => Err(target.stalled(&host(&self.at), limit)),
-                })?;
+                    self.end()?;
+                    return Err(self.target.network("it was answered before all was sent".into()));
+                }
             }
         }
         Ok(())
     }
 
+    /// Whether it failed for a reason that may pass: then all of it may be written anew.
+    pub(crate) fn may_pass(&self) -> bool {
+        self.may_pass
+    }
+
     /// Give the object its name.
-    pub(crate) fn finish(mut self) -> Result<(), StoreError> {
+    pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
         match &mut self.body {
             Sending::Whole(whole) => {
                 let whole = std::mem::take(whole);
                 self.put(whole)?;
             }
-            Sending::Parts(parts, request) => {
-                *parts = None;
-                self.target.block_on(async |_| ended(&self.target, request).await)?;
-            }
+            Sending::Parts(..) => self.end()?,
         }
         self.rename()?;
         self.done = true;
@@ -181,10 +186,27 @@ impl Putting {
             };
             let put = connecting::told(&target.about, &scope, 0, put).await;
             permit.tell(put.as_ref().err().map(|failure| &failure.retry));
-            put.map(|_| ()).map_err(|failure| failure.error)
+            put.map(|_| ())
         });
         self.body = Sending::Parts(Some(sender), request);
         Ok(())
+    }
+
+    /// Wait for what becomes of the request that sends the parts, of which there are no more.
+    fn end(&mut self) -> Result<(), StoreError> {
+        let Sending::Parts(parts, request) = &mut self.body else { return Ok(()) };
+        *parts = None;
+        let (target, limit) = (&self.target, sending(0));
+        let ended = target.block_on(async |_| Ok(timeout(limit, request).await))?;
+        match ended {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(failure))) => {
+                self.may_pass = failure.retry != Retry::Never;
+                Err(failure.error)
+            }
+            Ok(Err(why)) => Err(target.network(why.to_string())),
+            Err(_) => Err(target.stalled(&host(&self.at), limit)),
+        }
     }
 
     fn rename(&self) -> Result<(), StoreError> {
@@ -362,19 +384,6 @@ impl Target {
             }
         }
         made
-    }
-}
-
-/// What became of the request that sends the parts; it was sent all of them.
-async fn ended(
-    target: &Target,
-    request: &mut JoinHandle<Result<(), StoreError>>,
-) -> Result<(), StoreError> {
-    let limit = sending(0);
-    match timeout(limit, request).await {
-        Ok(Ok(result)) => result,
-        Ok(Err(why)) => Err(target.network(why.to_string())),
-        Err(_) => Err(target.network(format!("no answer within {} s", limit.as_secs()))),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Target {
     /// What events of it are about.
     pub(super) about: Ids,
     /// Never to be shown, whoever says it.
-    pub(super) secrets: Vec<String>,
+    secrets: Vec<String>,
     pub(super) place: Place,
     pub(super) limiter: Arc<Limiter>,
     pub(super) stall: Stall,
@@ -200,7 +200,7 @@ impl Target {
         }
     }
 
-    pub(super) fn hide(&self, text: String) -> String {
+    fn hide(&self, text: String) -> String {
         hide(&self.secrets, text)
     }
 }
