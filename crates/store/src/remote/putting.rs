@@ -44,6 +44,8 @@ pub(crate) struct Putting {
     /// Where the server wants what is sent to the hidden name.
     at: Url,
     body: Sending,
+    /// Of the longest part.
+    part_bytes: u64,
     is_xrootd: bool,
     may_pass: bool,
     done: bool,
@@ -80,8 +82,9 @@ impl Putting {
         let hidden = beside(&name);
         let (at, body) = (hidden.clone(), Sending::Whole(Bytes::new()));
         let target = Arc::new(target);
-        let (may_pass, done) = (false, false);
-        let mut put = Putting { target, name, hidden, at, body, is_xrootd, may_pass, done };
+        let (part_bytes, may_pass, done) = (0, false, false);
+        let mut put =
+            Putting { target, name, hidden, at, body, part_bytes, is_xrootd, may_pass, done };
         if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
         }
@@ -97,7 +100,8 @@ impl Putting {
             Sending::Whole(whole) => *whole = part,
             Sending::Parts(None, _) => return Err(target.network("it was sent already".into())),
             Sending::Parts(Some(parts), _) => {
-                let limit = sending(part.len() as u64);
+                self.part_bytes = self.part_bytes.max(part.len() as u64);
+                let limit = sending(self.part_bytes);
                 let sent =
                     target.block_on(async |_| match timeout(limit, parts.send(part)).await {
                         Ok(sent) => Ok(sent.is_ok()),
@@ -196,7 +200,8 @@ impl Putting {
     fn end(&mut self) -> Result<(), StoreError> {
         let Sending::Parts(parts, request) = &mut self.body else { return Ok(()) };
         *parts = None;
-        let (target, limit) = (&self.target, sending(0));
+        // Two of them may still be on their way.
+        let (target, limit) = (&self.target, sending(2 * self.part_bytes));
         let ended = target.block_on(async |_| Ok(timeout(limit, request).await))?;
         match ended {
             Ok(Ok(Ok(()))) => Ok(()),
