@@ -17,9 +17,9 @@ from swathe.errors import StoreSettingsError
 
 SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
 BUCKETS = ("s3", "gs", "az")
+"""Of these, the schemes of stores that are buckets."""
 WEBDAV = ("dav", "davs", "root", "roots")
 """Of servers that are written to by WebDAV, XRootD's through their HTTP door."""
-"""Of these, the schemes of stores that are buckets."""
 TIERS = ("local", "lan", "wan", "tape")
 OPTIONS = (
     "endpoint",
