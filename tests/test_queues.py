@@ -17,20 +17,12 @@ def queue(count: int, *, threads: int = 1, ahead: int = 2, seconds: float = 1.0)
     return made
 
 
-def test_batches_that_end_early_bring_each_one_behind_forward_once() -> None:
+@pytest.mark.parametrize("took_s", [0.1, 7.0])
+def test_batches_that_end_early_or_late_move_each_one_behind_once(took_s: float) -> None:
     made, now = queue(6), 0.0
     for batch in range(5):
         made.begin(batch, now)
-        now += 0.1
-        made.remove(batch, now)
-        assert made.wait_s(now) == pytest.approx(5 - batch)
-
-
-def test_batches_that_end_late_put_off_each_one_behind_once() -> None:
-    made, now = queue(6), 0.0
-    for batch in range(5):
-        made.begin(batch, now)
-        now += 7.0
+        now += took_s
         made.remove(batch, now)
         assert made.wait_s(now) == pytest.approx(5 - batch)
 
