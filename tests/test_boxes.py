@@ -183,6 +183,16 @@ def test_swapped_axes_are_swapped(new_path: Callable[[str], Path]) -> None:
     assert swathe.cut(path, sky=place, size_deg=5 / 3600).box == (31, 11, 5, 5)
 
 
+def test_axes_of_the_sky_are_the_images_own() -> None:
+    wcs = WCS(naxis=3)
+    wcs.wcs.ctype = ["FREQ", "RA---TAN", "DEC--TAN"]
+    wcs.wcs.cdelt = [1e6, -1e-3, 1e-3]
+    sky = boxes.Sky(lambda: wcs, "a.fits, HDU 0")
+    assert sky.axes_among(3) == (1, 2)
+    with pytest.raises(errors.RegionError, match=r"^a\.fits, HDU 0: its sky has no pixels$"):
+        sky.axes_among(2)
+
+
 @pytest.mark.parametrize(
     ("sky", "size_deg", "kind"),
     [

@@ -133,6 +133,16 @@ class Sky:
                 "expected positive degrees"
             )
 
+    def axes_among(self, count: int) -> tuple[int, int]:
+        """Give the two axes of the sky of an image that has so many; 0 is NAXIS1.
+
+        Raises:
+            RegionError: where one of them is none of the image's.
+        """
+        if self.axes[1] >= count:
+            raise RegionError(f"{self.label}: its sky has no pixels")
+        return self.axes
+
     def pixels(self, coordinates: SkyCoord) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Give the zero-based pixel positions of coordinates in any frame; NaN where there is none.
 

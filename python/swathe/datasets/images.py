@@ -137,9 +137,7 @@ def _granule(
 
 def _footprint(wcs: WCS, image: ImageHeader, label: str) -> Footprint:
     sky, lengths = Sky(lambda: wcs, label), image.shape[::-1]
-    first, second = sky.axes
-    if second >= len(lengths):
-        raise RegionError(f"{label}: its sky has no pixels")
+    first, second = sky.axes_among(len(lengths))
     found = footprint(sky, (lengths[second], lengths[first]))
     if found.outline is None and sky.axes != (0, 1):
         # Such are compared with their WCS, of axes 1 and 2.

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.datasets.sphere import directions
-from swathe.errors import RegionError
 from swathe.objects import File, opened
 from swathe.portal.vo.axes import spectral_axis, stokes_axis, time_axis
 from swathe.portal.vo.faults import usage
@@ -106,10 +105,7 @@ class Held:
     @cached_property
     def sky_axes(self) -> tuple[int, int]:
         """The two axes of the sky, 0 is NAXIS1."""
-        axes = self.image.sky.axes
-        if axes[1] >= len(self.lengths):
-            raise RegionError(f"{self.image.path}, HDU {self.image.index}: its sky has no pixels")
-        return axes
+        return self.image.sky.axes_among(len(self.lengths))
 
     @property
     def orderly(self) -> bool:
