@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.boxes import Sky, read_wcs
+from swathe.datasets.search import NEAR, sky_of_cards
 from swathe.datasets.sphere import angle, directions, distances
 from swathe.portal.vo.boxing import smallest_box
 from swathe.portal.vo.places import Places
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from swathe.catalog import Match
     from swathe.portal.vo.regions import Region
 
-NEAR = 1e-10
-"""Radians, 20 micro arc seconds: what rounding may put between a region and an image it touches."""
 STEPS = 64
 """Places along the radius of a region that lie on its outline."""
 
@@ -60,4 +58,4 @@ def shows(match: Match, region: Region) -> bool:
 
 @lru_cache(maxsize=64)
 def _places(cards: str) -> Places:
-    return Places(Sky(lambda: read_wcs(cards.encode("ascii")), "an image of a dataset"))
+    return Places(sky_of_cards(cards))

@@ -16,11 +16,12 @@ from starlette.responses import Response
 
 from swathe.catalog import Wanted
 from swathe.datasets.cells import ranges_around
+from swathe.datasets.search import NEAR
 from swathe.errors import NoSuchDatasetError, SwatheError
 from swathe.portal.vo import descriptors, parameters
 from swathe.portal.vo.faults import VoError, busy, told, usage
 from swathe.portal.vo.identifiers import did_of
-from swathe.portal.vo.overlap import NEAR, shows
+from swathe.portal.vo.overlap import shows
 from swathe.portal.vo.votable import MEDIA_TYPE, Field, document, info, results, table
 
 if TYPE_CHECKING:
