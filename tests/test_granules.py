@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy
+from astropy.wcs import WCS
 
 from swathe import errors
 from swathe.catalog import Catalog, Footprint, Granule, Replica, Wanted
@@ -324,10 +325,52 @@ def test_a_limited_search_reads_no_more_than_it_needs(
     monkeypatch.setattr(search, "_with_outlines", note)
     for sky in (None, (10.0, 20.0)):
         every = search.find(sky, catalog=catalog)
-        assert read == [30]
+        assert read == [4, 4, 4, 4, 4, 4, 4, 2]
         read.clear()
         first = search.find(sky, catalog=catalog, limit=6)
         assert len(first) == 6
         assert first["file"].tolist() == every["file"][:6].tolist()
         assert read == [4, 4]
         read.clear()
+
+
+def test_the_first_catalogued_are_given_with_and_without_outline(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.add_dataset("dr17", "survey", "", None)
+    cells = [(0, ALL_CELLS)]
+    near = Footprint(10.0, 20.0, 1.0, 0.4, cells, [9.0, 19.0, 11.0, 19.0, 10.0, 21.0])
+    away = Footprint(50.0, 20.0, 1.0, 0.4, cells, [49.0, 19.0, 51.0, 19.0, 50.0, 21.0])
+    wcs = WCS(naxis=2)
+    wcs.wcs.ctype, wcs.wcs.cdelt, wcs.wcs.crpix = ["RA---CAR", "DEC--CAR"], [-1, 1], [180.5, 90.5]
+    whole = Footprint(0.0, 0.0, 360.0, 3600.0, cells, None, wcs.to_header_string())
+    places = [near, away, whole, Footprint(0.0, 0.0, 360.0, 1.0, cells, None, None), near, whole]
+    images = [
+        granule(str(number), footprint=place, shape=(180, 360))
+        for number, place in enumerate(places)
+    ]
+    put(catalog, "dr17", *images)
+    monkeypatch.setattr("swathe.catalog.copies.PART", 4)
+    for limit, numbers in ((None, "0245"), (3, "024"), (2, "02"), (1, "0")):
+        table = search.find((10.0, 20.0), catalog=catalog, limit=limit)
+        assert table["file"].tolist() == [f"survey:{number}" for number in numbers]
+        hidden = np.ma.getmaskarray(table["s_region"]).tolist()
+        assert hidden == [number in "25" for number in numbers]
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+def test_a_search_takes_one_connection_at_a_time(catalog: Catalog, limit: int | None) -> None:
+    """Many at once would wait for each other's second one until they fail."""
+    catalog.add_dataset("dr17", "survey", "", None)
+    put(catalog, "dr17", granule("a"), granule("b"))
+    catalog.put_objects("dr17", "mirror", [(replica(path), None) for path in "ab"])
+    open_now: list[int] = [0]
+    sqlalchemy.event.listen(
+        catalog._engine, "checkout", lambda *_: open_now.append(open_now[-1] + 1)
+    )
+    sqlalchemy.event.listen(
+        catalog._engine, "checkin", lambda *_: open_now.append(open_now[-1] - 1)
+    )
+    table = search.find(catalog=catalog, limit=limit)
+    assert table["file"].tolist() == ["mirror:a", "mirror:b"]
+    assert max(open_now) == 1 and open_now[-1] == 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Generator, Iterable, Iterator
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -57,48 +57,56 @@ COPIES = """
     FROM granules CROSS JOIN datasets CROSS JOIN replicas CROSS JOIN stores
     WHERE datasets.id = granules.dataset_id AND replicas.dataset_id = granules.dataset_id
     AND replicas.object_path = granules.path AND replicas.state = 'ok'
-    AND stores.id = replicas.store_id{more}
+    AND stores.id = replicas.store_id{more} AND granules.id {among}
 """
 """As text: SQLAlchemy would read the JSON row by row, which takes longer than the search. SQLite
 takes the tables of a CROSS JOIN in their order; PostgreSQL finds its own."""
+AMONG = {
+    "sqlite": "IN (SELECT value FROM json_each('[' || :ids || ']'))",
+    "postgresql": "= ANY(CAST('{' || :ids || '}' AS BIGINT[]))",
+}
+"""As a parameter: statements with a thousand numbers in them take long to read, each anew, and
+SQLite's module keeps 128."""
+NUMBERS = "SELECT granules.id FROM granules WHERE TRUE{more}"
 
 
 class Copies(Database):
     """What a search gives, before it is compared with the place in the sky."""
 
     def granule_copies(self, wanted: Wanted) -> list[GranuleCopy]:
-        """Give the copies to read of the granules that are as wanted, in no order.
-
-        A place is only compared by HEALPix cells: all that touch it are given, and some beside.
-        `limit` does not count: `copies_by_parts` is for who may have enough.
+        """Give all that `copies_by_parts` gives.
 
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
-        with self._reading() as session:
-            ids = None if wanted.ranges is None else touching(session, wanted.ranges)
-            if ids == []:
-                return []
-            conditions, given = _conditions(session, wanted)
-            query = COPIES.format(more=conditions + _among(ids))
-            return [GranuleCopy._make(row) for row in session.execute(text(query), given)]
+        return list(chain.from_iterable(self.copies_by_parts(wanted)))
 
     def copies_by_parts(self, wanted: Wanted) -> Generator[list[GranuleCopy], None, None]:
-        """Give the same in the order of granules, all copies of up to PART of them at a time.
+        """Give the copies to read of granules that are as wanted, of up to PART of them at a time.
 
-        Whoever has enough stops: what comes after is not read.
+        They are in the order of granules, all copies of one together. A place is only compared by
+        HEALPix cells: all that touch it are given, and some beside. `limit` is not kept to, but
+        where there is one, whoever has enough stops, and what comes after is not looked for.
 
         Raises:
             NoSuchDatasetError: where there is no such dataset.
         """
         with self._reading() as session:
-            conditions, given = _conditions(session, wanted)
-            if wanted.ranges is None:
-                yield from _parts(session, conditions, given)
+            more, given = _conditions(session, wanted)
+            if wanted.ranges is not None:
+                yield from _parts(session, sorted(touching(session, wanted.ranges)), more, given)
                 return
-            ids = sorted(touching(session, wanted.ranges))
-            for at in range(0, len(ids), PART):
-                yield from _parts(session, conditions + _among(ids[at : at + PART]), given)
+            query = NUMBERS.format(more=more)
+            if wanted.limit is None:
+                # SQLite would read all granules in order rather than some by an index.
+                numbers = sorted(session.scalars(text(query), given))
+                yield from _parts(session, numbers, more, given)
+                return
+            run = session.connection().execute
+            ordered = text(f"{query} ORDER BY granules.id")
+            # Who has enough leaves rows behind, and servers keep them.
+            with run(ordered, given, execution_options=STREAMED) as found:
+                yield from _parts(session, found.scalars(), more, given)
 
 
 def _conditions(session: Session, wanted: Wanted) -> tuple[str, dict[str, Any]]:
@@ -120,21 +128,12 @@ def _conditions(session: Session, wanted: Wanted) -> tuple[str, dict[str, Any]]:
     return more, given
 
 
-def _among(ids: Sequence[int] | None) -> str:
-    return "" if ids is None else f" AND granules.id IN ({', '.join(map(str, ids))})"
-
-
-def _parts(session: Session, more: str, given: dict[str, Any]) -> Iterator[list[GranuleCopy]]:
-    query = text(COPIES.format(more=more) + " ORDER BY granules.id")
-    part: list[GranuleCopy] = []
-    granules = 0
-    # Who has enough leaves rows behind, and servers keep them.
-    with session.connection().execute(query, given, execution_options=STREAMED) as found:
-        for _, copies in groupby(map(GranuleCopy._make, found), attrgetter("id")):
-            part += copies
-            granules += 1
-            if granules == PART:
-                yield part
-                part, granules = [], 0
-    if part:
-        yield part
+def _parts(
+    session: Session, numbers: Iterable[int], more: str, given: dict[str, Any]
+) -> Iterator[list[GranuleCopy]]:
+    """Give the copies of granules that are given by number, in order."""
+    query = text(COPIES.format(more=more, among=AMONG[session.get_bind().dialect.name]))
+    left = iter(numbers)
+    while ids := ",".join(map(str, islice(left, PART))):
+        found = session.execute(query, {**given, "ids": ids})
+        yield sorted(map(GranuleCopy._make, found), key=attrgetter("id"))

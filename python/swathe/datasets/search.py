@@ -6,7 +6,9 @@ import json
 import math
 from contextlib import closing, nullcontext
 from functools import lru_cache
+from itertools import groupby
 from numbers import Real
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import assumed_costs
@@ -94,21 +96,24 @@ def find(
         from swathe.datasets.cells import ranges_around
 
         ranges = ranges_around(place.direction, place.reach)
-    wanted = Wanted(ranges, dataset, read_times(time), _band(band))
+    wanted = Wanted(ranges, dataset, read_times(time), _band(band), limit)
     with nullcontext(catalog) if catalog is not None else Catalog.open() as known:
-        if limit is None:
-            parts = (copies for copies in [known.granule_copies(wanted)])
-        else:
-            parts = known.copies_by_parts(wanted)
-        found: list[tuple[GranuleCopy, _Outline]] = []
-        with closing(parts):
-            for copies in parts:
-                some = _with_outlines(_cheapest(copies, known))
-                found += some if place is None else _that_show(place, some)
-                if limit is not None and len(found) >= limit:
+        columns: list[list[Any]] = [[] for _ in COLUMNS]
+        with closing(known.copies_by_parts(wanted)) as parts:
+            for part in parts:
+                copies = {number: list(of_it) for number, of_it in groupby(part, attrgetter("id"))}
+                some = _with_outlines([first for first, *_ in copies.values()])
+                some = some if place is None else _that_show(place, some)
+                for column, values in zip(columns, _values(some, copies), strict=True):
+                    column += values
+                if limit is not None and len(columns[0]) >= limit:
                     break
-    found = sorted(found, key=lambda each: each[0].id)[:limit]
-    return _table(sorted(found, key=lambda each: (each[0].file, each[0].hdu)), place)
+        if limit is not None:
+            for column in columns:
+                del column[limit:]
+        # Not before: many that wait for a second connection would wait for each other.
+        columns[0] = _soonest(columns[0], known)
+    return _table(columns, place)
 
 
 class _Place:
@@ -123,6 +128,9 @@ class _Place:
         self.direction = directions(np.array(ra_deg), np.array(dec_deg))
         self.radius = math.radians(radius_deg)
         self.reach = self.radius + NEAR
+        # Whether images that have no outline show it, by WCS and shape: maps of the whole sky are
+        # often many of one shape.
+        self.shown: dict[tuple[str, str], bool] = {}
 
 
 def _place(sky: Any, radius_deg: float) -> _Place:
@@ -214,35 +222,36 @@ def _that_show(
     """Give the images that the circle touches, to a small part of a pixel where it is a point."""
     from swathe.datasets.sphere import outlines_near
 
-    lined = [(copy, outline) for copy, outline in candidates if outline is not None]
-    near = outlines_near([outline for _, outline in lined], place.direction, place.reach)
-    found: list[tuple[GranuleCopy, _Outline]]
-    found = [each for each, is_near in zip(lined, near.tolist(), strict=True) if is_near]
-    # Maps of the whole sky are often many of one shape.
-    shown: dict[tuple[str, str], bool] = {}
+    lined = [outline for _, outline in candidates if outline is not None]
+    near = iter(outlines_near(lined, place.direction, place.reach).tolist())
+    found = []
     for copy, outline in candidates:
-        if outline is None and copy.wcs is not None:
-            key = (copy.wcs, copy.shape)
-            if key not in shown:
-                shown[key] = _shows(_read_shape(copy.shape), copy.wcs, place)
-            if shown[key]:
-                found.append((copy, None))
+        if next(near) if outline is not None else _shows(copy, place):
+            found.append((copy, outline))
     return found
 
 
-def _cheapest(copies: list[GranuleCopy], catalog: Catalog) -> list[GranuleCopy]:
-    """Give one copy of each image: that in the store which takes least time, seen from here.
+def _files(copies: list[GranuleCopy]) -> tuple[str, ...]:
+    """Name the copies of an image, the one in the first store of its dataset first."""
+    if len(copies) > 1:
+        copies = sorted(copies, key=lambda copy: (not copy.is_first, copy.store))
+    return tuple(copy.file for copy in copies)
 
-    Of stores that take as long, the first of the dataset.
+
+def _soonest(images: list[tuple[str, ...]], catalog: Catalog) -> list[str]:
+    """Give of each image the copy in the store which takes least time, seen from here.
+
+    Of stores that take as long, the first.
     """
-    if len({copy.id for copy in copies}) == len(copies):
-        return copies
+    if all(len(files) == 1 for files in images):
+        return [file for (file,) in images]
     seconds = _seconds_of_stores(catalog)
-    ordered = sorted(copies, key=lambda copy: (seconds[copy.store], not copy.is_first, copy.store))
-    found: dict[int, GranuleCopy] = {}
-    for copy in ordered:
-        found.setdefault(copy.id, copy)
-    return list(found.values())
+
+    def takes(file: str) -> float:
+        # The store may have been removed since.
+        return seconds.get(file.partition(":")[0], math.inf)
+
+    return [min(files, key=takes) for files in images]
 
 
 def _seconds_of_stores(catalog: Catalog) -> dict[str, float]:
@@ -276,7 +285,17 @@ def _read_shape(text: str) -> tuple[int, ...]:
     return tuple(json.loads(text))
 
 
-def _shows(shape: tuple[int, ...], cards: str, place: _Place) -> bool:
+def _shows(copy: GranuleCopy, place: _Place) -> bool:
+    """Compare with an image by its WCS, if it has one."""
+    if copy.wcs is None:
+        return False
+    key = (copy.wcs, copy.shape)
+    if key not in place.shown:
+        place.shown[key] = _touches(_read_shape(copy.shape), copy.wcs, place)
+    return place.shown[key]
+
+
+def _touches(shape: tuple[int, ...], cards: str, place: _Place) -> bool:
     """Compare with an image by its WCS: a circle at places that lie close together."""
     from swathe.datasets.footprint import on_image
 
@@ -315,12 +334,16 @@ def _disc(place: _Place) -> NDArray[np.float64]:
     return np.concatenate(points)
 
 
-def _table(found: list[tuple[GranuleCopy, _Outline]], place: _Place | None) -> Table:
+def _table(found: list[list[Any]], place: _Place | None) -> Table:
+    """Make a table, in order, of the columns, which are taken away one by one: it is as large."""
     import numpy as np
     from astropy.table import Table
 
+    order = sorted(range(len(found[0])), key=lambda at: (found[0][at], found[1][at]))
     columns: dict[str, Any] = {}
-    for (name, kind, _), values in zip(COLUMNS, _values(found), strict=True):
+    for name, kind, _ in COLUMNS:
+        unordered = found.pop(0)
+        values = [unordered[at] for at in order]
         blank: Any = "" if kind == "U" else 0
         known = [blank if value is None else value for value in values]
         data = np.array(known, dtype=kind if known or kind != "U" else "U1")
@@ -330,7 +353,7 @@ def _table(found: list[tuple[GranuleCopy, _Outline]], place: _Place | None) -> T
     units = _units()
     if place is not None:
         for name, value in (("ra", place.ra_deg), ("dec", place.dec_deg)):
-            columns[name] = np.full(len(found), value)
+            columns[name] = np.full(len(order), value)
     # Made once: a column that is copied takes as long again.
     return Table(
         columns, units={name: units[name] for name in columns if name in units}, copy=False
@@ -346,12 +369,14 @@ def _units() -> dict[str, Any]:
     return {name: Unit(unit) for name, unit in {**named, "ra": "deg", "dec": "deg"}.items()}
 
 
-def _values(rows: list[tuple[GranuleCopy, _Outline]]) -> list[list[Any]]:
-    """Give the columns of a table."""
+def _values(
+    rows: list[tuple[GranuleCopy, _Outline]], copies: dict[int, list[GranuleCopy]]
+) -> list[list[Any]]:
+    """Give the columns of a table, of some of its rows; in place of a file those of all copies."""
     found = [copy for copy, _ in rows]
     regions = [None if outline is None else _region(outline) for _, outline in rows]
     return [
-        [copy.file for copy in found],
+        [_files(copies[copy.id]) for copy in found],
         [copy.hdu for copy in found],
         [copy.dataset for copy in found],
         [copy.name for copy in found],
@@ -365,10 +390,15 @@ def _values(rows: list[tuple[GranuleCopy, _Outline]]) -> list[list[Any]]:
         [copy.s_fov for copy in found],
         [copy.s_pixel_scale for copy in found],
         regions,
-        [" x ".join(map(str, _read_shape(copy.shape)[::-1])) for copy in found],
+        [_naxis(copy.shape) for copy in found],
         [-(-copy.size // 1000) for copy in found],
         [copy.version for copy in found],
     ]
+
+
+@lru_cache(maxsize=256)
+def _naxis(shape: str) -> str:
+    return " x ".join(map(str, _read_shape(shape)[::-1]))
 
 
 def _region(outline: list[float]) -> str:
