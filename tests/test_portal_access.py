@@ -25,7 +25,7 @@ from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
 from swathe.portal.users import FRESH_S, Access
-from swathe.workers import Pool
+from swathe.workers import Pool, Runner
 
 Settings = dict[str, dict[str, Any]]
 REQUIRED: Settings = {"access": {"tokens": "required"}}
@@ -78,8 +78,8 @@ def client() -> Make:
     def make(catalog: Catalog, settings: Settings) -> Client:
         config = config_of(settings)
         access = Access(config.access.tokens == "required", catalog.token)
-        state = (cast(Jobs, None), access, Sources(catalog), Streams(1), cast(Pool, None))
-        portal = Portal(config, catalog, *state)
+        state = (cast(Jobs, None), access, Sources(catalog), Streams(1))
+        portal = Portal(config, catalog, *state, cast(Pool, None), cast(Runner, None))
         app = make_app(portal)
         add_routes(app)
         return Client(app)

@@ -25,6 +25,7 @@ from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.batches import Batch, batch_of
 from swathe.workers.doing import run
+from swathe.workers.flights import Flight
 
 WIDTH, HEIGHT = 12, 9
 
@@ -348,3 +349,84 @@ def test_jobs_are_those_of_cut_many(
             found = tmp_path / "results" / job.id / "0000" / row.name
             assert found.read_bytes() == (tmp_path / "many" / kept["path"]).read_bytes()
     assert {row.status for row in rows} == {"ok", "no-overlap", "missing"}
+
+
+# ---- Faults of ours that concern one batch
+
+
+def test_what_cannot_be_kept_ends_no_thread(
+    pool: Pool, images: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    came: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def back(number: int, _done: Done) -> None:
+        came.put(number)
+        if number < 4:  # more than there are threads
+            raise PanicError("nowhere to keep it")
+
+    pool.start(back)
+    try:
+        for number in range(6):
+            assert pool.wanted(PATIENCE_S)
+            pool.give(number, batch(images, 3, job=f"job{number}"), never)
+        assert {came.get(timeout=PATIENCE_S) for _ in range(6)} == set(range(6))
+    finally:
+        pool.stop(PATIENCE_S)
+    assert sum("cannot be kept" in each.getMessage() for each in caplog.records) == 4
+
+
+def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
+    cluster: Process, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = connected(cluster.address, Folder(tmp_path / "results"))
+    place, peers = pool._placement.place, pool._peers
+
+    def placed(key: str, *given: Any) -> Any:
+        if key.split("-")[2] == "1":
+            raise KeyError("no such worker")
+        return place(key, *given)
+
+    def asked(flight: Flight) -> Any:
+        if flight.number == 2:
+            raise ValueError("no such peer")
+        return peers(flight)
+
+    def untold() -> bool:
+        raise RuntimeError("nobody knows")
+
+    monkeypatch.setattr(pool._placement, "place", placed)
+    monkeypatch.setattr(pool, "_peers", asked)
+    with started(pool) as at_work:
+        for number in range(5):
+            at_work.give(number, batch(images, job=f"job{number}"))
+        done = dict(at_work.next() for _ in range(5))
+        slow = replace(batch(images, 5000), options=Options(mode="partial"))
+        rows = Rows.of([row._replace(box=(0, 0, 2000, 2000)) for row in slow.rows])
+        at_work.give(6, replace(slow, rows=rows), untold)
+        done |= [at_work.next()]
+    assert {number: each.failure for number, each in done.items()} == {
+        0: None,
+        1: "internal: KeyError: 'no such worker'",
+        2: "internal: ValueError: no such peer",
+        3: None,
+        4: None,
+        6: "internal: RuntimeError: nobody knows",
+    }
+
+
+def test_a_fault_in_the_loop_begins_anew(
+    cluster: Process, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = connected(cluster.address, Folder(tmp_path / "results"))
+    compare, faults = pool._connection._compare, iter([1, 2])
+
+    def compared(found: dict[str, Any]) -> None:
+        if next(faults, None):
+            raise KeyError("a worker that nobody knows")
+        compare(found)
+
+    monkeypatch.setattr(pool._connection, "_compare", compared)
+    with started(pool) as at_work:
+        at_work.give(0, batch(images))
+        assert at_work.next()[1].complete
+        assert pool.told().trouble == ""

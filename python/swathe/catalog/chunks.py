@@ -7,20 +7,31 @@ to another.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import func, select, update
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from swathe.catalog.blocks import end_of_object, mark_rows, parts_between, rows_with_status
+from swathe.catalog.blocks import (
+    LONGEST_REASON,
+    end_of_object,
+    mark_rows,
+    parts_between,
+    rows_with_status,
+)
 from swathe.catalog.database import Database
 from swathe.catalog.jobvalues import add_notes, fail, kept_job
 from swathe.catalog.rows import Rows
 from swathe.catalog.tables import JobChunkTable, JobTable
-from swathe.catalog.work import FAILED, Chunk, ChunkState, Done, KeptJob
+from swathe.catalog.values import plain_text
+from swathe.catalog.work import ACTIVE, FAILED, Chunk, ChunkState, Done, KeptJob
 from swathe.errors import CatalogError
+
+log = logging.getLogger(__name__)
 
 LARGEST_CHUNK = 5_000
 
@@ -37,32 +48,27 @@ class Chunks(Database):
         tells how many rows a chunk of a job has about, and of its results if so. An object is
         not divided over chunks unless it has more than LARGEST_CHUNK rows.
         """
-        now = datetime.now(UTC)
+        lease_until = datetime.now(UTC) + timedelta(seconds=lease_s)
         with self._reading() as session:
             # Most of the time there is nothing, and others want to write.
             if not _in_turn(session):
                 return None
         with self._writing() as session:
             for number in _in_turn(session):
-                job = session.get(JobTable, number, with_for_update=True, populate_existing=True)
-                if job is None or job.phase not in ("QUEUED", "EXECUTING"):
-                    continue
                 try:
-                    taken = _free_chunk(session, job) or _next_chunk(session, job, size)
+                    with session.begin_nested():
+                        chunk = _taken(session, number, runner, lease_until, size)
+                except DBAPIError:
+                    raise
                 except CatalogError as error:  # it is damaged; those behind it get their turn
-                    fail(job, str(error))
-                    job.changes += 1
-                    continue
-                if taken is None:
-                    continue
-                taken.state, taken.runner = "taken", runner
-                taken.lease_until = now + timedelta(seconds=lease_s)
-                if job.phase == "QUEUED":
-                    job.phase, job.changes = "EXECUTING", job.changes + 1
-                    job.started_at = job.started_at or now
-                job.served_at = now
-                session.flush()
-                return Chunk(kept_job(job), taken.first, taken.last, runner)
+                    _give_up(session, number, str(error))
+                except Exception as error:  # so is this: what is kept makes no sense to us
+                    log.exception("job %d: nothing of it can be given out", number)
+                    told = f"the database is damaged: {type(error).__name__}: {error}"
+                    _give_up(session, number, told)
+                else:
+                    if chunk is not None:
+                        return chunk
         return None
 
     def finish_chunk(self, chunk: Chunk, done: Done) -> KeptJob | None:
@@ -92,6 +98,24 @@ class Chunks(Database):
             job.changes += 1
             session.flush()
             return kept_job(job)
+
+    def give_up(self, chunk: Chunk, reason: str) -> None:
+        """End a job of which something cannot be read or kept, and give back a chunk of it.
+
+        What is done of it stays. Nothing of it is read for that.
+        """
+        with self._writing() as session:
+            _give_up(session, chunk.job.number, reason)
+            session.execute(
+                update(JobChunkTable)
+                .where(
+                    JobChunkTable.job == chunk.job.number,
+                    JobChunkTable.first == chunk.first,
+                    JobChunkTable.runner == chunk.runner,
+                )
+                .values(state="free", runner=None, lease_until=None)
+                .execution_options(synchronize_session=False)
+            )
 
     def renew_leases(self, runner: str, lease_s: float) -> None:
         """Say that a runner is alive."""
@@ -125,6 +149,45 @@ class Chunks(Database):
             # Of those tried again, few may wait among many that are done.
             parts = parts_between(session, chunk.job.number, chunk.first, chunk.last)
             return Rows.joined([part.take(part.has("waiting")) for part in parts])
+
+
+def _taken(
+    session: Session,
+    number: int,
+    runner: str,
+    lease_until: datetime,
+    size: Callable[[KeptJob, bool], int],
+) -> Chunk | None:
+    """Take something of a job for a runner, if there is."""
+    now = datetime.now(UTC)
+    job = session.get(JobTable, number, with_for_update=True, populate_existing=True)
+    if job is None or job.phase not in ("QUEUED", "EXECUTING"):
+        return None
+    taken = _free_chunk(session, job) or _next_chunk(session, job, size)
+    if taken is None:
+        return None
+    taken.state, taken.runner, taken.lease_until = "taken", runner, lease_until
+    if job.phase == "QUEUED":
+        job.phase, job.changes = "EXECUTING", job.changes + 1
+        job.started_at = job.started_at or now
+    job.served_at = now
+    session.flush()
+    return Chunk(kept_job(job), taken.first, taken.last, runner)
+
+
+def _give_up(session: Session, number: int, reason: str) -> None:
+    """End a job for a reason, without reading it; one that has ended stays as it is."""
+    session.execute(
+        update(JobTable)
+        .where(JobTable.number == number, JobTable.phase.in_(ACTIVE))
+        .values(
+            phase="ERROR",
+            ended_at=datetime.now(UTC),
+            failure=plain_text(reason, LONGEST_REASON),
+            changes=JobTable.changes + 1,
+        )
+        .execution_options(synchronize_session=False)
+    )
 
 
 def _in_turn(session: Session) -> list[int]:

@@ -62,7 +62,8 @@ def open_portal(config: Config) -> Iterator[Portal]:
             with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
                 streams = Streams(config.limits.streams)
                 pool = pool_of(config, place, catalog)
-                yield Portal(config, catalog, jobs, access, sources, streams, pool)
+                runner = Runner(jobs, pool)
+                yield Portal(config, catalog, jobs, access, sources, streams, pool, runner)
         finally:
             _swathe.confine([])
 
@@ -163,15 +164,14 @@ def limits_of(config: Config) -> Limits:
 @asynccontextmanager
 async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
     """Work on jobs as long as the application runs."""
-    runner = Runner(portal.jobs, portal.pool)
-    runner.start()
+    portal.runner.start()
     counting = threading.Thread(target=app.state.holdings.begin, name="counting")
     counting.start()
     try:
         with Replicas(portal.catalog, portal.pool):
             yield
     finally:
-        await run_in_threadpool(runner.stop)
+        await run_in_threadpool(portal.runner.stop)
         await run_in_threadpool(counting.join)  # the catalogue is closed then
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog.workers import WorkerReplicas
 from swathe.errors import CatalogError
+from swathe.workers.lasting import Lasting
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog
@@ -38,7 +39,7 @@ class Replicas:
         self._counts: tuple[int, int, int] | None = None
         self._told_at = 0.0
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="swathe-replicas", daemon=True)
+        self._thread = Lasting("swathe-replicas", self._keep_soon, self._ending)
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -46,14 +47,12 @@ class Replicas:
     def __exit__(self, *raised: object) -> None:
         self._ending.set()
         self._thread.join()
-
-    def _run(self) -> None:
-        while not self._ending.wait(EVERY_S):
-            # It is away for a while: the next time.
-            with suppress(CatalogError):
-                self._keep()
-        with suppress(CatalogError):
+        with suppress(CatalogError):  # it is away; others forget them in a minute
             self._catalog.forget_replicas(self._id)
+
+    def _keep_soon(self) -> None:
+        if not self._ending.wait(EVERY_S):
+            self._keep()
 
     def _keep(self) -> None:
         told = self._pool.told()

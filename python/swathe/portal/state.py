@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from swathe.portal.sources import Sources
     from swathe.portal.streams import Streams
     from swathe.portal.users import Access, User
-    from swathe.workers import Pool
+    from swathe.workers import Pool, Runner
     from swathe.workers.pool import Held, Told
 
 
@@ -30,6 +30,7 @@ class Portal:
         sources: which files may be read.
         streams: places for answers that go on for long.
         pool: who does the work of jobs.
+        runner: who gives it to them, as long as the application runs.
     """
 
     config: Config
@@ -39,6 +40,13 @@ class Portal:
     sources: Sources
     streams: Streams
     pool: Pool
+    runner: Runner
+
+    @property
+    def trouble(self) -> str:
+        """Why jobs are not worked on; empty where they are."""
+        told = self.runner.trouble
+        return f"jobs are not worked on: {told}" if told else ""
 
     def url(self, request: HTTPConnection) -> str:
         """Give the URL of the portal as the client knows it, without a slash at the end."""

@@ -27,9 +27,10 @@ from swathe.workers.briefing import Briefing
 from swathe.workers.connection import Connection
 from swathe.workers.crew import AHEAD, Crew, Worker
 from swathe.workers.flights import Flight
+from swathe.workers.lasting import internal
 from swathe.workers.nodes import CONNECT_S, configure
 from swathe.workers.placement import Work
-from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, Moved, Told
+from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, Moved, Told, pauses
 from swathe.workers.rates import Paces
 from swathe.workers.spreading import Spreading
 
@@ -202,17 +203,30 @@ class DaskPool:
 
     async def _watch(self) -> None:
         """See which batches are to stop, and show the state."""
+        waits = pauses(LOOK_S)
         while True:
-            flights = [each for each in self._flights if each.told_at is None]
-            asked = [(each, each.stopped) for each in flights]
-            found = await asyncio.to_thread(lambda: [each for each, stop in asked if stop()])  # noqa: B023 - done before the next
-            self._stop_flights([each for each in found if each in self._flights])
-            now = time.monotonic()
-            for flight in list(self._flights):
-                if flight.told_at is not None and now - flight.told_at > STOP_S:
-                    self._give_back(flight, Done([], complete=False))
-            self._count()
-            await asyncio.sleep(LOOK_S)
+            pause_s = LOOK_S
+            try:
+                await self._look()
+            except Exception:  # a fault of ours: others are to be stopped as well
+                pause_s = next(waits)
+                log.exception("%s: looking who is to stop; again in %g s", self._address, pause_s)
+            else:
+                waits = pauses(LOOK_S)
+            await asyncio.sleep(pause_s)
+
+    async def _look(self) -> None:
+        flights = [each for each in self._flights if each.told_at is None]
+        found = await asyncio.to_thread(_asked_to_stop, flights)
+        for flight, error in found:
+            if error is not None:
+                self._give_back(flight, _failed(error))
+        self._stop_flights([each for each, _ in found if each in self._flights])
+        now = time.monotonic()
+        for flight in list(self._flights):
+            if flight.told_at is not None and now - flight.told_at > STOP_S:
+                self._give_back(flight, Done([], complete=False))
+        self._count()
 
     def _stop_flights(self, flights: list[Flight]) -> None:
         keys: dict[str, list[str]] = {}
@@ -393,7 +407,12 @@ class DaskPool:
                 self._pending.popleft()
                 continue
             flight.key = f"batch-{self._pool}-{flight.number}-{time.monotonic_ns()}"
-            placed = self._placement.place(flight.key, self._work(flight), time.monotonic())
+            try:
+                placed = self._placement.place(flight.key, self._work(flight), time.monotonic())
+            except Exception as error:  # those behind it are to get their turn
+                log.exception("batch %d: cannot be placed", flight.number)
+                self._give_back(flight, _failed(error))
+                continue
             if placed is None:
                 break
             self._pending.popleft()
@@ -425,7 +444,17 @@ class DaskPool:
             flight.task = self._crew.spawn(self._fly(self._crew.client, worker, flight))
 
     async def _fly(self, client: Client, worker: Worker, flight: Flight) -> None:
-        """Have a batch done, and give back what became of it."""
+        """Have a batch done, and give back what became of it, whatever goes wrong."""
+        try:
+            await self._carry(client, worker, flight)
+        except Exception as error:  # a fault of ours: nobody else knows of this batch
+            if client.status == "running" and self._crew.workers.get(flight.worker) is worker:
+                log.exception("batch %d: cannot be carried", flight.number)
+                self._give_back(flight, _failed(error))
+            # Else it is given again when that is seen.
+        self._place_all()
+
+    async def _carry(self, client: Client, worker: Worker, flight: Flight) -> None:
         address, key = flight.worker, flight.key
         state = self._briefing.invitation[1]
         if worker.state != state:
@@ -466,7 +495,6 @@ class DaskPool:
             self._give_back(flight, done)
         finally:
             future.release()
-        self._place_all()
 
     def _land(self, worker: Worker, flight: Flight) -> None:
         worker.flights.pop(flight.key, None)
@@ -491,6 +519,8 @@ class DaskPool:
         def keep() -> None:
             try:
                 self._back(flight.number, done)
+            except BaseException:  # a panic of the engine, too
+                log.exception("batch %d of job %s: cannot be kept", flight.number, flight.batch.job)
             finally:
                 self._loop.call_soon_threadsafe(self._kept)
 
@@ -548,3 +578,20 @@ class DaskPool:
     @property
     def _placement(self) -> Placement:
         return self._crew.placement
+
+
+def _asked_to_stop(flights: Sequence[Flight]) -> list[tuple[Flight, Exception | None]]:
+    """Give the batches that are to stop, and those of which that cannot be told, and why."""
+    found: list[tuple[Flight, Exception | None]] = []
+    for flight in flights:
+        try:
+            if flight.stopped():
+                found.append((flight, None))
+        except Exception as error:
+            log.exception("batch %d: cannot be told whether to stop", flight.number)
+            found.append((flight, error))
+    return found
+
+
+def _failed(error: Exception) -> Done:
+    return Done([], complete=False, failure=internal(error))

@@ -13,6 +13,7 @@ from distributed import Client
 
 from swathe.errors import SwatheError
 from swathe.workers import member
+from swathe.workers.lasting import internal
 from swathe.workers.nodes import CONNECT_S, reach
 from swathe.workers.pool import pauses
 
@@ -81,6 +82,9 @@ class Connection:
                     await self._follow(client, ending)
             except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
                 fault = str(error) or type(error).__name__
+            except Exception as error:  # a fault of ours: with a new connection all begins anew
+                log.exception("%s", self._address)
+                fault = internal(error)
             finally:
                 self._crew.client = None
             if ending.is_set():
@@ -130,4 +134,7 @@ class Connection:
             self._news.set()
 
     def _on_member(self, event: Any) -> None:
-        self._hear(event[1])
+        try:
+            self._hear(event[1])
+        except Exception:  # theirs would be silent about it
+            log.exception("%s: a worker told %r", self._address, event[1])

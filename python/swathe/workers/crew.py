@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from swathe.workers.flights import Flight
     from swathe.workers.member import Peer
+
+log = logging.getLogger(__name__)
 
 AHEAD = 2
 """Batches that a thread may have: the next is there when it is done with one."""
@@ -141,8 +144,13 @@ class Crew:
         """Have something done besides, until the loop ends."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("the pool: %s: %s", type(error).__name__, error, exc_info=error)
 
     def end(self) -> None:
         """Do nothing more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import threading
@@ -16,14 +17,19 @@ from swathe import _swathe, trace
 from swathe.catalog import Outcome
 from swathe.catalog.work import Done
 from swathe.environment import cores, this_host
-from swathe.errors import CatalogError, JobError, SwatheError
+from swathe.errors import CatalogError, JobError, OutputError, SwatheError
 from swathe.workers.batches import batch_of
-from swathe.workers.pool import LocalPool
+from swathe.workers.lasting import Lasting, internal
+from swathe.workers.pool import LocalPool, pauses
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from swathe.catalog.work import Chunk, KeptJob
     from swathe.jobs import Jobs
     from swathe.workers.pool import Pool
+
+log = logging.getLogger(__name__)
 
 LEASE_S = 60.0
 """A runner that has not said for so long that it lives is dead."""
@@ -33,8 +39,8 @@ IDLE_S = 0.5
 FIRST_CHUNK = 100
 MOST_GROWTH = 4.0
 """How much larger the next chunk of a job may be."""
-TRIES = 5
-"""How often to try to keep what was done, where the database cannot be used."""
+KEEP_AGAIN_S = 0.1
+"""When to try again to keep what was done, at first, where the database cannot be used."""
 
 
 class Runner:
@@ -49,7 +55,8 @@ class Runner:
         self._pool = LocalPool(jobs.place, threads or cores()) if pool is None else pool
         self._name = f"{this_host()} {os.getpid()} {_started(os.getpid())} {secrets.token_hex(4)}"
         self._stopping = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._threads: list[Lasting] = []
+        self._numbers = count()
         self._given: dict[int, _Given] = {}
         self._begun: set[int] = set()
         self._pace = _Pace(self._pool.batch_s)
@@ -61,14 +68,19 @@ class Runner:
             raise JobError("the runner was started before; make a new one")
         self._jobs.catalog.free_chunks(_is_dead)
         self._pool.start(self._back)
-        for call, name in (
-            (self._give, "swathe-jobs-giver"),
-            (self._keep, "swathe-jobs-keeper"),
-            (self._tidy, "swathe-jobs-tidy"),
+        for name, turn in (
+            ("swathe-jobs-giver", self._give),
+            ("swathe-jobs-keeper", self._keep),
+            ("swathe-jobs-tidy", self._tidy),
         ):
-            thread = threading.Thread(target=call, name=name, daemon=True)
+            thread = Lasting(name, turn, self._stopping)
             thread.start()
             self._threads.append(thread)
+
+    @property
+    def trouble(self) -> str:
+        """Why no work of jobs is given out; empty where it is."""
+        return self._threads[0].trouble if self._threads else "jobs are not worked on"
 
     def stop(self, timeout_s: float = 30.0) -> None:
         """End the threads, within a second or so; rows not done are given back.
@@ -80,49 +92,42 @@ class Runner:
         self._jobs.wake()
         limit = time.monotonic() + timeout_s
         for thread in self._threads:
-            thread.join(max(0.0, limit - time.monotonic()))
-            if thread.is_alive():
+            if not thread.join(max(0.0, limit - time.monotonic())):
                 raise JobError(f"{thread.name}: still at work after {timeout_s} s")
         if self._threads:
             self._pool.stop(max(0.0, limit - time.monotonic()))
 
     def _give(self) -> None:
-        """Take chunks, and give them to the pool while it wants more."""
-        catalog = self._jobs.catalog
-        for number in count():
-            while not self._pool.wanted(IDLE_S):
-                if self._stopping.is_set():
-                    return
-            chunk = None
-            while chunk is None:
-                if self._stopping.is_set():
-                    return
-                # Others may hold the database, or it is away for a while; the keeper looks as well.
-                with suppress(CatalogError):
-                    chunk = catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
-                if chunk is None:
-                    self._jobs.pause(IDLE_S)
+        """Take a chunk, if there is one, and give it to the pool when that wants more."""
+        if not self._pool.wanted(IDLE_S):
+            return
+        # Others may hold the database, or it is away for a while; the keeper looks as well.
+        chunk = self._jobs.catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
+        if chunk is None:
+            self._jobs.pause(IDLE_S)
+        else:
             self._jobs.wake()
-            self._give_chunk(number, chunk)
+            self._give_chunk(next(self._numbers), chunk)
 
     def _give_chunk(self, number: int, chunk: Chunk) -> None:
-        if chunk.job.number not in self._begun:
-            self._begun.add(chunk.job.number)
-            trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
         self._clock.enter(chunk.job.number)
         begun = time.perf_counter()
         given = self._given[number] = _Given(chunk)
         try:
+            if chunk.job.number not in self._begun:
+                self._begun.add(chunk.job.number)
+                trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
             batch = batch_of(self._jobs.catalog, chunk)
-        except CatalogError:
-            self._back(number, Done([], complete=False))
-        except Exception as error:  # a fault of ours must not stop the jobs of others
-            failure = f"internal: {type(error).__name__}: {error}"
-            self._back(number, Done([], complete=False, failure=failure))
-        else:
             given.reading_s = time.perf_counter() - begun
             given.stopped = self._stopped(chunk.job.id)
             self._pool.give(number, batch, given.stopped)
+        except CatalogError:
+            self._back(number, Done([], complete=False))
+            raise  # so that it is tried again after a while
+        except BaseException as error:  # a fault of ours must not stop the jobs of others
+            if not isinstance(error, SwatheError):
+                log.exception("%s: cannot be given out", _named(chunk))
+            self._back(number, Done([], complete=False, failure=internal(error)))
 
     def _stopped(self, job: str) -> _Stopped:
         """Give what tells whether a job is to stop: one for all chunks, that looks seldom."""
@@ -133,37 +138,62 @@ class Runner:
         return _Stopped(self._jobs, job, self._stopping)
 
     def _back(self, number: int, done: Done) -> None:
-        """Keep what became of a chunk."""
+        """Keep what became of a chunk. It raises nothing: who calls has other jobs to serve."""
         given = self._given.pop(number)
         chunk = given.chunk
         if done.complete:
             self._pace.note(chunk, len(done.rows), given.reading_s + done.seconds)
         seconds = self._clock.leave(chunk.job.number)
-        job = self._keep_done(chunk, done, seconds)
+        try:
+            self._keep_done(chunk, replace(done, seconds=seconds))
+        except BaseException as error:
+            log.exception("%s: cannot be kept", _named(chunk))
+            self._give_up(chunk, internal(error))
+        self._jobs.wake()
+
+    def _keep_done(self, chunk: Chunk, done: Done) -> None:
+        """Mark rows as done, and do what is to be done at the end of a job."""
+        catalog = self._jobs.catalog
+        job = self._insist(lambda: catalog.finish_chunk(chunk, done))
+        if job is not None:
+            with suppress(CatalogError):  # the next chunk looks again
+                job = self._jobs.end_if_too_much(job)
         if job is None:
             self._tell_end(chunk, "cancelled")
-            self._jobs.remove_if_gone(chunk.job.id)
+            with suppress(CatalogError, OutputError):  # `tidy` does all of it
+                self._jobs.remove_if_gone(chunk.job.id)
         elif job.phase in ("COMPLETED", "ERROR"):
             self._tell_end(chunk, "ok" if job.phase == "COMPLETED" else "error")
             self._ended(job)
         elif job.phase == "ABORTED":
             self._tell_end(chunk, "cancelled")
-        self._jobs.wake()
+
+    def _give_up(self, chunk: Chunk, reason: str) -> None:
+        """End a job of which something cannot be kept; what is done of it stays."""
+        self._tell_end(chunk, "error")
+        try:
+            self._insist(lambda: self._jobs.catalog.give_up(chunk, reason))
+        except Exception:
+            log.exception("%s: cannot be given up", _named(chunk))
+
+    def _insist(self, write: Callable[[], KeptJob | None]) -> KeptJob | None:
+        """Write to the catalogue; where it cannot be used, as soon as it can.
+
+        Where the runner is to end before, the next one does these rows again.
+        """
+        for pause_s in pauses(KEEP_AGAIN_S):
+            try:
+                return write()
+            except CatalogError as error:
+                log.warning("%s; trying again in %g s", error, pause_s)
+                if self._stopping.wait(pause_s):
+                    break
+        return None
 
     def _tell_end(self, chunk: Chunk, result: str) -> None:
         if chunk.job.number in self._begun:
             self._begun.discard(chunk.job.number)
             trace.point("JOB_END", job=chunk.job.id, rows=chunk.job.rows, result=result)
-
-    def _keep_done(self, chunk: Chunk, done: Done, seconds: float) -> KeptJob | None:
-        """Mark rows as done; where that cannot be, the lease runs out and they are done again."""
-        for attempt in range(TRIES):
-            try:
-                job = self._jobs.catalog.finish_chunk(chunk, replace(done, seconds=seconds))
-                return None if job is None else self._jobs.end_if_too_much(job)
-            except CatalogError:
-                time.sleep(0.1 * 2**attempt)
-        return None
 
     def _ended(self, job: KeptJob) -> None:
         """Note in the catalogue how the prediction came out."""
@@ -194,26 +224,21 @@ class Runner:
 
                 feed_back(self._jobs.catalog, timings)
         except SwatheError as error:
-            self._jobs.note(job.id, f"the prediction was not kept: {error}")
+            with suppress(SwatheError):  # it was deleted just now, or nothing can be kept
+                self._jobs.note(job.id, f"the prediction was not kept: {error}")
 
     def _keep(self) -> None:
         """Say that this runner lives, and free what dead ones had."""
-        while not self._stopping.wait(RENEW_S):
-            try:
-                self._jobs.catalog.renew_leases(self._name, LEASE_S)
-                if self._jobs.catalog.free_chunks(_is_dead):
-                    self._jobs.wake()
-            except CatalogError:
-                continue  # it is away: the next time
+        if self._stopping.wait(RENEW_S):
+            return
+        self._jobs.catalog.renew_leases(self._name, LEASE_S)
+        if self._jobs.catalog.free_chunks(_is_dead):
+            self._jobs.wake()
 
     def _tidy(self) -> None:
         """Remove jobs whose time has come, and results of those that were deleted."""
-        while True:
-            # The database may be away, or something cannot be removed: the next time.
-            with suppress(SwatheError):
-                self._jobs.tidy(self._stopping.is_set)
-            if self._stopping.wait(RENEW_S):
-                return
+        self._jobs.tidy(self._stopping.is_set)
+        self._stopping.wait(RENEW_S)
 
 
 @dataclass
@@ -239,7 +264,8 @@ class _Stopped:
         now = time.monotonic()
         if not self.is_stopped and now - self._looked > IDLE_S / 2:
             self._looked = now
-            self.is_stopped = not self._jobs.is_executing(self.job)
+            with suppress(CatalogError):  # it is away: what is being done goes on
+                self.is_stopped = not self._jobs.is_executing(self.job)
         return self.is_stopped
 
 
@@ -299,6 +325,10 @@ class _Clock:
             if not self._at_work[job]:
                 del self._at_work[job], self._since[job]
             return seconds
+
+
+def _named(chunk: Chunk) -> str:
+    return f"job {chunk.job.id}: rows {chunk.first} to {chunk.last}"
 
 
 def _started(pid: int) -> str:

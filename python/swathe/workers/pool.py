@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from swathe.jobs import Place
     from swathe.workers.batches import Batch
 
+log = logging.getLogger(__name__)
+
 LANES = 2
 """While one keeps what it did, the other cuts."""
 HAND_OVER_S = 60.0
@@ -31,7 +34,9 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 
 Back = Callable[[int, Done], None]
-"""Takes what became of a batch, by its number; it may take as long as keeping that does."""
+"""Takes what became of a batch, by its number; it may take as long as keeping that does.
+
+It is to raise nothing: nobody is there to hear it."""
 
 
 @dataclass(frozen=True)
@@ -300,6 +305,8 @@ class LocalPool:
                 with self._lock:
                     self._moved = self._moved.with_done(done, near=False)
                 back(number, done)
+            except BaseException:  # a fault of ours, or a panic, must not end the thread
+                log.exception("batch %d of job %s: cannot be kept", number, batch.job)
             finally:
                 with self._lock:
                     self._busy -= 1

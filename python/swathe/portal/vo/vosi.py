@@ -51,12 +51,15 @@ async def capabilities(service: Service, request: Request) -> Response:
 
 
 async def availability(service: Service, _request: Request) -> Response:
-    """Answer that it works: the catalogue was asked."""
+    """Answer whether it works: the catalogue is asked, and whether jobs are worked on."""
     await service.workers.run(service.portal.catalog.stores)
+    trouble = service.portal.trouble
+    note = f"<vosi:note>{escape(trouble)}</vosi:note>\n" if trouble else ""
     return Response(
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<vosi:availability xmlns:vosi="http://www.ivoa.net/xml/VOSIAvailability/v1.0">\n'
-        "<vosi:available>true</vosi:available>\n</vosi:availability>\n",
+        f"<vosi:available>{'false' if trouble else 'true'}</vosi:available>\n{note}"
+        "</vosi:availability>\n",
         200,
         media_type=XML,
     )
