@@ -7,9 +7,11 @@ nothing. Who is still at it fails then, unheard.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -167,8 +169,11 @@ class _Work:
 
     def _take_over(self) -> None:
         """Remove what others left of the same batch, who are dead or taken for it."""
-        for left in self.folder.glob(f"{ASIDE}{self.batch.first}-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        begins = f"{ASIDE}{self.batch.first}-"
+        # A pattern would be compiled for each batch.
+        with suppress(FileNotFoundError), os.scandir(self.folder) as entries:
+            for left in [each.path for each in entries if each.name.startswith(begins)]:
+                shutil.rmtree(left, ignore_errors=True)
 
     def _ends(self) -> bool:
         """Tell whether to do no more."""
@@ -180,7 +185,8 @@ class _Work:
         for code, pair in enumerate(planes.values):
             if self._ends():
                 return
-            self._cut_planes(placed.take(planes.codes == code), pair)
+            of_pair = placed if len(planes.values) == 1 else placed.take(planes.codes == code)
+            self._cut_planes(of_pair, pair)
 
     def _placed(self, rows: Rows) -> Rows:
         """Give rows with their boxes; those that have no place in their image are done."""
@@ -401,13 +407,13 @@ class _Work:
 
     def _put_piece(self, rows: Rows, new: Sequence[str]) -> None:
         files = list(zip(new, places_of(rows, self.options), strict=True))
-        there = []
+        there: list[int] = []
         try:
-            for number in self.place.put(self.batch.job, files, self.stopped):
-                there.append(number)
+            # Those before a fault are there.
+            there.extend(self.place.put(self.batch.job, files, self.stopped))
         except OutputError as error:
             self.failure = str(error)
-        self.parts.append(rows.take(there))
+        self.parts.append(rows if len(there) == len(rows) else rows.take(there))
 
 
 def _none_told() -> tuple[list[Any], ...]:

@@ -50,6 +50,9 @@ CONFIG: dict[str, Any] = {
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.comm.timeouts.connect": f"{CONNECT_S}s",
     "distributed.diagnostics.nvml": False,
+    # They look at themselves less often than 50 times a second, and twice.
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "10s",
     "distributed.admin.event-loop": "asyncio",
 }
 

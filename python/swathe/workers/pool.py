@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 LANES = 2
 """While one keeps what it did, the other cuts."""
+READY = 1
+"""Batches that wait for a thread: making the next one takes longer than cutting a small one."""
 HAND_OVER_S = 60.0
 """How long a worker that leaves may hand over what it holds to others."""
 FINISH_S = 20.0
@@ -243,7 +245,7 @@ class LocalPool:
         """Take the place of results, and how many threads of the engine each batch may use."""
         self._place, self._engine_threads = place, threads
         self._batch_s = batch_s
-        self._free = threading.Semaphore(LANES)
+        self._free = threading.Semaphore(LANES + READY)
         self._given: queue.SimpleQueue[tuple[int, Batch, Callable[[], bool]] | None] = (
             queue.SimpleQueue()
         )
@@ -267,7 +269,7 @@ class LocalPool:
             self._lanes.append(lane)
 
     def wanted(self, timeout_s: float) -> bool:
-        """Wait until a thread is free."""
+        """Wait until a thread is free, or soon will be."""
         if not self._free.acquire(timeout=timeout_s):
             return False
         self._free.release()
