@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jobbing import PATIENCE_S
-from pools import connected
+from pools import SLOW, connected
 from swathe.jobs import Jobs
 from swathe.workers import Runner
 from swathe.workers.growing import GrowingPool
@@ -20,7 +20,6 @@ from swathe.workers.growth import Limits
 from swathe.workers.providers import Command, Provider, Started, worker_command
 
 PREFIX = "swathe-test-"
-SLOW = Path(__file__).parent / "slow_worker.py"
 
 
 class Watched:
@@ -48,14 +47,16 @@ class Watched:
         self._provider.close()
 
 
-def slow_command(url: str, pause_s: float, walltime_s: float = 0.0) -> Command:
-    """What starts workers of one thread, whose batches take so much longer."""
+def slow_command(
+    url: str, pause_s: float, walltime_s: float = 0.0, hold: Path = Path("/none/hold")
+) -> Command:
+    """What starts workers of one thread, whose batches take so much longer, or are held."""
     made = worker_command(url, None, 1, walltime_s)
 
     def command(name: str) -> list[str]:
         words = list(made(name))
         assert words[:3] == [sys.executable, "-m", "swathe.cli"]
-        return [sys.executable, str(SLOW), str(pause_s), *words[3:]]
+        return [sys.executable, str(SLOW), str(pause_s), str(hold), *words[3:]]
 
     return command
 

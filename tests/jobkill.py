@@ -6,7 +6,10 @@ from pathlib import Path
 
 from swathe.catalog import Catalog
 from swathe.jobs import Jobs, Limits, place_named
-from swathe.workers import Runner
+from swathe.workers import Runner, dispatch
+
+# Else it is done in a few chunks, perhaps before anybody kills it.
+dispatch.MOST_GROWTH = 1.0
 
 
 def main() -> None:

@@ -24,7 +24,8 @@ from swathe.workers.cluster import DaskPool
 from swathe.workers.pool import Member
 from swathe.workers.security import read_address
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
+"""Much longer than anything takes: machines may be slow, and busy with other things."""
 ROWS = 200
 ROWS_EACH = 5
 
@@ -39,12 +40,31 @@ class Process:
     def kill(self) -> None:
         """End it as a power cut does."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=PATIENCE_S)
 
 
 def command(*given: str | Path) -> list[str]:
     """What starts `swathe pool ...`."""
     return [sys.executable, "-m", "swathe.cli", "pool", *map(str, given)]
+
+
+SLOW = Path(__file__).parent / "slow_worker.py"
+
+
+class Hold:
+    """While it is closed, slow workers do one batch each, and are busy with the next until then."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the file by which they know."""
+        self.path = path
+
+    def close(self) -> None:
+        """Hold those that are begun from now on."""
+        self.path.touch()
+
+    def open(self) -> None:
+        """Let them go on."""
+        self.path.unlink(missing_ok=True)
 
 
 def environment() -> dict[str, str]:
@@ -55,10 +75,13 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def process(*given: str | Path) -> Iterator[Process]:
-    """A process of a pool, once it has told its address."""
+def process(*given: str | Path, hold: Hold | None = None) -> Iterator[Process]:
+    """A process of a pool, once it has told its address; with a hold it is a slow worker."""
+    words = command(*given, "--json")
+    if hold is not None:
+        words[1:3] = [str(SLOW), "0", str(hold.path)]
     started = subprocess.Popen(
-        command(*given, "--json"),
+        words,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -68,12 +91,12 @@ def process(*given: str | Path) -> Iterator[Process]:
         assert started.stdout is not None
         said = started.stdout.readline()
         if not said:
-            raise AssertionError(started.communicate(timeout=10)[1])
+            raise AssertionError(started.communicate(timeout=PATIENCE_S)[1])
         yield Process(next(iter(json.loads(said).values())), started)
     finally:
         started.terminate()
         try:
-            started.communicate(timeout=15)
+            started.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             started.kill()
             started.communicate()
@@ -82,14 +105,20 @@ def process(*given: str | Path) -> Iterator[Process]:
 
 @contextmanager
 def pool_of(
-    workers: int = 1, *given: str | Path, worker: Sequence[str | Path] = ()
+    workers: int = 1,
+    *given: str | Path,
+    worker: Sequence[str | Path] = (),
+    hold: Hold | None = None,
 ) -> Iterator[tuple[Process, list[Process]]]:
     """A scheduler, and workers with two threads each; all are `given` the same, workers more."""
     with ExitStack() as stack:
         first = stack.enter_context(process("scheduler", "--port", "0", *given))
         asked = ("worker", first.address, "--threads", "2", *given, *worker)
         names = [f"w{number}" for number in range(workers)]
-        yield first, [stack.enter_context(process(*asked, "--name", name)) for name in names]
+        yield (
+            first,
+            [stack.enter_context(process(*asked, "--name", name, hold=hold)) for name in names],
+        )
 
 
 def connected(address: str, place: Place, **settings: Any) -> DaskPool:

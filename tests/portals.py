@@ -19,7 +19,7 @@ import pytest
 
 from postgres import new_database
 
-SECOND_S = 30.0
+SECOND_S = 120.0
 """How long anything may take."""
 
 
@@ -39,7 +39,7 @@ class Served:
     def kill(self) -> None:
         """End it as a power cut does."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=SECOND_S)
 
 
 SETTINGS = """
@@ -99,7 +99,7 @@ def served(
     finally:
         process.terminate()
         try:
-            process.communicate(timeout=15)
+            process.communicate(timeout=SECOND_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

@@ -27,6 +27,8 @@ ROOT = Path(__file__).parents[1]
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 USER, PASSWORD, TOKEN = "reader", "pa55w0rd-hush", "t0ken-hush-hush"
 S3_KEY_ID, S3_SECRET = "test-key-id", "test-secret-hush"
+END_S = 60
+"""How long a server may take to begin, or to end."""
 
 
 @dataclass(frozen=True)
@@ -200,12 +202,12 @@ def run_server(command: list[str], folder: Path, *ports: int) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=END_S)
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     """Return once a server listens."""
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + END_S
     while time.monotonic() < limit:
         if process.poll() is not None:
             raise RuntimeError(f"the server ended: {log.read_text()[-2000:]}")
@@ -284,7 +286,7 @@ def proxy(upstream_url: str, **settings: float) -> Iterator[Proxy]:
             raise ValueError(f"the proxy did not start: {command}")
         yield Proxy(process, upstream._replace(netloc=said[1]).geturl())
     finally:
-        process.communicate(timeout=10)
+        process.communicate(timeout=END_S)
 
 
 @dataclass(frozen=True)

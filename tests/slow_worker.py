@@ -1,10 +1,15 @@
-"""A worker of a pool that takes its time: `slow_worker.py SECONDS pool worker ...`."""
+"""A worker of a pool that takes its time: `slow_worker.py SECONDS HOLD pool worker ...`.
+
+Batches take so much longer, and while there is a file HOLD only the first of the process ends.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from dataclasses import replace
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 from swathe.catalog.work import Done
@@ -13,11 +18,17 @@ from swathe.workers import member
 from swathe.workers.doing import run
 
 PAUSE_S = float(sys.argv.pop(1))
+HOLD = Path(sys.argv.pop(1))
+BATCHES = count()
 
 
 def slow(*given: Any) -> Done:
-    """Do a batch, and wait a little."""
+    """Do a batch, and wait a little, or longer."""
     time.sleep(PAUSE_S)
+    *_, stopped = given
+    if next(BATCHES):
+        while HOLD.exists() and not stopped():
+            time.sleep(0.05)
     done = run(*given)
     return replace(done, seconds=done.seconds + PAUSE_S)
 

@@ -24,7 +24,7 @@ import swathe
 from conftest import fits_bytes
 from jobbing import PATIENCE_S, contents_of, ended, running, targets
 from swathe.catalog import Catalog, this_host
-from swathe.catalog.work import Done, KeptJob, PastJob
+from swathe.catalog.work import Chunk, Done, KeptJob, PastJob
 from swathe.errors import (
     AccessError,
     JobError,
@@ -39,6 +39,7 @@ from swathe.jobs import Job, Jobs, Limits, Options
 from swathe.jobs.costs import ASSUMED_S, beside
 from swathe.jobs.values import ArchiveKind
 from swathe.workers import Runner
+from swathe.workers.batches import Batch, batch_of
 from swathe.workers.dispatch import _is_dead
 
 
@@ -113,7 +114,7 @@ def test_prediction_stands_beside_what_it_cost(
     assert job.actual is not None
     assert job.actual["seconds"] > 0
     assert job.actual["bytes"] > 0
-    for _ in range(100):
+    for _ in range(10 * PATIENCE_S):
         if outcomes := catalog.outcomes():
             break
         jobs.pause(0.1)
@@ -219,6 +220,14 @@ def test_cancel_keeps_what_is_done_and_resume_does_the_rest(
     monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
     monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", 7)
     job = jobs.submit(targets(images, 200), Options(), "me")
+    # Else all might be done before it is cancelled.
+    given, go_on = itertools.count(), threading.Event()
+
+    def made(catalog: Catalog, chunk: Chunk) -> Batch:
+        assert next(given) < 5 or go_on.wait(PATIENCE_S)
+        return batch_of(catalog, chunk)
+
+    monkeypatch.setattr("swathe.workers.dispatch.batch_of", made)
     with running(jobs):
         seen = 0
         while jobs.job(job.id).counts["waiting"] == 200:
@@ -226,6 +235,7 @@ def test_cancel_keeps_what_is_done_and_resume_does_the_rest(
         stopped = jobs.cancel(job.id)
         assert stopped.phase == "ABORTED"
         assert stopped.ended_at is not None
+        go_on.set()
     left = jobs.job(job.id).counts["waiting"]
     assert 0 < left < 200
     assert jobs.cancel(job.id).phase == "ABORTED"

@@ -26,6 +26,7 @@ from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.batches import Batch, batch_of
 from swathe.workers.doing import run
 from swathe.workers.flights import Flight
+from swathe.workers.pool import LANES, READY
 
 WIDTH, HEIGHT = 12, 9
 
@@ -320,13 +321,13 @@ def test_a_lane_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("swathe.workers.pool.run", stuck)
     at_work = started(pool)
     at_work.__enter__()
-    for number in range(2):
+    for number in range(LANES + READY):
         at_work.give(number, batch(["images:0.fits"]))
     assert not pool.wanted(0.01)
     with pytest.raises(JobError, match="still at work"):
         pool.stop(0.01)
     go.set()
-    assert {at_work.next()[0] for _ in range(2)} == {0, 1}
+    assert {at_work.next()[0] for _ in range(LANES + READY)} == set(range(LANES + READY))
 
 
 def test_jobs_are_those_of_cut_many(

@@ -24,6 +24,7 @@ from clouds import forget_credentials
 from jobbing import PATIENCE_S, check, contents_of, ended
 from pools import (
     ROWS,
+    Hold,
     Process,
     command,
     connected,
@@ -88,8 +89,16 @@ def asked(found: list[Member]) -> bool:
     return len(found) == 1 and found[0].refused != "joining"
 
 
+@pytest.fixture
+def hold(tmp_path: Path) -> Hold:
+    """What keeps workers from doing all of a job before anything is done to them."""
+    made = Hold(tmp_path / "hold")
+    made.close()
+    return made
+
+
 def begun(jobs: Jobs, job: Job) -> None:
-    """Wait until some of a job is done, and not all."""
+    """Wait until some of a job is done, and not all: slow workers hold it."""
     wait_until(lambda: jobs.job(job.id).counts["waiting"] < ROWS)
     assert jobs.job(job.id).counts["waiting"] > 0
 
@@ -98,9 +107,9 @@ def begun(jobs: Jobs, job: Job) -> None:
 
 
 def test_workers_that_are_killed_and_come_back(
-    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path
+    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path, hold: Hold
 ) -> None:
-    with pool_of(2) as (scheduler, workers), running(jobs, scheduler.address) as pool:
+    with pool_of(2, hold=hold) as (scheduler, workers), running(jobs, scheduler.address) as pool:
         members(pool, ready(2))
         job = jobs.submit(table, Options(), "me")
         begun(jobs, job)
@@ -110,6 +119,7 @@ def test_workers_that_are_killed_and_come_back(
         with process("worker", scheduler.address, "--threads", "2", "--name", "w2"):
             members(pool, ready(2))
             workers[1].kill()
+            hold.open()
             job = ended(jobs, job)
             assert [each.name for each in members(pool, ready(1))] == ["w2"]
     check(jobs, job, table, tmp_path)
@@ -144,12 +154,12 @@ def test_workers_and_runners_tell_what_they_do(
 
 
 def test_a_scheduler_that_is_killed_and_comes_back(
-    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path
+    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path, hold: Hold
 ) -> None:
     port = str(free_port())
     with (
         process("scheduler", "--port", port) as scheduler,
-        process("worker", scheduler.address, "--threads", "2", "--name", "w0"),
+        process("worker", scheduler.address, "--threads", "2", "--name", "w0", hold=hold),
         running(jobs, scheduler.address) as pool,
     ):
         members(pool, ready(1))
@@ -159,6 +169,7 @@ def test_a_scheduler_that_is_killed_and_comes_back(
         wait_until(lambda: pool.told().trouble)
         assert pool.told().workers == []
         assert jobs.job(job.id).phase == "EXECUTING"
+        hold.open()
         with process("scheduler", "--port", port):
             job = ended(jobs, job)
             assert pool.told().trouble == ""
@@ -179,9 +190,9 @@ def test_a_pool_without_scheduler_waits_and_ends(
 
 
 def test_cancelled_work_stops_on_workers_and_can_go_on(
-    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path, cluster: Process
+    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path, hold: Hold
 ) -> None:
-    with running(jobs, cluster.address) as pool:
+    with pool_of(1, hold=hold) as (scheduler, _), running(jobs, scheduler.address) as pool:
         job = jobs.submit(table, Options(), "me")
         begun(jobs, job)
         jobs.cancel(job.id)
@@ -189,6 +200,7 @@ def test_cancelled_work_stops_on_workers_and_can_go_on(
         left = jobs.job(job.id).counts["waiting"]
         assert 0 < left < ROWS
         assert jobs.job(job.id).phase == "ABORTED"
+        hold.open()
         job = ended(jobs, jobs.resume(job.id))
     check(jobs, job, table, tmp_path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import signal
@@ -26,7 +27,7 @@ from growers import (
     workers_of,
 )
 from jobbing import check, ended
-from pools import Process, command, jobs_of, many_targets, process
+from pools import Hold, Process, command, jobs_of, many_targets, process
 from portals import SECOND_S, served, wait_until
 from swathe.catalog import Catalog
 from swathe.errors import SettingsError
@@ -72,14 +73,18 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
     jobs: Jobs, scheduler: Process, survey: Path, tmp_path: Path
 ) -> None:
     table = many_targets(survey)
-    provider = Watched(Processes(slow_command(scheduler.address, 0.8)))
+    hold = Hold(tmp_path / "hold")
+    provider = Watched(Processes(slow_command(scheduler.address, 0.8, hold=hold.path)))
     job = jobs.submit(table, Options(), "me")
+    # Else it might be done before all four are there.
+    hold.close()
     with growing(jobs, scheduler.address, provider, LIMITS) as pool:
         assert pool.told().workers == []
         busy = workers_of(pool, lambda there, busy: len(there) == len(busy) == 4)
         kill(busy[0])
         workers_of(pool, lambda there, _: busy[0] not in there)
         workers_of(pool, lambda there, _: len(there) == 4)
+        hold.open()
         job = ended(jobs, job)
         workers_of(pool, lambda there, _: len(there) == 1)
         grown = pool.told().grown
@@ -113,8 +118,8 @@ def test_workers_whose_time_is_over_finish_what_they_have(
     jobs: Jobs, scheduler: Process, survey: Path, tmp_path: Path
 ) -> None:
     table = many_targets(survey)
-    # Half of it is margin: each takes work for three seconds.
-    provider = Watched(Processes(slow_command(scheduler.address, 0.3, walltime_s=6.0)))
+    # Half of it is margin: each takes work for six seconds, of twelve in which two do the job.
+    provider = Watched(Processes(slow_command(scheduler.address, 0.6, walltime_s=12.0)))
     limits = Limits(minimum=0, maximum=2, spare=0, soon_s=1.0, idle_s=1.0, start_s=0.5)
     with growing(jobs, scheduler.address, provider, limits):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
@@ -140,13 +145,12 @@ def test_workers_that_cannot_start_are_told_and_not_tried_all_the_time(
         return words
 
     limits = Limits(minimum=1, maximum=1, spare=0, idle_s=0.0)
+    begun = time.monotonic()
     with growing(jobs, scheduler.address, Processes(command), limits) as pool:
-        time.sleep(3.0)
-        grown = pool.told().grown
-    assert grown is not None
-    assert re.search(message, grown.trouble)
-    # At most after 1, 2, ... seconds, however often it looks.
-    assert 1 <= len(tried) <= 4
+        wait_until(lambda: re.search(message, pool.told().grown.trouble))  # type: ignore[union-attr]
+        wait_until(lambda: len(tried) > 1)
+    # At most after 1, 2, 4, ... seconds, however often it looks.
+    assert len(tried) <= 2 + math.log2(1 + time.monotonic() - begun)
 
 
 def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) -> None:

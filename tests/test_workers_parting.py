@@ -96,13 +96,14 @@ def test_one_that_is_told_to_end_hands_over(rig: Rig) -> None:
 
 
 def test_one_whose_time_is_over_hands_over(rig: Rig) -> None:
-    rig.worker_given = ("--lifetime", "8")
+    # Nothing is started while it lives, which may take long.
+    rig.worker("w1")
+    rig.worker_given = ("--lifetime", "10")
     rig.worker("w0")
-    rig.worker_given = ()
-    with at_work(rig, 1) as work:
+    with at_work(rig, 2) as work:
         rig.do(work)
-        rig.worker("w1")
-        assert handed(work.pool, ended).state == "done"
+        told = handed(work.pool, ended)
+        assert (told.worker, told.state, told.heirs) == ("w0", "done", ("w1",))
         members(pool_of(work), ready(1))
         rig.moved()
         rig.do(work)
@@ -234,7 +235,7 @@ def test_a_hot_object_spreads(rig: Rig) -> None:
             for number in range(100, 130):
                 work.give(number, replace(other, job=f"other{number}"))
             assert all(work.next()[1].complete for _ in range(100, 130))
-            assert spread_over(work, other) == 4
+            seconds_until(lambda: spread_over(work, other) == 4, time.monotonic())
             rig.moved()
             begun = time.monotonic()
             for number in range(1, 61):
