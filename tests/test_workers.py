@@ -380,7 +380,7 @@ def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
     cluster: Process, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = connected(cluster.address, Folder(tmp_path / "results"))
-    place, peers = pool._placement.place, pool._peers
+    place, peers = pool._crew.placement.place, pool._sending._peers
 
     def placed(key: str, *given: Any) -> Any:
         if key.split("-")[2] == "1":
@@ -395,8 +395,8 @@ def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
     def untold() -> bool:
         raise RuntimeError("nobody knows")
 
-    monkeypatch.setattr(pool._placement, "place", placed)
-    monkeypatch.setattr(pool, "_peers", asked)
+    monkeypatch.setattr(pool._crew.placement, "place", placed)
+    monkeypatch.setattr(pool._sending, "_peers", asked)
     with started(pool) as at_work:
         for number in range(5):
             at_work.give(number, batch(images, job=f"job{number}"))

@@ -315,7 +315,7 @@ def test_results_in_a_bucket(
 def test_a_folder_that_is_not_seen(
     jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Process
 ) -> None:
-    monkeypatch.setattr("swathe.workers.cluster.AGAIN_S", 0.1)
+    monkeypatch.setattr("swathe.workers.roster.AGAIN_S", 0.1)
     token = tmp_path / "results" / TOKEN
     pool = connected(cluster.address, jobs.place)
     mine = token.read_text()
