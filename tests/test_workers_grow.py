@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,7 +34,7 @@ from swathe.errors import SettingsError
 from swathe.jobs import Jobs, Options
 from swathe.portal.config import config_of
 from swathe.workers.growth import Limits
-from swathe.workers.providers import Processes, seconds_of
+from swathe.workers.providers import Processes, Started, seconds_of
 
 LIMITS = Limits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0)
 
@@ -151,6 +151,23 @@ def test_workers_that_cannot_start_are_told_and_not_tried_all_the_time(
         wait_until(lambda: len(tried) > 1)
     # At most after 1, 2, 4, ... seconds, however often it looks.
     assert len(tried) <= 2 + math.log2(1 + time.monotonic() - begun)
+
+
+def test_growth_goes_on_after_a_fault_of_ours(jobs: Jobs, scheduler: Process) -> None:
+    faults = iter([RuntimeError("what nobody thought of"), AssertionError("nor of this")])
+
+    class Faulty(Watched):
+        def known(self) -> Mapping[str, Started]:
+            if (fault := next(faults, None)) is not None:
+                raise fault
+            return super().known()
+
+    provider = Faulty(Processes(slow_command(scheduler.address, 0.0)))
+    limits = Limits(minimum=1, maximum=1, spare=0)
+    with growing(jobs, scheduler.address, provider, limits) as pool:
+        wait_until(lambda: "RuntimeError: what nobody" in pool.told().grown.trouble)  # type: ignore[union-attr]
+        workers_of(pool, lambda there, _: len(there) == 1)
+        wait_until(lambda: not pool.told().grown.trouble)  # type: ignore[union-attr]
 
 
 def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) -> None:

@@ -17,7 +17,7 @@ from swathe import _swathe, trace
 from swathe.catalog import Outcome
 from swathe.catalog.work import Done
 from swathe.environment import cores, this_host
-from swathe.errors import CatalogError, JobError, OutputError, SwatheError
+from swathe.errors import CatalogError, JobError, SwatheError
 from swathe.workers.batches import batch_of
 from swathe.workers.lasting import Lasting, internal
 from swathe.workers.pool import LocalPool, pauses
@@ -160,7 +160,7 @@ class Runner:
                 job = self._jobs.end_if_too_much(job)
         if job is None:
             self._tell_end(chunk, "cancelled")
-            with suppress(CatalogError, OutputError):  # `tidy` does all of it
+            with suppress(SwatheError):  # `tidy` does all of it, and tells
                 self._jobs.remove_if_gone(chunk.job.id)
         elif job.phase in ("COMPLETED", "ERROR"):
             self._tell_end(chunk, "ok" if job.phase == "COMPLETED" else "error")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from swathe.errors import JobError, SwatheError
 from swathe.workers.growth import Demand, Growth, Idle, Limits, Reservation, ending, leaving
+from swathe.workers.lasting import internal
 from swathe.workers.pool import FINISH_S, Grown, Pool, pauses
 from swathe.workers.providers import name_in, slot_of
 from swathe.workers.rates import Paces
@@ -179,15 +180,19 @@ class GrowingPool:
     # ---- Who is wanted
 
     def _run(self) -> None:
-        while not self._ending.wait(LOOK_S):
+        pause_s, waits = LOOK_S, pauses(LOOK_S)
+        while not self._ending.wait(pause_s):
+            pause_s = LOOK_S
             try:
                 self._look()
+                waits = pauses(LOOK_S)
             except SwatheError as error:
                 # Nobody is started or ended where it is not known who is there.
                 self._tell(trouble=str(error))
-            except Exception as error:  # a fault of ours must not end growth for good
-                log.exception("growth")
-                self._tell(trouble=f"internal: {type(error).__name__}: {error}")
+            except BaseException as error:  # a fault of ours must not end growth for good
+                pause_s = next(waits)
+                log.exception("growth; going on in %g s", pause_s)
+                self._tell(trouble=internal(error))
 
     def _look(self) -> None:
         """Compare who is there with who is wanted, and start or end some."""
