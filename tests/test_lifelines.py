@@ -557,6 +557,35 @@ def test_what_cannot_be_laid_down_is_told_and_comes_again(
     assert header_of(parts)["count"] == 2
 
 
+def test_a_look_that_fails_is_not_made_at_once_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.ulm"
+    append(path, "A")
+    shown = Shown([path])
+    seen, _ = shown.data("")
+    append(path, "B")
+    monkeypatch.setattr(following, "REST", 1e9)
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+        with pytest.raises(OutputError, match="new events wait"):
+            shown.data(seen)
+    with pytest.raises(OutputError, match="new events wait"):
+        shown.data(seen)
+
+
+def test_names_of_others_beside_a_followed_file_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "run.ulm"
+    append(path, "A")
+    tail = Tail([path])
+    tail.read_on()
+    path.unlink()
+    (tmp_path / "run.ulm.1").mkdir()
+    append(path, "B")
+    assert tail.read_on()
+    assert names(tail) == "AB"
+
+
 def test_numbers_join_words(tmp_path: Path) -> None:
     words = events_of(tmp_path, (0, "A", "KEY=x"))
     numbers = events_of(tmp_path, (1, "A"))

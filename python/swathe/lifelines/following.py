@@ -215,12 +215,13 @@ class Shown:
         # So many lines are in it: more may have been read when something failed.
         self._lines = 0
         self._look_again_s = 0.0
+        self._failed: SwatheError | None = None
         self._steps: deque[bytes | memoryview] = deque(maxlen=STEPS)
 
     def data(self, seen: str) -> tuple[str, Parts | None]:
         """Give the version, and what leads to it from the one seen, or all; nothing if it is that.
 
-        After a look that took long it is that of before for a while.
+        After a look that took long it is that of before for a while, or the same error.
 
         Raises:
             SwatheError: where a file cannot be read.
@@ -228,9 +229,15 @@ class Shown:
         with self._lock:
             began_s = monotonic()
             if began_s >= self._look_again_s:
-                self._look()
+                self._failed = None
+                try:
+                    self._look()
+                except SwatheError as error:
+                    self._failed = error
                 ended_s = monotonic()
                 self._look_again_s = ended_s + REST * (ended_s - began_s)
+            if self._failed is not None:
+                raise self._failed.with_traceback(None)
             assert self._packed is not None
             name, _, number = seen.partition("-")
             known = name == self._name and number.isdecimal() and int(number) <= self._version

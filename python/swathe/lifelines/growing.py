@@ -147,6 +147,10 @@ class Growing:
             except FileNotFoundError:
                 gaps += 1
                 continue
+            except OSError:  # another's, by the name
+                self.left_out = True
+                gaps += 1
+                continue
             if each.identity == before.identity:
                 return list(found.values())[::-1]
             if each.modified_ns < ended_ns:
