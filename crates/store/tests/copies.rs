@@ -659,3 +659,22 @@ fn a_name_that_was_given_unheard_is_no_failure() {
     assert_eq!(asked(&server, "MOVE").len(), 2);
     assert_eq!(other.objects.lock().unwrap()["/dr1/a"], bytes(5));
 }
+
+#[test]
+fn an_etag_that_becomes_strong_is_of_the_same_version() {
+    let (place, _) = files(&[20_000_000]);
+    let other = Arc::new(Dav::default());
+    let ours = other.clone();
+    let (_, server, stores) = dav(&place, move |request| {
+        if request.method == "GET" && request.range().is_some_and(|(first, _)| first == 0) {
+            let objects = ours.objects.lock().unwrap();
+            return Some(good(request, &objects[&request.target], "ETag: W/\"kept\""));
+        }
+        Some(ours.answer(request))
+    });
+    let version = version(&stores, "from:20000000");
+    let done = copy(&stores, &[("from:20000000", &version, "web:a")]);
+    assert!(done[0].is_ok(), "{done:?}");
+    assert_eq!(other.objects.lock().unwrap()["/dr1/a"], bytes(20_000_000));
+    assert!(asked(&server, "GET").iter().all(|get| get.header("if-match").is_none()));
+}

@@ -39,9 +39,16 @@ impl Validators {
 
     /// Whether `other` is surely of another version.
     pub(super) fn differ(&self, other: &Validators) -> bool {
-        let differ = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
-        differ(&self.etag, &other.etag)
-            || (self.strong().is_none() && differ(&self.modified, &other.modified))
+        let differ = |a: Option<&str>, b: Option<&str>| a.is_some() && b.is_some() && a != b;
+        let modified = (self.modified.as_deref(), other.modified.as_deref());
+        differ(self.opaque(), other.opaque())
+            || (self.strong().is_none() && differ(modified.0, modified.1))
+    }
+
+    /// The ETag, weak or not: Apache's is weak in the second after the object was written, and
+    /// the same but for that later.
+    fn opaque(&self) -> Option<&str> {
+        self.etag.as_deref().map(|etag| etag.strip_prefix("W/").unwrap_or(etag))
     }
 
     pub(super) fn tag(&self) -> Option<&str> {
