@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 import servers
 from servers import TOKEN
 from swathe import _swathe
-from swathe.errors import NotFoundError
+from swathe.errors import NotFoundError, SourceError
 from test_stores import make_store
 
 KINDS = ("folder", "s3s-fs", "azurite", "nginx", "xrootd", "xrootd-token")
@@ -30,6 +30,7 @@ class Writable:
     stores: _swathe.Stores
     made: Path
     kept: Path | None
+    door: str | None
 
     def put(self, name: str, content: bytes) -> list[str]:
         """Write an object; gives why not."""
@@ -52,7 +53,7 @@ def store(
 ) -> Iterator[Writable]:
     kind: str = request.param
     folder, made = tmp_path_factory.mktemp(kind), tmp_path_factory.mktemp("made")
-    options, kept = {"anonymous": "true"}, None
+    options, kept, url = {"anonymous": "true"}, None, None
     with contextlib.ExitStack() as stack:
         if kind == "nginx":
             if not Path(servers.NGINX).exists():
@@ -62,17 +63,18 @@ def store(
         elif kind.startswith("xrootd"):
             token = TOKEN if kind.endswith("-token") else None
             door = stack.enter_context(servers.xrootd(folder, token, writable=True))
-            root, kept, options["door"] = "root://archive.example", door.folder, door.url
+            root, kept, url = "root://archive.example", door.folder, door.url
+            options["door"] = door.url
             if token:
                 (made / "token").write_text(token)
                 del options["anonymous"]
                 options["token_file"] = str(made / "token")
         else:
-            url = make_store(kind, folder, stack).url("")
-            root, options = (f"file://{folder}" if kind == "folder" else url.rstrip("/")), {}
+            made_url = make_store(kind, folder, stack).url("")
+            root, options = (f"file://{folder}" if kind == "folder" else made_url.rstrip("/")), {}
             kept = folder if kind == "folder" else None
         described = [{"name": "to", "root": root, "options": options}]
-        yield Writable(kind, _swathe.Stores(json.dumps(described)), made, kept)
+        yield Writable(kind, _swathe.Stores(json.dumps(described)), made, kept, url)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -101,11 +103,46 @@ def test_any_name_is_written(stem: str, store: Writable) -> None:
         assert [path for path in store.kept.rglob("*") if path.is_file()] == []
 
 
-def test_a_name_that_xrootd_would_cut_is_refused(store: Writable) -> None:
-    faults = store.put("to:of a star ☆", b"a star")
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("of a star ☆", "cannot be told to give it such a name"),
+        ("x?1", "would cut the name before the ?"),
+        ("x?1/y", "would cut the name before the ?"),
+    ],
+)
+def test_a_name_that_xrootd_would_cut_is_refused(name: str, why: str, store: Writable) -> None:
+    faults = store.put(f"to:{name}", b"a star")
     if store.kind.startswith("xrootd"):
-        assert "cannot be told to give it such a name" in faults[0]
+        assert why in faults[0]
         assert store.kept and not any(path.is_file() for path in store.kept.rglob("*"))
     else:
         assert faults == []
-        store.stores.remove("to:of a star ☆")
+        store.stores.remove(f"to:{name}")
+
+
+def test_names_that_xrootd_would_cut_harm_no_other(store: Writable) -> None:
+    if not store.kind.startswith("xrootd"):
+        pytest.skip("its names are not cut")
+    assert store.put("to:x", b"another") == []
+    stores = [store]
+    if store.kind == "xrootd" and store.door:
+        # Known by what it says of itself.
+        root, options = store.door.replace("http", "dav"), {"anonymous": "true"}
+        described = [{"name": "to", "root": root, "options": options}]
+        stores.append(replace(store, stores=_swathe.Stores(json.dumps(described))))
+    for each in stores:
+        with pytest.raises(SourceError, match="would cut the name"):
+            each.stores.remove("to:x?1")
+        assert "would cut the name" in each.put("to:x?1", b"one")[0]
+        assert store.get("to:x") == b"another"
+    store.stores.remove("to:x")
+
+
+def test_folders_are_not_removed(store: Writable) -> None:
+    assert store.put("to:folder/inside", b"inside") == []
+    # In a bucket there is nothing of that name.
+    with contextlib.suppress(SourceError):
+        store.stores.remove("to:folder")
+    assert store.get("to:folder/inside") == b"inside"
+    store.stores.remove("to:folder/inside")

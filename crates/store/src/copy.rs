@@ -5,6 +5,7 @@
 //! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
 
 use crate::error::StoreError;
+use crate::remote::{Failure, Patience};
 use crate::source::{Source, Version};
 use crate::stores::Stores;
 use crate::write::{Sink, Sums, differs};
@@ -14,16 +15,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,
 const PART_BYTES: u64 = 8 << 20;
 /// and at most so many.
 const MOST_PARTS: u64 = 10_000;
-/// What cannot be sent in part again is sent anew after this pause,
-const PAUSE: Duration = Duration::from_millis(200);
-/// and after twice the last, until it is this long.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Whoever waits to send an object anew looks so often whether to stop.
+const STEP: Duration = Duration::from_millis(200);
 /// Parts of one object that are read at the same time.
 const STREAMS: u32 = 2;
 
@@ -120,7 +119,7 @@ impl Copies {
         }
     }
 
-    /// Bytes written so far.
+    /// Bytes written so far, without those of attempts that failed.
     pub fn bytes(&self) -> u64 {
         self.shared.bytes.load(Ordering::Relaxed)
     }
@@ -159,24 +158,29 @@ impl Shared {
 
     /// Copy an object; `None` if it was stopped.
     fn copy(&self, order: &Order) -> Result<Option<Copied>, StoreError> {
-        let mut pause = PAUSE;
+        let mut patience = Patience::new();
         loop {
-            let mut may_pass = false;
-            match self.attempt(order, &mut may_pass) {
-                Err(_) if may_pass && pause < LONGEST_PAUSE => {
-                    std::thread::sleep(pause);
-                    pause *= 2;
+            let mut written = 0;
+            let failure = match self.attempt(order, &mut written) {
+                Ok(copied) => return Ok(copied),
+                Err(failure) => failure,
+            };
+            self.bytes.fetch_sub(written, Ordering::Relaxed);
+            let until = Instant::now() + patience.pause(failure, false)?;
+            loop {
+                if self.is_stopped() {
+                    return Ok(None);
                 }
-                copied => return copied,
-            }
-            if self.is_stopped() {
-                return Ok(None);
+                match until.saturating_duration_since(Instant::now()) {
+                    Duration::ZERO => break,
+                    left => std::thread::sleep(left.min(STEP)),
+                }
             }
         }
     }
 
-    /// Try to; tells whether writing failed for a reason that may pass.
-    fn attempt(&self, order: &Order, may_pass: &mut bool) -> Result<Option<Copied>, StoreError> {
+    /// Try to; counts the bytes that were written.
+    fn attempt(&self, order: &Order, written: &mut u64) -> Result<Option<Copied>, Failure> {
         let source = self.at_version(order)?;
         let size = source.len();
         let part_bytes = part_bytes(size);
@@ -190,7 +194,8 @@ impl Shared {
             }
             sums.add(&part);
             let bytes = part.len() as u64;
-            sink.write(part).inspect_err(|_| *may_pass = sink.may_pass())?;
+            sink.write(part).map_err(|error| sink.failed(error))?;
+            *written += bytes;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         if source.is_local() {
@@ -198,7 +203,7 @@ impl Shared {
             drop(self.at_version(order)?);
         }
         let is_file = matches!(sink, Sink::File(_));
-        sink.finish(&sums, part_bytes).inspect_err(|_| *may_pass = sink.may_pass())?;
+        sink.finish(&sums, part_bytes).map_err(|error| sink.failed(error))?;
         drop(sink);
         let copy = self.stores.open(&order.to)?;
         let found = copy.version().clone();
@@ -206,7 +211,7 @@ impl Shared {
         if found.size != size {
             let (expected, found) = (format!("{size} bytes"), found.size.to_string());
             let url = copy.url().to_string();
-            return Err(self.refuse(StoreError::Differs { url, expected, found }, order));
+            return Err(self.refuse(StoreError::Differs { url, expected, found }, order).into());
         }
         if read_back && !is_file {
             let mut back = Sums::default();
@@ -218,7 +223,7 @@ impl Shared {
             }
             if let Some(number) = sums.differs_at(&back) {
                 let error = differs(copy.url(), &sums, &back, number, part_bytes);
-                return Err(self.refuse(error, order));
+                return Err(self.refuse(error, order).into());
             }
         }
         Ok(Some(Copied { version: found, read_back }))

@@ -1,7 +1,7 @@
 //! Objects that are written: seen under their names when they are whole, not before.
 
 use crate::error::StoreError;
-use crate::remote::{self, Bucket, Putting, connecting, net};
+use crate::remote::{self, Bucket, Failure, Putting, Retry, connecting, net};
 use crate::stores::{Address, Stores, is_writable, path_of};
 use bytes::Bytes;
 use md5::{Digest, Md5};
@@ -132,9 +132,10 @@ impl Sink {
         }
     }
 
-    /// Whether writing failed for a reason that may pass, and was not tried again yet.
-    pub(crate) fn may_pass(&self) -> bool {
-        matches!(self, Sink::Dav(put) if put.may_pass())
+    /// Why writing failed, and whether it is of use to write all of it anew.
+    pub(crate) fn failed(&self, error: StoreError) -> Failure {
+        let retry = if let Sink::Dav(put) = self { put.retry() } else { Retry::Never };
+        Failure { error, retry }
     }
 }
 

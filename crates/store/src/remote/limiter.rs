@@ -85,20 +85,9 @@ impl Limiter {
         if at.elapsed() > KEPT_OPEN { 0 } else { most }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Permit<'_> {
-    /// Requests in flight when this one was sent, with itself.
-    pub(super) fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-
-    /// Tell how the request ended; `None`: well.
-    pub(super) fn tell(self, failed: Option<&Retry>) {
-        let mut state = self.limiter.state();
+    /// Tell how a request ended, also one that was sent without a permit; `None`: well.
+    pub(super) fn tell(&self, failed: Option<&Retry>) {
+        let mut state = self.state();
         match failed {
             None => state.limit = (state.limit + 1.0 / state.limit).min(MOST),
             Some(Retry::Overloaded { .. }) => {
@@ -112,6 +101,22 @@ impl Permit<'_> {
             }
             Some(_) => {}
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit<'_> {
+    /// Requests in flight when this one was sent, with itself.
+    pub(super) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Tell how the request ended; `None`: well.
+    pub(super) fn tell(self, failed: Option<&Retry>) {
+        self.limiter.tell(failed);
     }
 }
 

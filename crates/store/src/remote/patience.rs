@@ -24,14 +24,14 @@ pub(super) fn sending(bytes: u64) -> Duration {
 }
 
 /// A failed attempt.
-pub(super) struct Failure {
-    pub(super) error: StoreError,
-    pub(super) retry: Retry,
+pub(crate) struct Failure {
+    pub(crate) error: StoreError,
+    pub(crate) retry: Retry,
 }
 
 /// Whether another attempt may succeed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Retry {
+pub(crate) enum Retry {
     /// It will not.
     Never,
     /// It may: a connection broke, or a server had a fault.
@@ -54,12 +54,12 @@ impl Failure {
 }
 
 /// Counts the tries of one request.
-pub(super) struct Patience {
+pub(crate) struct Patience {
     failed: u32,
 }
 
 impl Patience {
-    pub(super) fn new() -> Patience {
+    pub(crate) fn new() -> Patience {
         Patience { failed: 0 }
     }
 
@@ -77,6 +77,19 @@ impl Patience {
         failure: Failure,
         progress: bool,
     ) -> Result<(), StoreError> {
+        sleep(self.pause(failure, progress)?).await;
+        Ok(())
+    }
+
+    /// How long to wait before the next try.
+    ///
+    /// # Errors
+    /// As [`Patience::wait`].
+    pub(crate) fn pause(
+        &mut self,
+        failure: Failure,
+        progress: bool,
+    ) -> Result<Duration, StoreError> {
         self.failed = if progress { 1 } else { self.failed + 1 };
         let asked = match failure.retry {
             Retry::Never => return Err(failure.error),
@@ -89,8 +102,7 @@ impl Patience {
         let longest = FIRST_PAUSE.saturating_mul(1 << (self.failed - 1)).min(LONGEST_PAUSE);
         // Spread out, so that requests that failed together do not come back together.
         let pause = longest.mul_f64(rand::rng().random_range(0.5..1.0));
-        sleep(pause.max(asked.unwrap_or_default())).await;
-        Ok(())
+        Ok(pause.max(asked.unwrap_or_default()))
     }
 }
 

@@ -5,7 +5,8 @@
 //! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
-use super::answer::{REASON_BYTES, Said, header, host};
+use super::answer::{REASON_BYTES, Said, host};
+use super::looking::{has_mark, is_xrootd};
 use super::net::{keeping_method, net};
 use super::patience::{Failure, Patience, Retry, sending};
 use super::target::{Place, Target};
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use reqwest::header::{CONTENT_LENGTH, HeaderName, HeaderValue, SERVER};
+use reqwest::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ const EAGER_BYTES: u64 = 64 << 10;
 /// How long the removal of what was given up is waited for.
 const TIDYING: Duration = Duration::from_secs(5);
 
-const DEPTH: HeaderName = HeaderName::from_static("depth");
+pub(super) const DEPTH: HeaderName = HeaderName::from_static("depth");
 const DESTINATION: HeaderName = HeaderName::from_static("destination");
 const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
 
@@ -47,7 +48,8 @@ pub(crate) struct Putting {
     /// Of the longest part.
     part_bytes: u64,
     is_xrootd: bool,
-    may_pass: bool,
+    /// Whether all of it may be written anew, where it failed.
+    retry: Retry,
     done: bool,
 }
 
@@ -77,14 +79,22 @@ impl Putting {
         size: u64,
         in_parts: bool,
     ) -> Result<Putting, StoreError> {
-        let is_xrootd = store.is_doored();
+        let mut is_xrootd = store.is_doored();
         let (target, name) = Target::named(store, object, named)?;
+        if has_mark(&name) {
+            // Before something else is written over.
+            is_xrootd = target.block_on(async |client| {
+                let there = target.patiently(async |_| target.look(client, &name).await).await?;
+                Ok(there.is_xrootd)
+            })?;
+            target.check_uncut(&name, is_xrootd)?;
+        }
         let hidden = beside(&name);
         let (at, body) = (hidden.clone(), Sending::Whole(Bytes::new()));
         let target = Arc::new(target);
-        let (part_bytes, may_pass, done) = (0, false, false);
+        let (part_bytes, retry, done) = (0, Retry::Never, false);
         let mut put =
-            Putting { target, name, hidden, at, body, part_bytes, is_xrootd, may_pass, done };
+            Putting { target, name, hidden, at, body, part_bytes, is_xrootd, retry, done };
         if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
         }
@@ -118,8 +128,8 @@ impl Putting {
     }
 
     /// Whether it failed for a reason that may pass: then all of it may be written anew.
-    pub(crate) fn may_pass(&self) -> bool {
-        self.may_pass
+    pub(crate) fn retry(&self) -> Retry {
+        self.retry
     }
 
     /// Give the object its name.
@@ -167,7 +177,7 @@ impl Putting {
             let _ = at.set_password(self.hidden.password());
         }
         self.at = at;
-        self.is_xrootd |= header(&response, SERVER).is_some_and(|name| name.starts_with("XrootD"));
+        self.is_xrootd |= is_xrootd(&response);
         Ok(())
     }
 
@@ -181,7 +191,8 @@ impl Putting {
         let (target, at, scope) = (self.target.clone(), self.at.clone(), Scope::current());
         let net = net().map_err(|why| self.target.network(why))?;
         let request = net.runtime.spawn(async move {
-            let permit = target.limiter.permit().await;
+            // Without a permit: that of a long request would be lacking where its parts are read,
+            // if that is the same store, and one that waits for it takes no parts.
             let put = async {
                 let request = target.writing(&net.client, Method::PUT, &at);
                 let request = request.header(CONTENT_LENGTH, size).body(body);
@@ -189,7 +200,7 @@ impl Putting {
                 target.taken(target.answer(request, &at, None).await?, "PUT").await
             };
             let put = connecting::told(&target.about, &scope, 0, put).await;
-            permit.tell(put.as_ref().err().map(|failure| &failure.retry));
+            target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
             put.map(|_| ())
         });
         self.body = Sending::Parts(Some(sender), request);
@@ -206,7 +217,7 @@ impl Putting {
         match ended {
             Ok(Ok(Ok(()))) => Ok(()),
             Ok(Ok(Err(failure))) => {
-                self.may_pass = failure.retry != Retry::Never;
+                self.retry = failure.retry;
                 Err(failure.error)
             }
             Ok(Err(why)) => Err(target.network(why.to_string())),
@@ -235,6 +246,7 @@ impl Putting {
     /// The name as MOVE takes it. XRootD (5.5) decodes no `%20` there, and leaves out what is not
     /// ASCII at the end of a header.
     fn destination(&self) -> Result<HeaderValue, StoreError> {
+        self.target.check_uncut(&self.name, self.is_xrootd)?;
         let mut url = self.name.clone();
         let _ = url.set_username("");
         let _ = url.set_password(None);
@@ -282,6 +294,7 @@ impl Target {
         match &target.place {
             Place::Http { url, .. } if !url.path().ends_with('/') => {
                 let url = url.clone();
+                target.check_uncut(&url, target.store.is_doored())?;
                 Ok((target, url))
             }
             _ => Err(target.unsupported("is no name of an object to write")),
@@ -289,7 +302,7 @@ impl Target {
     }
 
     /// A request, with the token if it goes to the server that this is for.
-    fn writing(&self, client: &Client, method: Method, url: &Url) -> RequestBuilder {
+    pub(super) fn writing(&self, client: &Client, method: Method, url: &Url) -> RequestBuilder {
         let request = client.request(method, url.clone());
         match &self.place {
             Place::Http { url: ours, bearer: Some(token) } if ours.origin() == url.origin() => {
@@ -300,7 +313,7 @@ impl Target {
     }
 
     /// The answer to it, whatever that is.
-    async fn answer(
+    pub(super) async fn answer(
         &self,
         request: RequestBuilder,
         url: &Url,
@@ -351,7 +364,12 @@ impl Target {
 
     async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
         let deleted = self.patiently(async |_| {
-            // So that it is refused if it is a folder.
+            let there = self.look(client, url).await?;
+            self.check_uncut(url, there.is_xrootd)?;
+            // That may remove all that is in it, if the server minds no depth (RFC 4918, 9.6.1).
+            if there.is_folder {
+                return Err(self.unsupported("is a folder, and not removed").into());
+            }
             let request = self.writing(client, Method::DELETE, url).header(DEPTH, "0");
             self.taken(self.answer(request, url, Some(sending(0))).await?, "DELETE").await
         });
@@ -410,6 +428,6 @@ fn above(url: &Url) -> Option<Url> {
     (folder.path() != "/").then_some(folder)
 }
 
-fn method(name: &str) -> Method {
+pub(super) fn method(name: &str) -> Method {
     Method::from_bytes(name.as_bytes()).expect("letters only")
 }
