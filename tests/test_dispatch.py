@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 from sqlalchemy import update
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.orm import Session
 
 from conftest import fits_bytes
 from jobbing import PATIENCE_S, ended, running
-from swathe.catalog import Catalog
+from swathe.catalog import Catalog, chunks
 from swathe.catalog.tables import JobBlockTable, JobTable
 from swathe.catalog.work import Chunk, Done, KeptJob
 from swathe.errors import CatalogError, OutputError
@@ -26,9 +31,22 @@ from swathe.portal.config import config_of
 from swathe.workers import LocalPool, Runner, dispatch
 from swathe.workers.batches import Batch, batch_of
 from swathe.workers.dispatch import _Stopped
+from swathe.workers.doing import run
 from swathe.workers.lasting import Lasting
 
 COUNT = 20
+ROOT = "https://archive.example/dr17"
+
+FULL = OperationalError("UPDATE", {}, sqlite3.OperationalError("database or disk is full"))
+MALFORMED = DatabaseError("SELECT", {}, sqlite3.DatabaseError("disk image is malformed"))
+BROKEN = IntegrityError("UPDATE", {}, sqlite3.IntegrityError("NOT NULL constraint failed"))
+
+
+def told_as(error: DBAPIError) -> CatalogError:
+    """What is made of it by the catalogue."""
+    told = CatalogError(str(error.orig))
+    told.__cause__ = error
+    return told
 
 
 @pytest.fixture
@@ -140,22 +158,20 @@ def test_a_batch_that_a_pool_refuses_fails_its_job(
 def test_what_cannot_be_kept_fails_its_job_and_keeps_what_was(
     jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, given = Catalog.finish_chunk, []
+    finish, numbers = Catalog.finish_chunk, count()
 
     def finished(catalog: Catalog, chunk: Chunk, done: Done) -> KeptJob | None:
-        if chunk.job.id == two[0].id:
-            given.append(chunk)
-            if len(given) > 2:
-                raise KeyError("a column")
+        if chunk.job.id == two[0].id and next(numbers) >= 2:
+            raise KeyError("a column")
         return finish(catalog, chunk, done)
 
-    monkeypatch.setattr(Catalog, "finish_chunk", finished)
-    monkeypatch.setattr(dispatch._Pace, "rows", lambda *_given: 1)
-    monkeypatch.setattr("swathe.catalog.chunks.end_of_object", lambda _s, _j, at, _most: at)
-    with running(jobs):
-        assert_one_fails(jobs, two, "internal: KeyError: 'a column'")
+    with monkeypatch.context() as patch:
+        patch.setattr(Catalog, "finish_chunk", finished)
+        patch.setattr(dispatch._Pace, "rows", lambda *_given: 1)
+        patch.setattr("swathe.catalog.chunks.end_of_object", lambda _s, _j, at, _most: at)
+        with running(jobs):
+            assert_one_fails(jobs, two, "internal: KeyError: 'a column'")
     assert jobs.job(two[0].id).counts["ok"] == 2
-    monkeypatch.undo()
     again = jobs.resume(two[0].id)
     with running(jobs):
         assert ended(jobs, again).counts["ok"] == COUNT
@@ -164,19 +180,112 @@ def test_what_cannot_be_kept_fails_its_job_and_keeps_what_was(
 def test_what_is_done_is_kept_when_the_catalogue_is_back(
     jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, tries = Catalog.finish_chunk, []
+    finish, back, tries = Catalog.finish_chunk, threading.Event(), []
 
     def finished(catalog: Catalog, chunk: Chunk, done: Done) -> KeptJob | None:
-        tries.append(len(done.rows))
-        if len(tries) < 4:
-            raise CatalogError("it is away")
+        tries.append(done)
+        if not back.is_set():
+            raise told_as(FULL)
         return finish(catalog, chunk, done)
 
     monkeypatch.setattr(Catalog, "finish_chunk", finished)
-    with running(jobs):
+    monkeypatch.setattr(dispatch, "KEEP_AGAIN_S", 0.01)
+    with running(jobs) as runner:
+        wait_for(jobs, lambda: len(tries) > 2 * dispatch.TRIES)
+        # Nobody looks at the database any more: it is told all the same.
+        wait_for(jobs, lambda: "what is done cannot be kept: " in runner.trouble)
+        assert str(FULL.orig) in runner.trouble
+        back.set()
         assert [ended(jobs, each).phase for each in two] == ["COMPLETED"] * 2
+        wait_for(jobs, lambda: not runner.trouble)
     # Nothing was done twice.
-    assert tries == [COUNT] * 5
+    assert len({id(done) for done in tries}) == 2
+    assert {len(done.rows) for done in tries} == {COUNT}
+
+
+@pytest.mark.parametrize("error", [MALFORMED, BROKEN])
+@pytest.mark.parametrize("where", ["taken", "read", "kept"])
+def test_what_the_database_will_never_do_fails_its_job(
+    jobs: Jobs,
+    two: tuple[Job, Job],
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+    error: DBAPIError,
+) -> None:
+    number = jobs.catalog.job(two[0].id).number
+    take, finish = chunks._taken, Catalog.finish_chunk
+
+    def taken(session: Session, job: int, *given: Any) -> Chunk | None:
+        if where == "taken" and job == number:
+            raise error
+        return take(session, job, *given)
+
+    def made(catalog: Catalog, chunk: Chunk) -> Batch:
+        if where == "read" and chunk.job.number == number:
+            raise told_as(error)
+        return batch_of(catalog, chunk)
+
+    def finished(catalog: Catalog, chunk: Chunk, done: Done) -> KeptJob | None:
+        if where == "kept" and chunk.job.number == number:
+            raise told_as(error)
+        return finish(catalog, chunk, done)
+
+    monkeypatch.setattr(chunks, "_taken", taken)
+    monkeypatch.setattr(dispatch, "batch_of", made)
+    monkeypatch.setattr(Catalog, "finish_chunk", finished)
+    with running(jobs):
+        assert_one_fails(jobs, two, str(error.orig))
+
+
+@pytest.mark.parametrize("where", ["taken", "read"])
+def test_a_database_that_is_full_fails_no_job(
+    jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    take, numbers = chunks._taken, count()
+
+    def taken(*given: Any) -> Chunk | None:
+        if where == "taken" and not next(numbers):
+            raise FULL
+        return take(*given)
+
+    def made(catalog: Catalog, chunk: Chunk) -> Batch:
+        if where == "read" and not next(numbers):
+            raise told_as(FULL)
+        return batch_of(catalog, chunk)
+
+    monkeypatch.setattr(chunks, "_taken", taken)
+    monkeypatch.setattr(dispatch, "batch_of", made)
+    with running(jobs) as runner:
+        wait_for(jobs, lambda: str(FULL.orig) in runner.trouble)
+        assert [ended(jobs, each).counts["ok"] for each in two] == [COUNT] * 2
+
+
+def test_what_a_pool_cannot_do_at_all_fails_its_job(
+    jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def panics(batch: Batch, *given: Any) -> Done:
+        if batch.job == two[0].id:
+            raise PanicError("at the disco")
+        return run(batch, *given)
+
+    monkeypatch.setattr("swathe.workers.pool.run", panics)
+    with running(jobs):
+        assert_one_fails(jobs, two, "internal: PanicError: at the disco")
+
+
+def test_seconds_of_work_are_counted_once_and_waiting_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(dispatch, "time", SimpleNamespace(perf_counter=lambda: now))
+    clock, counted = dispatch._Clock(), []
+    for _ in "abcd":
+        clock.enter(1)
+    for now, seconds in ((10.0, 3.0), (11.0, 2.0), (20.0, 1.0), (22.0, 20.0)):  # noqa: B007
+        counted.append(clock.add(1, seconds))
+        clock.leave(1)
+    assert counted == [3.0, 1.0, 1.0, 15.0]
+    assert not clock._spans
 
 
 def test_a_catalogue_that_is_away_stops_no_batch(
@@ -207,7 +316,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
     def taken(catalog: Catalog, *given: Any) -> Chunk | None:
         if not mended.is_set():
-            raise PanicError("what nobody thought of")
+            raise PanicError(f"what nobody thought of: {ROOT}/1.fits")
         return take(catalog, *given)
 
     monkeypatch.setattr(Catalog, "take_chunk", taken)
@@ -217,6 +326,10 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 class PanicError(BaseException):
     """What would end a thread, as a panic of the engine does."""
+
+
+def test_a_runner_that_was_not_started_says_so(jobs: Jobs) -> None:
+    assert Runner(jobs).trouble == "not started"
 
 
 def test_the_giver_goes_on_and_tells_what_was_wrong(
@@ -256,12 +369,15 @@ def test_a_portal_tells_that_jobs_are_not_worked_on(
                     await asyncio.sleep(0.05)
                 raise AssertionError(portal.trouble)
 
-            told = "swathe-jobs-giver: internal: PanicError: what nobody thought of"
+            told = "swathe-jobs-giver: internal: PanicError: what nobody thought of: "
             await wait_until(lambda: told in portal.trouble)
+            portal.catalog.add_store("survey", ROOT)
             answer = await client.get("/vo/availability")
             assert answer.status_code == 200
             assert "<vosi:available>false</vosi:available>" in answer.text
-            assert f"<vosi:note>jobs are not worked on: {told}</vosi:note>" in answer.text
+            assert (
+                f"<vosi:note>jobs are not worked on: {told}survey:1.fits</vosi:note>" in answer.text
+            )
             assert told in (await client.get("/api/pool")).json()["trouble"]
             assert told in (await client.get("/pool")).text
             broken.set()

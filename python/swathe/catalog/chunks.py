@@ -23,7 +23,7 @@ from swathe.catalog.blocks import (
     parts_between,
     rows_with_status,
 )
-from swathe.catalog.database import Database
+from swathe.catalog.database import Database, may_pass
 from swathe.catalog.jobvalues import add_notes, fail, kept_job
 from swathe.catalog.rows import Rows
 from swathe.catalog.tables import JobChunkTable, JobTable
@@ -58,8 +58,10 @@ class Chunks(Database):
                 try:
                     with session.begin_nested():
                         chunk = _taken(session, number, runner, lease_until, size)
-                except DBAPIError:
-                    raise
+                except DBAPIError as error:
+                    if may_pass(error):
+                        raise
+                    _give_up(session, number, self._told(error.orig or error))
                 except CatalogError as error:  # it is damaged; those behind it get their turn
                     _give_up(session, number, str(error))
                 except Exception as error:  # so is this: what is kept makes no sense to us

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoResultFound, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    NoResultFound,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session
 
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
@@ -181,6 +189,19 @@ class Database:
                 if "locked" not in str(error) or time.monotonic() > limit:
                     raise
                 time.sleep(0.02)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Tell whether what failed may succeed later: the database is away, busy or full.
+
+    It is of what the database said, or of the `CatalogError` that was made of it.
+    """
+    said = error.__cause__ if isinstance(error, CatalogError) else error
+    if isinstance(said, DBAPIError) and said.connection_invalidated:
+        return True
+    # What SQLite says at the begin of a transaction comes as it is.
+    passing = (OperationalError, InterfaceError, NoConnectionError, sqlite3.OperationalError)
+    return isinstance(said, (*passing, OSError))
 
 
 def _parsed(url: str) -> sqlalchemy.URL:

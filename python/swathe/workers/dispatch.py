@@ -7,20 +7,22 @@ import os
 import secrets
 import threading
 import time
+from collections import Counter, deque
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from swathe import _swathe, trace
 from swathe.catalog import Outcome
+from swathe.catalog.database import may_pass
 from swathe.catalog.work import Done
 from swathe.environment import cores, this_host
 from swathe.errors import CatalogError, JobError, SwatheError
 from swathe.workers.batches import batch_of
-from swathe.workers.lasting import Lasting, internal
-from swathe.workers.pool import LocalPool, pauses
+from swathe.workers.lasting import Lasting
+from swathe.workers.pool import LocalPool, internal, pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from swathe.workers.pool import Pool
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LEASE_S = 60.0
 """A runner that has not said for so long that it lives is dead."""
@@ -41,6 +45,10 @@ MOST_GROWTH = 4.0
 """How much larger the next chunk of a job may be."""
 KEEP_AGAIN_S = 0.1
 """When to try again to keep what was done, at first, where the database cannot be used."""
+SPANS = 100
+"""So many stretches of work on a job are remembered, the last ones."""
+TRIES = 4
+"""How often to try what fails for a reason that does not look as if it passed."""
 
 
 class Runner:
@@ -59,6 +67,7 @@ class Runner:
         self._numbers = count()
         self._given: dict[int, _Given] = {}
         self._begun: set[int] = set()
+        self._unkept: dict[int, str] = {}  # by thread
         self._pace = _Pace(self._pool.batch_s)
         self._clock = _Clock()
 
@@ -79,8 +88,10 @@ class Runner:
 
     @property
     def trouble(self) -> str:
-        """Why no work of jobs is given out; empty where it is."""
-        return self._threads[0].trouble if self._threads else "jobs are not worked on"
+        """Why no work of jobs is given out, or what is done is not kept; empty where all is."""
+        if not self._threads:
+            return "not started"
+        return self._threads[0].trouble or next(iter(list(self._unkept.values())), "")
 
     def stop(self, timeout_s: float = 30.0) -> None:
         """End the threads, within a second or so; rows not done are given back.
@@ -117,14 +128,15 @@ class Runner:
             if chunk.job.number not in self._begun:
                 self._begun.add(chunk.job.number)
                 trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
-            batch = batch_of(self._jobs.catalog, chunk)
+            batch = self._tried(lambda: batch_of(self._jobs.catalog, chunk))
             given.reading_s = time.perf_counter() - begun
+            given.counted_s = self._clock.add(chunk.job.number, given.reading_s)
             given.stopped = self._stopped(chunk.job.id)
             self._pool.give(number, batch, given.stopped)
-        except CatalogError:
-            self._back(number, Done([], complete=False))
-            raise  # so that it is tried again after a while
         except BaseException as error:  # a fault of ours must not stop the jobs of others
+            if isinstance(error, CatalogError) and may_pass(error):
+                self._back(number, Done([], complete=False))
+                raise  # so that it is tried again after a while
             if not isinstance(error, SwatheError):
                 log.exception("%s: cannot be given out", _named(chunk))
             self._back(number, Done([], complete=False, failure=internal(error)))
@@ -143,7 +155,10 @@ class Runner:
         chunk = given.chunk
         if done.complete:
             self._pace.note(chunk, len(done.rows), given.reading_s + done.seconds)
-        seconds = self._clock.leave(chunk.job.number)
+        # A batch that was divided tells the sum of its parts, which may have been done at once.
+        seconds = min(done.seconds, time.perf_counter() - given.at)
+        seconds = given.counted_s + self._clock.add(chunk.job.number, seconds)
+        self._clock.leave(chunk.job.number)
         try:
             self._keep_done(chunk, replace(done, seconds=seconds))
         except BaseException as error:
@@ -180,15 +195,37 @@ class Runner:
         """Write to the catalogue; where it cannot be used, as soon as it can.
 
         Where the runner is to end before, the next one does these rows again.
+
+        Raises:
+            CatalogError: where the reason does not pass.
         """
-        for pause_s in pauses(KEEP_AGAIN_S):
+        me = threading.get_ident()
+        try:
+            for pause_s in pauses(KEEP_AGAIN_S):
+                try:
+                    return self._tried(write)
+                except CatalogError as error:
+                    if not may_pass(error):
+                        raise
+                    self._unkept[me] = f"what is done cannot be kept: {error}"
+                    log.warning("%s; trying again in %g s", error, pause_s)
+                    if self._stopping.wait(pause_s):
+                        break
+            return None
+        finally:
+            self._unkept.pop(me, None)
+
+    def _tried(self, act: Callable[[], T]) -> T:
+        """Use the catalogue: a few times, where it fails for a reason that may be the job's."""
+        for pause_s in islice(pauses(KEEP_AGAIN_S), TRIES - 1):
             try:
-                return write()
+                return act()
             except CatalogError as error:
+                if may_pass(error) or self._stopping.is_set():
+                    raise
                 log.warning("%s; trying again in %g s", error, pause_s)
-                if self._stopping.wait(pause_s):
-                    break
-        return None
+                self._stopping.wait(pause_s)
+        return act()
 
     def _tell_end(self, chunk: Chunk, result: str) -> None:
         if chunk.job.number in self._begun:
@@ -243,11 +280,19 @@ class Runner:
 
 @dataclass
 class _Given:
-    """A chunk that the pool has, how long it took to read it, and what tells it to stop."""
+    """A chunk that the pool has.
+
+    Attributes:
+        reading_s: that it took to read it; `counted_s` of them as the job's.
+        stopped: tells it to stop.
+        at: when it was taken.
+    """
 
     chunk: Chunk
     reading_s: float = 0.0
+    counted_s: float = 0.0
     stopped: _Stopped | None = None
+    at: float = field(default_factory=time.perf_counter)
 
 
 class _Stopped:
@@ -303,28 +348,40 @@ class _Pace:
 
 
 class _Clock:
-    """Seconds in which some thread was at work on a job, each counted once."""
+    """Seconds in which some thread was at work on a job, each counted once.
+
+    What waits for a thread, as behind batches of other jobs, is not at work.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._at_work: dict[int, int] = {}
-        self._since: dict[int, float] = {}
+        self._given: Counter[int] = Counter()
+        self._spans: dict[int, deque[tuple[float, float]]] = {}
 
     def enter(self, job: int) -> None:
+        """Note that a chunk of a job was taken."""
         with self._lock:
-            if not self._at_work.get(job):
-                self._at_work[job], self._since[job] = 0, time.perf_counter()
-            self._at_work[job] += 1
+            self._given[job] += 1
+            self._spans.setdefault(job, deque(maxlen=SPANS))
 
-    def leave(self, job: int) -> float:
-        """Give the seconds since the last thread left, or the first came."""
+    def add(self, job: int, seconds: float) -> float:
+        """Count a thread that was at work until now; gives those seconds not counted before."""
         with self._lock:
             now = time.perf_counter()
-            seconds, self._since[job] = now - self._since[job], now
-            self._at_work[job] -= 1
-            if not self._at_work[job]:
-                del self._at_work[job], self._since[job]
-            return seconds
+            first, known_s = now - seconds, 0.0
+            spans = self._spans[job]
+            while spans and spans[-1][1] >= first:
+                begun, ended = spans.pop()
+                first, known_s = min(first, begun), known_s + ended - begun
+            spans.append((first, now))
+            return max(0.0, now - first - known_s)  # rounded
+
+    def leave(self, job: int) -> None:
+        """Note that a chunk came back."""
+        with self._lock:
+            self._given[job] -= 1
+            if not self._given[job]:
+                del self._given[job], self._spans[job]
 
 
 def _named(chunk: Chunk) -> str:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from swathe.errors import JobError, SwatheError
 from swathe.workers.growth import Demand, Growth, Idle, Limits, Reservation, ending, leaving
-from swathe.workers.lasting import internal
-from swathe.workers.pool import FINISH_S, Grown, Pool, pauses
+from swathe.workers.pool import FINISH_S, Grown, Pool, internal, pauses
 from swathe.workers.providers import name_in, slot_of
 from swathe.workers.rates import Paces
 

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from swathe.errors import SwatheError
-from swathe.workers.pool import pauses
+from swathe.workers.pool import internal, pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,10 +66,3 @@ class Lasting:
             else:
                 self._fault = ""
                 waits = pauses()
-
-
-def internal(error: BaseException) -> str:
-    """Say what went wrong: in its own words, or that it is a fault of ours."""
-    if isinstance(error, SwatheError):
-        return str(error)
-    return f"internal: {type(error).__name__}: {error}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from swathe.catalog.work import Done
 from swathe.environment import this_host
-from swathe.errors import JobError
+from swathe.errors import JobError, SwatheError
 from swathe.workers.doing import run
 
 if TYPE_CHECKING:
@@ -211,6 +211,13 @@ def pauses(first_s: float = FIRST_PAUSE_S, longest_s: float = LONGEST_PAUSE_S) -
         first_s = min(2 * first_s, longest_s)
 
 
+def internal(error: BaseException) -> str:
+    """Say what went wrong: in its own words, or that it is a fault of ours."""
+    if isinstance(error, SwatheError):
+        return str(error)
+    return f"internal: {type(error).__name__}: {error}"
+
+
 class Pool(Protocol):
     """Does batches."""
 
@@ -250,7 +257,7 @@ class LocalPool:
             queue.SimpleQueue()
         )
         self._lanes: list[threading.Thread] = []
-        self._busy = 0
+        self._batches = self._busy = 0
         self._moved = Moved()
         self._lock = threading.Lock()
 
@@ -278,6 +285,8 @@ class LocalPool:
     def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
         """Give a thread something to do."""
         self._free.acquire()
+        with self._lock:
+            self._batches += 1
         self._given.put((number, batch, stopped))
 
     def stop(self, timeout_s: float) -> None:
@@ -294,8 +303,9 @@ class LocalPool:
         """Tell the state."""
         host = this_host()
         with self._lock:
-            busy, moved = self._busy, self._moved
-        return Told("local", "", "", busy, [Member(host, host, LANES, busy)], [], moved)
+            batches, busy, moved = self._batches, self._busy, self._moved
+        member = Member(host, host, LANES, busy, batches - busy)
+        return Told("local", "", "", batches, [member], [], moved)
 
     def _work(self, back: Back) -> None:
         while (given := self._given.get()) is not None:
@@ -303,13 +313,20 @@ class LocalPool:
             with self._lock:
                 self._busy += 1
             try:
-                done = run(batch, self._place, self._engine_threads, stopped)
-                with self._lock:
-                    self._moved = self._moved.with_done(done, near=False)
-                back(number, done)
+                back(number, self._done(number, batch, stopped))
             except BaseException:  # a fault of ours, or a panic, must not end the thread
                 log.exception("batch %d of job %s: cannot be kept", number, batch.job)
             finally:
                 with self._lock:
-                    self._busy -= 1
+                    self._batches, self._busy = self._batches - 1, self._busy - 1
                 self._free.release()
+
+    def _done(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> Done:
+        try:
+            done = run(batch, self._place, self._engine_threads, stopped)
+        except BaseException as error:  # a fault of ours, or a panic: its job is to end for it
+            log.exception("batch %d of job %s: cannot be done", number, batch.job)
+            return Done([], complete=False, failure=internal(error))
+        with self._lock:
+            self._moved = self._moved.with_done(done, near=False)
+        return done

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from starlette.responses import HTMLResponse, Response
 
+from swathe.known import by_names
 from swathe.portal.vo import descriptors
 from swathe.portal.vo.identifiers import did_of
 from swathe.portal.vo.votable import plain
@@ -52,9 +53,8 @@ async def capabilities(service: Service, request: Request) -> Response:
 
 async def availability(service: Service, _request: Request) -> Response:
     """Answer whether it works: the catalogue is asked, and whether jobs are worked on."""
-    await service.workers.run(service.portal.catalog.stores)
-    trouble = service.portal.trouble
-    note = f"<vosi:note>{escape(trouble)}</vosi:note>\n" if trouble else ""
+    trouble = await service.workers.run(lambda: _trouble(service))
+    note = f"<vosi:note>{plain(trouble)}</vosi:note>\n" if trouble else ""
     return Response(
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<vosi:availability xmlns:vosi="http://www.ivoa.net/xml/VOSIAvailability/v1.0">\n'
@@ -99,6 +99,13 @@ async def root(service: Service, request: Request) -> Response:
         for standard, path in STANDARDS
     )
     return _page(service, "Services of the Virtual Observatory", f"<ul>\n{lines}</ul>\n")
+
+
+def _trouble(service: Service) -> str:
+    """Say why jobs are not worked on, in words for everybody; empty where they are."""
+    portal = service.portal
+    portal.catalog.stores()
+    return by_names(portal.trouble or portal.pool.told().trouble)
 
 
 def _some(service: Service) -> Match | None:
