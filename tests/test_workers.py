@@ -324,6 +324,9 @@ def test_a_lane_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     for number in range(LANES + READY):
         at_work.give(number, batch(["images:0.fits"]))
     assert not pool.wanted(0.01)
+    told = pool.told()
+    (member,) = told.workers
+    assert told.batches == member.busy + member.waiting == LANES + READY
     with pytest.raises(JobError, match="still at work"):
         pool.stop(0.01)
     go.set()
@@ -395,16 +398,25 @@ def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
     def untold() -> bool:
         raise RuntimeError("nobody knows")
 
+    tell = pool._sending._tell_to_stop
+    stopped: list[str] = []
+
+    async def tells(client: Any, keys: list[str], workers: list[str]) -> None:
+        stopped.extend(key.split("-")[2] for key in keys)
+        await tell(client, keys, workers)
+
+    monkeypatch.setattr(pool._sending, "_tell_to_stop", tells)
     monkeypatch.setattr(pool._crew.placement, "place", placed)
     monkeypatch.setattr(pool._sending, "_peers", asked)
     with started(pool) as at_work:
         for number in range(5):
             at_work.give(number, batch(images, job=f"job{number}"))
         done = dict(at_work.next() for _ in range(5))
-        slow = replace(batch(images, 5000), options=Options(mode="partial"))
+        slow = replace(batch(images, 400), options=Options(mode="partial"))
         rows = Rows.of([row._replace(box=(0, 0, 2000, 2000)) for row in slow.rows])
         at_work.give(6, replace(slow, rows=rows), untold)
         done |= [at_work.next()]
+    assert stopped == ["6"]
     assert {number: each.failure for number, each in done.items()} == {
         0: None,
         1: "internal: KeyError: 'no such worker'",
@@ -416,10 +428,20 @@ def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
 
 
 def test_a_fault_in_the_loop_begins_anew(
-    cluster: Process, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
+    cluster: Process,
+    tmp_path: Path,
+    images: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     pool = connected(cluster.address, Folder(tmp_path / "results"))
     compare, faults = pool._connection._compare, iter([1, 2])
+    lost, losses = pool._connection._lost, iter([1])
+
+    def loses() -> None:
+        if next(losses, None):
+            raise KeyError("a batch that nobody knows")
+        lost()
 
     def compared(found: dict[str, Any]) -> None:
         if next(faults, None):
@@ -427,7 +449,41 @@ def test_a_fault_in_the_loop_begins_anew(
         compare(found)
 
     monkeypatch.setattr(pool._connection, "_compare", compared)
+    monkeypatch.setattr(pool._connection, "_lost", loses)
     with started(pool) as at_work:
         at_work.give(0, batch(images))
         assert at_work.next()[1].complete
         assert pool.told().trouble == ""
+    told = [each.getMessage() for each in caplog.records]
+    assert sum("trying again in 0.5 s" in each for each in told) == 1
+    assert sum("trying again in 1 s" in each for each in told) == 1
+
+
+def test_a_batch_that_cannot_be_given_again_fails_alone(
+    cluster: Process, tmp_path: Path, images: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = connected(cluster.address, Folder(tmp_path / "results"))
+    accept, again = pool._sending.accept, pool._sending._again
+
+    def accepted(flight: Flight) -> None:
+        accept(flight)
+        if flight.number == 2:
+            pool._roster.lose_all()
+
+    def given(flight: Flight) -> None:
+        if flight.number == 1:
+            raise KeyError("no such objects")
+        again(flight)
+
+    monkeypatch.setattr(pool._sending, "accept", accepted)
+    monkeypatch.setattr(pool._sending, "_again", given)
+    with started(pool) as at_work:
+        at_work.give(0, batch(images, job="job0"))
+        assert at_work.next()[1].complete
+        many = batch(images, 2000, job="job1")
+        assert pool.wanted(PATIENCE_S)
+        pool.give(1, many, never)
+        pool.give(2, batch(images, job="job2"), never)
+        done = dict(at_work.next() for _ in range(2))
+    assert done[1].failure == "internal: KeyError: 'no such objects'"
+    assert done[2].complete

@@ -13,9 +13,8 @@ from distributed import Client
 
 from swathe.errors import SwatheError
 from swathe.workers import member
-from swathe.workers.lasting import internal
 from swathe.workers.nodes import CONNECT_S, reach
-from swathe.workers.pool import pauses
+from swathe.workers.pool import internal, pauses
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -68,17 +67,16 @@ class Connection:
         self._url = address.url(security)
         self._compare, self._hear, self._lost, self._may_part = compare, hear, lost, part
         self._news = asyncio.Event()
+        self._waits = pauses()
 
     async def keep(self, ending: asyncio.Event) -> None:
         """Keep a connection, as long as it takes to make one, until told to end."""
-        waits = pauses()
         while not ending.is_set():
             self.trouble = f"{self._address}: connecting"
             fault = "the connection is lost"
             try:
                 await reach(self._url, self._security, "client")
                 async with self._client() as client:
-                    waits = pauses()
                     await self._follow(client, ending)
             except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
                 fault = str(error) or type(error).__name__
@@ -89,9 +87,12 @@ class Connection:
                 self._crew.client = None
             if ending.is_set():
                 break
-            pause_s = next(waits)
+            pause_s = next(self._waits)
             self.trouble = f"{self._address}: {fault}"
-            self._lost()
+            try:
+                self._lost()
+            except Exception:  # a fault of ours must not end the thread
+                log.exception("%s: what was lost with the connection", self._address)
             log.warning("%s; trying again in %g s", self.trouble, pause_s)
             with suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), pause_s)
@@ -118,6 +119,7 @@ class Connection:
             self._news.clear()
             scheduler: Any = client.scheduler
             self._compare((await scheduler.identity(n_workers=-1))["workers"])
+            self._waits = pauses()  # not before: a fault of ours may come again each time
             if ending.is_set() and await self._may_part():
                 for topic in ("all", member.TOPIC):
                     client.unsubscribe_topic(topic)

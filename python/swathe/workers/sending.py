@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 from swathe.catalog.work import Done
 from swathe.workers import member
 from swathe.workers.crew import AHEAD
-from swathe.workers.lasting import internal
 from swathe.workers.placement import Work
-from swathe.workers.pool import Moved
+from swathe.workers.pool import Moved, internal
 from swathe.workers.rates import Paces
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from distributed import Client, Future
 
@@ -207,6 +206,13 @@ class Sending:
 
     def again(self, flight: Flight) -> None:
         """Put a batch that was lost first in the queue, unless it is to blame."""
+        try:
+            self._again(flight)
+        except Exception as error:  # others were lost with it, and are to be given again
+            log.exception("batch %d: cannot be given again", flight.number)
+            self.give_back(flight, _failed(error))
+
+    def _again(self, flight: Flight) -> None:
         self._by_key.pop(flight.key, None)
         flight.reset()
         if flight.told_at is not None:
@@ -249,22 +255,24 @@ class Sending:
         """See which batches are to stop, and have them stopped."""
         flights = [each for each in self.flights if each.told_at is None]
         found = await asyncio.to_thread(_asked_to_stop, flights)
-        for flight, error in found:
+        errors = {flight: error for flight, error in found if flight in self.flights}
+        self._stop_flights(errors)
+        for flight, error in errors.items():
             if error is not None:
                 self.give_back(flight, _failed(error))
-        self._stop_flights([each for each, _ in found if each in self.flights])
         now = time.monotonic()
         for flight in list(self.flights):
             if flight.told_at is not None and now - flight.told_at > STOP_S:
                 self.give_back(flight, Done([], complete=False))
         self._changed()
 
-    def _stop_flights(self, flights: list[Flight]) -> None:
+    def _stop_flights(self, flights: Mapping[Flight, Exception | None]) -> None:
         keys: dict[str, list[str]] = {}
-        for flight in flights:
+        for flight, error in flights.items():
             flight.told_at = time.monotonic()
             if flight.task is None:
-                self.give_back(flight, Done([], complete=False))
+                done = Done([], complete=False) if error is None else _failed(error)
+                self.give_back(flight, done)
             else:
                 keys.setdefault(flight.worker, []).append(flight.key)
         if keys and self._crew.client is not None:
