@@ -80,7 +80,7 @@ def list_objects(
 
     Raises:
         NotFoundError, AccessError, SourceError: where the folder cannot be listed.
-        DatasetError: where stores of this kind cannot be listed.
+        DatasetError: where what the server gives is no index.
     """
     scheme = store.url.partition("://")[0]
     if scheme == "file":
@@ -88,15 +88,10 @@ def list_objects(
         if may_lack and not os.path.lexists(os.path.join(root, prefix)):
             return
         found = _local(root, prefix)
-    elif scheme in ("http", "https", *WEBDAV):
-        found = _served(store, prefix, may_lack)
     elif scheme in BUCKETS:
         found = _in_bucket(store, prefix, may_lack)
     else:
-        raise DatasetError(
-            f"{scheme}:// cannot be listed; give --objects FILE, a text file with the path of one "
-            f"object in the store {store.name!r} on each line"
-        )
+        found = _served(store, prefix, may_lack)
     for each in found:
         if isinstance(each, Unlisted) or matches(each.path, prefix, pattern):
             yield _checked(each)
