@@ -20,6 +20,7 @@ from servers import TOKEN
 from swathe.catalog import Store
 from swathe.datasets.listing import Listed, list_objects
 from swathe.datasets.webdav import Found, found_in
+from swathe.known import native
 from webdav import webdav
 
 Put = Callable[[str, bytes], None]
@@ -286,6 +287,26 @@ def test_names_of_xrootd_stand_as_they_are() -> None:
     answer = multistatus(("/a b/run/", IS_FOLDER), *((f"/a b/run/{name}", size) for name in odd))
     found = found_in(f"{FOLDER}/", answer, is_encoded=False)
     assert [each.name for each in found if not each.fault] == list(odd)
+
+
+def test_what_xrootd_lists_is_what_can_be_read(tmp_path: Path) -> None:
+    names = ("x", "a%20b", " two words", "50%/Ä+.fits")
+    for name in (*names, "x?1"):
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_bytes(name.encode())
+    with servers.xrootd(tmp_path / "data") as door:
+        options = {"door": door.url, "anonymous": "true"}
+        by_root = Store("xrd", "root://archive.example", "lan", options)
+        by_dav = Store("web", door.url.replace("http", "dav"), "lan", {"anonymous": "true"})
+        for store in (by_root, by_dav):
+            found = list(list_objects(store, "", None))
+            listed = {each.path for each in found if isinstance(each, Listed)}
+            assert listed == set(names)
+            for name in listed:
+                source = native([store]).open(f"{store.name}:{name}")
+                assert source.read(0, source.size) == name.encode()
+            (cut,) = (each for each in found if not isinstance(each, Listed))
+            assert cut.path == "x?1" and "would give another object" in cut.reason
 
 
 REFUSED = """<D:response><D:href>/a%20b/run{name}</D:href>

@@ -46,14 +46,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PROPFIND(self) -> None:
         question, at = self._taken(), self._at(self.path)
-        assert b"resourcetype" in question and self.headers["Depth"] == "1"
+        assert b"resourcetype" in question
         if self.dav.sent_on:
             status, url = self.dav.sent_on
             self._answer(status, headers={"Location": f"{url}{self.path}"})
-        elif not at.is_dir():
+        elif not at.exists():
             self._answer(404)
         else:
-            told = "".join(self._told(each) for each in (at, *sorted(at.iterdir())))
+            inside = sorted(at.iterdir()) if self.headers["Depth"] == "1" else []
+            told = "".join(self._told(each) for each in (at, *inside))
             answer = f'<D:multistatus xmlns:D="DAV:">{told}</D:multistatus>'
             self._answer(207, answer.encode())
 

@@ -316,7 +316,11 @@ def _inside(
     # dCache speaks root:// too, and encodes names; a proxy may stand before either.
     is_xrootd = server.startswith("XrootD") or (is_xrootd and not server.startswith("dCache"))
     # Where we were sent on to, names are those of that server.
-    return list(found_in(given, content, not is_xrootd))
+    inside = list(found_in(given, content, not is_xrootd))
+    if is_xrootd:
+        why = "XRootD cuts names before a ?, also an encoded one, and would give another object"
+        inside = [each._replace(fault=why) if "?" in each.name else each for each in inside]
+    return inside
 
 
 class _Redirected(urllib.request.HTTPRedirectHandler):
