@@ -159,7 +159,7 @@ class Runner:
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = self.capsys.readouterr()
-        assert ended.value.code == code, err
+        assert ended.value.code == code, err or out
         return out if out else err
 
     def json(self, *words: object, code: int = 0) -> Any:

@@ -109,7 +109,7 @@ def test_a_job_whose_rows_are_damaged_fails_alone(jobs: Jobs, two: tuple[Job, Jo
         damage = update(JobBlockTable).where(JobBlockTable.job == number)
         session.execute(damage.values(asked=b"no rows"))
     with running(jobs):
-        assert_one_fails(jobs, two, "the database is damaged: ")
+        assert_one_fails(jobs, two, "nothing of it can be given out: JSONDecodeError: ")
 
 
 def test_a_job_whose_prediction_makes_no_sense_fails_alone(
@@ -119,7 +119,7 @@ def test_a_job_whose_prediction_makes_no_sense_fails_alone(
         damage = update(JobTable).where(JobTable.id == two[0].id)
         session.execute(damage.values(predicted={"hours": 1}))
     with running(jobs):
-        assert_one_fails(jobs, two, "KeyError: 'seconds'")
+        assert_one_fails(jobs, two, "nothing of it can be given out: KeyError: 'seconds'")
 
 
 def test_a_batch_that_cannot_be_made_fails_its_job(

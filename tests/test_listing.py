@@ -19,7 +19,9 @@ from frames import Runner, frame
 from servers import TOKEN
 from swathe.catalog import Store
 from swathe.datasets.listing import Listed, list_objects
-from swathe.datasets.webdav import found_in
+from swathe.datasets.webdav import Found, found_in
+from swathe.known import native
+from webdav import webdav
 
 Put = Callable[[str, bytes], None]
 
@@ -272,11 +274,94 @@ def test_what_webdav_says_of_a_folder() -> None:
         ("/elsewhere.fits", size),
     )
     assert list(found_in(f"{FOLDER}/", answer)) == [
-        ("plain+x.fits", False, 7, "Sun", None),
-        ("Ä.fits", False, 7, None, "tag"),
-        ("weak.fits", False, 7, None, None),
-        ("sub", True, None, None, None),
+        Found("plain+x.fits", False, 7, "Sun"),
+        Found("Ä.fits", False, 7, None, "tag"),
+        Found("weak.fits", False, 7, None),
+        Found("sub", True, None, None),
     ]
+
+
+def test_names_of_xrootd_stand_as_they_are() -> None:
+    size = "<D:getcontentlength>7</D:getcontentlength>"
+    odd = ("a%20b", " two words ", "50%", "p?q#r")
+    answer = multistatus(("/a b/run/", IS_FOLDER), *((f"/a b/run/{name}", size) for name in odd))
+    found = found_in(f"{FOLDER}/", answer, is_encoded=False)
+    assert [each.name for each in found if not each.fault] == list(odd)
+
+
+def test_what_xrootd_lists_is_what_can_be_read(tmp_path: Path) -> None:
+    names = ("x", "a%20b", " two words", "50%/Ä+.fits")
+    for name in (*names, "x?1"):
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_bytes(name.encode())
+    with servers.xrootd(tmp_path / "data") as door:
+        options = {"door": door.url, "anonymous": "true"}
+        by_root = Store("xrd", "root://archive.example", "lan", options)
+        by_dav = Store("web", door.url.replace("http", "dav"), "lan", {"anonymous": "true"})
+        for store in (by_root, by_dav):
+            found = list(list_objects(store, "", None))
+            listed = {each.path for each in found if isinstance(each, Listed)}
+            assert listed == set(names)
+            for name in listed:
+                source = native([store]).open(f"{store.name}:{name}")
+                assert source.read(0, source.size) == name.encode()
+            (cut,) = (each for each in found if not isinstance(each, Listed))
+            assert cut.path == "x?1" and "would give another object" in cut.reason
+
+
+REFUSED = """<D:response><D:href>/a%20b/run{name}</D:href>
+<D:status>HTTP/1.1 403 Forbidden</D:status></D:response>"""
+UNTOLD = """<D:response><D:href>/a%20b/run{name}</D:href><D:propstat><D:prop><D:resourcetype/>
+</D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat></D:response>"""
+
+
+@pytest.mark.parametrize(
+    ("response", "said"), [(REFUSED, "403 Forbidden"), (UNTOLD, "404 Not Found")]
+)
+def test_what_webdav_does_not_tell_is_neither_object_nor_folder(response: str, said: str) -> None:
+    answer = multistatus((f"{FOLDER}/", IS_FOLDER)).decode()
+    answer = answer.replace("</D:multi", response.format(name="/sub") + "</D:multi")
+    (found,) = found_in(f"{FOLDER}/", answer.encode())
+    assert found.name == "sub" and said in (found.fault or "")
+    alone = f'<D:multistatus xmlns:D="DAV:">{response.format(name="/")}</D:multistatus>'
+    with pytest.raises(swathe.errors.SourceError, match=said):
+        list(found_in(f"{FOLDER}/", alone.encode()))
+
+
+def test_what_is_in_a_folder_that_is_not_told_has_not_vanished(run: Runner, tmp_path: Path) -> None:
+    with webdav(tmp_path / "served") as server:
+        for number, name in enumerate(("run1/f0.fits", "run2/f1.fits")):
+            (server.folder / name).parent.mkdir()
+            (server.folder / name).write_bytes(frame(10.0 + number))
+        run("store", "add", "web", server.url.replace("http", "dav"))
+        assert run.json("dataset", "add", "sdss", "web:")["read"] == 2
+        server.refused["run1"] = "403 Forbidden"
+        report = run.json("dataset", "sync", "sdss", code=1)
+        assert (report["unchanged"], report["vanished"]) == (1, 0)
+        (fault,) = report["faults"]
+        assert fault["path"] == "run1" and "403 Forbidden" in fault["reason"]
+        assert len(swathe.find((10.0, -1.0))) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_webdav_server_may_send_us_on(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BEARER_TOKEN", TOKEN)
+    with webdav(tmp_path / "from") as first, webdav(tmp_path / "to") as second:
+        (second.folder / "pool/run").mkdir(parents=True)
+        (second.folder / "pool/run/a b.fits").write_bytes(b"1234567")
+        first.sent_on = status, f"{second.url}/pool"
+        store = Store("web", first.url.replace("http", "dav"), "lan")
+        (found,) = list_objects(store, "", None)
+        assert isinstance(found, Listed) and (found.path, found.size) == ("run/a b.fits", 7)
+        assert {token for *_, token in first.asked} == {f"Bearer {TOKEN}"}
+        assert {token for *_, token in second.asked} == {None}
+        # In a circle.
+        second.sent_on = status, first.url
+        first.sent_on = status, second.url
+        with pytest.raises(swathe.errors.SourceError, match=f"status {status}"):
+            list(list_objects(store, "", None))
 
 
 @pytest.mark.parametrize(
@@ -285,6 +370,7 @@ def test_what_webdav_says_of_a_folder() -> None:
         (b"<html><p>welcome", "as XML"),
         (b"", "as XML"),
         (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "document type"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'.encode("utf-16"), "null characters"),
         (multistatus(), "0 others"),
         (multistatus(("/a%20b/run2/", IS_FOLDER), ("/a%20b/run2/x", "")), "2 others"),
     ],

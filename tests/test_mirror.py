@@ -25,6 +25,7 @@ from swathe.catalog import Catalog
 from swathe.datasets import mirror as mirroring
 from swathe.datasets.listing import Listed
 from swathe.datasets.scan import scan
+from webdav import webdav
 
 NAMES = ("run1/f0.fits", "run1/f1.fits", "run2/f 2.fits")
 
@@ -455,9 +456,7 @@ def test_predicted_time_is_of_the_slower_store(run: Runner, disk: Path) -> None:
 
 
 @pytest.fixture(params=["nginx", "xrootd", "xrootd-token"])
-def dav(
-    request: pytest.FixtureRequest, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
+def dav(request: pytest.FixtureRequest, run: Runner, tmp_path: Path) -> Iterator[Path]:
     """A store `web` that is written to by WebDAV, and the folder behind it."""
     folder = tmp_path / "served"
     folder.mkdir()
@@ -479,26 +478,28 @@ def dav(
 
 def test_a_mirror_on_a_webdav_server(run: Runner, disk: Path, dav: Path) -> None:
     large = frame(80.0) + os.urandom(17 << 20)
-    odd = "run2/two words+Ä[x]{y}=;~.fits"
+    odd = ("run2/two words+Ä[x]{y}=;~.fits", "run2/50%20/a%20b.fits")
     (disk / "run2/large.fits").write_bytes(large)
-    (disk / odd).write_bytes(frame(60.0))
+    (disk / "run2/50%20").mkdir()
+    for number, name in enumerate(odd):
+        (disk / name).write_bytes(frame(60.0 + number))
     run("dataset", "sync", "sdss")
     planned = mirrored(run, "web:dr1", "--dry-run")
-    assert planned["copies"] == 5 and not dav.exists()
+    assert planned["copies"] == 6 and not dav.exists()
     report = mirrored(run, "web:dr1")
-    assert counts(report) == (5, 0, 0) and report["read_back"] == 5
+    assert counts(report) == (6, 0, 0) and report["read_back"] == 6
     assert contents_of(dav / "dr1") == contents_of(disk)
-    assert counts(mirrored(run, "web:dr1")) == (0, 5, 0)
+    assert counts(mirrored(run, "web:dr1")) == (0, 6, 0)
     # What is another there, and what lacks, comes again.
     (dav / "dr1" / NAMES[0]).unlink()
     (dav / "dr1" / NAMES[1]).write_bytes(b"something else")
     shutil.chown(dav / "dr1" / NAMES[1], "daemon" if os.geteuid() == 0 else None, -1)
-    assert counts(mirrored(run, "web:dr1")) == (2, 3, 0)
+    assert counts(mirrored(run, "web:dr1")) == (2, 4, 0)
     assert contents_of(dav / "dr1") == contents_of(disk)
-    (disk / NAMES[1]).unlink()
-    (disk / odd).unlink()
+    for name in (NAMES[1], *odd):
+        (disk / name).unlink()
     run("dataset", "sync", "sdss")
-    assert mirrored(run, "web:dr1", "--delete")["deleted"] == 2
+    assert mirrored(run, "web:dr1", "--delete")["deleted"] == 3
     assert contents_of(dav / "dr1") == contents_of(disk)
     # And back, as a dataset of its own.
     added = run.json("dataset", "add", "served", "web:dr1", "--pattern", "*.fits")
@@ -516,11 +517,15 @@ def test_killed_on_a_webdav_server_it_leaves_no_half_object(
     run("dataset", "sync", "sdss")
     whole = contents_of(disk)
     command = [sys.executable, "-m", "swathe.cli", "dataset", "mirror", "sdss", "web:", "--quiet"]
-    for number in range(2):
+    for _ in range(2):
+        for part in dav.rglob(".large*.part"):
+            part.unlink()
+        before = len(seen(dav))
         process = subprocess.Popen(command)
-        limit = time.monotonic() + 30
-        while process.poll() is None and not is_on_its_way(dav, number):
+        limit = time.monotonic() + 120
+        while process.poll() is None and not is_on_its_way(dav, before):
             assert time.monotonic() < limit
+            time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=10)
         assert all(whole[name] == content for name, content in seen(dav).items())
@@ -528,9 +533,78 @@ def test_killed_on_a_webdav_server_it_leaves_no_half_object(
     assert contents_of(dav) == whole
 
 
-def is_on_its_way(folder: Path, number: int) -> bool:
-    """Tell whether the large object is being sent, or more objects are there than this."""
-    return any(folder.rglob(".large*.part")) or len(seen(folder)) > number
+def is_on_its_way(folder: Path, before: int) -> bool:
+    """Tell whether the large object is being sent, or more objects are there than before."""
+    return any(folder.rglob(".large*.part")) or len(seen(folder)) > before
+
+
+def test_copies_count_as_there_though_their_etags_were_weak(
+    run: Runner, disk: Path, tmp_path: Path
+) -> None:
+    """Apache gives no strong ETag within a second of writing."""
+    with webdav(tmp_path / "served") as server:
+        run("store", "add", "web", server.url.replace("http", "dav"))
+        server.young = True
+        assert counts(mirrored(run, "web:dr1")) == (3, 0, 0)
+        server.young = False
+        assert counts(mirrored(run, "web:dr1")) == (0, 3, 0)
+        # Where they were strong, it is they that count.
+        for name in NAMES[:2]:
+            (server.folder / "dr1" / name).unlink()
+        assert counts(mirrored(run, "web:dr1")) == (2, 1, 0)
+        copy = server.folder / "dr1" / NAMES[0]
+        copy.write_bytes(bytes(copy.stat().st_size))
+        assert counts(mirrored(run, "web:dr1")) == (1, 2, 0)
+        assert contents_of(server.folder / "dr1") == contents_of(disk)
+
+
+def test_what_became_a_folder_is_not_deleted(run: Runner, disk: Path, tmp_path: Path) -> None:
+    with webdav(tmp_path / "served") as server:
+        run("store", "add", "web", server.url.replace("http", "dav"))
+        mirrored(run, "web:dr1")
+        for name in NAMES:
+            (disk / name).unlink()
+        run("dataset", "sync", "sdss")
+        became, hidden, other = (server.folder / "dr1" / name for name in NAMES)
+        became.unlink()
+        became.mkdir()
+        (became / "kept").write_bytes(b"of somebody else")
+        server.refused[hidden.name] = "403 Forbidden"
+        planned = mirrored(run, "web:dr1", "--dry-run")
+        assert (planned["vanished"], planned["gone"], planned["untold"]) == (1, 1, 1)
+        # Also by who mirrors to another folder by now.
+        report = mirrored(run, "web:dr2", "--delete", code=1)
+        assert report["deleted"] == 1 and not other.exists()
+        assert (became / "kept").exists() and hidden.exists()
+        (fault,) = report["faults"]
+        assert fault["path"] == NAMES[1] and "its store cannot tell" in fault["reason"]
+        server.refused.clear()
+        report = mirrored(run, "web:dr1", "--delete")
+        assert report["deleted"] == 1 and not hidden.exists()
+        assert mirrored(run, "web:dr1", "--dry-run")["gone"] == 0
+        deleted = {path for method, path, _ in server.asked if method == "DELETE"}
+        assert f"/dr1/{NAMES[0]}" not in deleted
+
+
+def test_one_folder_by_two_schemes_is_one(run: Runner, tmp_path: Path) -> None:
+    """A copy would be moved over its own source."""
+    with webdav(tmp_path / "served") as server:
+        server.server = "dCache/9.2.7"  # behind root://, and yet it encodes names
+        write_archive(server.folder / "data/d r1")
+        run("store", "add", "same", f"{server.url}/data//d%20r1".replace("http", "dav"))
+        door = ("--option", f"door={server.url}/", "--option", "anonymous=true")
+        run("store", "add", "xrd", "root://archive.example//data", *door)
+        run("store", "add", "web", f"{server.url}/data")
+        run("dataset", "add", "sdss", "xrd:d r1", "--pattern", "*.fits")
+        for place in ("same:", "same:copies", "xrd:"):
+            said = run("dataset", "mirror", "sdss", place, code=2)
+            assert "neither within xrd:d r1 nor around it" in said
+        run("dataset", "add", "sdss2", "same:", "--pattern", "*.fits")
+        said = run("dataset", "mirror", "sdss2", "xrd:", code=2)
+        assert "neither within same: nor around it" in said
+        assert {method for method, *_ in server.asked} <= {"GET", "PROPFIND"}
+        report = run.json("dataset", "mirror", "sdss2", "xrd:d r2")
+        assert (report["copied"], report["faults"]) == (3, [])
 
 
 @pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")

@@ -136,6 +136,8 @@ def test_names_that_xrootd_would_cut_harm_no_other(store: Writable) -> None:
             each.stores.remove("to:x?1")
         assert "would cut the name" in each.put("to:x?1", b"one")[0]
         assert store.get("to:x") == b"another"
+    with pytest.raises(SourceError, match="would cut the name"):
+        store.get("to:x?1")
     store.stores.remove("to:x")
 
 

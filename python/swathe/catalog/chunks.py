@@ -64,9 +64,9 @@ class Chunks(Database):
                     _give_up(session, number, self._told(error.orig or error))
                 except CatalogError as error:  # it is damaged; those behind it get their turn
                     _give_up(session, number, str(error))
-                except Exception as error:  # so is this: what is kept makes no sense to us
+                except Exception as error:  # it makes no sense to us: its fault or ours
                     log.exception("job %d: nothing of it can be given out", number)
-                    told = f"the database is damaged: {type(error).__name__}: {error}"
+                    told = f"nothing of it can be given out: {type(error).__name__}: {error}"
                     _give_up(session, number, told)
                 else:
                     if chunk is not None:

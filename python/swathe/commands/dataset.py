@@ -221,7 +221,7 @@ def _tell_plan(plan: mirroring.Plan, delete: bool, as_json: bool) -> None:
     if as_json:
         told = asdict(plan)
         del told["versions"]
-        counted = ("copies", "vanished")
+        counted = ("copies", "vanished", "gone", "untold")
         print_json({**told, **{name: len(told[name]) for name in counted}})
         return
     typer.echo(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import html
 import http.client
 import json
@@ -10,9 +11,8 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from swathe.catalog import BUCKETS, WEBDAV
@@ -21,6 +21,7 @@ from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
 from swathe.known import native
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from swathe.catalog import Store
@@ -31,6 +32,8 @@ LONGEST_PATH_BYTES = 1_000
 LONGEST_ETAG = 100
 """What the catalogue keeps; all that are known are shorter."""
 LARGEST_PAGE_BYTES = 256 << 20
+LARGEST_XML_BYTES = 64 << 20
+"""It takes far more in memory than an index; this is some 100,000 objects in one folder."""
 HIDDEN = "."
 """Names that start so are no objects of a dataset."""
 
@@ -210,17 +213,19 @@ def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unli
     engine = native([store])
     token = engine.bearer(f"{store.name}:")
     root = (engine.asked_by_http(f"{store.name}:") or store.url).rstrip("/")
-    by_webdav = None if store.url.partition("://")[0] in WEBDAV else False
+    scheme = store.url.partition("://")[0]
+    by_webdav = None if scheme in WEBDAV else False
+    is_xrootd = scheme in ("root", "roots")
     waiting = [prefix]
     seen = set(waiting)
     while waiting:
         folder = waiting.pop()
         url = f"{root}/{quote(folder)}/" if folder else f"{root}/"
         try:
-            inside = _inside(url, token, by_webdav)
+            inside = _inside(url, token, by_webdav, is_xrootd)
             by_webdav = inside is not None
             if inside is None:
-                inside = [(*entry, None) for entry in _entries(url, *_page(url, token))]
+                inside = _entries(url, *_page(url, token))
         except (AccessError, NotFoundError, SourceError, DatasetError) as error:
             if folder == prefix:
                 if may_lack and isinstance(error, NotFoundError):
@@ -228,12 +233,15 @@ def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unli
                 raise
             yield Unlisted(folder, str(error))
             continue
-        for name, is_folder, size, modified, etag in inside:
-            path = f"{folder}/{name}" if folder else name
-            if name.startswith(HIDDEN):
+        for each in inside:
+            path = f"{folder}/{each.name}" if folder else each.name
+            if each.name.startswith(HIDDEN):
                 continue
-            if not is_folder:
-                yield Listed(path, size, modified, etag[:LONGEST_ETAG] if etag else None)
+            if each.fault:
+                yield Unlisted(path, f"{url}{quote(each.name)}: {each.fault}")
+            elif not each.is_folder:
+                etag = each.etag[:LONGEST_ETAG] if each.etag else None
+                yield Listed(path, each.size, each.modified, etag)
             elif path not in seen:
                 seen.add(path)
                 waiting.append(path)
@@ -263,9 +271,12 @@ def _page(url: str, token: str | None) -> tuple[str, bytes]:
     """Give the content type and the text of an index."""
     request = urllib.request.Request(url, headers={"Accept": "application/json, text/html"})
     try:
-        return _answer(url, request, token)
+        given, headers, content = _answer(url, request, token, LARGEST_PAGE_BYTES)
     except urllib.error.HTTPError as error:
         raise _refusal(url, error.code) from None
+    if not given.endswith("/"):
+        raise DatasetError(f"{url}: its index is not given, but {given}")
+    return headers.get_content_type(), content
 
 
 def _refusal(url: str, status: int) -> Exception:
@@ -280,7 +291,9 @@ NO_WEBDAV = (403, 405, 501)
 """So servers answer that may write by WebDAV, but list by an index only: nginx says 403."""
 
 
-def _inside(url: str, token: str | None, by_webdav: bool | None) -> list[Found] | None:
+def _inside(
+    url: str, token: str | None, by_webdav: bool | None, is_xrootd: bool
+) -> list[Found] | None:
     """Give what a WebDAV server says is in a folder; None where it is to be asked for an index.
 
     What is not known (None) of the first folder is so of all the others.
@@ -289,24 +302,55 @@ def _inside(url: str, token: str | None, by_webdav: bool | None) -> list[Found] 
         return None
     request = urllib.request.Request(url, QUESTION, HEADERS, method="PROPFIND")
     try:
-        answer = _answer(url, request, token)[1]
+        given, headers, content = _answer(url, request, token, LARGEST_XML_BYTES)
     except urllib.error.HTTPError as error:
         if by_webdav or error.code not in NO_WEBDAV:
             raise _refusal(url, error.code) from None
         return None
-    return list(found_in(url, answer))
+    server = headers.get("Server", "")
+    # dCache speaks root:// too, and encodes names; a proxy may stand before either.
+    is_xrootd = server.startswith("XrootD") or (is_xrootd and not server.startswith("dCache"))
+    # Where we were sent on to, names are those of that server.
+    inside = list(found_in(given, content, not is_xrootd))
+    if is_xrootd:
+        why = "XRootD cuts names before a ?, also an encoded one, and would give another object"
+        inside = [each._replace(fault=why) if "?" in each.name else each for each in inside]
+    return inside
 
 
-def _answer(url: str, request: urllib.request.Request, token: str | None) -> tuple[str, bytes]:
+class _Redirected(urllib.request.HTTPRedirectHandler):
+    """Asks who we are sent on to the same question, where urllib would give up."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if req.get_method() != "PROPFIND" or code not in (301, 302, 307, 308):
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+        return urllib.request.Request(newurl, req.data, req.headers, method="PROPFIND")
+
+
+@functools.cache
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_Redirected)
+
+
+def _answer(
+    url: str, request: urllib.request.Request, token: str | None, most_bytes: int
+) -> tuple[str, http.client.HTTPMessage, bytes]:
+    """Give the URL that answered at last, the headers, and the content."""
     if token:
         # Not shown to whoever the server sends us on to.
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-            if not answer.geturl().endswith("/"):
-                raise DatasetError(f"{url}: its index is not given, but {answer.geturl()}")
-            kind, announced = answer.headers.get_content_type(), answer.headers["Content-Length"]
-            content: bytes = answer.read(LARGEST_PAGE_BYTES + 1)
+        with _opener().open(request, timeout=TIMEOUT_S) as answer:
+            given, headers = answer.geturl(), answer.headers
+            content: bytes = answer.read(most_bytes + 1)
     except urllib.error.HTTPError as error:
         error.close()
         raise
@@ -314,19 +358,16 @@ def _answer(url: str, request: urllib.request.Request, token: str | None) -> tup
         reason = getattr(error, "reason", error)
         raise SourceError(f"{url}: its index cannot be read: {reason}") from error
     # Of a part of it the objects in the rest would be taken to have vanished.
-    found = len(content)
-    if found > LARGEST_PAGE_BYTES or announced not in (None, str(found)):
+    announced, found = headers["Content-Length"], len(content)
+    if found > most_bytes or announced not in (None, str(found)):
         raise SourceError(
             f"{url}: expected an index of {announced or 'some'} bytes, at most "
-            f"{LARGEST_PAGE_BYTES}; found {found}"
+            f"{most_bytes}; found {found}"
         )
-    return kind, content
+    return given, headers, content
 
 
-_Entry = tuple[str, bool, int | None, str | None]
-
-
-def _entries(url: str, kind: str, content: bytes) -> list[_Entry]:
+def _entries(url: str, kind: str, content: bytes) -> list[Found]:
     if kind == "application/json":
         return _json_entries(url, content)
     if kind == "text/html":
@@ -337,11 +378,11 @@ def _entries(url: str, kind: str, content: bytes) -> list[_Entry]:
     )
 
 
-def _json_entries(url: str, content: bytes) -> list[_Entry]:
+def _json_entries(url: str, content: bytes) -> list[Found]:
     """As nginx writes with `autoindex_format json`."""
     try:
         return [
-            (
+            Found(
                 str(each["name"]).rstrip("/"),
                 each["type"] == "directory",
                 int(each["size"]) if "size" in each else None,
@@ -360,11 +401,11 @@ _LINK = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']([^\"']*)[\"'][^>]*>.*?</a>([^<]*
 _TIMED = re.compile(r"(\d{1,4}-\w{2,3}-\d{2,4}\s+\d\d:\d\d(?::\d\d)?)(?:\s+(\S+))?")
 
 
-def _html_entries(url: str, page: str) -> list[_Entry]:
+def _html_entries(url: str, page: str) -> list[Found]:
     """As nginx and Apache write: links to what is in the folder, time and size behind them."""
     if "<a" not in page.lower():
         raise DatasetError(f"{url}: expected an index of the folder; found a page without links")
-    found: dict[str, _Entry] = {}
+    found: dict[str, Found] = {}
     base = urlsplit(url)
     for match in _LINK.finditer(page):
         target = urlsplit(urljoin(url, html.unescape(match[1])))
@@ -375,5 +416,5 @@ def _html_entries(url: str, page: str) -> list[_Entry]:
             continue
         told = _TIMED.search(match[2])
         size = int(told[2]) if told and told[2] and told[2].isdecimal() else None
-        found[name] = (name, below.endswith("/"), size, told[1] if told else None)
+        found[name] = Found(name, below.endswith("/"), size, told[1] if told else None)
     return list(found.values())

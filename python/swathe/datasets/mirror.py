@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from swathe import _swathe
 from swathe.catalog import BUCKETS, WEBDAV, Replica, this_host
-from swathe.datasets.listing import HIDDEN, Listed, list_objects
+from swathe.datasets.listing import HIDDEN, Listed, Unlisted, list_objects
 from swathe.datasets.scan import Fault
 from swathe.errors import DatasetError, SwatheError
 from swathe.known import LOCAL_ROOT, native
@@ -51,6 +52,8 @@ class Plan:
         versions: of these, as the catalogue knows them.
         there: how many copies there are already.
         vanished: copies of objects that are no longer there.
+        gone: copies of such objects that are not there either.
+        untold: copies of such objects of which the store does not say whether they are there.
         skipped: objects that are damaged, or could not be read when they were catalogued.
         faults: objects that cannot be copied, whatever is tried.
         bytes: of all that is missing or stale.
@@ -67,6 +70,8 @@ class Plan:
     versions: list[str] = field(default_factory=list)
     there: int = 0
     vanished: list[Replica] = field(default_factory=list)
+    gone: list[Replica] = field(default_factory=list)
+    untold: list[Replica] = field(default_factory=list)
     skipped: int = 0
     faults: list[Fault] = field(default_factory=list)
     bytes: int = 0
@@ -122,13 +127,14 @@ def plan(
     Raises:
         NoSuchDatasetError, NoSuchStoreError: where there is none of that name.
         DatasetError: where the store cannot be written to, or holds the dataset itself.
-        NotFoundError, AccessError, SourceError: where the store cannot be listed.
+        NotFoundError, AccessError, SourceError: where the store cannot be listed, or the token of
+            one of both cannot be read.
     """
     known = catalog.dataset(dataset)
     source, target = catalog.store(known.store), catalog.store(store)
     prefix = known.prefix if prefix is None else prefix
     _check_apart(known, source, target, prefix)
-    there = _listed(target, prefix)
+    there, unlisted = _listed(target, prefix)
     copies = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
     made = Plan(dataset, source.name, store, prefix)
     sizes = []
@@ -154,7 +160,8 @@ def plan(
         made.copies.append((path, to))
         made.versions.append(replica.version)
         sizes.append(int(replica.version.partition(" ")[0]))
-    made.vanished.extend(copy for copy in gone.values() if copy.state != "vanished")
+    left = [copy for copy in gone.values() if copy.state != "vanished"]
+    _sort_out(made, left, target, there, unlisted)
     seconds, measured = _predicted(catalog, (source, target), sizes, threads)
     return replace(
         made,
@@ -234,14 +241,53 @@ def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) ->
 
 
 def _url(store: Store, prefix: str) -> str:
+    """Give the folder such that one has one name, whatever the scheme it is called by."""
     if store.url.startswith("file://"):
         return os.path.realpath(unquote(store.url.removeprefix("file://")) + f"/{prefix}")
-    return f"{store.key}/{prefix}".rstrip("/")
+    if (asked := native([store]).asked_by_http(f"{store.name}:")) is None:
+        return f"{store.key}/{prefix}".rstrip("/")
+    # The port is there if it is not the scheme's; http:// and https:// lead to the same folders.
+    root = urlsplit(asked)
+    path = re.sub("/+", "/", f"/{unquote(root.path)}/{prefix}").rstrip("/")
+    return f"//{root.netloc.lower()}{path}"
 
 
-def _listed(store: Store, prefix: str) -> dict[str, Listed]:
-    found = list_objects(store, prefix, None, may_lack=True)
-    return {each.path: each for each in found if isinstance(each, Listed)}
+def _listed(store: Store, prefix: str) -> tuple[dict[str, Listed], list[str]]:
+    """Give what is there by its path, and what cannot be told."""
+    found = list(list_objects(store, prefix, None, may_lack=True))
+    return (
+        {each.path: each for each in found if isinstance(each, Listed)},
+        [each.path for each in found if isinstance(each, Unlisted)],
+    )
+
+
+def _sort_out(
+    made: Plan,
+    copies: list[Replica],
+    target: Store,
+    there: dict[str, Listed],
+    unlisted: list[str],
+) -> None:
+    """Tell copies that may be deleted from those that are gone already.
+
+    By the name of a copy there may be a folder now, and servers may delete all that is in it.
+    """
+    # The mirror may have been in another folder before.
+    for folder in {copy.path.rpartition("/")[0] for copy in copies}:
+        if made.prefix and not f"{folder}/".startswith(f"{made.prefix}/"):
+            try:
+                more, silent = _listed(target, folder)
+            except SwatheError:  # what lies there is told by whoever deletes
+                more, silent = {}, [folder]
+            there.update(more)
+            unlisted += silent
+    for copy in copies:
+        if copy.path in there:
+            made.vanished.append(copy)
+        elif any(not at or f"{copy.path}/".startswith(f"{at}/") for at in unlisted):
+            made.untold.append(copy)
+        else:
+            made.gone.append(copy)
 
 
 def _unsafe(path: str) -> str | None:
@@ -256,11 +302,13 @@ def _unsafe(path: str) -> str | None:
 
 def _is_there(copy: Replica, now: Listed | None) -> bool:
     """Tell whether a copy is in its store as it was written."""
-    if copy.state != "ok" or now is None or now.size != copy.size:
+    if copy.state != "ok" or copy.version is None or now is None or now.size != copy.size:
         return False
-    # Not every server lists ETags: then it is the size that counts.
-    in_bucket = copy.version is not None and f" {FILE_TAG}" not in copy.version
-    return now.mark == copy.modified or (in_bucket and now.etag is None)
+    tag = copy.version.partition(" ")[2]
+    # Not every server lists ETags, or gave one for every byte at once (Apache: a second after
+    # it was written). Then it is the size that counts.
+    sized = now.etag is None or not tag.startswith('"')
+    return now.mark == copy.modified or (sized and not tag.startswith(FILE_TAG))
 
 
 def _noted(wanted: Plan, copied: _swathe.Copied, report: Report) -> Replica:
@@ -285,7 +333,10 @@ def _mark(tag: str) -> str:
 
 
 def _delete(catalog: Catalog, wanted: Plan, engine: _swathe.Stores, report: Report) -> None:
-    deleted = []
+    deleted, gone = [], [copy.object_path for copy in wanted.gone]
+    for copy in wanted.untold:
+        reason = f"{wanted.store}:{copy.path}: whether it is there to delete, its store cannot tell"
+        report.faults.append(Fault(copy.object_path, reason))
     for copy in wanted.vanished:
         try:
             engine.remove(f"{wanted.store}:{copy.path}")
@@ -294,7 +345,7 @@ def _delete(catalog: Catalog, wanted: Plan, engine: _swathe.Stores, report: Repo
             report.faults.append(Fault(copy.object_path, reason))
             continue
         deleted.append(copy.object_path)
-    catalog.set_states(wanted.dataset, wanted.store, deleted, "vanished")
+    catalog.set_states(wanted.dataset, wanted.store, deleted + gone, "vanished")
     report.deleted = len(deleted)
 
 

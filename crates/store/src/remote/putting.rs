@@ -294,7 +294,6 @@ impl Target {
         match &target.place {
             Place::Http { url, .. } if !url.path().ends_with('/') => {
                 let url = url.clone();
-                target.check_uncut(&url, target.store.is_doored())?;
                 Ok((target, url))
             }
             _ => Err(target.unsupported("is no name of an object to write")),
@@ -387,7 +386,8 @@ impl Target {
         let (mut lacking, mut folder, mut made) = (Vec::new(), above(object), false);
         while let Some(url) = folder {
             match make(&url).await {
-                200..300 => {
+                // There is one (405), which another may just have made.
+                200..300 | 405 => {
                     made = true;
                     break;
                 }
@@ -395,7 +395,6 @@ impl Target {
                     folder = above(&url);
                     lacking.push(url);
                 }
-                // There is one (405), or it may not be made.
                 _ => break,
             }
         }

@@ -71,7 +71,7 @@ impl Target {
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
         let called = if store.name.is_empty() { &store_key } else { &store.name };
         let about = told::about(named.unwrap_or(&url), called);
-        Ok(Target {
+        let target = Target {
             store,
             store_key,
             url,
@@ -83,7 +83,11 @@ impl Target {
             stall,
             bytes,
             requests,
-        })
+        };
+        if let Place::Http { url, .. } = &target.place {
+            target.check_uncut(url, target.store.is_doored())?;
+        }
+        Ok(target)
     }
 
     /// Run `work` on the shared runtime.
