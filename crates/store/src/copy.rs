@@ -194,7 +194,7 @@ impl Shared {
             }
             sums.add(&part);
             let bytes = part.len() as u64;
-            sink.write(part).map_err(|error| sink.failed(error))?;
+            sink.write(part)?;
             *written += bytes;
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -203,8 +203,7 @@ impl Shared {
             drop(self.at_version(order)?);
         }
         let is_file = matches!(sink, Sink::File(_));
-        sink.finish(&sums, part_bytes).map_err(|error| sink.failed(error))?;
-        drop(sink);
+        sink.finish(&sums, part_bytes)?;
         let copy = self.stores.open(&order.to)?;
         let found = copy.version().clone();
         let read_back = is_file || found.tag.trim_matches('"') != sums.etag();

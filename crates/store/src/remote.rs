@@ -9,7 +9,6 @@ mod answer;
 mod bucket;
 pub(crate) mod connecting;
 mod limiter;
-mod looking;
 mod net;
 mod object;
 mod patience;
@@ -19,16 +18,18 @@ mod shown;
 mod silence;
 mod target;
 mod told;
+mod webdav;
 
 pub(crate) use answer::host;
 pub(crate) use bucket::{Bucket, Cloud, Settings as BucketSettings};
 pub use net::confine;
 pub(crate) use net::{check_private, is_here, net};
 pub(crate) use object::Remote;
-pub(crate) use patience::{Failure, Patience, Retry};
-pub(crate) use putting::{Putting, remove};
+pub(crate) use patience::{Failure, Patience};
+pub(crate) use putting::Putting;
 pub(crate) use shown::{percent_decode, percent_encode, shown};
 pub(crate) use silence::Stall;
+pub(crate) use webdav::remove;
 
 /// Connections that are open to the store of this key.
 pub(crate) fn connections(store: &str) -> u32 {

@@ -1,7 +1,7 @@
 //! Objects that are written: seen under their names when they are whole, not before.
 
 use crate::error::StoreError;
-use crate::remote::{self, Bucket, Failure, Putting, Retry, connecting, net};
+use crate::remote::{self, Bucket, Failure, Putting, connecting, net};
 use crate::stores::{Address, Stores, is_writable, path_of};
 use bytes::Bytes;
 use md5::{Digest, Md5};
@@ -115,27 +115,22 @@ impl Stores {
 }
 
 impl Sink {
-    pub(crate) fn write(&mut self, part: Bytes) -> Result<(), StoreError> {
+    /// Write a part; the failure says whether it is of use to write all of the object anew.
+    pub(crate) fn write(&mut self, part: Bytes) -> Result<(), Failure> {
         match self {
-            Sink::File(file) => file.write(&part),
-            Sink::Bucket(upload) => upload.write(part),
+            Sink::File(file) => Ok(file.write(&part)?),
+            Sink::Bucket(upload) => Ok(upload.write(part)?),
             Sink::Dav(put) => put.write(part),
         }
     }
 
-    /// Give the object its name.
-    pub(crate) fn finish(&mut self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
+    /// Give the object its name; failures are as those of writing.
+    pub(crate) fn finish(self, sums: &Sums, part_bytes: u64) -> Result<(), Failure> {
         match self {
-            Sink::File(file) => file.finish(sums, part_bytes),
-            Sink::Bucket(upload) => upload.finish(),
+            Sink::File(file) => Ok(file.finish(sums, part_bytes)?),
+            Sink::Bucket(upload) => Ok(upload.finish()?),
             Sink::Dav(put) => put.finish(),
         }
-    }
-
-    /// Why writing failed, and whether it is of use to write all of it anew.
-    pub(crate) fn failed(&self, error: StoreError) -> Failure {
-        let retry = if let Sink::Dav(put) = self { put.retry() } else { Retry::Never };
-        Failure { error, retry }
     }
 }
 
@@ -193,7 +188,7 @@ impl NewFile {
         Ok(())
     }
 
-    fn finish(&mut self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
+    fn finish(mut self, sums: &Sums, part_bytes: u64) -> Result<(), StoreError> {
         let fail = |error| StoreError::from_io(&self.url, error);
         self.file.sync_all().map_err(fail)?;
         let mut found = Sums::default();
@@ -286,7 +281,7 @@ impl Upload {
         sent.map_err(|error| self.bucket.error(&self.url, error))
     }
 
-    fn finish(&mut self) -> Result<(), StoreError> {
+    fn finish(mut self) -> Result<(), StoreError> {
         while !self.sending.is_empty() {
             self.wait()?;
         }

@@ -5,11 +5,11 @@
 //! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
-use super::answer::{REASON_BYTES, Said, host};
-use super::looking::{has_mark, is_xrootd};
-use super::net::{keeping_method, net};
-use super::patience::{Failure, Patience, Retry, sending};
-use super::target::{Place, Target};
+use super::answer::host;
+use super::net::net;
+use super::patience::{Failure, sending};
+use super::target::{Target, has_mark};
+use super::webdav::{DEPTH, is_xrootd, method};
 use super::{connecting, percent_decode};
 use crate::error::StoreError;
 use crate::stores::Store;
@@ -19,7 +19,7 @@ use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use reqwest::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
-use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Body, Method, StatusCode, Url};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,6 @@ const EAGER_BYTES: u64 = 64 << 10;
 /// How long the removal of what was given up is waited for.
 const TIDYING: Duration = Duration::from_secs(5);
 
-pub(super) const DEPTH: HeaderName = HeaderName::from_static("depth");
 const DESTINATION: HeaderName = HeaderName::from_static("destination");
 const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
 
@@ -48,8 +47,6 @@ pub(crate) struct Putting {
     /// Of the longest part.
     part_bytes: u64,
     is_xrootd: bool,
-    /// Whether all of it may be written anew, where it failed.
-    retry: Retry,
     done: bool,
 }
 
@@ -58,16 +55,6 @@ enum Sending {
     Whole(Bytes),
     /// Part after part, by one request; no sender: all of them were.
     Parts(Option<Sender<Bytes>>, JoinHandle<Result<(), Failure>>),
-}
-
-/// Remove an object.
-pub(crate) fn remove(
-    store: Arc<Store>,
-    object: &str,
-    named: Option<&str>,
-) -> Result<(), StoreError> {
-    let (target, name) = Target::named(store, object, named)?;
-    target.block_on(async |client| target.delete(client, &name).await)
 }
 
 impl Putting {
@@ -92,9 +79,8 @@ impl Putting {
         let hidden = beside(&name);
         let (at, body) = (hidden.clone(), Sending::Whole(Bytes::new()));
         let target = Arc::new(target);
-        let (part_bytes, retry, done) = (0, Retry::Never, false);
-        let mut put =
-            Putting { target, name, hidden, at, body, part_bytes, is_xrootd, retry, done };
+        let (part_bytes, done) = (0, false);
+        let mut put = Putting { target, name, hidden, at, body, part_bytes, is_xrootd, done };
         if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
         }
@@ -104,11 +90,15 @@ impl Putting {
         Ok(put)
     }
 
-    pub(crate) fn write(&mut self, part: Bytes) -> Result<(), StoreError> {
+    /// Send a part, or keep it until it is finished. Where the failure may pass, all of the object
+    /// may be written anew.
+    pub(crate) fn write(&mut self, part: Bytes) -> Result<(), Failure> {
         let target = &self.target;
         match &mut self.body {
             Sending::Whole(whole) => *whole = part,
-            Sending::Parts(None, _) => return Err(target.network("it was sent already".into())),
+            Sending::Parts(None, _) => {
+                return Err(target.network("it was sent already".into()).into());
+            }
             Sending::Parts(Some(parts), _) => {
                 self.part_bytes = self.part_bytes.max(part.len() as u64);
                 let limit = sending(self.part_bytes);
@@ -120,20 +110,16 @@ impl Putting {
                 if !sent {
                     // The request has ended, and says why.
                     self.end()?;
-                    return Err(self.target.network("it was answered before all was sent".into()));
+                    let why = "it was answered before all was sent";
+                    return Err(self.target.network(why.into()).into());
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether it failed for a reason that may pass: then all of it may be written anew.
-    pub(crate) fn retry(&self) -> Retry {
-        self.retry
-    }
-
-    /// Give the object its name.
-    pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
+    /// Give the object its name; failures are as those of writing.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
         match &mut self.body {
             Sending::Whole(whole) => {
                 let whole = std::mem::take(whole);
@@ -208,20 +194,16 @@ impl Putting {
     }
 
     /// Wait for what becomes of the request that sends the parts, of which there are no more.
-    fn end(&mut self) -> Result<(), StoreError> {
+    fn end(&mut self) -> Result<(), Failure> {
         let Sending::Parts(parts, request) = &mut self.body else { return Ok(()) };
         *parts = None;
         // Two of them may still be on their way.
         let (target, limit) = (&self.target, sending(2 * self.part_bytes));
         let ended = target.block_on(async |_| Ok(timeout(limit, request).await))?;
         match ended {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(failure))) => {
-                self.retry = failure.retry;
-                Err(failure.error)
-            }
-            Ok(Err(why)) => Err(target.network(why.to_string())),
-            Err(_) => Err(target.stalled(&host(&self.at), limit)),
+            Ok(Ok(ended)) => ended,
+            Ok(Err(why)) => Err(target.network(why.to_string()).into()),
+            Err(_) => Err(target.stalled(&host(&self.at), limit).into()),
         }
     }
 
@@ -282,133 +264,6 @@ impl Drop for Putting {
     }
 }
 
-impl Target {
-    /// An object to write or remove, and its URL.
-    fn named(
-        store: Arc<Store>,
-        object: &str,
-        named: Option<&str>,
-    ) -> Result<(Target, Url), StoreError> {
-        let stall = store.stall();
-        let target = Target::new(store, object, named, stall)?;
-        match &target.place {
-            Place::Http { url, .. } if !url.path().ends_with('/') => {
-                let url = url.clone();
-                Ok((target, url))
-            }
-            _ => Err(target.unsupported("is no name of an object to write")),
-        }
-    }
-
-    /// A request, with the token if it goes to the server that this is for.
-    pub(super) fn writing(&self, client: &Client, method: Method, url: &Url) -> RequestBuilder {
-        let request = client.request(method, url.clone());
-        match &self.place {
-            Place::Http { url: ours, bearer: Some(token) } if ours.origin() == url.origin() => {
-                request.bearer_auth(token)
-            }
-            _ => request,
-        }
-    }
-
-    /// The answer to it, whatever that is.
-    pub(super) async fn answer(
-        &self,
-        request: RequestBuilder,
-        url: &Url,
-        limit: Option<Duration>,
-    ) -> Result<Response, Failure> {
-        keeping_method(self.exchange(request, &host(url), Said::default(), limit)).await
-    }
-
-    /// An answer that says yes, or the error.
-    async fn taken(&self, mut response: Response, method: &str) -> Result<Response, Failure> {
-        match response.status() {
-            status @ (StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED) => {
-                let host = host(response.url());
-                Err(self.unsupported(&format!("{host} takes no {method} here: {status}")).into())
-            }
-            // In several states of several objects, one may be a failure.
-            status if status.is_success() && status != StatusCode::MULTI_STATUS => {
-                let mut said = 0;
-                // To its end, so that the connection can be used again.
-                while said < REASON_BYTES
-                    && let Ok(Ok(Some(chunk))) = timeout(self.stall.most, response.chunk()).await
-                {
-                    said += chunk.len();
-                }
-                Ok(response)
-            }
-            _ => Err(self.refused(response, self.stall.most).await),
-        }
-    }
-
-    /// Try until it goes well, or another try is of no use; a try is told how many failed.
-    async fn patiently<T>(
-        &self,
-        mut attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
-    ) -> Result<T, StoreError> {
-        let (scope, mut patience) = (Scope::current(), Patience::new());
-        loop {
-            let permit = self.limiter.permit().await;
-            let tried = attempt(patience.failed());
-            let tried = connecting::told(&self.about, &scope, 0, tried).await;
-            permit.tell(tried.as_ref().err().map(|failure| &failure.retry));
-            match tried {
-                Ok(found) => return Ok(found),
-                Err(failure) => patience.wait(failure, false).await?,
-            }
-        }
-    }
-
-    async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
-        let deleted = self.patiently(async |_| {
-            let there = self.look(client, url).await?;
-            self.check_uncut(url, there.is_xrootd)?;
-            // That may remove all that is in it, if the server minds no depth (RFC 4918, 9.6.1).
-            if there.is_folder {
-                return Err(self.unsupported("is a folder, and not removed").into());
-            }
-            let request = self.writing(client, Method::DELETE, url).header(DEPTH, "0");
-            self.taken(self.answer(request, url, Some(sending(0))).await?, "DELETE").await
-        });
-        deleted.await.map(|_| ())
-    }
-
-    /// Make the folders above an object that lack; whether there were any.
-    async fn make_folders(&self, client: &Client, object: &Url) -> bool {
-        let make = async |folder: &Url| {
-            let request = self.writing(client, method("MKCOL"), folder);
-            let answer = self.answer(request, folder, Some(sending(0))).await;
-            // The error that is told is that of what was tried before.
-            answer.map_or(0, |response| response.status().as_u16())
-        };
-        let (mut lacking, mut folder, mut made) = (Vec::new(), above(object), false);
-        while let Some(url) = folder {
-            match make(&url).await {
-                // There is one (405), which another may just have made.
-                200..300 | 405 => {
-                    made = true;
-                    break;
-                }
-                404 | 409 | 500 => {
-                    folder = above(&url);
-                    lacking.push(url);
-                }
-                _ => break,
-            }
-        }
-        for folder in lacking.iter().rev() {
-            // Another may have made it (405).
-            match make(folder).await {
-                200..300 | 405 => made = true,
-                _ => break,
-            }
-        }
-        made
-    }
-}
-
 /// The hidden name of an object while it comes.
 fn beside(name: &Url) -> Url {
     let mut url = name.clone();
@@ -418,15 +273,4 @@ fn beside(name: &Url) -> Url {
         parts.pop().push(&unfinished(&last));
     }
     url
-}
-
-/// The folder that an object or a folder is in, if there is one to be named.
-fn above(url: &Url) -> Option<Url> {
-    let mut folder = url.clone();
-    folder.path_segments_mut().ok()?.pop_if_empty().pop().push("");
-    (folder.path() != "/").then_some(folder)
-}
-
-pub(super) fn method(name: &str) -> Method {
-    Method::from_bytes(name.as_bytes()).expect("letters only")
 }

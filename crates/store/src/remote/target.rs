@@ -5,7 +5,7 @@ use super::answer::{REASON_CHARS, Said, header, hide, host, reason};
 use super::bucket::{self, Leave};
 use super::limiter::{self, Limiter};
 use super::patience::{self, Failure, Patience, Retry};
-use super::{Stall, connecting, net, shown, told};
+use super::{Stall, connecting, net, percent_decode, shown, told};
 use crate::error::StoreError;
 use crate::stores::{Address, Store};
 use reqwest::header::RETRY_AFTER;
@@ -204,9 +204,23 @@ impl Target {
         }
     }
 
+    /// Refuse a name that the server would cut: XRootD (5.5) takes what follows a `?` for a query,
+    /// also where it is encoded.
+    pub(super) fn check_uncut(&self, name: &Url, is_xrootd: bool) -> Result<(), StoreError> {
+        match is_xrootd && has_mark(name) {
+            true => Err(self.unsupported("the server would cut the name before the ?")),
+            false => Ok(()),
+        }
+    }
+
     fn hide(&self, text: String) -> String {
         hide(&self.secrets, text)
     }
+}
+
+/// Whether a name has a question mark in it.
+pub(super) fn has_mark(name: &Url) -> bool {
+    percent_decode(name.path()).contains(&b'?')
 }
 
 impl Place {

@@ -1,0 +1,251 @@
+//! Requests of WebDAV (RFC 4918): what is where something is to be written or removed, as the
+//! server says before that is done, folders that are made, objects that are removed.
+
+use super::answer::{REASON_BYTES, Said, header, host};
+use super::connecting;
+use super::net::keeping_method;
+use super::patience::{Failure, Patience, sending};
+use super::target::{Place, Target};
+use crate::error::StoreError;
+use crate::stores::Store;
+use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use std::sync::Arc;
+use std::time::Duration;
+use swathe_trace::Scope;
+use tokio::time::timeout;
+
+pub(super) const DEPTH: HeaderName = HeaderName::from_static("depth");
+
+/// Of what a server says of one object, this much is read.
+const LOOKED_BYTES: usize = 64 << 10;
+/// What is asked of it (RFC 4918, 9.1).
+const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
+    <propfind xmlns=\"DAV:\"><prop><resourcetype/></prop></propfind>";
+
+/// What a server says of what is at a URL.
+pub(super) struct There {
+    pub(super) is_folder: bool,
+    pub(super) is_xrootd: bool,
+}
+
+/// Remove an object.
+pub(crate) fn remove(
+    store: Arc<Store>,
+    object: &str,
+    named: Option<&str>,
+) -> Result<(), StoreError> {
+    let (target, name) = Target::named(store, object, named)?;
+    target.block_on(async |client| target.delete(client, &name).await)
+}
+
+impl Target {
+    /// An object to write or remove, and its URL.
+    pub(super) fn named(
+        store: Arc<Store>,
+        object: &str,
+        named: Option<&str>,
+    ) -> Result<(Target, Url), StoreError> {
+        let stall = store.stall();
+        let target = Target::new(store, object, named, stall)?;
+        match &target.place {
+            Place::Http { url, .. } if !url.path().ends_with('/') => {
+                let url = url.clone();
+                Ok((target, url))
+            }
+            _ => Err(target.unsupported("is no name of an object to write")),
+        }
+    }
+
+    /// A request, with the token if it goes to the server that this is for.
+    pub(super) fn writing(&self, client: &Client, method: Method, url: &Url) -> RequestBuilder {
+        let request = client.request(method, url.clone());
+        match &self.place {
+            Place::Http { url: ours, bearer: Some(token) } if ours.origin() == url.origin() => {
+                request.bearer_auth(token)
+            }
+            _ => request,
+        }
+    }
+
+    /// The answer to it, whatever that is.
+    pub(super) async fn answer(
+        &self,
+        request: RequestBuilder,
+        url: &Url,
+        limit: Option<Duration>,
+    ) -> Result<Response, Failure> {
+        keeping_method(self.exchange(request, &host(url), Said::default(), limit)).await
+    }
+
+    /// An answer that says yes, or the error.
+    pub(super) async fn taken(
+        &self,
+        mut response: Response,
+        method: &str,
+    ) -> Result<Response, Failure> {
+        match response.status() {
+            status @ (StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED) => {
+                let host = host(response.url());
+                Err(self.unsupported(&format!("{host} takes no {method} here: {status}")).into())
+            }
+            // In several states of several objects, one may be a failure.
+            status if status.is_success() && status != StatusCode::MULTI_STATUS => {
+                let mut said = 0;
+                // To its end, so that the connection can be used again.
+                while said < REASON_BYTES
+                    && let Ok(Ok(Some(chunk))) = timeout(self.stall.most, response.chunk()).await
+                {
+                    said += chunk.len();
+                }
+                Ok(response)
+            }
+            _ => Err(self.refused(response, self.stall.most).await),
+        }
+    }
+
+    /// Try until it goes well, or another try is of no use; a try is told how many failed.
+    pub(super) async fn patiently<T>(
+        &self,
+        mut attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        let (scope, mut patience) = (Scope::current(), Patience::new());
+        loop {
+            let permit = self.limiter.permit().await;
+            let tried = attempt(patience.failed());
+            let tried = connecting::told(&self.about, &scope, 0, tried).await;
+            permit.tell(tried.as_ref().err().map(|failure| &failure.retry));
+            match tried {
+                Ok(found) => return Ok(found),
+                Err(failure) => patience.wait(failure, false).await?,
+            }
+        }
+    }
+
+    /// Ask what is there.
+    pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<There, Failure> {
+        let request = self.writing(client, method("PROPFIND"), url).header(DEPTH, "0");
+        let request = request.header(CONTENT_TYPE, "application/xml").body(QUESTION);
+        let mut response = self.answer(request, url, Some(sending(0))).await?;
+        let is_xrootd = is_xrootd(&response);
+        match response.status() {
+            StatusCode::MULTI_STATUS => {}
+            status
+                if status == StatusCode::TOO_MANY_REQUESTS
+                    || (status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED) =>
+            {
+                return Err(self.refused(response, self.stall.most).await);
+            }
+            // Not all servers tell, or not everybody.
+            _ => return Ok(There { is_folder: false, is_xrootd }),
+        }
+        let (mut said, host) = (Vec::new(), host(url));
+        loop {
+            match timeout(self.stall.most, response.chunk()).await {
+                Err(_) => return Err(Failure::passing(self.stalled(&host, self.stall.most))),
+                Ok(Err(_)) => {
+                    let why = format!("the answer of {host} to PROPFIND broke off");
+                    return Err(Failure::passing(self.network(why)));
+                }
+                Ok(Ok(None)) => break,
+                Ok(Ok(Some(chunk))) => said.extend_from_slice(&chunk),
+            }
+            if said.len() > LOOKED_BYTES {
+                let why =
+                    format!("{host} answers PROPFIND of one object with {LOOKED_BYTES} bytes");
+                return Err(self.network(why + " and more").into());
+            }
+        }
+        let is_folder = is_collection(&String::from_utf8_lossy(&said));
+        Ok(There { is_folder, is_xrootd })
+    }
+
+    async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
+        let deleted = self.patiently(async |_| {
+            let there = self.look(client, url).await?;
+            self.check_uncut(url, there.is_xrootd)?;
+            // That may remove all that is in it, if the server minds no depth (RFC 4918, 9.6.1).
+            if there.is_folder {
+                return Err(self.unsupported("is a folder, and not removed").into());
+            }
+            let request = self.writing(client, Method::DELETE, url).header(DEPTH, "0");
+            self.taken(self.answer(request, url, Some(sending(0))).await?, "DELETE").await
+        });
+        deleted.await.map(|_| ())
+    }
+
+    /// Make the folders above an object that lack; whether they may be there now.
+    pub(super) async fn make_folders(&self, client: &Client, object: &Url) -> bool {
+        let make = async |folder: &Url| {
+            let request = self.writing(client, method("MKCOL"), folder);
+            let answer = self.answer(request, folder, Some(sending(0))).await;
+            // The error that is told is that of what was tried before.
+            answer.map_or(0, |response| response.status().as_u16())
+        };
+        let (mut lacking, mut folder, mut made) = (Vec::new(), above(object), false);
+        while let Some(url) = folder {
+            match make(&url).await {
+                // There is one (405), which another may just have made.
+                200..300 | 405 => {
+                    made = true;
+                    break;
+                }
+                404 | 409 | 500 => {
+                    folder = above(&url);
+                    lacking.push(url);
+                }
+                _ => break,
+            }
+        }
+        for folder in lacking.iter().rev() {
+            // Another may have made it (405).
+            match make(folder).await {
+                200..300 | 405 => made = true,
+                _ => break,
+            }
+        }
+        made
+    }
+}
+
+pub(super) fn is_xrootd(response: &Response) -> bool {
+    header(response, SERVER).is_some_and(|name| name.starts_with("XrootD"))
+}
+
+/// Whether the answer to `QUESTION` has a `collection` in it, which servers give any prefix.
+fn is_collection(said: &str) -> bool {
+    said.split('<').any(|tag| {
+        let name = tag.split(|end: char| end.is_whitespace() || "/>".contains(end)).next();
+        name.and_then(|name| name.rsplit(':').next()) == Some("collection")
+    })
+}
+
+/// The folder that an object or a folder is in, if there is one to be named.
+fn above(url: &Url) -> Option<Url> {
+    let mut folder = url.clone();
+    folder.path_segments_mut().ok()?.pop_if_empty().pop().push("");
+    (folder.path() != "/").then_some(folder)
+}
+
+pub(super) fn method(name: &str) -> Method {
+    Method::from_bytes(name.as_bytes()).expect("letters only")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_collections_by_any_prefix() {
+        for (found, said) in [
+            (true, "<D:resourcetype><D:collection/></D:resourcetype>"),
+            (true, "<lp1:resourcetype><D:collection xmlns:D=\"DAV:\"></D:collection>"),
+            (true, "<resourcetype>\n<collection\n/></resourcetype>"),
+            (false, "<D:href>/collection</D:href><D:resourcetype/>"),
+            (false, "<D:resourcetype/><lp1:iscollection>0</lp1:iscollection>"),
+            (false, ""),
+        ] {
+            assert_eq!(is_collection(said), found, "{said}");
+        }
+    }
+}
