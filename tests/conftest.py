@@ -22,6 +22,8 @@ BLOCKS = tempfile.mkdtemp(prefix="swathe-test-blocks-")
 os.environ["SWATHE_CACHE_DIR"] = BLOCKS
 os.environ["SWATHE_CACHE_BYTES"] = "0"
 os.environ["SWATHE_MEMORY_BYTES"] = "0"
+# With it no line waits in a buffer; users have it seldom.
+os.environ.pop("PYTHONUNBUFFERED", None)
 # Shells let what they start in the background ignore Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for folder in (INDEX, CATALOG, BLOCKS):

@@ -354,6 +354,9 @@ def test_a_portal_tells_that_jobs_are_not_worked_on(
     monkeypatch.setenv("SWATHE_DATABASE", database)
     settings = {"catalog": {"database": database}, "results": {"folder": str(tmp_path / "made")}}
 
+    def trouble() -> str:
+        return portal.trouble(portal.pool.told())
+
     async def visit() -> None:
         app = make_app(portal)
         transport = httpx.ASGITransport(app)
@@ -367,10 +370,10 @@ def test_a_portal_tells_that_jobs_are_not_worked_on(
                     if is_so():
                         return
                     await asyncio.sleep(0.05)
-                raise AssertionError(portal.trouble)
+                raise AssertionError(trouble())
 
             told = "swathe-jobs-giver: internal: PanicError: what nobody thought of: "
-            await wait_until(lambda: told in portal.trouble)
+            await wait_until(lambda: told in trouble())
             portal.catalog.add_store("survey", ROOT)
             answer = await client.get("/vo/availability")
             assert answer.status_code == 200
@@ -381,7 +384,7 @@ def test_a_portal_tells_that_jobs_are_not_worked_on(
             assert told in (await client.get("/api/pool")).json()["trouble"]
             assert told in (await client.get("/pool")).text
             broken.set()
-            await wait_until(lambda: not portal.trouble)
+            await wait_until(lambda: not trouble())
             answer = await client.get("/vo/availability")
             assert "<vosi:available>true</vosi:available>" in answer.text
             assert (await client.get("/api/pool")).json()["trouble"] == ""

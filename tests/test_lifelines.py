@@ -539,14 +539,21 @@ def test_a_file_that_is_being_recorded_and_rotated_is_followed(tmp_path: Path) -
     assert not tail.left_out
 
 
-def test_what_cannot_be_laid_down_is_told_and_comes_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def with_news(tmp_path: Path) -> tuple[Shown, str]:
+    """Give events that were shown once and are more now, and the version that was seen."""
     path = tmp_path / "run.ulm"
     append(path, "A")
     shown = Shown([path])
     seen, _ = shown.data("")
     append(path, "B")
+    return shown, seen
+
+
+def test_what_cannot_be_laid_down_is_told_and_comes_again(
+    with_news: tuple[Shown, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, seen = with_news
     with monkeypatch.context() as patched:
         patched.setattr(tempfile, "tempdir", str(tmp_path / "none"))
         for _ in range(2):
@@ -558,13 +565,9 @@ def test_what_cannot_be_laid_down_is_told_and_comes_again(
 
 
 def test_a_look_that_fails_is_not_made_at_once_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    with_news: tuple[Shown, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "run.ulm"
-    append(path, "A")
-    shown = Shown([path])
-    seen, _ = shown.data("")
-    append(path, "B")
+    shown, seen = with_news
     monkeypatch.setattr(following, "REST", 1e9)
     with monkeypatch.context() as patched:
         patched.setattr(tempfile, "tempdir", str(tmp_path / "none"))

@@ -85,11 +85,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(201)
 
     def do_MKCOL(self) -> None:
-        at = self._at(self.path)
-        status = 405 if at.exists() else 201 if at.parent.is_dir() else 409
-        if status == 201:
-            at.mkdir()
-        self._answer(status)
+        try:
+            self._at(self.path).mkdir()
+            self._answer(201)
+        except FileExistsError:
+            self._answer(405)
+        except FileNotFoundError:
+            self._answer(409)
 
     def do_DELETE(self) -> None:
         """Some servers delete folders with all that is in them, whatever the depth."""

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 
 def print_json(value: object) -> None:
-    """Print a result as one line of JSON."""
+    """Print a result as one line of JSON, which whoever waits for it has at once."""
     sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

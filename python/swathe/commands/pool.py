@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -340,6 +339,5 @@ def _teller(what: str, as_json: bool) -> Callable[[str], None]:
             print_json({what: address})
         else:
             typer.echo(f"{what}: {address}")
-        sys.stdout.flush()
 
     return tell

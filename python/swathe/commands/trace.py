@@ -74,7 +74,6 @@ def collect(
             print_json({"collector": collector.address})
         else:
             typer.echo(f"collector: {collector.address}", err=output == "-")
-        sys.stdout.flush()
         ending.wait()
         counts = collector.stop()
     if as_json and output != "-":

@@ -42,11 +42,10 @@ class Portal:
     pool: Pool
     runner: Runner
 
-    @property
-    def trouble(self) -> str:
-        """Why jobs are not worked on; empty where they are."""
-        told = self.runner.trouble
-        return f"jobs are not worked on: {told}" if told else ""
+    def trouble(self, told: Told) -> str:
+        """Say why jobs are not worked on, where the pool tells this; empty where they are."""
+        trouble = self.runner.trouble
+        return f"jobs are not worked on: {trouble}" if trouble else told.trouble
 
     def url(self, request: HTTPConnection) -> str:
         """Give the URL of the portal as the client knows it, without a slash at the end."""

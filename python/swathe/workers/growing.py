@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from swathe.errors import JobError, SwatheError
 from swathe.workers.growth import Demand, Growth, Idle, Limits, Reservation, ending, leaving
+from swathe.workers.lasting import Lasting
 from swathe.workers.pool import FINISH_S, Grown, Pool, internal, pauses
 from swathe.workers.providers import name_in, slot_of
 from swathe.workers.rates import Paces
@@ -109,7 +110,7 @@ class GrowingPool:
         self._jobs: dict[int, str] = {}
         self._paces = Paces()
         self._ending = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread: Lasting | None = None
 
     # ---- As a pool
 
@@ -126,7 +127,7 @@ class GrowingPool:
             back(number, done)
 
         self._pool.start(note)
-        self._thread = threading.Thread(target=self._run, name="swathe-pool-growth", daemon=True)
+        self._thread = Lasting("swathe-pool-growth", self._look_soon, self._ending)
         self._thread.start()
 
     def wanted(self, timeout_s: float) -> bool:
@@ -143,10 +144,8 @@ class GrowingPool:
         """End, and end the workers that were started."""
         limit = time.monotonic() + timeout_s
         self._ending.set()
-        if self._thread is not None:
-            self._thread.join(timeout_s)
-            if self._thread.is_alive():
-                raise JobError(f"{self._thread.name}: still at work after {timeout_s} s")
+        if self._thread is not None and not self._thread.join(timeout_s):
+            raise JobError(f"{self._thread.name}: still at work after {timeout_s} s")
         try:
             self._pool.stop(max(0.0, limit - time.monotonic()))
         finally:
@@ -178,20 +177,17 @@ class GrowingPool:
 
     # ---- Who is wanted
 
-    def _run(self) -> None:
-        pause_s, waits = LOOK_S, pauses(LOOK_S)
-        while not self._ending.wait(pause_s):
-            pause_s = LOOK_S
-            try:
-                self._look()
-                waits = pauses(LOOK_S)
-            except SwatheError as error:
-                # Nobody is started or ended where it is not known who is there.
-                self._tell(trouble=str(error))
-            except BaseException as error:  # a fault of ours must not end growth for good
-                pause_s = next(waits)
-                log.exception("growth; going on in %g s", pause_s)
-                self._tell(trouble=internal(error))
+    def _look_soon(self) -> None:
+        if self._ending.wait(LOOK_S):
+            return
+        try:
+            self._look()
+        except SwatheError as error:
+            # Nobody is started or ended where it is not known who is there.
+            self._tell(trouble=str(error))
+        except BaseException as error:
+            self._tell(trouble=internal(error))
+            raise
 
     def _look(self) -> None:
         """Compare who is there with who is wanted, and start or end some."""

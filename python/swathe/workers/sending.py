@@ -19,7 +19,7 @@ from swathe.workers.pool import Moved, internal
 from swathe.workers.rates import Paces
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from distributed import Client, Future
 
@@ -255,26 +255,24 @@ class Sending:
         """See which batches are to stop, and have them stopped."""
         flights = [each for each in self.flights if each.told_at is None]
         found = await asyncio.to_thread(_asked_to_stop, flights)
-        errors = {flight: error for flight, error in found if flight in self.flights}
-        self._stop_flights(errors)
-        for flight, error in errors.items():
-            if error is not None:
-                self.give_back(flight, _failed(error))
+        self._stop_flights([each for each in found if each[0] in self.flights])
         now = time.monotonic()
         for flight in list(self.flights):
             if flight.told_at is not None and now - flight.told_at > STOP_S:
                 self.give_back(flight, Done([], complete=False))
         self._changed()
 
-    def _stop_flights(self, flights: Mapping[Flight, Exception | None]) -> None:
+    def _stop_flights(self, found: Sequence[tuple[Flight, Exception | None]]) -> None:
+        """Tell workers to stop; what is not with them, or failed, is given back at once."""
         keys: dict[str, list[str]] = {}
-        for flight, error in flights.items():
+        for flight, error in found:
             flight.told_at = time.monotonic()
-            if flight.task is None:
-                done = Done([], complete=False) if error is None else _failed(error)
-                self.give_back(flight, done)
-            else:
+            if flight.task is not None:
                 keys.setdefault(flight.worker, []).append(flight.key)
+            if error is not None:
+                self.give_back(flight, _failed(error))
+            elif flight.task is None:
+                self.give_back(flight, Done([], complete=False))
         if keys and self._crew.client is not None:
             every = [key for of_worker in keys.values() for key in of_worker]
             self._crew.spawn(self._tell_to_stop(self._crew.client, every, list(keys)))

@@ -130,7 +130,7 @@ def pool(
     return models.Pool(
         kind=told.kind,
         address=told.address,
-        trouble=portal.trouble or told.trouble,
+        trouble=portal.trouble(told),
         batches=told.batches,
         workers=[models.PoolWorker.model_validate(each) for each in told.workers],
         held=[models.HeldObject.model_validate(each) for each in held[:limit]],

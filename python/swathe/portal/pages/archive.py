@@ -130,9 +130,14 @@ def pool(request: Request, user: Reader) -> Response:
     told = portal.pool.told()
     held = sorted(portal.held(user, told), key=lambda each: -each.bytes)
     shown = held[:ROWS]
-    trouble = portal.trouble or told.trouble
-    more = len(held) - len(shown)
-    return page(request, "pool.html", pool=told, trouble=trouble, held=shown, more=more)
+    return page(
+        request,
+        "pool.html",
+        pool=told,
+        trouble=portal.trouble(told),
+        held=shown,
+        more=len(held) - len(shown),
+    )
 
 
 @router.api_route("/stores/{name}", methods=READ)

@@ -105,7 +105,7 @@ def _trouble(service: Service) -> str:
     """Say why jobs are not worked on, in words for everybody; empty where they are."""
     portal = service.portal
     portal.catalog.stores()
-    return by_names(portal.trouble or portal.pool.told().trouble)
+    return by_names(portal.trouble(portal.pool.told()))
 
 
 def _some(service: Service) -> Match | None:
