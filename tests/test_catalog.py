@@ -135,10 +135,6 @@ def test_up_to_date_database_is_opened_without_alembic_and_without_a_write(tmp_p
     )
     subprocess.run([sys.executable, "-c", code, f"sqlite:///{path}"], check=True)
     assert path.read_bytes() == before
-    started = time.perf_counter()
-    for _ in range(20):
-        Catalog.open(f"sqlite:///{path}").close()
-    assert (time.perf_counter() - started) / 20 < 0.1
 
 
 def test_sqlite_logs_ahead_checks_keys_and_waits(tmp_path: Path) -> None:
@@ -837,17 +833,14 @@ def test_this_host() -> None:
 # ---- Bounds
 
 
-def test_samples_are_bounded_and_quick(catalog: Catalog) -> None:
+def test_samples_are_bounded(catalog: Catalog) -> None:
     batch = 10_000
     for number in range(3):
         rows = [
             sample(bytes=row, at=NOON + timedelta(seconds=number), source="read")
             for row in range(batch)
         ]
-        started = time.perf_counter()
         catalog.add_samples(ROOT, HOST, rows)
-        # On an idle machine 0.2 s; ten times that is still no row at a time.
-        assert time.perf_counter() - started < 5
         catalog.add_samples(ROOT, HOST, [sample(at=NOON - timedelta(days=1 + number))])
     found = catalog.samples(ROOT, HOST)
     assert [each.source for each in found[:3]] == ["probe"] * 3

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -209,6 +208,4 @@ def test_help_loads_no_database() -> None:
         "except SystemExit: pass\n"
         "assert not {'sqlalchemy', 'alembic', 'numpy', 'astropy'} & set(sys.modules)"
     )
-    started = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-    assert time.perf_counter() - started < 5
