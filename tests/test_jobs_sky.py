@@ -17,6 +17,7 @@ from PIL import Image
 import swathe
 from frames import contents, sky_header
 from jobbing import ended
+from portals import wait_until
 from swathe.catalog import Catalog, Wanted
 from swathe.catalog.work import KeptRow
 from swathe.datasets.bulk import find_each
@@ -259,7 +260,8 @@ def stacked(found: Jobs, options: Options, table: dict[str, Any]) -> fits.HDULis
     assert job.phase == "COMPLETED", job
     (row,) = [row for row in found.rows(job.id) if row.name]
     assert (row.number, row.name) == (job.rows - 1, "stack.fits")
-    assert not (found.folder(job.id) / ".inputs").exists()
+    # That is done after the end was told.
+    wait_until(lambda: not (found.folder(job.id) / ".inputs").exists())
     return fits.open(found.result(job.id, row.name).file, checksum=True)
 
 
