@@ -61,7 +61,8 @@ def test_unseen_batches_are_predicted_roughly(compute: dict[str, Any], tmp_path:
     for kind in ("plain", "gzip"):
         path = tmp_path / f"a{frames[kind].suffix}"
         path.write_bytes(frames[kind].content)
-        ran = run_batch([path], boxes, tmp_path)
+        # Other threads of this process compute, too, and are counted.
+        ran = min((run_batch([path], boxes, tmp_path) for _ in range(5)), key=lambda ran: ran.cpu_s)
         costs = {name: value for name, value in compute.items() if isinstance(value, float)}
         pixels = 2 * sum(width * height for _, _, width, height in boxes)
         wanted = costs["object_s"] + len(boxes) * costs["cut_s"] + pixels * costs["byte_s"]
