@@ -7,19 +7,18 @@ import json
 import os
 import shutil
 import tempfile
-import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from doubles import Handler, serving
 from servers import ROOT, free_port, guard, run_server
 
 ACCOUNT = "devstoreaccount1"
@@ -162,27 +161,12 @@ class Repeater:
 def repeater() -> Iterator[Repeater]:
     """Run a server that tells all it hears, as no server should."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Repeating(Handler):
         def do_GET(self) -> None:
             heard = f"{self.headers.get('Authorization')} {self.path}"
             said.heard.append(heard)
-            body = heard.encode()
-            self.send_response(403)
-            self.send_header("Content-Type", "text/plain")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(403, heard.encode(), {"Content-Type": "text/plain"})
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    said = Repeater(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with serving(Repeating) as url:
+        said = Repeater(url)
         yield said
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -6,11 +6,9 @@ import hashlib
 import json
 import sys
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from astropy.io import fits
 from astropy.table import Table
 
 import swathe
+from doubles import Handler, serving
 from portals import Served, add_survey, served
 from swathe import errors
 from swathe.cli import main
@@ -213,35 +212,21 @@ def answering(*answers: Answer | None) -> Iterator[tuple[str, list[tuple[str, st
     """A server that gives these answers in turn, the last for ever; `None`: hangs up."""
     asked: list[tuple[str, str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answering(Handler):
         def do_GET(self) -> None:
+            self.taken()
             answer = answers[min(len(asked), len(answers) - 1)]
             asked.append((self.command, self.path, dict(self.headers)))
             if answer is None:
                 self.close_connection = True
-                return
-            status, headers, content = answer
-            self.send_response(status)
-            for name, value in ({"Content-Length": str(len(content))} | headers).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+            else:
+                status, headers, content = answer
+                self.answer(status, content, headers)
 
-        def do_POST(self) -> None:
-            self.do_GET()
+        do_POST = do_GET
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Answering) as url:
+        yield url, asked
 
 
 @pytest.fixture(autouse=True)

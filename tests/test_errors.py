@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 
 import swathe
 from conftest import fits_bytes
+from doubles import Handler, serving
 from swathe import errors
 
 CRATES = Path(__file__).parents[1] / "crates"
@@ -117,29 +116,19 @@ def test_every_class_rust_names_is_there() -> None:
 # ---- Each is raised by something
 
 
-class Refusing(BaseHTTPRequestHandler):
+class Refusing(Handler):
     """Answers with the status that the path names."""
 
     def do_GET(self) -> None:
-        self.send_response(int(self.path.split("/")[1]))
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.answer(int(self.path.split("/")[1]))
 
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def log_message(self, *args: Any) -> None:
-        pass
+    do_HEAD = do_GET
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as running:
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.shutdown()
-        thread.join()
+    with serving(Refusing) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, cast
@@ -24,6 +23,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import pytest
 
+from doubles import Handler, serving
 from portals import add_survey, served
 from servers import free_port
 from swathe.errors import NotFoundError, SettingsError, SourceError
@@ -459,7 +459,7 @@ def test_a_ramp_of_less_than_three_windows_raises(survey: Path) -> None:
         ramp(settings)
 
 
-class Stalling(BaseHTTPRequestHandler):
+class Stalling(Handler):
     """Answers at once, but for half a second in which it does nothing."""
 
     protocol_version = "HTTP/1.1"
@@ -471,22 +471,12 @@ class Stalling(BaseHTTPRequestHandler):
             now = time.monotonic()
             if Stalling.quiet_from < now < Stalling.quiet_from + 0.5:
                 time.sleep(Stalling.quiet_from + 0.5 - now)
-        self.send_response(200)
-        self.send_header("Content-Length", "3")
-        self.end_headers()
-        self.wfile.write(b"cut")
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(200, b"cut")
 
 
 @pytest.mark.parametrize("kind", ["thread", "process"])
 def test_a_real_server_that_stalls_is_seen_by_all_clients(kind: str, tmp_path: Path) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Stalling)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
+    with serving(Stalling) as url:
         work = {"kind": "portal", "url": url, "what": ["/a", "/b"]}
         order = {"join_s": 0.0, "length_s": 2.0, "rate": 20.0, "work": work}
         order |= {"clients": [0, 1, 2], "kind": kind, "records": str(tmp_path / "records.npy")}
@@ -494,10 +484,6 @@ def test_a_real_server_that_stalls_is_seen_by_all_clients(kind: str, tmp_path: P
             Stalling.quiet_from = time.monotonic() + 1.2
             tester.go(time.time() + 0.2)
             records = as_array(tester.records().records)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
     # Three clients, 20 a second, two seconds.
     assert len(records) == pytest.approx(120, rel=0.02)
     assert (records["status"] == OK).all()
@@ -548,30 +534,19 @@ def test_ramp_asks_a_portal(tmp_path: Path) -> None:
             portal_paths(replace(asked, size=5000))
 
 
-class Answering(BaseHTTPRequestHandler):
+class Answering(Handler):
     """Answers every request alike."""
 
     content = b""
 
     def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(self.content)))
-        self.end_headers()
-        self.wfile.write(self.content)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(200, self.content)
 
 
 @pytest.fixture
 def answering() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(Answering) as url:
+        yield url.removeprefix("http://")
 
 
 def votable(**columns: Any) -> bytes:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ import clouds
 import servers
 import swathe
 from clouds import ACCOUNT_KEY, Azurite
+from doubles import Handler, serving
 from frames import Runner, frame
 from servers import TOKEN
 from swathe.catalog import Store
@@ -115,7 +113,7 @@ def test_buckets_that_cannot_be_listed(
     assert "s3://frames: " in run("dataset", "add", "sdss", "dead:", code=3)
 
 
-class Lists(BaseHTTPRequestHandler):
+class Lists(Handler):
     """Answers each listing with the next of some pages of keys and sizes."""
 
     pages: list[list[tuple[str, int]]]
@@ -131,30 +129,15 @@ class Lists(BaseHTTPRequestHandler):
         )
         if number + 1 < len(self.pages):
             text += f"<NextContinuationToken>{number + 1}</NextContinuationToken>"
-        body = f"<ListBucketResult>{text}</ListBucketResult>".encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
+        self.answer(200, f"<ListBucketResult>{text}</ListBucketResult>".encode())
 
 
 def listed(pages: list[list[tuple[str, int]]], prefix: str) -> list[Any]:
     """What is listed of a bucket of such pages."""
     handler = type("These", (Lists,), {"pages": pages, "heard": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        endpoint = f"http://127.0.0.1:{server.server_port}"
+    with serving(handler) as endpoint:
         options = {"endpoint": endpoint, "anonymous": "true"}
         return list(list_objects(Store("lake", "s3://frames", "lan", options), prefix, None))
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def test_all_pages_are_listed_and_folders_are_no_objects(run: Runner) -> None:
@@ -175,7 +158,7 @@ def test_all_pages_are_listed_and_folders_are_no_objects(run: Runner) -> None:
 def test_an_index_that_breaks_off_is_none(chunked: bool) -> None:
     """Else all that stood in the rest would be taken to have vanished."""
 
-    class Index(BaseHTTPRequestHandler):
+    class Index(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -188,20 +171,8 @@ def test_an_index_that_breaks_off_is_none(chunked: bool) -> None:
             self.wfile.write(b"%x\r\n%s\r\n" % (len(page), page) if chunked else page)
             self.close_connection = True
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        store = Store("web", f"http://127.0.0.1:{server.server_port}", "lan")
-        with pytest.raises(swathe.errors.SourceError, match="index"):
-            list(list_objects(store, "", None))
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Index) as url, pytest.raises(swathe.errors.SourceError, match="index"):
+        list(list_objects(Store("web", url, "lan"), "", None))
 
 
 def test_the_token_of_an_index_is_the_engines(
@@ -209,18 +180,10 @@ def test_the_token_of_an_index_is_the_engines(
 ) -> None:
     heard: list[str] = []
 
-    class Index(BaseHTTPRequestHandler):
+    class Index(Handler):
         def do_GET(self) -> None:
             heard.append(f"{self.headers['Authorization']}")
-            body = json.dumps([]).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: object) -> None:
-            pass
+            self.answer(200, b"[]", {"Content-Type": "application/json"})
 
     for name in ("BEARER_TOKEN", "BEARER_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
@@ -228,14 +191,10 @@ def test_the_token_of_an_index_is_the_engines(
     runtime.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     file.write_text("of-the-file\n")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        host = f"127.0.0.1:{server.server_port}"
-        plain = Store("web", f"http://{host}", "lan")
-        door = Store("door", f"dav://{host}", "lan")
-        private = Store("private", f"http://{host}", "lan", {"token_file": str(file)})
+    with serving(Index) as url:
+        plain = Store("web", url, "lan")
+        door = Store("door", url.replace("http:", "dav:"), "lan")
+        private = Store("private", url, "lan", {"token_file": str(file)})
         monkeypatch.setenv("BEARER_TOKEN", "of-the-environment")
         for store in (plain, door, private):
             assert list(list_objects(store, "", None)) == []
@@ -243,10 +202,6 @@ def test_the_token_of_an_index_is_the_engines(
         file.write_text("no token at all\n")
         with pytest.raises(swathe.errors.SourceError, match="holds no token"):
             list(list_objects(private, "", None))
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 FOLDER = "http://host:1094/a%20b/run"

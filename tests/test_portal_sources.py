@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -14,6 +12,7 @@ import pytest
 from astropy.io import fits
 
 import swathe
+from doubles import Handler, serving
 from swathe import _swathe
 from swathe.catalog import Catalog
 from swathe.errors import AccessError, SwatheError
@@ -153,44 +152,26 @@ def image() -> bytes:
 IMAGE = image()
 
 
-class Leads(BaseHTTPRequestHandler):
+class Leads(Handler):
     """Leads to where the path says, or has a small image."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         if self.path.startswith("/to/"):
-            self.send_response(302)
-            self.send_header("Location", unquote(self.path.removeprefix("/to/")))
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.answer(302, headers={"Location": unquote(self.path.removeprefix("/to/"))})
             return
         first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
         part = IMAGE[first : last + 1]
-        self.send_response(206)
-        self.send_header("Content-Range", f"bytes {first}-{first + len(part) - 1}/{len(IMAGE)}")
-        self.send_header("Content-Length", str(len(part)))
-        self.send_header("ETag", '"1"')
-        self.end_headers()
-        self.wfile.write(part)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        told = f"bytes {first}-{first + len(part) - 1}/{len(IMAGE)}"
+        self.answer(206, part, {"Content-Range": told, "ETag": '"1"'})
 
 
 @pytest.fixture
 def server() -> Iterator[str]:
     """A server that leads anywhere it is told to; gives host and port."""
-    leads = ThreadingHTTPServer(("127.0.0.1", 0), Leads)
-    leads.daemon_threads = True
-    thread = threading.Thread(target=leads.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{leads.server_port}"
-    finally:
-        leads.shutdown()
-        thread.join()
-        leads.server_close()
+    with serving(Leads) as url:
+        yield url.removeprefix("http://")
 
 
 @pytest.fixture

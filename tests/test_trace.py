@@ -12,7 +12,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import pytest
 
 import servers
 import swathe
+from doubles import Handler, serving
 from frames import KINDS, Runner, contents, noise, swathe_command, write_kinds
 from portals import database_in, served
 from swathe import trace
@@ -691,18 +691,14 @@ def test_requests_to_a_server_are_told_without_secrets(tmp_path: Path, run: Path
 def test_connections_that_are_refused_or_led_elsewhere_are_told(tmp_path: Path, run: Path) -> None:
     port = servers.free_port()
 
-    class Leads(BaseHTTPRequestHandler):
+    class Leads(Handler):
         def do_GET(self) -> None:
-            self.send_response(302)
-            self.send_header("Location", f"http://127.0.0.1:{port}/a.fit")
-            self.end_headers()
+            self.answer(302, headers={"Location": f"http://127.0.0.1:{port}/a.fit"})
 
-    with HTTPServer(("127.0.0.1", 0), Leads) as leads:
-        server = f"127.0.0.1:{leads.server_port}"
-        threading.Thread(target=leads.serve_forever, daemon=True).start()
+    with serving(Leads) as url:
+        server = url.removeprefix("http://")
         with trace.recording(run), pytest.raises(swathe.errors.SwatheError):
-            swathe.cut(f"http://{server}/a.fit", box=(5, 5, 10, 10))
-        leads.shutdown()
+            swathe.cut(f"{url}/a.fit", box=(5, 5, 10, 10))
     made = named(rows(run), "CONNECT_END")
     assert [(row["SERVER"], row["RESULT"]) for row in made] == [
         (server, "ok"),

