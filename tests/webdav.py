@@ -8,10 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from doubles import Handler, serving
 
 RESPONSE = """<D:response><D:href>{href}</D:href><D:propstat><D:prop>{told}</D:prop>
 <D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"""
@@ -29,6 +30,7 @@ class Dav:
         refused: names of which a listing tells a status only.
         sent_on: where all questions about folders are sent on to.
         asked: methods, paths and tokens of what was asked so far.
+        lock: who has it changes what is in the folder.
     """
 
     folder: Path
@@ -38,70 +40,88 @@ class Dav:
     refused: dict[str, str] = field(default_factory=dict)
     sent_on: tuple[int, str] | None = None
     asked: list[tuple[str, str, str | None]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class _Handler(BaseHTTPRequestHandler):
+Answer = tuple[int, bytes, dict[str, str]]
+
+
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
     dav: Dav
 
-    def do_PROPFIND(self) -> None:
-        question, at = self._taken(), self._at(self.path)
+    def _do(self) -> None:
+        """Do what is asked: one thing at a time, so that each finds what the last has left."""
+        content = self.taken()
+        with self.dav.lock:
+            answer = getattr(self, f"_{self.command.lower()}")(content)
+            self.dav.asked.append((self.command, self.path, self.headers["Authorization"]))
+        self.answer(*answer)
+
+    do_PROPFIND = do_GET = do_PUT = do_MOVE = do_MKCOL = do_DELETE = _do
+
+    def _propfind(self, question: bytes) -> Answer:
         assert b"resourcetype" in question
         if self.dav.sent_on:
             status, url = self.dav.sent_on
-            self._answer(status, headers={"Location": f"{url}{self.path}"})
-        elif not at.exists():
-            self._answer(404)
-        else:
-            inside = sorted(at.iterdir()) if self.headers["Depth"] == "1" else []
-            told = "".join(self._told(each) for each in (at, *inside))
-            answer = f'<D:multistatus xmlns:D="DAV:">{told}</D:multistatus>'
-            self._answer(207, answer.encode())
+            return status, b"", {"Location": f"{url}{self.path}"}
+        at = self._at(self.path)
+        if not at.exists():
+            return 404, b"", {}
+        inside = sorted(at.iterdir()) if self.headers["Depth"] == "1" and at.is_dir() else []
+        told = "".join(self._told(each) for each in (at, *inside))
+        return 207, f'<D:multistatus xmlns:D="DAV:">{told}</D:multistatus>'.encode(), {}
 
-    def do_GET(self) -> None:
+    def _get(self, _: bytes) -> Answer:
         at = self._at(self.path)
         if not at.is_file():
-            self._answer(404)
-            return
+            return 404, b"", {}
         content = at.read_bytes()
         when = email.utils.formatdate(at.stat().st_mtime, usegmt=True)
         tag = f"W/{_tag(at)}" if self.dav.young else _tag(at)
-        status, headers = 200, {"ETag": tag, "Last-Modified": when}
-        if asked := self.headers["Range"]:
-            first, last = asked.removeprefix("bytes=").split("-")
-            end = min(int(last) + 1, len(content))
-            headers["Content-Range"] = f"bytes {first}-{end - 1}/{len(content)}"
-            status, content = 206, content[int(first) : end]
-        self._answer(status, content, headers)
+        headers = {"ETag": tag, "Last-Modified": when}
+        if not (asked := self.headers["Range"]):
+            return 200, content, headers
+        first, last = asked.removeprefix("bytes=").split("-")
+        end = min(int(last) + 1, len(content))
+        headers["Content-Range"] = f"bytes {first}-{end - 1}/{len(content)}"
+        return 206, content[int(first) : end], headers
 
-    def do_PUT(self) -> None:
-        content, at = self._taken(), self._at(self.path)
-        if at.parent.is_dir():
-            at.write_bytes(content)
-        self._answer(201 if at.exists() else 409)
+    def _put(self, content: bytes) -> Answer:
+        at = self._at(self.path)
+        if at.is_dir() or not at.parent.is_dir():
+            return 409, b"", {}
+        at.write_bytes(content)
+        return 201, b"", {}
 
-    def do_MOVE(self) -> None:
-        self._at(self.path).replace(self._at(self.headers["Destination"]))
-        self._answer(201)
+    def _move(self, _: bytes) -> Answer:
+        at, to = self._at(self.path), self._at(self.headers["Destination"])
+        if not at.exists():
+            return 404, b"", {}
+        if not to.parent.is_dir():
+            return 409, b"", {}
+        at.replace(to)
+        return 201, b"", {}
 
-    def do_MKCOL(self) -> None:
-        try:
-            self._at(self.path).mkdir()
-            self._answer(201)
-        except FileExistsError:
-            self._answer(405)
-        except FileNotFoundError:
-            self._answer(409)
+    def _mkcol(self, _: bytes) -> Answer:
+        at = self._at(self.path)
+        if at.exists():
+            return 405, b"", {}
+        if not at.parent.is_dir():
+            return 409, b"", {}
+        at.mkdir()
+        return 201, b"", {}
 
-    def do_DELETE(self) -> None:
+    def _delete(self, _: bytes) -> Answer:
         """Some servers delete folders with all that is in them, whatever the depth."""
         at = self._at(self.path)
-        status = 204 if at.exists() else 404
+        if not at.exists():
+            return 404, b"", {}
         if at.is_dir():
             shutil.rmtree(at)
         else:
-            at.unlink(missing_ok=True)
-        self._answer(status)
+            at.unlink()
+        return 204, b"", {}
 
     def _told(self, at: Path) -> str:
         href = quote("/" + str(at.relative_to(self.dav.folder)).removeprefix("."))
@@ -121,26 +141,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _at(self, url: str) -> Path:
         return self.dav.folder / unquote(urlsplit(url).path).strip("/")
 
-    def _taken(self) -> bytes:
-        return self.rfile.read(int(self.headers["Content-Length"]))
-
-    def _answer(
-        self, status: int, content: bytes = b"", headers: dict[str, str] | None = None
-    ) -> None:
-        self.dav.asked.append((self.command, self.path, self.headers["Authorization"]))
-        self.send_response(status)
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        if status != 204:
-            self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
     def version_string(self) -> str:
         return self.dav.server
-
-    def log_message(self, *args: object) -> None:
-        pass
 
 
 def _tag(at: Path) -> str:
@@ -153,13 +155,5 @@ def webdav(folder: Path) -> Iterator[Dav]:
     """Run the server over a folder until the end of the block."""
     folder.mkdir(exist_ok=True)
     dav = Dav(folder)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Of", (_Handler,), {"dav": dav}))
-    dav.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with serving(type("Of", (_Handler,), {"dav": dav})) as dav.url:
         yield dav
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
