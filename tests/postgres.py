@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import uuid
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
+from servers import free_port
 from swathe.catalog import migrations
 
 PASSWORD = "open-Sesame-of-the-tests"
@@ -59,7 +59,7 @@ def _cluster(programs: Path, folder: Path) -> Iterator[sqlalchemy.URL]:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                timeout=60,
+                timeout=120,
                 check=False,
             )
         said = Path(out.name).read_text() + (log.read_text() if log.exists() else "")
@@ -71,9 +71,7 @@ def _cluster(programs: Path, folder: Path) -> Iterator[sqlalchemy.URL]:
     data = folder / "data"
     how = ["-U", "swathe", "-A", "scram-sha-256", "-E", "UTF8", f"--pwfile={secret}", "--no-sync"]
     run("initdb", "-D", data, *how)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     options = f"-p {port} -h 127.0.0.1 -k {folder} -c fsync=off -c max_connections=50"
     run("pg_ctl", "start", "-w", "-D", data, "-l", folder / "log", "-o", options)
     try:

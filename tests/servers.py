@@ -8,6 +8,7 @@ import functools
 import http.client
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 USER, PASSWORD, TOKEN = "reader", "pa55w0rd-hush", "t0ken-hush-hush"
 S3_KEY_ID, S3_SECRET = "test-key-id", "test-secret-hush"
-END_S = 60
+END_S = 120
 """How long a server may take to begin, or to end."""
 
 
@@ -63,12 +64,12 @@ class FileServer:
         made, and what stands before it is all.
         """
         mark = f"/mark-{uuid.uuid4().hex}"
-        ask = http.client.HTTPConnection(self.host, timeout=20)
+        ask = http.client.HTTPConnection(self.host, timeout=120)
         with contextlib.closing(ask):
             ask.request("HEAD", mark)
             ask.getresponse().read()
-        until = time.monotonic() + 20
-        while (end := (text := self.log.read_text()).find(mark)) < 0:
+        until = time.monotonic() + 120
+        while (end := (text := self.log.read_text()).find(f"{mark}\n")) < 0:
             assert time.monotonic() < until, f"{self.log}: no line for {mark}"
             time.sleep(0.005)
         lines = text[self.told : text.rfind("\n", 0, end) + 1].splitlines()
@@ -152,12 +153,20 @@ GUARD = """
 """
 
 
+PORTS = range(10_000, 30_000)
+"""None that the system gives to whoever asks for any: else one of these may have it by then."""
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port nobody listens on; each is given once."""
+    while True:
+        port = secrets.choice(PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            if port not in _given:
+                probe.bind(("", port))
+                _given.add(port)
+                return port
 
 
 @contextmanager
@@ -452,5 +461,5 @@ def put(url: str, content: bytes = b"") -> None:
     key = base64.b64encode(b"test").decode()
     headers = {"Authorization": f"AWS test:{key}", "Content-Type": "application/octet-stream"}
     request = urllib.request.Request(url, data=content, method="PUT", headers=headers)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         assert answer.status == 200
