@@ -56,7 +56,7 @@ def visiting(browser: Browser) -> Iterator[Opened]:
                 faults.append(f"asked for {url}")
 
         context = browser.new_context(**{"viewport": WIDE, **settings})
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: asked(request.url))

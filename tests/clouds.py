@@ -122,7 +122,7 @@ class Gcs:
     def _post(self, path: str, kind: str, body: bytes) -> None:
         headers = {"Content-Type": kind}
         request = urllib.request.Request(f"{self.direct_url}/{path}", body, headers)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             assert answer.status == 200
 
 

@@ -13,7 +13,7 @@ from swathe.jobs import Job, Jobs, Result
 from swathe.workers import Runner
 
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 class running:  # noqa: N801 - used like a function

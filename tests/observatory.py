@@ -116,7 +116,7 @@ class Visitor:
     def __init__(self, portal: Served) -> None:
         self.portal, self.folder = portal, portal.folder / "made"
         self.base = f"{portal.url}/vo"
-        self.client = httpx.Client(base_url=f"{self.base}/", timeout=30)
+        self.client = httpx.Client(base_url=f"{self.base}/", timeout=120)
 
     def sync(self, identifier: str | None = None, **given: Any) -> httpx.Response:
         ids = {} if identifier is None else {"ID": identifier}
@@ -164,7 +164,7 @@ def ended(url: str) -> ElementTree.Element:
     """Wait for the end of a job as a client of UWS 1.1 does; gives its document."""
     phase = "EXECUTING"
     for _ in range(100):
-        answer = httpx.get(url, params={"WAIT": 10, "PHASE": phase}, timeout=30)
+        answer = httpx.get(url, params={"WAIT": 10, "PHASE": phase}, timeout=120)
         tree = ElementTree.fromstring(answer.content)
         phase = str(tree.findtext("uws:phase", "", UWS))
         if phase in ("COMPLETED", "ERROR", "ABORTED"):

@@ -16,7 +16,7 @@ import pytest
 
 from servers import free_port
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 CPUS = 6
 PATHS = "/usr/sbin:/sbin"
 CONF = """

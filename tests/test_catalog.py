@@ -915,7 +915,7 @@ def inserting(url: str, rows: int, times: int) -> subprocess.Popen[str]:
 def test_processes_insert_at_once(url: str) -> None:
     processes = [inserting(url, 50, 10) for _ in range(3)]
     for process in processes:
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert [process.returncode for process in processes] == [0] * 3
     with Catalog.open(url) as catalog:
         assert len(catalog.samples(ROOT, HOST)) == 3 * 10 * 50
@@ -929,9 +929,9 @@ def test_killed_amid_an_insert_leaves_a_sound_database(wait_s: float, url: str) 
     process.stdout.readline()
     time.sleep(wait_s)
     process.send_signal(signal.SIGKILL)
-    done = 1 + len(process.communicate(timeout=60)[0].splitlines())
+    done = 1 + len(process.communicate(timeout=120)[0].splitlines())
     with Catalog.open(url) as catalog:
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 120
         while True:
             found = len(catalog.samples(ROOT, HOST))
             if found >= rows * done or time.monotonic() > limit:

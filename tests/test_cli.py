@@ -397,13 +397,13 @@ def interrupt(
     command: list[str], ready: Callable[[], bool], env: dict[str, str]
 ) -> tuple[int, str]:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 120
     while not ready():
         assert process.poll() is None, "it ended too early"
         assert time.monotonic() < limit
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=120)
     return process.returncode, said
 
 

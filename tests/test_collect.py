@@ -45,7 +45,7 @@ class Fake:
 
     def __init__(self, address: str, greeting: str = "SWATHE-TRACE 1 node7 4711 -\n") -> None:
         host, _, port = address.removeprefix("tcp://").rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=20)
+        self.socket = socket.create_connection((host, int(port)), timeout=120)
         self.answers = self.socket.makefile("rb")
         self.send(greeting.encode())
 
@@ -445,7 +445,7 @@ def test_the_file_can_be_read_while_it_grows(tmp_path: Path) -> None:
         found = b""
         for number in range(20):
             each.send(event(1, number))
-            until = time.monotonic() + 20
+            until = time.monotonic() + 120
             while event(1, number) not in found:
                 assert time.monotonic() < until
                 found += reader.read()
@@ -725,7 +725,7 @@ def test_the_command(number: signal.Signals, tmp_path: Path) -> None:
         each.send(event(1, 1))
         wait_until(lambda: events_in(tmp_path / "run.ulm"))
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
     assert out == "collector: 1 events of 1 senders\n"
     assert events_in(tmp_path / "run.ulm") == [event(1, 1)]
@@ -742,7 +742,7 @@ def test_the_command_to_standard_output() -> None:
         each.send(event(1, 1))
         assert process.stdout.readline() == event(1, 1)
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
     assert process.returncode == 0
 
 

@@ -578,7 +578,7 @@ def faults(paths: list[Path]) -> dict[str, str]:
     result = {}
     for path in paths:  # one by one, as it gives up after a bad one
         found = subprocess.run(
-            ["fitsverify", "-q", path], capture_output=True, text=True, check=False, timeout=60
+            ["fitsverify", "-q", path], capture_output=True, text=True, check=False, timeout=120
         ).stdout
         result[str(path)] = "" if found.startswith("verification OK") else found
     return result
@@ -722,7 +722,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, new_path: Callable[[s
         target.write_bytes(b"precious")
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, source, *targets],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=120,
     )  # fmt: skip
     assert done.stdout.count("OutputError") == 3
     for target in targets:

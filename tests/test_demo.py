@@ -30,7 +30,7 @@ def demo(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 
@@ -73,7 +73,7 @@ def test_it_serves_until_interrupted(built: tuple[Path, str]) -> None:
             assert [job["phase"] for job in portal.jobs()] == ["COMPLETED"] * 2
         # As a terminal does it: to all of its processes.
         os.killpg(running.pid, signal.SIGINT)
-        assert running.wait(timeout=30) == 0
+        assert running.wait(timeout=120) == 0
     finally:
         with suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)

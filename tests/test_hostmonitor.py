@@ -133,7 +133,7 @@ def beside_vmstat() -> Iterator[tuple[str, tuple[Any, Any]]]:
     watch = subprocess.Popen(["vmstat", "2", "2"], stdout=subprocess.PIPE, text=True)
     with busy():
         before = Reading.now()
-        out, _ = watch.communicate(timeout=30)
+        out, _ = watch.communicate(timeout=120)
         points = list(Reading.now().since(before))
     titles, _, last = out.splitlines()[1:4]
     theirs = dict(zip(titles.split(), map(int, last.split()), strict=False))
@@ -450,7 +450,7 @@ def test_the_command_ends_when_told(tmp_path: Path) -> None:
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
     assert process.returncode == 0
 
 

@@ -375,7 +375,11 @@ def test_what_was_ignored_is_told_of_a_kept_layout_too(tmp_path: Path) -> None:
     # This process has the file open.
     script = "import swathe, sys; print(*swathe.open(sys.argv[1]).notes)"
     again = subprocess.run(
-        [sys.executable, "-c", script, path], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script, path],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     )
     assert again.stdout.strip() == note
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EVIL = "<script>alert('x')</script>"
 VOID = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 SVG_ALONE = {"rect", "path", "ellipse", "polyline"}
-ENDED_MS = 60_000
+ENDED_MS = 120_000
 
 
 def swathe(folder: Path, *words: object, code: int = 0) -> None:
@@ -109,7 +109,7 @@ def portal(archive: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def client(portal: Served) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=portal.url, timeout=60) as asking:
+    with httpx.Client(base_url=portal.url, timeout=120) as asking:
         yield asking
 
 

@@ -198,14 +198,14 @@ def test_port_that_is_taken_is_told(folder: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         command = command_for(folder, "", port)
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 2
     assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in ran.stderr
 
 
 def test_settings_are_checked_before_anything_starts(tmp_path: Path) -> None:
     command = command_for(tmp_path, "[server]\nprt = 1\n", free_port())
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 2
     assert "unknown key in [server]: 'prt'" in ran.stderr
     assert not (tmp_path / "portal.sqlite").exists()
@@ -220,4 +220,4 @@ def test_portal_ends_when_told_with_clients_waiting(folder: Path) -> None:
             with client.stream("GET", f"/jobs/{job}/events") as answer:
                 next(answer.iter_lines())
                 running.process.terminate()
-                running.process.wait(timeout=20)
+                running.process.wait(timeout=120)

@@ -161,7 +161,10 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "swathe.cli", *arguments], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "swathe.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 

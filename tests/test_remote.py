@@ -186,7 +186,7 @@ def test_server_that_hangs_up() -> None:
                 listener.accept()[0].close()
             except TimeoutError:
                 continue
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 3
     assert f"http://127.0.0.1:{port}/a.fit" in said
     assert len(said.splitlines()) == 1

@@ -105,12 +105,12 @@ def test_status_without_a_portal_is_of_the_catalogue(tmp_path: Path) -> None:
     config.write_text(f'[catalog]\ndatabase = "{url}"\n')
     portal = f"http://127.0.0.1:{free_port()}"
     asked = command("status", portal, "--config", config)
-    ran = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode != 0
     assert portal in ran.stderr
     with Catalog.open(url) as catalog:
         catalog.keep_replicas("p", TOLD, {}, {("w0", "web:a"): 10, ("w1", "web:b"): 20})
-    ran = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=True)
     assert "dask://host:1 at 2026-11-20T12:00:00Z: 2 workers" in ran.stdout
     assert "web:b" in ran.stdout
     assert "and 1 more" in ran.stdout

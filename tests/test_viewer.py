@@ -424,7 +424,7 @@ def serve() -> Iterator[Callable[..., str]]:
     yield started
     for process in running:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=120)
         assert process.stdout is not None
         process.stdout.close()
 
@@ -523,7 +523,7 @@ def test_a_body_that_breaks_off_is_asked_for_again(
 def test_command_writes_page_and_picture(run: Path, tmp_path: Path) -> None:
     def view(*words: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "swathe.cli", "trace", "view", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
     made = view(
         *(run, "--output", tmp_path / "a.html", "--png", tmp_path / "a.png", "--json"),

@@ -46,7 +46,7 @@ def test_job_of_one_cut_by_pyvo(visitor: Visitor) -> None:
     assert job.uws_version == "1.1"
     assert job.owner == "anonymous"
     job.run()
-    job.wait(timeout=60)
+    job.wait(timeout=120)
     assert job.phase == "COMPLETED"
     job.raise_if_error()
     assert job.result_uri == f"{url}/results/result"
@@ -296,7 +296,7 @@ def test_list(visitor: Visitor) -> None:
 def test_wait_returns_when_the_phase_changes(visitor: Visitor) -> None:
     url = create(visitor, ID=PLAIN, SUB="[1:2,1:2]")
     begun = time.monotonic()
-    assert b"PENDING" in httpx.get(url, params={"WAIT": 1}, timeout=30).content
+    assert b"PENDING" in httpx.get(url, params={"WAIT": 1}, timeout=120).content
     assert time.monotonic() - begun >= 0.9
     # Another phase than that waited for: no wait at all.
     httpx.get(url, params={"WAIT": -1, "PHASE": "EXECUTING"}, timeout=5)

@@ -356,7 +356,7 @@ def test_a_worker_works_for_one_portal(jobs: Jobs, tmp_path: Path, cluster: Proc
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pool") / "certificates"
-    done = subprocess.run(command("init", folder), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command("init", folder), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -411,7 +411,7 @@ def refuse_strangers(scheduler: Process, tmp_path: Path, certificates: Path) -> 
     make_certificates(other)
     done = subprocess.run(
         command("worker", scheduler.address, "--certificates", other),
-        capture_output=True, text=True, timeout=60, env=environment(), check=False,
+        capture_output=True, text=True, timeout=120, env=environment(), check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "not of one authority" in done.stderr
@@ -470,7 +470,7 @@ def test_no_certificates_beyond_loopback(text: str) -> None:
 def test_a_scheduler_beyond_loopback_wants_certificates() -> None:
     done = subprocess.run(
         command("scheduler", "--host", "0.0.0.0", "--port", "0"),
-        capture_output=True, text=True, timeout=60, env=environment(), check=False,
+        capture_output=True, text=True, timeout=120, env=environment(), check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "swathe pool init DIR" in done.stderr
@@ -500,7 +500,7 @@ def test_a_port_that_is_taken() -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
         ran = subprocess.run(
-            command("scheduler", "--port", port), capture_output=True, text=True, timeout=60
+            command("scheduler", "--port", port), capture_output=True, text=True, timeout=120
         )
     assert ran.returncode == 2
     assert "cannot listen there" in ran.stderr
@@ -534,13 +534,13 @@ def test_a_portal_with_workers(tmp_path: Path, cluster: Process) -> None:
     targets = {name: listed[name].tolist() for name in listed.colnames}
     settings = f'[workers]\nurl = "{cluster.address}"\n'
     with served(tmp_path, settings) as portal:
-        with httpx.Client(base_url=f"{portal.url}/api", timeout=30) as client:
+        with httpx.Client(base_url=f"{portal.url}/api", timeout=120) as client:
             wait_until(lambda: [each["refused"] for each in told(client)["workers"]] == [""])
             job = submitted(client, targets)["id"]
             assert finished(client, job)["counts"]["ok"] == 40
             found = told(client)
         shown = subprocess.run(
-            command("status", portal.url), capture_output=True, text=True, timeout=60
+            command("status", portal.url), capture_output=True, text=True, timeout=120
         )
         page = httpx.get(f"{portal.url}/pool").text
     assert (found["kind"], found["address"]) == ("dask", cluster.address)

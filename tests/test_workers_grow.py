@@ -200,14 +200,14 @@ def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) ->
 
 
 def run(words: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
 
 
 def seen(url: str, is_so: Any) -> Any:
     """The state of a portal's pool, once something is so of it."""
     until = time.monotonic() + SECOND_S
     while True:
-        told = httpx.get(f"{url}/api/pool", timeout=30).json()
+        told = httpx.get(f"{url}/api/pool", timeout=120).json()
         if is_so(told):
             return told
         assert time.monotonic() < until, told

@@ -146,7 +146,7 @@ def test_strangers_get_nothing(rig: Rig) -> None:
 
 def test_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     certificates = tmp_path / "certificates"
-    made = subprocess.run(command("init", certificates), capture_output=True, timeout=60)
+    made = subprocess.run(command("init", certificates), capture_output=True, timeout=120)
     assert made.returncode == 0
     for rig in rig_of(tmp_path, monkeypatch, ("--certificates", certificates)):
         rig.worker("w0")

@@ -73,7 +73,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
     assert said(["squeue", "--noheader"]) == ""
     with growing(jobs, scheduler.address, provider, LIMITS, "slurm") as pool:
         busy = workers_of(pool, lambda there, busy: len(there) == len(busy) == 4)
-        subprocess.run(["scancel", number_of(busy[0])], check=True, timeout=30)
+        subprocess.run(["scancel", number_of(busy[0])], check=True, timeout=120)
         workers_of(pool, lambda there, _: busy[0] not in there)
         workers_of(pool, lambda there, _: len(there) == 4)
         job = ended(jobs, job)
@@ -122,7 +122,7 @@ def test_one_that_is_cancelled_hands_over(tmp_path: Path, monkeypatch: pytest.Mo
             provider.start(f"{PREFIX}1-second")
             members(pool_of(work), ready(2))
             rig.moved()
-            subprocess.run(["scancel", number_of(f"{PREFIX}0-first")], check=True, timeout=30)
+            subprocess.run(["scancel", number_of(f"{PREFIX}0-first")], check=True, timeout=120)
             told = handed(work.pool, over)
             assert (told.worker, told.state) == (f"{PREFIX}0-first", "done")
             assert (told.objects, told.heirs) == (IMAGES, (f"{PREFIX}1-second",))
