@@ -153,6 +153,11 @@ class Runner:
 
     def __call__(self, *words: object, code: int = 0) -> str:
         """Run a command that ends with this code; give what it printed."""
+        out, err = self.told(*words, code=code)
+        return out if out else err
+
+    def told(self, *words: object, code: int = 0) -> tuple[str, str]:
+        """Run a command that ends with this code; give what it printed, and what it said beside."""
         from swathe.cli import main
 
         self.monkeypatch.setattr(sys, "argv", ["swathe", *map(str, words)])
@@ -160,7 +165,7 @@ class Runner:
             main()
         out, err = self.capsys.readouterr()
         assert ended.value.code == code, err or out
-        return out if out else err
+        return out, err
 
     def json(self, *words: object, code: int = 0) -> Any:
         """Run a command with `--json`."""

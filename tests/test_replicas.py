@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from pools import command
+from frames import Runner
 from portals import wait_until
 from servers import free_port
 from swathe.catalog import Catalog
@@ -99,22 +98,23 @@ def test_a_portal_keeps_what_its_pool_tells(
     assert catalog.worker_replicas() == []
 
 
-def test_status_without_a_portal_is_of_the_catalogue(tmp_path: Path) -> None:
+def test_status_without_a_portal_is_of_the_catalogue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("swathe.client.time", SimpleNamespace(sleep=lambda _s: None))
+    run = Runner(monkeypatch, capsys)
     url = f"sqlite:///{tmp_path}/catalog.sqlite"
     config = tmp_path / "swathe.toml"
     config.write_text(f'[catalog]\ndatabase = "{url}"\n')
     portal = f"http://127.0.0.1:{free_port()}"
-    asked = command("status", portal, "--config", config)
-    ran = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode != 0
-    assert portal in ran.stderr
+    asked = ("pool", "status", portal, "--config", config)
+    assert portal in run(*asked, code=3)
     with Catalog.open(url) as catalog:
         catalog.keep_replicas("p", TOLD, {}, {("w0", "web:a"): 10, ("w1", "web:b"): 20})
-    ran = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=True)
-    assert "dask://host:1 at 2026-11-20T12:00:00Z: 2 workers" in ran.stdout
-    assert "web:b" in ran.stdout
-    assert "and 1 more" in ran.stdout
-    assert "as the catalogue has it" in ran.stderr
-    ran = subprocess.run([*asked, "--json"], capture_output=True, text=True, check=True)
-    [found] = json.loads(ran.stdout)["kept"]
+    shown, said = run.told(*asked)
+    assert "dask://host:1 at 2026-11-20T12:00:00Z: 2 workers" in shown
+    assert "web:b" in shown
+    assert "and 1 more" in shown
+    assert "as the catalogue has it" in said
+    [found] = run.json(*asked)["kept"]
     assert found["replicas"] == [["w1", "web:b", 20], ["w0", "web:a", 10]]
