@@ -6,10 +6,12 @@ import hashlib
 import json
 import sys
 import tarfile
+import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -233,7 +235,9 @@ def answering(*answers: Answer | None) -> Iterator[tuple[str, list[tuple[str, st
 def impatient(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Pauses between tries are noted, not waited for."""
     pauses: list[float] = []
-    monkeypatch.setattr("swathe.client.time.sleep", pauses.append)
+    # Its own clock only: other threads may sleep.
+    own = SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic)
+    monkeypatch.setattr("swathe.client.time", own)
     return pauses
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -140,7 +141,8 @@ def test_what_is_counted_holds_until_something_changes(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("swathe.portal.pages.holdings.time.monotonic", lambda: now)
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("swathe.portal.pages.holdings.time", clock)
     holdings = Holdings(catalog)
     holdings.begin()
     for _ in range(3):

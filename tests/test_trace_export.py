@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -385,7 +386,7 @@ def test_requests_are_bounded() -> None:
 
 def test_a_receiver_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr("swathe.lifelines.otlp.time.sleep", slept.append)
+    monkeypatch.setattr("swathe.lifelines.otlp.time", SimpleNamespace(sleep=slept.append))
     with receiver() as there:
         there.answers += [(503, b"", {}), (429, b"", {"Retry-After": "7"}), (200, b"", {})]
         send(a_job().events(), there.url)
