@@ -306,7 +306,7 @@ def test_a_store_that_hangs_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) ->
     release = threading.Event()
 
     def measure_open(_object: str, _stores: object) -> tuple[float, int]:
-        release.wait(20)
+        release.wait(120)
         return 0.1, 1
 
     monkeypatch.setattr(_swathe, "measure_open", measure_open)
@@ -333,15 +333,13 @@ def test_readings_that_were_missed_are_left_out() -> None:
     assert len(told) <= beats - 2
 
 
-def watched(
-    *words: str | Path, enough: Callable[[str], bool]
-) -> tuple[subprocess.CompletedProcess[str], int]:
-    """Run the command for a second, or longer on a busy machine; gives for how long."""
+def watched(*words: str | Path, enough: Callable[[str], bool]) -> subprocess.CompletedProcess[str]:
+    """Run the command for a second, or longer on a busy machine."""
     for long_s in (1, 5, 25):
         told = swathe_command("trace", "host", "--interval", "0.1", "--for", str(long_s), *words)
         assert (told.returncode, told.stderr) == (0, "")
         if enough(told.stdout):
-            return told, long_s
+            return told
     raise AssertionError(told.stdout)
 
 
@@ -366,13 +364,14 @@ def test_after_a_late_reading_the_next_is_not_at_once(monkeypatch: pytest.Monkey
 
 
 def test_lines_as_the_command_prints_them() -> None:
-    told, long_s = watched(enough=lambda lines: "NL.EVNT=TCP" in lines)
+    told = watched(enough=lambda lines: "NL.EVNT=TCP" in lines)
     rows = [EVENT.fullmatch(line) for line in told.stdout.splitlines()]
     assert all(rows)
     names = [row[3] for row in rows if row]
     assert {"CPU", "MEMORY", "SWAP", "NET", "TCP"} <= set(names)
     # A busy machine misses some, but none comes twice.
-    assert 1 <= names.count("CPU") <= 10 * long_s + 1
+    times = [line.split()[0] for line in told.stdout.splitlines() if "NL.EVNT=CPU" in line]
+    assert len(times) == len(set(times)) > 0
     assert {row[1] for row in rows if row} == {this_host()}
 
 
@@ -402,7 +401,7 @@ def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
             lines = collected.read_text()
             return "NL.EVNT=CLOCK" in lines and "NL.EVNT=CPU" in lines
 
-        told, _ = watched("-o", collector.address, enough=came)
+        told = watched("-o", collector.address, enough=came)
         assert told.stdout == ""
     watched("-o", run, enough=lambda _lines: "NL.EVNT=CPU" in run.read_text())
     for path in (collected, run):
@@ -456,7 +455,7 @@ def test_the_command_ends_when_told(tmp_path: Path) -> None:
 
 def test_the_command_asks_stores(tmp_path: Path) -> None:
     (tmp_path / "a.fits").write_bytes(bytes(2880))
-    told, _ = watched("--store", tmp_path / "a.fits", enough=lambda lines: "=PING" in lines)
+    told = watched("--store", tmp_path / "a.fits", enough=lambda lines: "=PING" in lines)
     pings = [line for line in told.stdout.splitlines() if "NL.EVNT=PING" in line]
     assert pings
     assert all(re.search(rf" STORE={tmp_path / 'a.fits'} RTT_S=\d", line) for line in pings)

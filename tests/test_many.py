@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from astropy.io import fits
 from astropy.table import Table
@@ -550,11 +551,19 @@ def test_ctrl_c_ends_the_work_on_one_large_file(tmp_path: Path, record_property:
         cwd=tmp_path,
         stderr=subprocess.PIPE,
     )
+
+    def worked_s() -> float:
+        """Time of the processor, which the work alone takes once it has begun."""
+        assert process.poll() is None
+        times = psutil.Process(process.pid).cpu_times()
+        return float(times.user + times.system)
+
     while not (tmp_path / "out").exists():
         assert process.poll() is None
         time.sleep(0.01)
-    time.sleep(0.5)
-    assert process.poll() is None
+    begun_s = worked_s()
+    while worked_s() < begun_s + 0.5:
+        time.sleep(0.01)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=PATIENCE_S)

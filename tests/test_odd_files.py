@@ -77,9 +77,9 @@ def main(names: list[str]) -> None:
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_BYTES, ADDRESS_BYTES))
     for name in names:
-        start = time.perf_counter()
+        start = time.process_time()  # That of others does not count.
         result = probe_file(Path(name))
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         row = {"name": name, "found": result, "seconds": seconds}
         sys.stdout.write(json.dumps(row) + "\n")
         sys.stdout.flush()
