@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,14 +102,19 @@ def end(worker: subprocess.Popen[str]) -> None:
 
 
 def taken(environment: dict[str, str]) -> int:
-    """Bytes of the files of blocks, without a lock: some may come or go meanwhile."""
-    total = 0
-    for path in Path(environment["SWATHE_CACHE_DIR"]).glob("??/*"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:
-            continue
-    return total
+    """Bytes of the files of blocks that are there at one time, though others come and go."""
+
+    def there() -> dict[tuple[str, int, int], int]:
+        found = {}
+        for path in Path(environment["SWATHE_CACHE_DIR"]).glob("??/*"):
+            with suppress(FileNotFoundError):
+                stat = path.stat()
+                found[str(path), stat.st_ino, stat.st_mtime_ns] = stat.st_size
+        return found
+
+    # One look may see a block that goes and the one that comes for it.
+    before, after = there(), there()
+    return sum(size for key, size in before.items() if key in after)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -181,7 +187,6 @@ def test_processes_share_blocks_within_the_limit(
     workers = [start(server, environment, seed=seed, cuts=40) for seed in range(4)]
     most = 0
     while any(worker.poll() is None for worker in workers):
-        # A walk through the folder may see a block that goes and the one that comes for it.
         most = max(most, taken(environment))
         time.sleep(0.01)
     for worker in workers:
