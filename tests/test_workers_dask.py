@@ -515,9 +515,10 @@ def test_nothing_else_listens() -> None:
 
 def listening(pid: int) -> set[int]:
     """The TCP ports that a process listens at."""
-    links = Path(f"/proc/{pid}/fd").iterdir()
-    sockets = {os.readlink(link) for link in links}
-    found = set()
+    sockets, found = set(), set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # It reads files, too.
+            sockets.add(os.readlink(link))
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             words = line.split()
