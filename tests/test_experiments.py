@@ -652,8 +652,7 @@ def test_records_are_put_to_our_clock() -> None:
 
 
 def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agents, "JOIN_S", 0.3)
-    monkeypatch.setattr(agents, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(agents, "JOIN_S", 1.0)
     records = io.BytesIO()
     np.save(records, as_records([(0, 0, 1.0, 1.0, 2.0, 5, OK)]))
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -669,7 +668,7 @@ def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> 
                 case "prepare":
                     line.say(ready=True)
                 case "go":
-                    time.sleep(0.6)
+                    time.sleep(1.5)
                     line.say(records=base64.b64encode(records.getvalue()).decode())
 
     with ours, theirs:
@@ -677,7 +676,7 @@ def test_a_run_may_last_longer_than_joining(monkeypatch: pytest.MonkeyPatch) -> 
         thread = threading.Thread(target=host)
         thread.start()
         joined = Joined(Line(ours), "node", Clock())
-        joined.prepare({"length_s": 0.6})
+        joined.prepare({"length_s": 1.5})
         joined.ready()
         joined.go(0.0)
         found, _ = joined.records()
@@ -693,7 +692,7 @@ def test_each_host_that_joins_has_a_name_of_its_own() -> None:
 
 
 def test_who_says_nothing_keeps_no_host_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agents, "GREETING_S", 0.2)
+    monkeypatch.setattr(agents, "GREETING_S", 1.0)
     monkeypatch.setenv(agents.VARIABLE, "sésame")
     address = f"127.0.0.1:{free_port()}"
     said: list[str] = []

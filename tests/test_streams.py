@@ -18,13 +18,15 @@ def test_clients_that_come_and_go_leave_no_threads() -> None:
         while not gone():
             over.wait(0.01)
         # As what cannot end yet.
-        over.wait(60)
+        over.wait(120)
         return "ended"
 
     async def come_and_go() -> None:
-        for _ in range(20):
+        for number in range(20):
             asked = asyncio.create_task(streams.wait_for(work))
             await asyncio.sleep(0.01)
+            while len(running) < min(number + 1, 2):
+                await asyncio.sleep(0.01)
             asked.cancel()
             await asyncio.wait([asked])
             assert asked.cancelled()
