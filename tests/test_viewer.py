@@ -94,7 +94,7 @@ def settle(page: Page, test: str, value: object = None) -> None:
 
 def eventually(page: Page, is_true: Callable[[], bool]) -> None:
     """Wait until what can be seen of the page is so."""
-    for _ in range(200):
+    for _ in range(1200):
         if is_true():
             return
         page.wait_for_timeout(100)

@@ -19,6 +19,7 @@ from astropy.table import Table
 from pyvo.dal.tap import AsyncTAPJob
 
 from observatory import UWS, Visitor, create, did, ended, image, results, visited
+from swathe.portal.vo.uws import LONGEST_WAIT_S
 from test_vo_discovery import stilts
 
 PLAIN = did("made", "plain.fits")
@@ -299,10 +300,10 @@ def test_wait_returns_when_the_phase_changes(visitor: Visitor) -> None:
     assert b"PENDING" in httpx.get(url, params={"WAIT": 1}, timeout=120).content
     assert time.monotonic() - begun >= 0.9
     # Another phase than that waited for: no wait at all.
-    httpx.get(url, params={"WAIT": -1, "PHASE": "EXECUTING"}, timeout=5)
+    httpx.get(url, params={"WAIT": -1, "PHASE": "EXECUTING"}, timeout=LONGEST_WAIT_S - 10)
     httpx.post(f"{url}/phase", data={"PHASE": "RUN"})
     ended(url)
-    httpx.get(url, params={"WAIT": -1}, timeout=5)
+    httpx.get(url, params={"WAIT": -1}, timeout=LONGEST_WAIT_S - 10)
     assert httpx.get(url, params={"WAIT": "-2"}).status_code == 200  # it has ended
     waiting = create(visitor, ID=PLAIN, SUB="[1:2,1:2]")
     assert httpx.get(waiting, params={"WAIT": "-2"}).status_code == 400
