@@ -2,10 +2,11 @@
 
 mod server;
 
-use server::{Reply, Request, Server, good, reply};
+use server::{Reply, Request, Server, Then, good, reply};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use swathe_store::{Copied, Copies, Entry, Order, Store, StoreError, Stores};
@@ -403,7 +404,7 @@ fn an_upload_that_fails_is_given_up() {
     assert!(lake.objects.lock().unwrap().is_empty());
     // The parts that are there already are removed, though nobody waits for that.
     let given_up = |request: &Request| request.method == "DELETE";
-    let limit = std::time::Instant::now() + Duration::from_secs(10);
+    let limit = std::time::Instant::now() + Duration::from_secs(120);
     while !server.requests().iter().any(given_up) {
         assert!(std::time::Instant::now() < limit, "the upload is not given up");
         std::thread::sleep(Duration::from_millis(10));
@@ -550,6 +551,24 @@ fn objects_of_webdav_get_their_names_when_they_are_whole() {
     stores.remove("web:c/d/100000").unwrap();
     assert_eq!(dav.objects.lock().unwrap().len(), 3);
     assert!(matches!(stores.remove("web:c/d/"), Err(StoreError::Unsupported { .. })));
+}
+
+#[test]
+fn folders_of_webdav_are_asked_for_again_where_no_answer_came() {
+    let (place, _) = files(&[5]);
+    let lost = AtomicUsize::new(0);
+    let (dav, server, stores) = dav(&place, move |request| {
+        // One above what is there, and one above that.
+        let is_lost =
+            request.method == "MKCOL" && [0, 2].contains(&lost.fetch_add(1, Ordering::Relaxed));
+        is_lost.then(|| Reply { bytes: vec![], then: Then::Close })
+    });
+    let version = version(&stores, "from:5");
+    let done = copy(&stores, &[("from:5", &version, "web:a/b/5")]);
+    assert!(done[0].is_ok(), "{done:?}");
+    assert_eq!(dav.objects.lock().unwrap()["/dr1/a/b/5"], bytes(5));
+    // Five, were all answered.
+    assert!(asked(&server, "MKCOL").len() > 5);
 }
 
 #[test]

@@ -135,7 +135,7 @@ impl Putting {
     /// Send all of a body to the hidden name, and learn where the server wants that.
     fn put(&mut self, body: Bytes) -> Result<(), StoreError> {
         let target = self.target.clone();
-        let mut made = false;
+        let mut asked = false;
         let response = target.block_on(async |client| {
             let put = async || {
                 let request = target.writing(client, Method::PUT, &self.at);
@@ -146,11 +146,12 @@ impl Putting {
             let tried = target.patiently(async |_| {
                 let mut response = put().await?;
                 // A folder may lack; of nginx that is a 500.
-                if matches!(response.status().as_u16(), 404 | 409 | 500)
-                    && !std::mem::replace(&mut made, true)
-                    && target.make_folders(client, &self.hidden).await
-                {
-                    response = put().await?;
+                if matches!(response.status().as_u16(), 404 | 409 | 500) && !asked {
+                    let made = target.make_folders(client, &self.hidden).await?;
+                    asked = true;
+                    if made {
+                        response = put().await?;
+                    }
                 }
                 target.taken(response, "PUT").await
             });

@@ -4,7 +4,7 @@
 use super::answer::{REASON_BYTES, Said, header, host};
 use super::connecting;
 use super::net::keeping_method;
-use super::patience::{Failure, Patience, sending};
+use super::patience::{Failure, Patience, Retry, sending};
 use super::target::{Place, Target};
 use crate::error::StoreError;
 use crate::stores::Store;
@@ -174,17 +174,25 @@ impl Target {
         deleted.await.map(|_| ())
     }
 
-    /// Make the folders above an object that lack; whether they may be there now.
-    pub(super) async fn make_folders(&self, client: &Client, object: &Url) -> bool {
+    /// Make the folders above an object that lack; whether they may be there now. Where no answer
+    /// comes that may be asked anew: a folder that was made after all is there already.
+    pub(super) async fn make_folders(
+        &self,
+        client: &Client,
+        object: &Url,
+    ) -> Result<bool, Failure> {
         let make = async |folder: &Url| {
             let request = self.writing(client, method("MKCOL"), folder);
-            let answer = self.answer(request, folder, Some(sending(0))).await;
-            // The error that is told is that of what was tried before.
-            answer.map_or(0, |response| response.status().as_u16())
+            match self.answer(request, folder, Some(sending(0))).await {
+                Ok(response) => Ok(response.status().as_u16()),
+                // The error that is told is that of what was tried before.
+                Err(failure) if failure.retry == Retry::Never => Ok(0),
+                Err(failure) => Err(failure),
+            }
         };
         let (mut lacking, mut folder, mut made) = (Vec::new(), above(object), false);
         while let Some(url) = folder {
-            match make(&url).await {
+            match make(&url).await? {
                 // There is one (405), which another may just have made.
                 200..300 | 405 => {
                     made = true;
@@ -199,12 +207,12 @@ impl Target {
         }
         for folder in lacking.iter().rev() {
             // Another may have made it (405).
-            match make(folder).await {
+            match make(folder).await? {
                 200..300 | 405 => made = true,
                 _ => break,
             }
         }
-        made
+        Ok(made)
     }
 }
 
