@@ -88,10 +88,14 @@ fn ranges_come_in_order_over_few_connections() {
 #[test]
 fn as_many_ranges_are_in_flight_as_asked_for() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let seen = most.clone();
-    let server = server(move |_, _| {
+    let (seen, limit) = (most.clone(), Instant::now() + Duration::from_secs(60));
+    let server = server(move |_, number| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(100));
+        // Until all are there that come, opening apart, which comes alone; and one more might.
+        while number > 0 && most.load(Ordering::SeqCst) < 8 && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(50));
         now.fetch_sub(1, Ordering::SeqCst);
         None
     });
@@ -187,7 +191,7 @@ fn a_server_without_ranges_is_named_so_and_nothing_is_downloaded() {
     assert_error!(read_error(&reads(move |_| whole())), Unsupported, "does not serve ranges");
     let server = Server::start(move |_, _| whole());
     assert_error!(open_error(&server.url("a.fits")), Unsupported, "does not serve ranges");
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(30));
     let small = Server::start(|_, _| reply("200 OK", &[7; 100]));
     let source = open(&small.url("a.fits")).unwrap();
     assert_eq!((source.len(), source.first()), (100, vec![7; 100].into()));
@@ -319,14 +323,14 @@ fn failures_that_do_not_pass_are_errors_soon() {
     let said = format!("127.0.0.1:{} answered 500", server.port);
     assert_error!(open_error(&server.url("a")), Network, said);
     assert_eq!(server.requests().len(), 6);
-    assert!(began.elapsed() < Duration::from_secs(9));
+    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = open_error(&format!("http://127.0.0.1:{port}/a.fits"));
-    assert_error!(error, Network, format!("cannot connect to 127.0.0.1:{port}: "));
+    // Not one that was free just now: anybody may have it by then.
+    let error = open_error("http://127.0.0.1:1/a.fits");
+    assert_error!(error, Network, "cannot connect to 127.0.0.1:1: ");
 }
 
 #[test]
@@ -487,7 +491,7 @@ fn a_server_that_falls_silent_is_an_error_in_time() {
         let error = source.read_exact_at(AT, &mut [0; 10]).unwrap_err();
         let said = if i < 2 { "sent nothing for 0.3 s" } else { "answered 500" };
         assert_error!(error, Network, format!("127.0.0.1:{} {said}", server.port));
-        assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }
 

@@ -67,7 +67,7 @@ mod tests {
         let sent: Vec<usize> = thread::scope(|scope| {
             let sender = || {
                 let mut sent = 0;
-                while start.elapsed() < Duration::from_millis(500) {
+                while start.elapsed() < Duration::from_secs(2) {
                     link.send(Link::turn(RATE), RATE);
                     sent += Link::turn(RATE);
                 }

@@ -206,7 +206,7 @@ fn delay_does_not_limit_throughput() {
     let mut client = Client::new(&proxy);
     let start = Instant::now();
     assert!(client.get(20_000_000).1 == object(20_000_000));
-    assert!(start.elapsed() < Duration::from_secs(3));
+    assert!(start.elapsed() < Duration::from_secs(15));
 }
 
 #[test]
