@@ -22,7 +22,7 @@ from PIL import Image
 
 from browsing import PHONE, WIDE, Opened, keep, visiting
 from frames import contents, noise, sky_header
-from portals import Served, database_in, served
+from portals import Served, database_in, served, wait_until
 from swathe.catalog import Catalog, Outcome
 from swathe.cli import main
 from swathe.portal.app import make_app, open_portal
@@ -140,13 +140,12 @@ def job(client: httpx.Client) -> str:
     }
     made = client.post("/api/jobs", json={"targets": targets, "options": {}, "name": EVIL})
     assert made.status_code == 201, made.text
-    job_id = str(made.json()["id"])
-    for _ in range(60):
-        found = client.get(f"/api/jobs/{job_id}", params={"wait": 10, "phase": "EXECUTING"}).json()
-        if found["phase"] in ("COMPLETED", "ERROR", "ABORTED"):
-            break
+    found = made.json()
+    while found["phase"] not in ("COMPLETED", "ERROR", "ABORTED"):
+        asked = {"wait": 10, "phase": found["phase"]}
+        found = client.get(f"/api/jobs/{found['id']}", params=asked).json()
     assert found["phase"] == "COMPLETED", found
-    return job_id
+    return str(found["id"])
 
 
 @pytest.fixture(scope="module")
@@ -727,14 +726,16 @@ def test_dropped_file_is_estimated(visit: Opened, tmp_path: Path) -> None:
 
 def test_plots_are_drawn_in_both_schemes(visit: Opened) -> None:
     def drawn(page: Page, scheme: str, name: str) -> None:
-        page.locator(f"[data-drawn={scheme}]").wait_for()
-        page.wait_for_timeout(300)  # Bokeh paints in the next frames.
-        keep(page, name)
-        for number in range(page.locator(".plot").count()):
+        def is_painted(number: int) -> bool:
             picture = page.locator(".plot").nth(number).screenshot()
             grey = np.asarray(Image.open(io.BytesIO(picture)).convert("L"))
-            assert grey.std() > 5, (name, number)  # More than a background.
-            assert (np.median(grey) < 80) == (scheme == "dark"), (name, number)
+            # More than a background, which is of this scheme.
+            return bool(grey.std() > 5 and (np.median(grey) < 80) == (scheme == "dark"))
+
+        page.locator(f"[data-drawn={scheme}]").wait_for()
+        # Bokeh paints in the next frames, whenever they come.
+        wait_until(lambda: all(map(is_painted, range(page.locator(".plot").count()))))
+        keep(page, name)
 
     page = visit("/stores/survey")
     drawn(page, "light", "store")
