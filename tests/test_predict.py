@@ -100,6 +100,70 @@ def test_no_pixel_is_read_and_headers_are_read_once(
     assert kept.predicted_s == pytest.approx(made["predicted_s"], rel=1e-3)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_kept_here_is_not_asked_for(
+    kind: str, catalog: Catalog, survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nginx").mkdir()
+    with servers.nginx(tmp_path / "nginx") as server:
+        for number in range(3):
+            file = survey / f"{number}.{kind}"
+            (server.folder / file.name).write_bytes(file.read_bytes())
+        table = tmp_path / "targets.csv"
+        lines = [f"{server.url}/{n}.{kind},{60 * n},90,60,50\n" for n in range(3)]
+        table.write_text("file,x0,y0,width,height\n" + "".join(lines))
+        monkeypatch.setenv("SWATHE_CACHE_BYTES", "100000000")
+        monkeypatch.setenv("SWATHE_CACHE_DIR", str(tmp_path / "blocks"))
+
+        def told(*words: str) -> dict[str, Any]:
+            found: dict[str, Any] = json.loads(run(*words, "--targets", str(table), "--json").stdout)
+            return found
+
+        assert told("cut", "-o", str(tmp_path / "out"))["requests"] > 0
+        server.requests()
+        found = told("predict")
+        assert server.requests() == []
+        assert (found["bytes"], found["requests"]) == (0, 0)
+        again = told("cut", "-o", str(tmp_path / "again"))
+        assert (again["bytes_moved"], again["requests"]) == (0, 0)
+
+
+def test_the_plan_is_told_beside_what_was_not_chosen(
+    catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "nginx").mkdir()
+    with servers.nginx(tmp_path / "nginx") as server:
+        for file in survey.iterdir():
+            (server.folder / file.name).write_bytes(file.read_bytes())
+        catalog.add_store("web", server.url)
+        catalog.put_profile(server.url, this_host(), COSTS, {"model": 0.1}, datetime.now(UTC))
+        for kind in ("fit", "fit.fz"):
+            (how,) = swathe.predict(targets([f"web:0.{kind}"])).explained
+            assert how["at_once"] == 1
+            ways = {other["how"]: other for other in how["instead"]}
+            assert set(ways) == {"each piece", "whole object"}
+            size = (survey / f"0.{kind}").stat().st_size
+            assert ways["whole object"]["load"] == {"requests": 1, "bytes": size, "largest": size}
+            asked = sum(plan["load"]["requests"] for plan in how["plans"])
+            assert ways["each piece"]["load"]["requests"] > asked
+            seconds = sum(plan["seconds"] for plan in how["plans"])
+            assert all(seconds <= other["seconds"] for other in ways.values())
+        gzip = targets(["web:0.fit.gz"])
+        (how,) = swathe.predict(gzip).explained
+        assert (how["method"], how["instead"]) == ("decompressed once", [])
+        swathe.cut_many(gzip, tmp_path / "out", progress=False)
+        (how,) = swathe.predict(gzip).explained
+        (whole,) = how["instead"]
+        assert (how["method"], whole["how"]) == ("from seek points", "decompressed once")
+        assert whole["load"]["bytes"] == (survey / "0.fit.gz").stat().st_size
+        assert whole["seconds"] >= how["plans"][0]["seconds"]
+        table = tmp_path / "targets.csv"
+        table.write_text("file,x0,y0,width,height\nweb:0.fit,5,6,70,80\nweb:1.fit,5,6,70,80\n")
+        shown = run("predict", "--targets", str(table), "--explain").stdout
+        assert "with 1/2 of the store" in shown
+        assert "why: reading takes" in shown and "the whole object: 1 request, " in shown
+
+
 def test_replicas_are_compared_and_mixed(catalog: Catalog, survey: Path) -> None:
     for name in ("one", "two"):
         catalog.add_store(f"here-{name}", str(survey))
@@ -132,10 +196,27 @@ def test_more_workers_take_less_time_but_share_the_store(survey: Path) -> None:
     assert one.bytes == four.bytes
 
 
-def test_what_cannot_be_read_costs_its_opening(survey: Path, tmp_path: Path) -> None:
-    rows = targets([str(tmp_path / "none.fit"), str(survey / "0.fit")])
+def test_what_cannot_be_read_costs_its_opening_and_is_told(survey: Path, tmp_path: Path) -> None:
+    none, table = tmp_path / "none.fit", tmp_path / "targets.csv"
+    rows = targets([str(none), str(survey / "0.fit")])
     found = swathe.predict(rows)
     assert found.bytes == swathe.predict(targets([str(survey / "0.fit")])).bytes
+    assert sum(cost.unreadable for cost in found.per_store.values()) == 1
+    (fault,) = found.faults
+    assert fault.startswith(f"{none}: ")
+    table.write_text(f"file,x0,y0,width,height\n{none},5,6,70,80\n{none},9,6,70,80\n")
+    told = run("predict", "--targets", str(table)).stderr
+    assert "1 object cannot be read" in told and str(none) in told
+    assert json.loads(run("predict", "--targets", str(table), "--json").stdout)["faults"] == [fault]
+
+
+def test_a_batch_that_cut_nothing_says_nothing_of_predictions(
+    catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    swathe.cut_many(targets([str(tmp_path / "none.fit")]), tmp_path / "none", progress=False)
+    assert catalog.outcomes() == []
+    swathe.cut_many(targets([str(survey / "0.fit")]), tmp_path / "out", progress=False)
+    assert len(catalog.outcomes()) == 1
 
 
 def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
@@ -146,7 +227,7 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
     )
     found = json.loads(run("predict", "--targets", str(table), "--json").stdout)
     told = {"seconds", "interval_s", "bytes", "requests", "per_store", "shares", "compute_s"}
-    assert set(found) == told
+    assert set(found) == told | {"faults"}
     shown = run("predict", "--targets", str(table), "--explain").stdout
     assert "0.fit.gz" in shown and "requests" in shown and "decompressed once" in shown
     assert run("predict", "--history").stdout == "nothing was predicted yet\n"

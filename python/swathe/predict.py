@@ -34,6 +34,7 @@ class StoreCost:
         objects: read from.
         targets: cut.
         headers_read: objects whose headers were read now, because the index lacked them.
+        unreadable: objects that were looked into and cannot be read.
         measured: whether the storage was probed.
         compute_s: seconds of computing, over all threads.
     """
@@ -45,6 +46,7 @@ class StoreCost:
     objects: int
     targets: int
     headers_read: int
+    unreadable: int
     measured: bool
     compute_s: float
 
@@ -61,6 +63,7 @@ class Prediction:
         per_store: by storage: its name or key; with several replicas, what each would cost alone.
         shares: the part of the objects that each replica serves in the cheapest mixture.
         explained: how some objects will be read; see `swathe predict --explain`.
+        faults: why objects cannot be read, of up to a hundred of each storage.
         compute_s: seconds of computing, over all threads.
         beside_s: of a job of a portal, the part of `seconds` beside reading and cutting.
     """
@@ -72,6 +75,7 @@ class Prediction:
     per_store: dict[str, StoreCost]
     shares: dict[str, float] = field(default_factory=dict)
     explained: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    faults: list[str] = field(default_factory=list, repr=False)
     compute_s: float = 0.0
     beside_s: float = 0.0
 
@@ -161,9 +165,10 @@ def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
 def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Prediction:
     """Say what a job will cost; of each storage at most `most` objects are looked into."""
     estimates = json.loads(job.estimate(compute_costs(), most, machines))
-    per_store, explained = {}, []
+    per_store, explained, faults = {}, [], []
     for estimate in estimates:
         per_store[estimate["root"]] = _cost(estimate)
+        faults += estimate["faults"]
         explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
     # Objects are taken in the order of the list, so that storages mostly follow one another.
     seconds = sum(cost.seconds for cost in per_store.values())
@@ -175,6 +180,7 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
         sum(cost.requests for cost in per_store.values()),
         per_store,
         explained=explained,
+        faults=faults,
         compute_s=sum(cost.compute_s for cost in per_store.values()),
     )
 
@@ -203,6 +209,7 @@ def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
         {name: cost for name, found in alone.items() for cost in [*found.per_store.values()][:1]},
         shares,
         [how for found in used.values() for how in found.explained],
+        [fault for found in alone.values() for fault in found.faults],
         compute_s,
     )
 
@@ -210,7 +217,7 @@ def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
 def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> list[str]:
     """Note in the catalogue what became of a prediction, and how long real reads took.
 
-    Gives what the user should be told.
+    Gives what the user should be told. Where nothing could be cut there is nothing to compare with.
 
     The work is done by then, so that a catalogue that cannot be written is no more than a note.
     """
@@ -236,7 +243,8 @@ def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> 
     )
     try:
         with Catalog.open() as catalog:
-            catalog.add_outcome(outcome)
+            if outcome.targets:
+                catalog.add_outcome(outcome)
             if timings := _swathe.take_timings():
                 from swathe.measuring.feedback import feed_back
 
@@ -255,7 +263,7 @@ def sky_of(file: str, hdu: HduKey | None) -> Sky:
 
 def _cost(estimate: dict[str, Any]) -> StoreCost:
     seconds = estimate["seconds"]
-    names = ("objects", "targets", "headers_read", "measured", "compute_s")
+    names = ("objects", "targets", "headers_read", "unreadable", "measured", "compute_s")
     return StoreCost(
         seconds,
         _interval_s(seconds, 1 + _spread(estimate)),

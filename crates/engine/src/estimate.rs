@@ -1,28 +1,26 @@
 //! What a batch will cost, from headers and kept layouts alone: no pixel is read.
 
+mod reads;
+
 use crate::batch::{Job, Unit, divide, place, workers};
-use crate::content::{CAPS, Content, at_hand};
 use crate::cutout::Placed;
 use crate::error::EngineError;
-use crate::inflate::Stretch;
 use crate::object::Object;
-use crate::template::Template;
 use crate::work::Cancel;
+use reads::{Reads, reads};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_array::Region;
-use swathe_fits::stream::StreamKind;
-use swathe_fits::{Storage, TileTable};
-use swathe_plan::{Break, Compute, Costs, Load, Plan, Task, finish_s, plan};
-use swathe_store::{Source, Traffic};
+use swathe_plan::{Compute, Costs, Load, Plan, Task, finish_s};
+use swathe_store::Traffic;
 
 /// Objects looked into at the same time.
 const LOOKERS: usize = 16;
 /// What an answer takes on the line besides its body: of nginx 280 bytes, of others some more.
 const ANSWER_BYTES: u64 = 300;
+/// So many faults are told, of each storage.
+const MOST_FAULTS: usize = 100;
 
 /// What the part of a batch that one storage serves is expected to cost.
 #[derive(Clone, Debug, Serialize)]
@@ -39,6 +37,10 @@ pub struct Estimate {
     pub headers_read: usize,
     /// Objects looked into; the others are taken to be like them.
     pub looked_into: usize,
+    /// Objects of these that cannot be read.
+    pub unreadable: usize,
+    /// Why; of the first hundred.
+    pub faults: Vec<String>,
     /// Expected to be asked of the storage.
     pub traffic: Traffic,
     /// Expected seconds.
@@ -58,10 +60,29 @@ pub struct Explained {
     pub targets: usize,
     /// How: plain ranges, tiles, from seek points, or decompressed once.
     pub method: &'static str,
+    /// Objects that are read at the same time: each plan is with its part of the storage.
+    pub at_once: usize,
     /// The requests, one plan for each time what was read says what to read next.
     pub plans: Vec<Plan>,
     /// Bytes that are decompressed or decoded.
     pub unpacked: u64,
+    /// Seconds of computing that this takes.
+    pub unpack_s: f64,
+    /// What was not chosen.
+    pub instead: Vec<Instead>,
+}
+
+/// Another way to read an object.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Instead {
+    /// How: `each piece`, `whole object`, or `decompressed once`.
+    pub how: &'static str,
+    /// What it would ask for.
+    pub load: Load,
+    /// Seconds of reading, as those of a plan.
+    pub seconds: f64,
+    /// Seconds of unpacking.
+    pub unpack_s: f64,
 }
 
 /// What is expected of one unit.
@@ -75,6 +96,7 @@ struct Expected {
     traffic: Traffic,
     header_read: bool,
     explained: Option<Explained>,
+    fault: Option<String>,
 }
 
 /// Expect what a batch costs, storage by storage. Of each storage at most `most` units are looked
@@ -134,6 +156,10 @@ pub fn estimate(
             } else {
                 0.0
             };
+            let mut faults: Vec<String> =
+                found.iter().filter_map(|expected| expected.fault.clone()).collect();
+            // HDUs of one object are units of their own.
+            faults.dedup();
             Ok(Estimate {
                 root,
                 measured: store.measured,
@@ -141,6 +167,8 @@ pub fn estimate(
                 targets: units.iter().map(|unit| unit.targets.len()).sum(),
                 headers_read: found.iter().filter(|expected| expected.header_read).count(),
                 looked_into: found.len(),
+                unreadable: faults.len(),
+                faults: faults.into_iter().take(MOST_FAULTS).collect(),
                 traffic,
                 seconds: compute.job_s
                     + connect_s
@@ -209,18 +237,23 @@ fn expect(
     } else {
         (Traffic::default(), 0.0)
     };
-    let failed = || Expected {
+    let failed = |error: EngineError| Expected {
         task: Task { wait_s: opening.1, compute_s: compute.object_s },
         lead_s: opening.1,
         streams: 1,
         traffic: opening.0,
+        fault: Some(error.to_string()),
         ..Expected::default()
     };
-    let Ok(object) = Object::open(&job.files[unit.file], &job.stores, false, cancel.clone()) else {
-        return failed();
+    let object = match Object::open(&job.files[unit.file], &job.stores, false, cancel.clone()) {
+        Ok(object) => object,
+        Err(error) => return failed(error),
     };
     let header_read = !object.is_assumed() && waits;
-    let Ok(template) = object.template(&job.selectors[unit.hdu]) else { return failed() };
+    let template = match object.template(&job.selectors[unit.hdu]) {
+        Ok(template) => template,
+        Err(error) => return failed(error),
+    };
     // Kept for the batch, which then need not ask again. Of a stream the first read does that.
     let kept = object.kind().is_none() && object.settle(cancel).is_ok();
     let placed: Vec<Placed> =
@@ -230,7 +263,7 @@ fn expect(
     let opened_bytes = if asked_anew { object.source().first().len() as u64 } else { 0 };
     // At least the one that the object was, or will be, opened on.
     let connected = (object.connections() / workers as u32).max(1);
-    let (method, plans, unpacked, unpack_s) =
+    let Reads { method, plans, unpacked, unpack_s, instead } =
         reads(&object, &template, &placed, &share, connected, opened_bytes, compute);
 
     let mut expected = Expected { header_read, ..Expected::default() };
@@ -266,113 +299,8 @@ fn expect(
             + expected.traffic.bytes as f64 * compute.received_byte_s;
     }
     let url = object.url().to_string();
-    expected.explained = Some(Explained { url, targets, method, plans, unpacked });
+    let at_once = if waits { workers } else { 1 };
+    expected.explained =
+        Some(Explained { url, targets, method, at_once, plans, unpacked, unpack_s, instead });
     expected
-}
-
-/// How regions of an image are read: the method, the plans one after the other, the bytes that are
-/// unpacked, and the seconds that takes.
-fn reads(
-    object: &Object,
-    template: &Template,
-    placed: &[Placed],
-    costs: &Costs,
-    connected: u32,
-    opened_bytes: u64,
-    compute: &Compute,
-) -> (&'static str, Vec<Plan>, u64, f64) {
-    let (segments, decoded, mut unpack_s) = match &template.image.storage {
-        Storage::Contiguous { offset } => {
-            (vec![rows(template, placed, *offset, object.content.gap_bytes())], 0, 0.0)
-        }
-        Storage::Tiles(table) => {
-            let (rounds, decoded) = tiles(template, table, placed);
-            let codec = table.codec.codec.name();
-            let byte_s = compute.tile_byte_s.get(codec).copied().unwrap_or(compute.gzip_byte_s);
-            (rounds, decoded, decoded as f64 * byte_s)
-        }
-    };
-    let tiled = segments.len() > 1;
-    let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
-    match &object.content {
-        Content::Plain(_) => {
-            let plans = segments
-                .iter()
-                .map(|round| {
-                    let rest: Vec<Range<u64>> =
-                        round.iter().filter(|range| range.end > opened_bytes).cloned().collect();
-                    read_plan(object.source(), &rest, costs, at, connected)
-                })
-                .collect();
-            (if tiled { "tiles" } else { "ranges" }, plans, decoded, unpack_s)
-        }
-        Content::Stream(_) => {
-            let wanted: Vec<Range<u64>> = segments.concat();
-            let end = object.known_end();
-            let Some(reader) = object.content.stream_reader() else {
-                return ("ranges", Vec::new(), 0, 0.0);
-            };
-            let Stretch { ranges, raw, first } = reader.stretch(&wanted, end);
-            unpack_s += raw as f64
-                * match object.kind() {
-                    Some(StreamKind::Bzip2) => compute.bzip2_byte_s,
-                    _ if first => compute.gzip_first_byte_s,
-                    _ => compute.gzip_byte_s,
-                };
-            let plans =
-                vec![read_plan(object.source(), &ranges, costs, Break::Anywhere, connected)];
-            let method = if first { "decompressed once" } else { "from seek points" };
-            (method, plans, raw + decoded, unpack_s)
-        }
-    }
-}
-
-/// The plan for a read, or what it asks where the bytes are kept here.
-fn read_plan(
-    source: &dyn Source,
-    ranges: &[Range<u64>],
-    costs: &Costs,
-    at: Break,
-    connected: u32,
-) -> Plan {
-    if !source.is_local()
-        && let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at)
-    {
-        let load = Load { requests, bytes, largest: bytes };
-        return Plan { load, streams: 1, seconds: costs.seconds(load, 1), ..Plan::default() };
-    }
-    plan(ranges, costs, CAPS, at, connected)
-}
-
-/// The byte ranges of the rows of regions, sorted; those close together as one.
-fn rows(template: &Template, placed: &[Placed], offset: u64, gap_bytes: u64) -> Vec<Range<u64>> {
-    let size = template.image.dtype.size() as u64;
-    let whole = Region::whole(&template.image.shape);
-    let mut segments = Vec::new();
-    for placed in placed {
-        let runs = whole.runs(&placed.output, &placed.inside);
-        crate::assemble::add_segments(runs, offset, size, gap_bytes, &mut segments);
-    }
-    segments.sort_unstable_by_key(|segment| segment.start);
-    segments
-}
-
-/// The rows of the table of tiles, and about where the tiles lie: as if all were of the same
-/// length, in order. Also the bytes they decode to.
-fn tiles(template: &Template, table: &TileTable, placed: &[Placed]) -> (Vec<Vec<Range<u64>>>, u64) {
-    let shape = &template.image.shape;
-    let mut needed: Vec<u64> =
-        placed.iter().flat_map(|placed| table.rows_for(shape, &placed.inside)).collect();
-    needed.sort_unstable();
-    needed.dedup();
-    let average = table.heap_len / table.rows.max(1);
-    let range = |start: u64, bytes: u64, tile: u64| {
-        start.saturating_add(tile * bytes)..start.saturating_add((tile + 1) * bytes)
-    };
-    let entries =
-        needed.iter().map(|&tile| range(table.table_start, table.row_bytes, tile)).collect();
-    let data = needed.iter().map(|&tile| range(table.heap_start, average, tile)).collect();
-    let pixels: u64 = table.tile_shape.iter().product();
-    let decoded = needed.len() as u64 * pixels * template.image.dtype.size() as u64;
-    (vec![entries, data], decoded)
 }

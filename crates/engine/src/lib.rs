@@ -26,7 +26,7 @@ mod work;
 pub use batch::{Batch, Job, Row, Summary, Target, Written};
 pub use cutout::{Cutout, Mode};
 pub use error::EngineError;
-pub use estimate::{Estimate, Explained, estimate};
+pub use estimate::{Estimate, Explained, Instead, estimate};
 pub use object::{Object, Selector};
 pub use output::OutputKind;
 pub use single::cut;

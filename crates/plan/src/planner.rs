@@ -68,16 +68,12 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
         Break::BetweenSegments => given,
     };
     let streams: Vec<u32> = stream_counts(costs.streams).collect();
-    let seconds_on = |load, streams| {
-        let connect_s = if streams > connected { costs.connect_s } else { 0.0 };
-        costs.seconds(load, streams) + connect_s
-    };
 
     let mut tried: Vec<Tried> = Vec::new();
     let mut try_all = |reach, at| {
         let load = Load::of(&windows(given, reach, at));
         tried.extend(streams.iter().map(|&streams| {
-            let seconds = seconds_on(load, streams);
+            let seconds = seconds_on(load, streams, costs, connected);
             Tried { seconds, load, streams, reach, at }
         }));
         load
@@ -111,12 +107,25 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
         let fits = load.largest <= caps.request_bytes || at == Break::BetweenSegments;
         fits && (*streams == 1 || load.largest <= caps.in_flight_bytes / u64::from(*streams))
     });
-    let plainest = streams
-        .iter()
-        .flat_map(|&streams| [base, whole, each].map(|load| seconds_on(load, streams)))
+    let plainest = [base, whole, each]
+        .map(|load| soonest(load, costs, connected))
+        .into_iter()
         .fold(f64::INFINITY, f64::min);
     let Tried { seconds, load, streams, reach, at } = choose(&tried, plainest);
     Plan { requests: windows(given, reach, at), streams, load, seconds, reach }
+}
+
+/// The least seconds in which requests that come to this are answered, on any number of streams.
+/// `connected` is as for [`plan`].
+pub fn soonest(load: Load, costs: &Costs, connected: u32) -> f64 {
+    stream_counts(costs.streams)
+        .map(|streams| seconds_on(load, streams, costs, connected))
+        .fold(f64::INFINITY, f64::min)
+}
+
+fn seconds_on(load: Load, streams: u32, costs: &Costs, connected: u32) -> f64 {
+    let connect_s = if streams > connected { costs.connect_s } else { 0.0 };
+    costs.seconds(load, streams) + connect_s
 }
 
 /// A way to read, and what it comes to.

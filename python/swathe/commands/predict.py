@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
     from swathe.catalog import Outcome
     from swathe.predict import Prediction
 
-SHOWN_REQUESTS = 4
+OTHERS = {
+    "each piece": "each piece for itself",
+    "whole object": "the whole object",
+    "decompressed once": "decompressed once",
+}
+SHOWN_REQUESTS, SHOWN_FAULTS = 4, 5
 
 
 def predict(
@@ -89,23 +95,68 @@ def _show(found: Prediction) -> None:
     print_table(titles, rows)
     read = sum(cost.headers_read for cost in found.per_store.values())
     if read:
-        typer.echo(f"Headers of {read:,} objects were read: the index lacked them.")
+        typer.echo(f"Headers of {_objects(read)} were read: the index lacked them.")
+    lacking = sum(cost.unreadable for cost in found.per_store.values())
+    if lacking:
+        typer.echo(f"{_objects(lacking)} cannot be read, and will give nothing:", err=True)
+        for fault in found.faults[:SHOWN_FAULTS]:
+            typer.echo(f"  {fault}", err=True)
 
 
 def _explain(how: dict[str, Any]) -> None:
-    typer.echo(f"{how['url']}: {how['targets']} targets, {how['method']}")
+    at_once = how["at_once"]
+    beside = f"; with 1/{at_once} of the store, as others are read beside it" * (at_once > 1)
+    typer.echo(f"{how['url']}: {how['targets']:,} targets, {how['method']}{beside}")
     for plan in how["plans"]:
         load, reach = plan["load"], plan["reach"]
+        if not plan["requests"]:
+            # Nothing but, it may be, whether the object is still the same.
+            typer.echo(f"    kept here: {_requests(load)} to the store")
+            continue
+        split = f", larger ones are split at {_bytes(reach['cap_bytes'])}" * _is_split(plan)
         typer.echo(
-            f"    {load['requests']:,} requests, {_bytes(load['bytes'])}, {plan['streams']} at a "
-            f"time, {_seconds(plan['seconds'])}: gaps up to {_bytes(reach['gap_bytes'])} are read "
-            f"through, the largest request is {_bytes(load['largest'])}"
+            f"    {_requests(load)}, {plan['streams']} at a time, {_seconds(plan['seconds'])}: "
+            f"gaps up to {_bytes(reach['gap_bytes'])} are read through{split}"
         )
         ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["requests"]]
         more = ", ..." if len(ranges) > SHOWN_REQUESTS else ""
         typer.echo(f"    bytes {', '.join(ranges[:SHOWN_REQUESTS])}{more}")
     if how["unpacked"]:
-        typer.echo(f"    {_bytes(how['unpacked'])} are unpacked")
+        typer.echo(f"    {_bytes(how['unpacked'])} are unpacked, {_seconds(how['unpack_s'])}")
+    _explain_why(how)
+
+
+def _explain_why(how: dict[str, Any]) -> None:
+    asked = [plan for plan in how["plans"] if plan["requests"]]
+    if not asked:
+        return
+    others = []
+    for other in how["instead"]:
+        unpacked = f" and {_seconds(other['unpack_s'])} of unpacking" * (other["unpack_s"] > 0)
+        others.append(
+            f"{OTHERS[other['how']]}: {_requests(other['load'])}, "
+            f"{_seconds(other['seconds'])}{unpacked}"
+        )
+    if others:
+        took = _seconds(sum(plan["seconds"] for plan in asked))
+        typer.echo(f"    why: reading takes {took}; {'; '.join(others)}")
+    elif how["method"] == "decompressed once":
+        typer.echo("    why: it was never read to its end, so that no seek points are known yet")
+
+
+def _is_split(plan: dict[str, Any]) -> bool:
+    """Tell whether ranges were divided that touch each other."""
+    ranges = plan["requests"]
+    return any(one["end"] == other["start"] for one, other in pairwise(ranges))
+
+
+def _requests(load: dict[str, int]) -> str:
+    count = load["requests"]
+    return f"{count:,} request{'s' * (count != 1)}, {_bytes(load['bytes'])}"
+
+
+def _objects(count: int) -> str:
+    return f"{count:,} object{'s' * (count != 1)}"
 
 
 def _show_history(as_json: bool) -> None:

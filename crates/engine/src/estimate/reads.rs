@@ -1,0 +1,187 @@
+//! How an object would be read, and how else it could be.
+
+use super::Instead;
+use crate::content::{CAPS, Content, at_hand};
+use crate::cutout::Placed;
+use crate::inflate::Stretch;
+use crate::object::Object;
+use crate::template::Template;
+use crate::work::Reading;
+use std::ops::Range;
+use swathe_array::Region;
+use swathe_fits::stream::StreamKind;
+use swathe_fits::{Storage, TileTable};
+use swathe_plan::{Break, Compute, Costs, Load, Plan, Reach, plan, soonest, windows};
+use swathe_store::{Source, Traffic};
+
+/// How regions of an image are read.
+#[derive(Default)]
+pub(super) struct Reads {
+    pub method: &'static str,
+    /// One after the other.
+    pub plans: Vec<Plan>,
+    /// Bytes that are unpacked, and the seconds that takes.
+    pub unpacked: u64,
+    pub unpack_s: f64,
+    /// What was not chosen; nothing where nothing is asked of the storage.
+    pub instead: Vec<Instead>,
+}
+
+pub(super) fn reads(
+    object: &Object,
+    template: &Template,
+    placed: &[Placed],
+    costs: &Costs,
+    connected: u32,
+    opened_bytes: u64,
+    compute: &Compute,
+) -> Reads {
+    let (segments, unpacked, unpack_s) = match &template.image.storage {
+        Storage::Contiguous { offset } => {
+            (vec![rows(template, placed, *offset, object.content.gap_bytes())], 0, 0.0)
+        }
+        Storage::Tiles(table) => {
+            let (rounds, decoded) = tiles(&object.content, template, table, placed);
+            let codec = table.codec.codec.name();
+            let byte_s = compute.tile_byte_s.get(codec).copied().unwrap_or(compute.gzip_byte_s);
+            (rounds, decoded, decoded as f64 * byte_s)
+        }
+    };
+    let tiled = segments.len() > 1;
+    let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
+    let source = object.source();
+    let whole = Load { requests: 1, bytes: source.len(), largest: source.len() };
+    let instead = |how, load, unpack_s| {
+        let seconds = soonest(load, costs, connected);
+        Instead { how, load, seconds, unpack_s }
+    };
+    match &object.content {
+        Content::Plain(_) => {
+            let method = if tiled { "tiles" } else { "ranges" };
+            let rounds: Vec<Vec<Range<u64>>> = segments
+                .iter()
+                .map(|round| {
+                    round.iter().filter(|range| range.end > opened_bytes).cloned().collect()
+                })
+                .collect();
+            let plans: Vec<Plan> =
+                rounds.iter().map(|round| read_plan(source, round, costs, at, connected)).collect();
+            let mut others = Vec::new();
+            if plans.iter().any(|plan| !plan.requests.is_empty()) {
+                let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
+                let mut each = instead("each piece", Load::default(), unpack_s);
+                for round in &rounds {
+                    let load = Load::of(&windows(round, alone, Break::BetweenSegments));
+                    each.seconds += instead("", load, 0.0).seconds;
+                    each.load.requests += load.requests;
+                    each.load.bytes += load.bytes;
+                    each.load.largest = each.load.largest.max(load.largest);
+                }
+                others = vec![each, instead("whole object", whole, unpack_s)];
+            }
+            Reads { method, plans, unpacked, unpack_s, instead: others }
+        }
+        Content::Stream(_) => {
+            let wanted: Vec<Range<u64>> = segments.concat();
+            let end = object.known_end();
+            let Some(reader) = object.content.stream_reader() else {
+                return Reads { method: "ranges", ..Reads::default() };
+            };
+            let Stretch { ranges, raw, first } = reader.stretch(&wanted, end);
+            let byte_s = match object.kind() {
+                Some(StreamKind::Bzip2) => compute.bzip2_byte_s,
+                _ if first => compute.gzip_first_byte_s,
+                _ => compute.gzip_byte_s,
+            };
+            let decode_s = unpack_s;
+            let unpack_s = decode_s + raw as f64 * byte_s;
+            let plans = vec![read_plan(source, &ranges, costs, Break::Anywhere, connected)];
+            let method = if first { "decompressed once" } else { "from seek points" };
+            let mut others = Vec::new();
+            if !first && plans.iter().any(|plan| !plan.requests.is_empty()) {
+                others.push(instead("decompressed once", whole, decode_s + end as f64 * byte_s));
+            }
+            Reads { method, plans, unpacked: raw + unpacked, unpack_s, instead: others }
+        }
+    }
+}
+
+/// The plan for a read, or what it asks where the bytes are kept here.
+fn read_plan(
+    source: &dyn Source,
+    ranges: &[Range<u64>],
+    costs: &Costs,
+    at: Break,
+    connected: u32,
+) -> Plan {
+    if !source.is_local()
+        && let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at)
+    {
+        let load = Load { requests, bytes, largest: bytes };
+        return Plan { load, streams: 1, seconds: costs.seconds(load, 1), ..Plan::default() };
+    }
+    plan(ranges, costs, CAPS, at, connected)
+}
+
+/// The byte ranges of the rows of regions, sorted; those close together as one.
+fn rows(template: &Template, placed: &[Placed], offset: u64, gap_bytes: u64) -> Vec<Range<u64>> {
+    let size = template.image.dtype.size() as u64;
+    let whole = Region::whole(&template.image.shape);
+    let mut segments = Vec::new();
+    for placed in placed {
+        let runs = whole.runs(&placed.output, &placed.inside);
+        crate::assemble::add_segments(runs, offset, size, gap_bytes, &mut segments);
+    }
+    segments.sort_unstable_by_key(|segment| segment.start);
+    segments
+}
+
+/// The rows of the table of tiles, and where the tiles lie. Also the bytes they decode to.
+fn tiles(
+    content: &Content,
+    template: &Template,
+    table: &TileTable,
+    placed: &[Placed],
+) -> (Vec<Vec<Range<u64>>>, u64) {
+    let shape = &template.image.shape;
+    let mut needed: Vec<u64> =
+        placed.iter().flat_map(|placed| table.rows_for(shape, &placed.inside)).collect();
+    needed.sort_unstable();
+    needed.dedup();
+    let range = |start: u64, bytes: u64, tile: u64| {
+        start.saturating_add(tile * bytes)..start.saturating_add((tile + 1) * bytes)
+    };
+    let entries: Vec<Range<u64>> =
+        needed.iter().map(|&tile| range(table.table_start, table.row_bytes, tile)).collect();
+    let data = told(content, table, &entries).unwrap_or_else(|| {
+        // About: as if all were of the same length, in order.
+        let average = table.heap_len / table.rows.max(1);
+        needed.iter().map(|&tile| range(table.heap_start, average, tile)).collect()
+    });
+    let pixels: u64 = table.tile_shape.iter().product();
+    let decoded = needed.len() as u64 * pixels * template.image.dtype.size() as u64;
+    (vec![entries, data], decoded)
+}
+
+/// Where rows of the table say that tiles lie, if they can be read without asking a server.
+fn told(content: &Content, table: &TileTable, rows: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
+    let Content::Plain(source) = content else { return None };
+    let at = Break::BetweenSegments;
+    if !source.is_local() && at_hand(&**source, rows, at)?.1.requests > 0 {
+        return None;
+    }
+    let (mut reading, mut found) = (Reading::default(), Vec::with_capacity(rows.len()));
+    let planned = content.plan(rows, at, &String::new, &reading).ok()?;
+    let read = content.read(planned, &String::new, &mut reading, &mut |start, piece| {
+        let end = start + piece.len() as u64;
+        while let Some(row) = rows.get(found.len()).filter(|row| row.end <= end) {
+            let bytes = &piece[(row.start - start) as usize..(row.end - start) as usize];
+            let lies = table.entry(bytes).ok().map(|entry| entry.offset..entry.offset + entry.len);
+            found.push(lies);
+        }
+        Ok(())
+    });
+    let mut found: Vec<Range<u64>> = read.ok().and_then(|()| found.into_iter().collect())?;
+    found.sort_unstable_by_key(|tile| tile.start);
+    Some(found)
+}
