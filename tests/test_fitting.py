@@ -287,6 +287,14 @@ def test_local_files_are_fitted_by_the_commoner_kind_of_reads() -> None:
         assert any("are fitted" in note for note in profile.notes)
 
 
+def test_short_reads_from_memory_beside_long_ones_from_disk_are_fitted() -> None:
+    sizes, seconds = [1 << 10, 1 << 14, 1 << 18, 1 << 22], [2e-7, 1.5e-5, 2.5e-4, 5.6e-3]
+    profile = fit_local(samples(sizes * 6, seconds * 6))
+    assert profile.costs.request[0] == (0, 2e-7)
+    assert 5e8 < profile.costs.stream_bytes_per_s() < 5e9
+    assert any("long reads are slower" in note for note in profile.notes)
+
+
 def test_what_no_file_can_be_is_refused() -> None:
     with pytest.raises(ValueError, match="no file is read"):
         fit_local(samples([1, 2, 4, 8] * 3, [2e-9] * 12))
