@@ -94,8 +94,15 @@ def test_what_people_read(run: Runner, tmp_path: Path) -> None:
 
 def test_show_tells_the_latest_profile_of_this_host(run: Runner) -> None:
     run("add survey https://archive.example/dr17")
-    costs = {"latency_s": 0.0561234567, "streams": 8, "by_size": [1, 2]}
-    spread = {"latency_s": 0.001}
+    costs = {
+        "connect_s": 0.0561234567,
+        "request": [[0, 0.02], [1_000_000, 0.1]],
+        "total_bytes_per_s": 2.833e10,
+        "requests_per_s": 5123.4,
+        "streams": 8,
+    }
+    # Parts of the values: no seconds, no MB/s.
+    spread = {"connect_s": 0.001, "total_bytes_per_s": 0.17, "model": 0.2}
     with Catalog.open() as catalog:
         root = catalog.store("survey").url
         catalog.add_probe(root, this_host(), {}, 3, 4, at=NOON)
@@ -109,9 +116,12 @@ def test_show_tells_the_latest_profile_of_this_host(run: Runner) -> None:
         "survey: https://archive.example/dr17 (lan)",
         f"  probed from {this_host()}: 2026-03-20 12:00:00 UTC",
         "  profile, fitted 2026-03-20 12:00:00 UTC:",
-        "    latency_s 0.0561235 ± 0.001",
+        "    connect_s 56.1 ms ± 0.1%",
+        "    request 20 ms, one stream 12.5 MB/s",
+        "    total_bytes_per_s 28,330 MB/s ± 17.0%",
+        "    requests_per_s 5,123",
         "    streams 8",
-        "    by_size [1, 2]",
+        "    model measured over predicted ± 20.0%",
     ]
 
 

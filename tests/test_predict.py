@@ -116,7 +116,9 @@ def test_what_is_kept_here_is_not_asked_for(
         monkeypatch.setenv("SWATHE_CACHE_DIR", str(tmp_path / "blocks"))
 
         def told(*words: str) -> dict[str, Any]:
-            found: dict[str, Any] = json.loads(run(*words, "--targets", str(table), "--json").stdout)
+            found: dict[str, Any] = json.loads(
+                run(*words, "--targets", str(table), "--json").stdout
+            )
             return found
 
         assert told("cut", "-o", str(tmp_path / "out"))["requests"] > 0

@@ -9,3 +9,9 @@ def size_text(size_bytes: float, form: str = ".4g") -> str:
         if size_bytes >= unit:
             return f"{size_bytes / unit:{form}} {name}"
     return f"{size_bytes:.0f} B"
+
+
+def megabytes(size_bytes: float) -> str:
+    """Give what is moved as people say it, such as `67 MB`, a small part of one not as none."""
+    count = size_bytes / 1e6
+    return f"{count:.0f} MB" if count >= 10 else f"{count:.2g} MB"

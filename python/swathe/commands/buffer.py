@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from swathe.commands.options import Json, Measured, Plot, Seed
-from swathe.commands.output import print_json, print_table
+from swathe.commands.output import print_json, print_table, rate_text
+from swathe.sizes import megabytes
 
 
 def buffer(
@@ -43,19 +44,22 @@ def buffer(
         return
     typer.echo(f"{study.object} from {study.host}")
     print_table(
-        ("buffer, bytes", "s", "80 %", "MB/s", ""),
+        ("buffer, bytes", "s", "80 %", "MB/s", "read", ""),
         [
             (
                 f"{row['buffer']}",
                 f"{row['seconds']:.4g}",
                 f"{row['low']:.4g} to {row['high']:.4g}",
-                f"{row['rate'] / 1e6:.4g}",
+                rate_text(row["rate"]),
+                # Of the rest the time is as of this part.
+                f"{row['part']:.2%}" if row["part"] < 0.01 else f"{row['part']:.0%}",
                 "chosen" if row["buffer"] == study.chosen else "alike" if row["within"] else "",
             )
             for row in table
         ],
     )
     typer.echo(
-        f"best {study.best}, within 5 %: {study.low} to {study.high}, chosen {study.chosen} bytes; "
-        f"{study.bytes_moved / 1e6:.0f} MB in {study.took_s:.1f} s ({study.cache})"
+        f"best {study.best}, within 5 % or the noise: {study.low} to {study.high}, chosen "
+        f"{study.chosen} bytes; {megabytes(study.bytes_moved)} in {study.took_s:.1f} s "
+        f"({study.cache})"
     )

@@ -4,13 +4,42 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def print_json(value: object) -> None:
     """Print a result as one line of JSON, which whoever waits for it has at once."""
     sys.stdout.write(json.dumps(value) + "\n")
     sys.stdout.flush()
+
+
+def rate_text(bytes_per_s: float) -> str:
+    """Give a rate in MB/s, without a unit."""
+    rate = bytes_per_s / 1e6
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
+
+
+def cost_rows(
+    costs: Mapping[str, Any], spread: Mapping[str, float]
+) -> Iterable[tuple[str, str, str]]:
+    """Give what a storage costs as people read it: name, value with its unit, spread."""
+    for name, value in costs.items():
+        if name == "request":
+            (size, seconds), (larger, longer) = value[-2:]
+            rate = rate_text((larger - size) / (longer - seconds))
+            text = f"{1e3 * value[0][1]:.3g} ms, one stream {rate} MB/s"
+        elif name.endswith("_bytes_per_s"):
+            text = f"{rate_text(value)} MB/s"
+        elif name == "requests_per_s":
+            text = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+        elif name.endswith("_s"):
+            text = f"{1e3 * value:.3g} ms"
+        else:
+            text = str(value)
+        yield name, text, f"± {spread[name]:.1%}" if name in spread else ""
+    if "model" in spread:
+        yield "model", "measured over predicted", f"± {spread['model']:.1%}"
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

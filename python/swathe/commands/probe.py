@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.commands.options import Json, Measured, Plot, Seed
-from swathe.commands.output import print_json, print_table
-from swathe.sizes import size_text
+from swathe.commands.output import cost_rows, print_json, print_table, rate_text
+from swathe.sizes import megabytes, size_text
 
 if TYPE_CHECKING:
     from swathe.measuring.probe import Probe
+
+ENDED = {
+    "precise": "ended as all is known well enough",
+    "rounds": "ended after all rounds",
+    "seconds": "ended as no more seconds were left",
+    "bytes": "ended as no more bytes were left",
+}
+"""Why a probe ended, as people read it."""
 
 
 def probe(
@@ -41,18 +49,22 @@ def probe(
     ] = None,
     budget_mb: Annotated[
         float | None,
-        typer.Option(min=0.1, help="MB it may move; else 537, or 67; eight times that locally."),
+        typer.Option(min=1, help="MB it may move; else 537, or 67; eight times that locally."),
     ] = None,
     seed: Seed = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a store costs: latency, bandwidth, how many requests at once."""
-    from swathe.catalog import Catalog
+    from swathe.catalog import Catalog, this_host
     from swathe.measuring import probe as probing
+    from swathe.measuring.host import BUDGET_S, QUICK_BUDGET_S, measure_host
     from swathe.measuring.places import find_place
     from swathe.measuring.results import keep_host, keep_probe
 
+    with Catalog.open() as catalog:
+        compute = None if host else catalog.compute(this_host())
+    also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
     result = probing.probe(
         find_place(store, object_ or ()),
         quick=quick,
@@ -60,14 +72,11 @@ def probe(
         budget_bytes=None if budget_mb is None else round(budget_mb * 1e6),
         seed=seed,
         write=write,
-        tell=lambda text: typer.echo(text, err=True),
+        tell=lambda text: typer.echo(text + also * (compute is None), err=True),
     )
     with Catalog.open() as catalog:
         keep_probe(catalog, result)
-        compute = None if host else catalog.compute(result.host)
         if compute is None:
-            from swathe.measuring.host import measure_host
-
             compute = measure_host(quick)
             keep_host(catalog, compute)
     if plot is not None:
@@ -101,31 +110,17 @@ def _show(result: Probe) -> None:
         ],
     )
     typer.echo(f"\n{result.shown} ({result.root}) from {result.host}")
-    told = [
-        ("connect_s", f"{1e3 * costs.connect_s:.3g} ms"),
-        ("open_s", f"{1e3 * costs.open_s:.3g} ms"),
-        ("request", f"{1e3 * costs.request[0][1]:.3g} ms"),
-        ("", f"{costs.stream_bytes_per_s() / 1e6:.4g} MB/s, one stream"),
-        ("total_bytes_per_s", f"{costs.total_bytes_per_s / 1e6:.4g} MB/s"),
-        ("requests_per_s", f"{costs.requests_per_s:.4g}"),
-        ("streams", f"{costs.streams}"),
-        ("model", "measured over predicted"),
-    ]
-    spread = profile.spread
-    print_table(
-        ("cost", "", "spread of 80 %"),
-        [(of, text, f"± {spread[of]:.1%}" if of in spread else "") for of, text in told],
-    )
+    print_table(("cost", "", "spread of 80 %"), cost_rows(costs.as_dict(), profile.spread))
     if (writing := result.writing) is not None:
         typer.echo(
             f"writing: {1e3 * writing.request[0][1]:.3g} ms an object, "
-            f"{writing.stream_bytes_per_s() / 1e6:.4g} MB/s, "
-            f"all together {writing.total_bytes_per_s / 1e6:.4g} MB/s"
+            f"{rate_text(writing.stream_bytes_per_s())} MB/s, "
+            f"all together {rate_text(writing.total_bytes_per_s)} MB/s"
         )
     typer.echo(
         f"{len(result.samples)} samples, {result.requests} requests, "
-        f"{result.bytes_moved / 1e6:.0f} MB in {result.seconds:.1f} s "
-        f"({result.cache}; ended: {result.stopped})"
+        f"{megabytes(result.bytes_moved)} in {result.seconds:.1f} s "
+        f"({result.cache}; {ENDED[result.stopped]})"
     )
     for note in (*profile.notes, *result.notes):
         typer.echo(f"  note: {note}", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.commands.options import Json
-from swathe.commands.output import print_json, print_table
+from swathe.commands.output import cost_rows, print_json, print_table
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -112,9 +112,8 @@ def show(name: Name, as_json: Json = False) -> None:
     typer.echo(f"  probed from {host}: {'never' if probed_at is None else _time(probed_at)}")
     if profile is not None:
         typer.echo(f"  profile, fitted {_time(profile.fitted_at)}:")
-        for cost, value in profile.costs.items():
-            spread = profile.spread.get(cost)
-            typer.echo(f"    {cost} {_number(value)}" + _plus_minus(spread))
+        for row in cost_rows(profile.costs, profile.spread):
+            typer.echo(f"    {' '.join(row)}".rstrip())
 
 
 @app.command()
@@ -144,11 +143,3 @@ def _told(options: dict[str, str]) -> str:
 
 def _time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _number(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _plus_minus(spread: object) -> str:
-    return "" if spread is None else f" ± {_number(spread)}"

@@ -22,7 +22,7 @@ from swathe.measuring.costs import Sample
 from swathe.measuring.local import cache_state, in_memory
 from swathe.measuring.robust import TIE
 from swathe.measuring.schedule import OPENING_BYTES
-from swathe.sizes import KIB, MIB
+from swathe.sizes import KIB, MIB, megabytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +149,7 @@ def study_buffer(
     if tell:
         most = min(budget_bytes, repeats * len(sizes) * length)
         tell(
-            f"at most {most / 1e6:.0f} MB and {budget_s:g} s: buffers of {sizes[0]} to "
+            f"at most {megabytes(most)} and {budget_s:g} s: buffers of {sizes[0]} to "
             f"{sizes[-1]} bytes, {repeats} times each"
         )
     # The native half opens the object first, each time.
@@ -172,9 +172,9 @@ def study_buffer(
             affordable = 4 if math.isnan(known) else int(min(share_s, left) / known)
             whole = -(-length // size)
             requests = max(min(affordable, share_bytes // size, whole), 1)
-            if (left <= 0 and samples) or (
-                moved + requests * size + opening > budget_bytes and samples
-            ):
+            # What a first read takes nobody knows.
+            late = left <= 0 or requests * known > left
+            if samples and (late or moved + requests * size + opening > budget_bytes):
                 continue
             first = int(rng.integers(whole))
             ranges = [_range((first + step) % whole, size, length) for step in range(requests)]

@@ -103,7 +103,11 @@ def draw_buffer(axes: Axes, study: BufferStudy) -> None:
         axes.plot(study.sizes, repeat, "o", color="C0", ms=3, alpha=0.4, mec="none")
     axes.plot(study.sizes, study.median, "-", color="C3", label="median")
     axes.axvspan(
-        study.low / 1.3, study.high * 1.3, alpha=0.15, color="C2", label="within 5 % of the best"
+        study.low / 1.3,
+        study.high * 1.3,
+        alpha=0.15,
+        color="C2",
+        label="within 5 % of the best, or the noise",
     )
     axes.axvline(study.chosen, color="C2", label=f"chosen: {size_text(study.chosen)}")
     axes.set(xscale="log", yscale="log", xlabel="bytes of the buffer")

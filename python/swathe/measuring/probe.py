@@ -252,10 +252,16 @@ class _Run:
         sizes = self.parameters.sizes
         seconds, twice = [0.0], True
         for size, larger in zip(sizes, [*sizes[1:], 0], strict=True):
+            if self._has_read() and self._most_bytes(Cell(size, 1, 1)) > self._left_bytes():
+                self.short_of = "bytes"
+                break
+            twice = twice and self._most_bytes(Cell(size, 1, 2)) <= self._left_bytes()
             # Of two, the shorter tells what the next will take.
             self._measure(Cell(size, 1, 2 if twice else 1))
-            if not twice and self.samples[-1].seconds < self._left_s() / 8:
-                self._measure(Cell(size, 1, 1))
+            again = Cell(size, 1, 1)
+            quick = self.samples[-1].seconds < self._left_s() / 8
+            if not twice and quick and self._most_bytes(again) <= self._left_bytes():
+                self._measure(again)
             reads = [sample for sample in self.samples[-2:] if sample.bytes == size]
             seconds.append(min(sample.seconds for sample in reads))
             growth = larger / size
@@ -319,7 +325,7 @@ class _Run:
 
     def _try(self, cell: Cell) -> bool:
         """Measure a cell if it is affordable."""
-        if self.bytes_moved + cell.bytes > self.parameters.budget_bytes:
+        if self._most_bytes(cell) > self._left_bytes():
             self.short_of = "bytes"
             return False
         likely = self._likely_s(cell)
@@ -373,6 +379,18 @@ class _Run:
             step = self.sizes[name] // count
             slots.extend((self.rng.permutation(count) * step).tolist())
         return int(slots.pop())
+
+    def _has_read(self) -> bool:
+        return any(sample.kind == "read" for sample in self.samples)
+
+    def _left_bytes(self) -> int:
+        return self.parameters.budget_bytes - self.bytes_moved
+
+    def _most_bytes(self, cell: Cell) -> int:
+        """What measuring a cell moves: the object is opened, and connections that lack."""
+        opening = max(map(self._opening_bytes, self.sizes))
+        connecting = cell.streams * KIB + opening if cell.streams > self.connections else 0
+        return cell.bytes + opening + connecting
 
     def _left_s(self) -> float:
         return self.parameters.budget_s - (self.clock() - self.started)

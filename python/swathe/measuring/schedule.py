@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from swathe.sizes import KIB, MIB, size_text
+from swathe.sizes import KIB, MIB, megabytes, size_text
 
 OPENING_BYTES = 32 * KIB
 """What the native half reads to open an object of a server, about."""
@@ -81,7 +81,7 @@ class Parameters:
         requests = self.rounds * sum(cell.requests + cell.streams for cell in cells)
         size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
         return (
-            f"at most {requests} requests, {size / 1e6:.0f} MB and {self.budget_s:g} s: "
+            f"at most {requests} requests, {megabytes(size)} and {self.budget_s:g} s: "
             f"{size_text(self.sizes[0])} to {size_text(self.sizes[-1])}, "
             f"1 to {streams} streams"
         )
