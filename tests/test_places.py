@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from servers import nginx, s3s_fs
 from swathe.catalog import Catalog
 from swathe.errors import NotFoundError, RegionError, StoreSettingsError
 from swathe.measuring.places import find_place
@@ -72,14 +73,39 @@ def test_a_named_folder(catalog: Catalog, folder: Path) -> None:
 
 
 def test_a_named_server(catalog: Catalog) -> None:
-    catalog.add_store("bare", "https://bare.example/dr1")
+    catalog.add_store("bare", "http://127.0.0.1:1/dr1")
     options = {"probe_object": "frames/a b.fits"}
     catalog.add_store("web", "https://web.example/dr1", options=options)
-    with pytest.raises(NotFoundError, match="probe_object"):
+    with pytest.raises(NotFoundError, match=r"bare: cannot be listed .*probe_object"):
         find_place("bare")
     assert find_place("bare", ["x.fits"]).objects == ("bare:x.fits",)
     assert find_place("bare:x.fits").objects == ("bare:x.fits",)
-    below = find_place("https://bare.example/dr1/x.fits")
-    assert below.root == "https://bare.example/dr1"
+    below = find_place("http://127.0.0.1:1/dr1/x.fits")
+    assert below.root == "http://127.0.0.1:1/dr1"
     found = find_place("web")
     assert (found.root, found.objects) == ("https://web.example/dr1", ("web:frames/a b.fits",))
+
+
+def test_a_store_that_lists_its_objects_needs_none_named(catalog: Catalog, tmp_path: Path) -> None:
+    (tmp_path / "nginx").mkdir()
+    with nginx(tmp_path / "nginx") as server:
+        for number in range(6):
+            (server.folder / f"{number}.fits").write_bytes(bytes(1000 * number))
+        catalog.add_store("web", f"{server.url}/json")
+        assert find_place("web").objects == ("web:5.fits", "web:4.fits", "web:3.fits", "web:2.fits")
+        (server.folder / "empty").mkdir()
+        catalog.add_store("none", f"{server.url}/json/empty")
+        with pytest.raises(NotFoundError, match="none: lists no object of at least 1 KiB"):
+            find_place("none")
+
+
+def test_a_bucket_that_lists_its_objects_needs_none_named(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (served := tmp_path / "s3").mkdir()
+    with s3s_fs(served) as s3:
+        s3.put("frames", "run1/a.fits", bytes(5000))
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+        catalog.add_store("lake", "s3://frames")
+        assert find_place("lake").objects == ("lake:run1/a.fits",)

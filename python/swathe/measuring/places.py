@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from swathe import _swathe
 from swathe.catalog import BUCKETS, WEBDAV, Catalog, root_url
-from swathe.errors import NotFoundError, RegionError
+from swathe.datasets.listing import Listed, list_objects
+from swathe.errors import AccessError, DatasetError, NotFoundError, RegionError, SourceError
 from swathe.known import LOCAL_ROOT, known_stores
 from swathe.measuring.local import largest_files, local_path
+from swathe.sizes import KIB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+LISTED, OBJECTS = 1000, 4
+"""Of so many objects of a store the largest few are read: each has to be opened."""
+NAME_ONE = "name an object to read: --object PATH, or the store's option probe_object"
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
         name: a store, or an object of one.
         objects: what to read of the store: paths in it, URLs, or paths of files. Else the object
             named; of a local folder its largest files; of other stores their option
-            `probe_object`.
+            `probe_object`, or the largest of the first objects they list.
 
     Raises:
         NotFoundError: where there is nothing to read.
@@ -79,16 +86,31 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
     if not chosen and folder is not None:
         chosen = largest_files(folder)
     if not chosen:
-        if is_store or url.endswith("/"):
-            raise NotFoundError(
-                f"{_swathe.shown(name)}: this store cannot be listed; name an object to read: "
-                "--object PATH, or the store's option probe_object"
-            )
-        chosen = [name]
+        if not is_store and url.endswith("/"):
+            raise NotFoundError(f"{_swathe.shown(name)}: is no object, nor a store; {NAME_ONE}")
+        chosen = _largest_listed(name) if is_store else [name]
     writable = f"{folder}/" if folder is not None else None
     if is_store and url.partition("://")[0] in (*BUCKETS, *WEBDAV):
         writable = f"{name}:"
     return Place(named, _swathe.shown(name), tuple(chosen), stores, folder, writable)
+
+
+def _largest_listed(name: str) -> list[str]:
+    """Give the largest of the first objects that a store lists."""
+    with Catalog.open() as catalog:
+        store = catalog.store(name)
+    try:
+        found = [
+            each
+            for each in islice(list_objects(store, "", None), LISTED)
+            if isinstance(each, Listed) and (each.size is None or each.size >= KIB)
+        ]
+    except (AccessError, DatasetError, NotFoundError, SourceError) as error:
+        raise NotFoundError(f"{name}: cannot be listed ({error}); {NAME_ONE}") from error
+    if not found:
+        raise NotFoundError(f"{name}: lists no object of at least 1 KiB; {NAME_ONE}")
+    found.sort(key=lambda each: each.size or 0, reverse=True)
+    return [f"{name}:{each.path}" for each in found[:OBJECTS]]
 
 
 def _object(name: str, is_store: bool, folder: Path | None, text: str) -> str:
