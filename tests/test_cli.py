@@ -164,6 +164,7 @@ def test_targets_that_fail_are_told_and_exit_is_1(folder: Path, tmp_path: Path) 
     assert ran.returncode == 1
     assert ran.stdout.startswith(f"{tmp_path / 'out'}: 3 ok, 1 missing, in ")
     assert ran.stderr == f"  3: missing: {folder / 'none.fit'}: not found\n"
+    assert "s, of which cutting took 0" in ran.stdout and "s (predicted 0" in ran.stdout
     ran = run(
         "cut", "--targets", folder / "mixed.csv", "-o", tmp_path / "out", "--resume", "--json"
     )

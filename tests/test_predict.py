@@ -69,6 +69,24 @@ def test_bytes_and_requests_of_files_are_those_made(
             assert predicted.bytes == pytest.approx(made["bytes_moved"], rel=0.35)
 
 
+@pytest.mark.parametrize("kind", ["fit", "fit.gz", "fit.bz2"])
+def test_large_reads_of_files_are_counted_as_they_are_made(
+    kind: str, survey: Path, tmp_path: Path
+) -> None:
+    rows = targets([str(survey / f"{number}.{kind}") for number in range(3)], each=1)
+    rows |= {"width": [600] * 3, "height": [690] * 3}
+    for turn in range(2):
+        predicted = swathe.predict(rows)
+        made = swathe.cut_many(rows, tmp_path / str(turn), progress=False).meta
+        if kind == "fit":
+            assert made["requests"] >= 9
+            assert predicted.requests == made["requests"]
+            assert predicted.bytes == made["bytes_moved"]
+        else:
+            assert made["requests"] >= 6
+            assert predicted.requests == pytest.approx(made["requests"], rel=0.35)
+
+
 def test_no_pixel_is_read_and_headers_are_read_once(
     catalog: Catalog, survey: Path, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ EXIT_CODES = (
     "7 catalogue cannot be used, 70 internal, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
 )
 INTERNAL = 70
+SHOWN_ROWS = 5
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.TargetsError, 2),
     (errors.NoSuchStoreError, 2),
@@ -300,11 +301,14 @@ def _cut_table(
     else:
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         typer.echo(
-            f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s "
-            f"(predicted {meta['predicted_s']:.2f} s, took {meta['actual_s']:.2f} s)"
+            f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s, of which cutting took "
+            f"{meta['actual_s']:.2f} s (predicted {meta['predicted_s']:.2f} s)"
         )
-        for row in manifest[manifest["status"] != "ok"][:5]:
+        lacking = manifest[manifest["status"] != "ok"]
+        for row in lacking[:SHOWN_ROWS]:
             typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
+        if len(lacking) > SHOWN_ROWS:
+            typer.echo(f"  and {len(lacking) - SHOWN_ROWS:,} more, see the manifest", err=True)
         for note in meta["notes"]:
             typer.echo(f"  note: {note}", err=True)
     if counts["ok"] < len(manifest):

@@ -7,13 +7,13 @@ use crate::work::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swathe_plan::{Break, Caps, Load, Reach, plan, windows};
+use swathe_plan::{Break, Caps, Load, Plan, Reach, plan, windows};
 use swathe_store::{Source, Traffic};
 
 /// What one thread may hold of an object while it reads it.
 pub(crate) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
 /// A local file is read in pieces that stay in the L2 cache.
-const LOCAL_CAP_BYTES: u64 = 256 << 10;
+pub(crate) const LOCAL_CAP_BYTES: u64 = 256 << 10;
 /// Gaps of what is kept here that are read through: 64 KiB from the page cache, and their checksum,
 /// cost about as much as opening a file.
 const HAND_GAP_BYTES: u64 = 64 << 10;
@@ -95,8 +95,7 @@ impl Content {
             Content::Plain(source) => {
                 check_end(&**source, segments, what)?;
                 if source.is_local() {
-                    let caps = Caps { request_bytes: LOCAL_CAP_BYTES, ..CAPS };
-                    let plan = plan(segments, source.costs(), caps, at, u32::MAX);
+                    let plan = local_plan(&**source, segments, LOCAL_CAP_BYTES, at);
                     (plan.requests, 1, Some(plan.seconds))
                 } else {
                     remote_requests(&**source, segments, CAPS, reading.share, at)
@@ -206,6 +205,17 @@ fn read_remote(
         });
     reading.add(source.take_traffic());
     read
+}
+
+/// How segments of a local file are read, in pieces of at most `request_bytes`. Threads do not share
+/// what a file gives.
+pub(crate) fn local_plan(
+    source: &dyn Source,
+    segments: &[Range<u64>],
+    request_bytes: u64,
+    at: Break,
+) -> Plan {
+    plan(segments, source.costs(), Caps { request_bytes, ..CAPS }, at, u32::MAX)
 }
 
 /// What to ask for, how much of it at the same time, and the seconds that is predicted to take.

@@ -14,7 +14,7 @@ use swathe_store::{Source, Traffic};
 
 /// Compressed bytes fetched at a time. A local read of this size costs 10 us; smaller ones do
 /// not come out faster.
-const INPUT_BYTES: usize = 128 << 10;
+pub(crate) const INPUT_BYTES: usize = 128 << 10;
 /// Compressed bytes of a server that are kept after they were decoded.
 const LOOK_BACK_BYTES: usize = 64 << 10;
 /// Decompressed bytes handed on at a time: small enough to stay in the L2 cache.

@@ -1,9 +1,9 @@
 //! How an object would be read, and how else it could be.
 
 use super::Instead;
-use crate::content::{CAPS, Content, at_hand};
+use crate::content::{CAPS, Content, LOCAL_CAP_BYTES, at_hand, local_plan};
 use crate::cutout::Placed;
-use crate::inflate::Stretch;
+use crate::inflate::{INPUT_BYTES, Stretch};
 use crate::object::Object;
 use crate::template::Template;
 use crate::work::Reading;
@@ -64,8 +64,15 @@ pub(super) fn reads(
                     round.iter().filter(|range| range.end > opened_bytes).cloned().collect()
                 })
                 .collect();
-            let plans: Vec<Plan> =
-                rounds.iter().map(|round| read_plan(source, round, costs, at, connected)).collect();
+            let plans: Vec<Plan> = rounds
+                .iter()
+                .map(|round| {
+                    if source.is_local() {
+                        return local_plan(source, round, LOCAL_CAP_BYTES, at);
+                    }
+                    remote_plan(source, round, costs, at, connected)
+                })
+                .collect();
             let mut others = Vec::new();
             if plans.iter().any(|plan| !plan.requests.is_empty()) {
                 let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
@@ -87,6 +94,7 @@ pub(super) fn reads(
             let Some(reader) = object.content.stream_reader() else {
                 return Reads { method: "ranges", ..Reads::default() };
             };
+            let at = Break::Anywhere;
             let Stretch { ranges, raw, first } = reader.stretch(&wanted, end);
             let byte_s = match object.kind() {
                 Some(StreamKind::Bzip2) => compute.bzip2_byte_s,
@@ -95,7 +103,11 @@ pub(super) fn reads(
             };
             let decode_s = unpack_s;
             let unpack_s = decode_s + raw as f64 * byte_s;
-            let plans = vec![read_plan(source, &ranges, costs, Break::Anywhere, connected)];
+            let plans = vec![if source.is_local() {
+                local_plan(source, &ranges, INPUT_BYTES as u64, at)
+            } else {
+                remote_plan(source, &ranges, costs, at, connected)
+            }];
             let method = if first { "decompressed once" } else { "from seek points" };
             let mut others = Vec::new();
             if !first && plans.iter().any(|plan| !plan.requests.is_empty()) {
@@ -106,17 +118,15 @@ pub(super) fn reads(
     }
 }
 
-/// The plan for a read, or what it asks where the bytes are kept here.
-fn read_plan(
+/// The plan for a read of a server, or what it asks where the bytes are kept here.
+fn remote_plan(
     source: &dyn Source,
     ranges: &[Range<u64>],
     costs: &Costs,
     at: Break,
     connected: u32,
 ) -> Plan {
-    if !source.is_local()
-        && let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at)
-    {
+    if let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at) {
         let load = Load { requests, bytes, largest: bytes };
         return Plan { load, streams: 1, seconds: costs.seconds(load, 1), ..Plan::default() };
     }
