@@ -67,7 +67,7 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
         Break::Anywhere => &apart,
         Break::BetweenSegments => given,
     };
-    let streams: Vec<u32> = stream_counts(costs.streams).collect();
+    let streams: Vec<u32> = stream_counts(costs.streams, connected).collect();
 
     let mut tried: Vec<Tried> = Vec::new();
     let mut try_all = |reach, at| {
@@ -92,12 +92,18 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
     }
     let whole = Load::of(&[apart[0].start..apart[apart.len() - 1].end]);
     if apart.len() <= FEW_GAPS + 1 {
-        // Other gaps than the smallest, where that makes the largest request smaller.
-        for pieces in 1..=apart.len().min(costs.streams as usize) {
-            let cap_bytes = whole.bytes.min(caps.request_bytes);
-            let far = Reach { gap_bytes: gaps.largest(), cap_bytes };
-            let reach = smallest_cap(segments, far, Break::BetweenSegments, pieces);
-            try_all(reach, Break::BetweenSegments);
+        // Other gaps than the smallest, where that makes the largest request smaller; of few
+        // segments also none, and any number of those that touch together.
+        let few = given.len() <= FEW_GAPS + 1;
+        let most = if few { given.len() } else { apart.len().min(costs.streams as usize) };
+        let parts = if few { given } else { segments };
+        let cap_bytes = whole.bytes.min(caps.request_bytes);
+        for gap_bytes in if few { vec![0, gaps.largest()] } else { vec![gaps.largest()] } {
+            for pieces in 1..=most {
+                let far = Reach { gap_bytes, cap_bytes };
+                let reach = smallest_cap(parts, far, Break::BetweenSegments, pieces);
+                try_all(reach, Break::BetweenSegments);
+            }
         }
     }
     // Where segments touch, the borders between them may divide the whole better than even pieces.
@@ -118,7 +124,7 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
 /// The least seconds in which requests that come to this are answered, on any number of streams.
 /// `connected` is as for [`plan`].
 pub fn soonest(load: Load, costs: &Costs, connected: u32) -> f64 {
-    stream_counts(costs.streams)
+    stream_counts(costs.streams, connected)
         .map(|streams| seconds_on(load, streams, costs, connected))
         .fold(f64::INFINITY, f64::min)
 }
@@ -148,10 +154,14 @@ fn choose(tried: &[Tried], plainest: f64) -> Tried {
     *good.min_by_key(modesty).unwrap_or(&tried[0])
 }
 
-/// 1, 2, 4, ... and the most there may be.
-fn stream_counts(most: u32) -> impl Iterator<Item = u32> {
+/// 1, 2, 4, ... and the most there may be, with and without opening connections.
+fn stream_counts(most: u32, connected: u32) -> impl Iterator<Item = u32> {
     let doubled = std::iter::successors(Some(1u32), |streams| streams.checked_mul(2));
-    doubled.take_while(move |&streams| streams < most).chain([most])
+    let open = (1..most).contains(&connected) && !connected.is_power_of_two();
+    doubled
+        .take_while(move |&streams| streams < most)
+        .chain(open.then_some(connected))
+        .chain([most])
 }
 
 /// The smallest cap that needs no more requests, so that none comes much later than the others.
@@ -166,7 +176,9 @@ fn evened(segments: &[Range<u64>], reach: Reach, at: Break) -> Reach {
 fn smallest_cap(segments: &[Range<u64>], reach: Reach, at: Break, most: usize) -> Reach {
     let with = |cap_bytes| Reach { cap_bytes, ..reach };
     let (mut too_small, mut enough) = (0, reach.cap_bytes);
-    while enough - too_small > 1 + enough / EVEN {
+    // Of few, each border counts.
+    let even = if segments.len() <= FEW_GAPS + 1 { u64::MAX } else { EVEN };
+    while enough - too_small > 1 + enough / even {
         let middle = too_small + (enough - too_small) / 2;
         if windows(segments, with(middle), at).len() > most {
             too_small = middle;
@@ -366,8 +378,9 @@ mod tests {
         assert!(plan.load.requests > 0);
     }
 
-    /// The least time over all ways to close gaps, to split evenly, and all numbers of streams.
-    fn brute_force(segments: &[Range<u64>], costs: &Costs) -> f64 {
+    /// The least time over all ways to close gaps, to split evenly (where segments may be broken),
+    /// and all numbers of streams.
+    fn brute_force(segments: &[Range<u64>], costs: &Costs, at: Break, connected: u32) -> f64 {
         let gaps = segments.len() - 1;
         let mut best = f64::INFINITY;
         for closed in 0..1u32 << gaps {
@@ -379,12 +392,14 @@ mod tests {
                 }
             }
             let load = Load::of(&merged);
-            for pieces in 1..=2 * u64::from(costs.streams) {
+            let most = if at == Break::Anywhere { 2 * u64::from(costs.streams) } else { 1 };
+            for pieces in 1..=most {
                 let cap = load.bytes.div_ceil(pieces);
                 let split =
                     windows(&merged, Reach { gap_bytes: 0, cap_bytes: cap }, Break::Anywhere);
+                let split = if pieces == 1 { load } else { Load::of(&split) };
                 for streams in 1..=costs.streams {
-                    best = best.min(costs.seconds(Load::of(&split), streams));
+                    best = best.min(seconds_on(split, streams, costs, connected));
                 }
             }
         }
@@ -419,7 +434,16 @@ mod tests {
         #[test]
         fn small_cases_are_near_the_optimum(costs in any_costs(), segments in any_segments(7)) {
             let found = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
-            let best = brute_force(&segments, &costs);
+            let best = brute_force(&segments, &costs, Break::Anywhere, OPEN);
+            prop_assert!(found <= best * 1.05, "{found} {best}");
+        }
+
+        #[test]
+        fn small_cases_of_tiles_are_near_the_optimum(
+            costs in any_costs(), segments in any_segments(7), connected in 1u32..9,
+        ) {
+            let found = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).seconds;
+            let best = brute_force(&segments, &costs, Break::BetweenSegments, connected);
             prop_assert!(found <= best * 1.05, "{found} {best}");
         }
 
