@@ -149,6 +149,32 @@ def test_line_joins_what_its_object_shares(tmp_path: Path) -> None:
     }
 
 
+def test_line_of_a_second_job_has_nothing_of_the_first(tmp_path: Path) -> None:
+    ids = "WORKER=w HOST=a OBJECT=o"
+    found = events_of(
+        tmp_path,
+        (0, "JOB_START", "JOB=first PID=2"),
+        (1, "BATCH_START", "JOB=first WORKER=w"),
+        (2, "CACHE_MISS", f"JOB=first {ids}"),
+        (3, "CUT_START", f"JOB=first TARGET=a {ids}"),
+        (4, "CUT_END", f"JOB=first TARGET=a {ids}"),
+        (5, "FETCH_START", "HOST=a OBJECT=o REQUEST=1"),
+        (6, "FETCH_END", "HOST=a OBJECT=o REQUEST=1"),
+        (7, "JOB_START", "JOB=second PID=2"),
+        (8, "BATCH_START", "JOB=second WORKER=w"),
+        (9, "CACHE_HIT", f"JOB=second {ids}"),
+        (10, "CUT_START", f"JOB=second TARGET=b {ids}"),
+        (11, "CUT_END", f"JOB=second TARGET=b {ids}"),
+        (12, "BATCH_END", "JOB=second WORKER=w"),
+        (13, "JOB_END", "JOB=second PID=2"),
+    )
+    traced = Traced(found)
+    assert steps(traced, traced.lines("target"))["b"] == [
+        *[(7, "JOB_START"), (8, "BATCH_START"), (9, "CACHE_HIT"), (10, "CUT_START")],
+        *[(11, "CUT_END"), (12, "BATCH_END"), (13, "JOB_END")],
+    ]
+
+
 def test_fetch_that_a_read_waits_for_is_joined(tmp_path: Path) -> None:
     found = events_of(
         tmp_path,

@@ -4,7 +4,7 @@ A line of a target goes through its own events and those shared by all targets o
 plan, fetch, tiles decoded once), which name the object only. Of a shared stage before its cut it
 takes the last that ended before its own next event: what was waited for; of one within, the first
 that the same thread began once the cut had begun. A stage around it, as a job, is the last that
-began before it.
+began before it. What the process did with the object before it knew of the job is not the line's.
 """
 
 from __future__ import annotations
@@ -222,8 +222,9 @@ class Traced:
                 found += own.join(shared[which], ids)
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        events, lines = zip(*found, strict=True)
-        return np.concatenate(events), np.concatenate(lines)
+        events, lines = (np.concatenate(each) for each in zip(*found, strict=True))
+        kept = (self.codes("OBJECT")[0][events] < 0) | (self.rank[events] >= own.begun()[lines])
+        return events[kept], lines[kept]
 
 
 class _Own:
@@ -247,11 +248,8 @@ class _Own:
     def join(self, shared: Index, ids: tuple[str, ...]) -> list[tuple[Index, Index]]:
         """Give for each lane of shared events: which, of which lines."""
         traced = self._traced
-        wanted = self._of_lines(ids)
-        able = np.flatnonzero(wanted != 0)
-        _, codes = np.unique(
-            np.concatenate([self._mix(ids, shared), wanted[able]]), return_inverse=True
-        )
+        able, wanted = self._of_lines(ids)
+        _, codes = np.unique(np.concatenate([self._mix(ids, shared), wanted]), return_inverse=True)
         of_shared, of_line = codes[: len(shared)], codes[len(shared) :]
         words = traced.events.event.words
         present = np.unique(traced.events.event.codes[shared])
@@ -347,11 +345,22 @@ class _Own:
     def _mix(self, ids: tuple[str, ...], events: Index) -> NDArray[np.uint64]:
         return mixed([self._traced.codes(name)[0][events] for name in ids], len(events))
 
-    def _of_lines(self, ids: tuple[str, ...]) -> NDArray[np.uint64]:
-        """Give the ids of each line as one number: of its first event that has the last of them."""
+    def _of_lines(self, ids: tuple[str, ...]) -> tuple[Index, NDArray[np.uint64]]:
+        """Give lines, and the ids of each as one number: of its first event with the last."""
         lines, first = self._firsts(self._traced.codes(ids[-1])[0][self._mine] >= 0)
-        made = np.zeros(self._count, np.uint64)
-        made[lines] = self._mix(ids, first)
+        return lines, self._mix(ids, first)
+
+    def begun(self) -> Index:
+        """Give for each line the rank of the first event of its job in its process; -1: no job."""
+        traced = self._traced
+        of_jobs = np.flatnonzero(traced.codes("JOB")[0] >= 0)
+        ids = [traced.codes(name)[0][of_jobs] for name in ("HOST", "PID", "JOB")]
+        which, count = numbered(ids, len(of_jobs))
+        first = np.full(count, len(traced.rank))
+        np.minimum.at(first, which, traced.rank[of_jobs])
+        lines, own = self._firsts(traced.codes("JOB")[0][self._mine] >= 0)
+        made = np.full(self._count, -1)
+        made[lines] = first[which[np.searchsorted(of_jobs, own)]]
         return made
 
 
