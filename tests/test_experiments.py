@@ -26,6 +26,7 @@ import pytest
 from doubles import Handler, serving
 from portals import add_survey, served
 from servers import free_port
+from swathe.catalog import Catalog
 from swathe.errors import NotFoundError, SettingsError, SourceError
 from swathe.experiments import agents, cutting, testers
 from swathe.experiments.agents import (
@@ -110,11 +111,32 @@ def test_single_leaves_out_what_a_store_has_not(survey: Path, tmp_path: Path) ->
         os.link(path, part / path.name)
     settings = Single(
         stores=(str(part),), frames=FRAMES, images=1, repeats=1, crops=(1,),
-        methods=("FIT", "GZ"), clients=("swathe",),
+        methods=("FIT", "GZ", "GUNZIP"), clients=("swathe",),
     )  # fmt: skip
     study = single(settings, tmp_path)
     assert set(study.table["method"]) == {"FIT"}
-    assert any("GZ" in note and "left out" in note for note in study.notes)
+    for method in ("GZ", "GUNZIP"):
+        assert any(f"{method} x1" in note and "left out" in note for note in study.notes)
+
+
+def test_clients_that_know_no_stores_read_the_files_of_one(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/catalog.sqlite"
+    monkeypatch.setenv("SWATHE_DATABASE", url)
+    with Catalog.open(url) as catalog:
+        catalog.add_store("frames", str(survey))
+    settings = Single(
+        stores=("frames:",), frames=FRAMES, images=1, repeats=1, crops=(1,),
+        methods=("FIT", "GUNZIP"), clients=("swathe", "astropy"), budget_s=60,
+    )  # fmt: skip
+    study = single(settings, tmp_path)
+    assert study.notes == [] and set(study.table["store"]) == {"frames"}
+    assert len(study.table) == 2 * 2 * 5
+    # Of plain files nothing is to be copied.
+    copied = study.table[(study.table["stage"] == "copy") & (study.table["median"] > 0.1)]
+    assert set(copied["method"]) == {"GUNZIP"}
+    assert study.sentences[0].startswith("frames, 1 crop an image")
 
 
 def test_a_peer_that_crashes_is_left_out(

@@ -24,6 +24,7 @@ import zlib
 from pathlib import Path
 from typing import Any, Protocol
 
+from swathe.errors import NotFoundError
 from swathe.experiments.places import fetch, take_over
 
 STAGES = ("copy", "read", "crop", "write")
@@ -191,7 +192,13 @@ def brought(name: str, method: str, copy: bool, scratch: Path) -> tuple[str, boo
 
 
 def gunzip(packed: Path, plain: Path) -> None:
-    """Decompress a file."""
+    """Decompress a file.
+
+    Raises:
+        NotFoundError: where it is not there.
+    """
+    if not packed.exists():
+        raise NotFoundError(f"{packed}: not found")
     unpacker = zlib.decompressobj(31)
     with packed.open("rb") as file, plain.open("wb") as made:
         while block := file.read(BLOCK):

@@ -38,7 +38,7 @@ class Shelf:
     Attributes:
         given: as it was named: a folder, a URL, or `NAME:` of a store with a prefix.
         shown: without secrets.
-        local: whether its files are of this machine.
+        folder: where its files are, if they are of this machine.
         pattern: of names of frames, without their ending.
         suffix: of plain frames.
         shape: of the images, `(height, width)`.
@@ -48,7 +48,7 @@ class Shelf:
 
     given: str
     shown: str
-    local: bool
+    folder: Path | None
     pattern: str
     suffix: str
     shape: tuple[int, int]
@@ -58,6 +58,12 @@ class Shelf:
     def frame(self, number: int, method: str = "FIT") -> str:
         """Give the object of a frame, numbered from 1."""
         return _object(self.given, self.pattern.format(number) + self.ending(method))
+
+    def file(self, number: int, method: str) -> str:
+        """Give the path of a frame on this machine, for who knows no stores; else its object."""
+        if self.folder is None:
+            return self.frame(number, method)
+        return str(self.folder / (self.pattern.format(number) + self.ending(method)))
 
     def ending(self, method: str) -> str:
         """Give the end of the names of files of a method."""
@@ -96,7 +102,7 @@ def shelf(given: str, settings: Common) -> Shelf:
     return Shelf(
         given,
         _swathe.shown(given).rstrip(":"),
-        path is not None,
+        path,
         settings.name,
         settings.suffix,
         (shape[-2], shape[-1]),

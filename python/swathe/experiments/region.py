@@ -99,7 +99,7 @@ def region(
                 one = child("swathe.experiments.regions", order, variables, limit)
                 if counter:
                     one["moved"] = counter() - before
-                elif place.local:
+                elif place.folder:
                     # Our own count has only what comes from servers: 0 is not to be shown here.
                     one["moved"] = one["read"] or one["moved"] or math.nan
                 found[case].append({**one, "image_bytes": place.image_bytes,

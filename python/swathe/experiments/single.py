@@ -190,11 +190,13 @@ class _Runs:
         settings = self.settings
         rng = np.random.default_rng([settings.seed, turn])
         numbers = 1 + rng.permutation(settings.frames)[: settings.images]
+        files = case.client not in OURS or case.method == "GUNZIP"
+        name = place.file if files and place.folder else place.frame
         return {
             "method": case.method,
-            "copy": not place.local and (case.client not in OURS or case.method == "GUNZIP"),
+            "copy": files and place.folder is None,
             "images": [
-                (place.frame(int(at), case.method), place.boxes(case.crops, settings.size, rng))
+                (name(int(at), case.method), place.boxes(case.crops, settings.size, rng))
                 for at in numbers
             ],
             "budget_s": settings.budget_s,
@@ -303,7 +305,6 @@ def sentences(times: dict[Case, Any]) -> list[str]:
             if ours:
                 best = min(ours, key=lambda method: ours[method])
                 listed = ", ".join(f"{method} {ms:.3g} ms" for method, ms in ours.items())
-                told.append(
-                    f"{store}, {crops} crops an image, swathe: {listed}; {best} is fastest."
-                )
+                each = f"{crops} crop{'s' if crops != 1 else ''} an image"
+                told.append(f"{store}, {each}, swathe: {listed}; {best} is fastest.")
     return told
