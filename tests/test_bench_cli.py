@@ -37,6 +37,7 @@ def test_region_writes_tables_figures_and_report(survey: Path, tmp_path: Path) -
     )
     code, said = invoke("region", file, "--size", 20, "--output", tmp_path / "out", "-q")
     assert code == 0, said
+    assert "regions, 1 / s" in said and "whole image, Mbit / s" in said
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"results.ecsv", "samples.ecsv", "report.html", "regions.png", "regions.svg"}
     from astropy.table import Table

@@ -794,8 +794,12 @@ def test_hosts_that_join_do_the_work_whatever_their_clocks(survey: Path, tmp_pat
     assert row["answers"] == pytest.approx(4 * 5 * 1.15, rel=0.1)
     assert row["failed"] == 0
     clients = study.more[next(iter(study.more)).replace("Over time", "Each client")]
-    assert set(clients["host"]) == {0, 1}
     clocks = study.circumstances["clocks"]
+    assert set(clients["host"]) == set(clocks)
+    assert {name: str(clients[name].unit) for name in ("rate", "median")} == {
+        "rate": "1 / s",
+        "median": "ms",
+    }
     # Both are this host; which came first is not known.
     assert len(clocks) == 2
     for shift_s, clock in zip(
@@ -936,6 +940,34 @@ def test_tables_are_told_in_markdown() -> None:
     table = Table({"a": ["x"], "b": [1234.5], "c": [True]}, units={"b": "ms"})
     assert markdown_table(table).splitlines() == ["| a | b, ms | c |", "| --- | --- | --- |",
                                                   "| x | 1,234 | yes |"]  # fmt: skip
+
+
+def test_legends_hide_nothing_and_numbers_are_plain() -> None:
+    from swathe.experiments import figures
+    from swathe.experiments.single import Case
+
+    rng = np.random.default_rng(1)
+    times = {
+        Case("/data/survey", method, 1, client): 1e-3 * scale * rng.lognormal(0, 0.3, (20, 4))
+        for method, scale in (("GZ", 2000), ("FIT", 1))
+        for client in ("swathe", "cfitsio", "astropy")
+    }
+    for drawn in (figures.overview(times), figures.stage_shares(times)):
+        drawn.draw_without_rendering()
+        (legend,) = drawn.legends
+        for axes in drawn.axes:
+            assert axes.get_legend() is None
+            assert not legend.get_window_extent().overlaps(axes.get_window_extent())
+    drawn = figures.overview(times)
+    drawn.draw_without_rendering()
+    (axes,) = drawn.axes
+    low, high = axes.get_ylim()
+    told = [
+        label.get_text()
+        for at, label in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+        if low <= at <= high
+    ]
+    assert told == ["10", "100", "1,000", "10,000"]
 
 
 def samples_of(medians: dict[str, float], seed: int, better: str = "lower") -> list[Any]:

@@ -106,12 +106,12 @@ def _show(study: Study, folder: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"output": str(folder or ""), **study.meta, "rows": _rows(study)})
         return
-    from swathe.experiments.report import number
+    from swathe.experiments.report import number, titles
 
     for title, table in {study.title: study.table, **study.more}.items():
         typer.echo(f"\n{title}")
         rows = [[number(value) for value in row] for row in table.as_array().tolist()]
-        print_table(table.colnames, rows)
+        print_table(titles(table), rows)
     typer.echo("")
     for text in study.sentences:
         typer.echo(text)

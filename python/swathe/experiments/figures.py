@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -23,6 +24,7 @@ POINTS = 4000
 """Of a scatter plot, beyond which some are left out."""
 COLORS = {"swathe": "C0", "swathe-indexed": "C9", "cfitsio": "C1", "fitsio": "C2", "astropy": "C3"}
 MARKS = "os^Dv*PX"
+RESOURCES = {"cpu": "CPU, %", "disk": "disk busy, %", "memory": "memory, %", "swap": "swap, MB/s"}
 
 
 def _grid(rows: int, columns: int, title: str, height_in: float = 3.4) -> tuple[Figure, Any]:
@@ -59,6 +61,38 @@ def short(store: str) -> str:
     return name if not name.startswith(("127.", "localhost")) else store
 
 
+def _legend(made: Figure, plots: Iterable[Axes]) -> None:
+    """Tell once below all plots what colours mean, where it hides nothing."""
+    told: dict[str, Any] = {}
+    for plot in plots:
+        for handle, label in zip(*plot.get_legend_handles_labels(), strict=True):
+            told.setdefault(label, handle)
+    if told:
+        made.legend(
+            list(told.values()), list(told), loc="outside lower center", ncols=len(told),
+            fontsize="small",
+        )  # fmt: skip
+
+
+def _beside(plot: Axes) -> None:
+    """Tell beside a plot what its lines are."""
+    plot.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def _plain(*axes: Axis) -> None:
+    """Label log axes by numbers as people write them."""
+    from matplotlib.ticker import LogFormatterMathtext
+
+    class Plain(LogFormatterMathtext):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            # Which ticks have a label is its matter.
+            return f"{x:,.6g}" if super().__call__(x, pos) else ""
+
+    for axis in axes:
+        axis.set_major_formatter(Plain())
+        axis.set_minor_formatter(Plain(labelOnlyBase=False))
+
+
 def overview(times: Mapping[Any, Any]) -> Figure:
     """Bars of the median total of a crop, on a log axis."""
     made, panels = _panels(times, "One crop: median of all stages together, ms")
@@ -75,10 +109,10 @@ def overview(times: Mapping[Any, Any]) -> Figure:
                         heights.append(1e3 * float(np.median(stages.sum(axis=1))))
             axes.bar(places, heights, width, label=client, color=COLORS.get(client))
         axes.set(yscale="log", ylabel="ms")
+        _plain(axes.yaxis)
         axes.set_xticks(range(len(methods)), methods)
         axes.grid(alpha=0.3, axis="y")
-    if panels:
-        panels[0][0].legend(fontsize="small")
+    _legend(made, [axes for axes, _, _ in panels])
     return made
 
 
@@ -93,7 +127,8 @@ def speed_ups(table: Table) -> Figure:
     axes.barh(places, np.asarray(table["swathe_is"], float), color=colors)
     axes.axvline(1, color="0.3", lw=1)
     axes.set_yticks(places, labels, fontsize="small")
-    axes.set(xscale="log", xlabel="swathe is so many times as fast")
+    axes.set(xscale="log", xlabel="swathe is so many times as fast", ylim=(-0.7, len(table) - 0.3))
+    _plain(axes.xaxis)
     axes.grid(alpha=0.3, axis="x")
     return made
 
@@ -109,6 +144,7 @@ def boxes(times: Mapping[Any, Any]) -> Figure:
                 box.set_facecolor(COLORS.get(case.client, "0.8"))
         axes.set_xticks(range(1, len(mine) + 1), labels, rotation=90, fontsize="x-small")
         axes.set(yscale="log", ylabel="ms")
+        _plain(axes.yaxis)
         axes.grid(alpha=0.3, axis="y")
     return made
 
@@ -124,10 +160,8 @@ def stage_shares(times: Mapping[Any, Any]) -> Figure:
             axes.barh(range(len(mine)), shares[:, at], left=left, label=stage, color=f"C{at}")
             left += shares[:, at]
         axes.set_yticks(range(len(mine)), labels, fontsize="x-small")
-        axes.invert_yaxis()
-        axes.set_xlabel("% of the time")
-    if panels:
-        panels[0][0].legend(fontsize="small", ncols=4, loc="lower center")
+        axes.set(xlabel="% of the time", xlim=(0, 100), ylim=(len(mine) - 0.4, -0.6))
+    _legend(made, [axes for axes, _, _ in panels])
     return made
 
 
@@ -153,6 +187,7 @@ def region_bytes(table: Table) -> Figure:
         left.legend(fontsize="x-small")
         right.legend(fontsize="small")
         for each in (left, right):
+            _plain(each.xaxis, each.yaxis)
             each.grid(alpha=0.3)
     return made
 
@@ -166,7 +201,7 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
             `median`, `p95`, `busy`.
         records: `due` and `response` of each request that was answered.
     """
-    made, axes = _grid(3, 1, f"Clients join: {name}", 2.5)
+    made, axes = _grid(3, 1, f"Clients join: {short(name)}", 2.5)
     first, second, third = (row[0] for row in axes)
     step = max(1, len(records["due"]) // POINTS)
     first.plot(
@@ -176,6 +211,7 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
     first.plot(at["time"], at["median"], color="C0", label="median")
     first.plot(at["time"], at["p95"], color="C3", label="95 %")
     first.set(yscale="log", ylabel="response, ms")
+    _plain(first.yaxis)
     second.plot(at["time"], at["offered"], color="C1", label="offered")
     second.plot(at["time"], at["sent"], color="C2", ls=":", label="sent")
     second.plot(at["time"], at["throughput"], color="C0", label="throughput")
@@ -186,13 +222,15 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
     for plot in (first, second, third):
         plot.set_xlim(0, at["time"][-1] + at["time"][0])
         plot.grid(alpha=0.3)
-        plot.legend(fontsize="small", loc="upper left")
+        _beside(plot)
     return made
 
 
 def per_client(name: str, table: Table) -> Figure:
     """What each client got."""
-    made, (left, right) = figure(2, f"Each client: {name}")
+    from matplotlib.ticker import MaxNLocator
+
+    made, (left, right) = figure(2, f"Each client: {short(name)}")
     left.bar(table["client"], table["rate"], width=1.0)
     left.set(xlabel="client, in order of joining", ylabel="answers/s while there")
     right.errorbar(
@@ -201,19 +239,20 @@ def per_client(name: str, table: Table) -> Figure:
     )  # fmt: skip
     right.set(xlabel="client", ylabel="response, ms (quartiles)", ylim=(0, None))
     for plot in (left, right):
+        plot.xaxis.set_major_locator(MaxNLocator(integer=True))
         plot.grid(alpha=0.3)
     return made
 
 
-def load_over_time(mix: str, host: Mapping[str, Array], work: Mapping[str, Array]) -> Figure:
+def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Array]) -> Figure:
     """CPU, disk, memory and swap over time, and against each other.
 
     Args:
-        mix: its name.
+        title: of the figure.
         host: by name, samples of the host: `time`, `cpu`, `disk`, `memory`, `swap`, `network`.
         work: of each window: `time`, `rate`, `workers`.
     """
-    made, axes = _grid(2, 3, f"The host under a {mix} load", 3.0)
+    made, axes = _grid(2, 3, title, 3.0)
     over, against = axes
     over[0].plot(host["time"], host["cpu"], color="C0", label="CPU %")
     over[0].plot(host["time"], host["disk"], color="C1", label="disk busy %")
@@ -224,6 +263,7 @@ def load_over_time(mix: str, host: Mapping[str, Array], work: Mapping[str, Array
     over[2].plot(work["time"], work["rate"], color="C4", label="reductions/s")
     over[2].step(work["time"], work["workers"], where="mid", color="0.4", label="workers")
     over[2].set(yscale="log")
+    _plain(over[2].yaxis)
     for plot in over:
         plot.set_xlabel("s")
         plot.legend(fontsize="small")
@@ -231,7 +271,10 @@ def load_over_time(mix: str, host: Mapping[str, Array], work: Mapping[str, Array
         against, (("cpu", "disk"), ("cpu", "memory"), ("disk", "swap")), strict=True
     ):
         plot.plot(host[x], host[y], ".", color="C0")
-        plot.set(xlabel=x, ylabel=y)
+        plot.set(xlabel=RESOURCES[x], ylabel=RESOURCES[y])
+        # What stayed at nothing has an axis, too.
+        most = [1.05 * float(np.max(host[name], initial=1.0)) for name in (x, y)]
+        plot.set(xlim=(0, most[0]), ylim=(0, most[1]))
     for plot in (*over, *against):
         plot.grid(alpha=0.3)
     return made
@@ -248,7 +291,8 @@ def differences(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
         axes.plot(row["ratio"], place, "o", ms=4, color=color)
     axes.axvline(1, color="0.3", lw=1)
     axes.set_yticks(range(len(rows))[::-1], [row["case"] for row in rows], fontsize="x-small")
-    axes.set(xscale="log", xlabel="second over first (95 %)")
+    axes.set(xscale="log", xlabel="second over first (95 %)", ylim=(-0.7, len(rows) - 0.3))
+    _plain(axes.xaxis)
     axes.grid(alpha=0.3, axis="x")
     return made
 

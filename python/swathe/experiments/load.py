@@ -175,7 +175,9 @@ def _study(
             work["workers"] += [level["workers"]] * 2
         shown = {**host, "time": host["time"] - begun}
         drawn[f"load-{number}-{mix}"] = figures.load_over_time(
-            f"{mix}, {figures.short(store)}", shown, {n: np.array(v) for n, v in work.items()}
+            f"The host under a {mix} load: {figures.short(store)}",
+            shown,
+            {n: np.array(v) for n, v in work.items()},
         )
         sentences.append(_sentence(settings, store, mix, levels, first, when))
     units = {"rate": "1/s", "response": "ms", "cpu": "%", "disk": "%", "memory": "%"}
@@ -193,9 +195,10 @@ def _sentence(
 ) -> str:
     if first == "none":
         return f"{store}, {mix}: nothing ran out (no resource at {settings.full_percent:g} %)."
-    workers = [level["workers"] for level in levels if level["start"] <= when]
+    begun = [level["workers"] for level in levels if level["start"] <= when]
+    workers = begun[-1] if begun else levels[0]["workers"]
     names = {"cpu": "the CPU", "disk": "the disk", "memory": "memory", "swap": "memory (swapping)"}
     return (
         f"{store}, {mix}: {names[first]} ran out first, {when - levels[0]['start']:.1f} s after "
-        f"the start, with {workers[-1] if workers else levels[0]['workers']} workers."
+        f"the start, with {workers} worker{'s' if workers != 1 else ''}."
     )

@@ -30,6 +30,7 @@ from swathe.experiments.ramping import (
     over_time,
     peak,
 )
+from swathe.experiments.report import number
 from swathe.experiments.settings import Ramp, check, plain
 from swathe.experiments.study import Study
 
@@ -48,6 +49,13 @@ OWN = 0.1
 ASKED = 2000
 """Different requests."""
 IMAGES = 1000
+OVER_TIME = {
+    "time": "s",
+    **dict.fromkeys(("median", "p95", "lag"), "ms"),
+    **dict.fromkeys(("offered", "sent", "throughput", "late", "failed", "unsent"), "1/s"),
+}
+OF_CLIENTS = {"rate": "1/s", **dict.fromkeys(("q1", "median", "q3"), "ms")}
+"""Units of columns."""
 
 
 class Host(TypedDict):
@@ -150,8 +158,8 @@ def portal_paths(settings: Ramp) -> list[str]:
         raise NotFoundError(f"{portal}: has no images of {settings.size} pixels or more")
     rng = np.random.default_rng(settings.seed)
     paths = []
-    for number in rng.integers(len(images), size=ASKED):
-        row = images[int(number)]
+    for at in rng.integers(len(images), size=ASKED):
+        row = images[int(at)]
         x, y = (int(rng.integers(int(row[f"s_xel{axis}"]) - settings.size + 1)) for axis in (1, 2))
         box = f"[{x + 1}:{x + settings.size},{y + 1}:{y + settings.size}]"
         did = quote(str(row["obs_publisher_did"]), safe="")
@@ -248,7 +256,7 @@ def _study(
 
     rows, samples, drawn, sentences, notes = [], [], {}, [], []
     more: dict[str, Table] = {}
-    for number, (name, (schedule, records, hosts)) in enumerate(found.items(), 1):
+    for place, (name, (schedule, records, hosts)) in enumerate(found.items(), 1):
         at = over_time(records, schedule, settings.clients, settings.window_s)
         best = peak(at)
         status = records["status"]
@@ -284,19 +292,22 @@ def _study(
             for ms in at["median"][everyone]
             if np.isfinite(ms)
         ]
-        clients = Table(rows=each_client(records, schedule, settings.clients))
+        clients = Table(rows=each_client(records, schedule, settings.clients), units=OF_CLIENTS)
+        named = list(hosts)
+        clients["host"] = [named[at] if at >= 0 else "" for at in clients["host"]]
         seen = {
             "due": good["due"] - schedule.start,
             "response": good["done"] - good["due"],
         }
-        drawn[f"ramp-{number}"] = figures.ramp(name, at, seen)
-        drawn[f"clients-{number}"] = figures.per_client(name, clients)
-        more[f"Over time: {name}"] = Table(at)
+        drawn[f"ramp-{place}"] = figures.ramp(name, at, seen)
+        drawn[f"clients-{place}"] = figures.per_client(name, clients)
+        more[f"Over time: {name}"] = Table(at, units=OVER_TIME)
         more[f"Each client: {name}"] = clients
         sentences.append(
-            f"{name}: {best.rate:.4g} crops/s at most, reached with {best.clients} clients at "
-            f"{best.response_ms:.3g} ms; with all {settings.clients} {best.all_rate:.4g} crops/s "
-            f"at {best.all_ms:.3g} ms. At that peak 100,000 crops would take {row['many']:.4g} s "
+            f"{name}: {number(best.rate)} crops/s at most, reached with {best.clients} clients at "
+            f"{best.response_ms:.3g} ms; with all {settings.clients}: {number(best.all_rate)} "
+            f"crops/s at {best.all_ms:.3g} ms. At that peak 100,000 crops would take "
+            f"{number(row['many'])} s "
             "(extrapolated, not run)."
         )
         if row["failed"] or row["unsent"]:

@@ -87,21 +87,23 @@ def report(study: Study) -> str:
 
 def html_table(table: Table) -> str:
     """Give a table as HTML, units with the names of columns."""
-    head = "".join(f"<th>{html.escape(_title(table, name))}</th>" for name in table.colnames)
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles(table))
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in table.as_array().tolist())
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n{rows}</table></div>'
 
 
 def markdown_table(table: Table) -> str:
     """Give a table as Markdown."""
-    lines = [[_title(table, name) for name in table.colnames], ["---"] * len(table.colnames)]
+    lines = [titles(table), ["---"] * len(table.colnames)]
     lines += [[number(value) for value in row] for row in table.as_array().tolist()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _title(table: Table, name: str) -> str:
-    unit = table[name].unit
-    return f"{name}, {unit}" if unit else name
+def titles(table: Table) -> list[str]:
+    """Give the names of columns, with their units."""
+    units = (table[name].unit for name in table.colnames)
+    named = zip(table.colnames, units, strict=True)
+    return [name.replace("_", " ") + (f", {unit}" if unit else "") for name, unit in named]
 
 
 def _cell(value: Any) -> str:

@@ -91,8 +91,8 @@ class Ramp(Common):
     rate: float = told(1.0, "Requests a second of each client, with the open model.", 1e-3, 1e5)
     size: int = told(100, "Side of a crop, pixels.", 1, 100_000)
     window_s: float = told(1.0, "Seconds of one point of the figures.", 0.05, 3600)
-    listen: str = told("", "HOST:PORT at which `--join` of other hosts is awaited.")
-    hosts: int = told(0, "How many other hosts join, each with its share of the clients.", 0, 1000)
+    listen: str = told("", "HOST:PORT at which `bench join` of other hosts is awaited.")
+    hosts: int = told(0, "How many join; the clients are on them, none here.", 0, 1000)
     offsets: str = told(
         "", "TOML file with the clock of each host minus ours, seconds; else it is estimated."
     )
