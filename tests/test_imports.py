@@ -89,7 +89,7 @@ LAYERS = (
     },
     {"lifelines.hosts", "lifelines.offsets", "lifelines.stages"},
     {"lifelines.lines", "lifelines.spans"},
-    {"lifelines.families", "lifelines.stalls"},
+    {"lifelines.families", "lifelines.slow", "lifelines.stalls"},
     {"lifelines.chrome", "lifelines.loads", "lifelines.otlp", "lifelines.report"},
     {"lifelines.packed", "lifelines.picture"},
     {"lifelines.following"},

@@ -15,7 +15,8 @@ from happened import Happened, coded
 from swathe.catalog import Catalog
 from swathe.environment import this_host
 from swathe.lifelines.offsets import aligned
-from swathe.lifelines.report import Report, Stage, make_report, union_ns
+from swathe.lifelines.report import Report, Stage, make_report
+from swathe.lifelines.slow import union_ns
 from swathe.lifelines.spans import Spans, find_spans
 from swathe.measuring.costs import Costs
 from swathe.trace import Events
@@ -253,6 +254,23 @@ def test_a_target_that_is_slow_in_no_stage_of_its_own() -> None:
     assert slow.usual_s == pytest.approx(0.01)
 
 
+def test_a_target_that_waits_behind_others_in_its_thread_says_so() -> None:
+    run = Happened()
+    end_s = cuts(run, [0.010] * 50)
+    for number in range(3):
+        ids = {"TARGET": f"late{number}", "OBJECT": "x.gz", "JOB": "j"}
+        run.stage(end_s + 0.001 * number, end_s + 1 + number, "CUT", **ids)
+        run.stage(end_s + number, end_s + 1 + number, "WRITE", **ids)
+    run.stage(end_s + 0.6, end_s + 0.85, "OPEN", OBJECT="y.gz", JOB="j")
+    # In its thread, but for it, and in another one.
+    run.stage(end_s + 0.9, end_s + 1, "READ", OBJECT="x.gz", JOB="j")
+    run.on(thread=2).stage(end_s, end_s + 1, "READ", OBJECT="y.gz", JOB="j")
+    slow = make_report(run.events()).slowest[0]
+    assert (slow.target, slow.stage) == ("late2", "CUT")
+    assert slow.others_in == {"WRITE": pytest.approx(1.65), "OPEN": pytest.approx(0.25)}
+    assert slow.waiting_in == {"READ": pytest.approx(0.1)}
+
+
 def test_a_target_done_twice_is_told_once() -> None:
     run = Happened()
     for number in range(3):
@@ -349,6 +367,8 @@ def test_stores_are_set_against_their_profiles() -> None:
             at_s, at_s + 0.02, "FETCH", {"BYTES": 1_000_000}, STORE="lake", REQUEST=number
         )
     run.stage(5, 6, "FETCH", {"BYTES": 10, "RESULT": "error"}, STORE="other", REQUEST=99)
+    # Of a host monitor.
+    run.stage(7, 9, "FETCH", {"BYTES": 10}, STORE="lake", REQUEST=100, MONITOR="ping")
     report = make_report(run.events(), {"lake": COSTS.as_dict()})
     lake, other = report.stores
     assert (lake.name, lake.requests, lake.bytes, lake.failed) == ("lake", 10, 10_000_000, 0)

@@ -21,7 +21,8 @@ from swathe.sizes import size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from swathe.lifelines.report import Report, Slow
+    from swathe.lifelines.report import Report
+    from swathe.lifelines.slow import Slow
     from swathe.lifelines.stalls import Stall
     from swathe.trace import Events
     from swathe.trace.host import Pinged
@@ -311,6 +312,9 @@ def _slow(slow: Slow) -> str:
     for each in slow.requests[:1]:
         called = " ".join(word for word in (each["stage"], each["request"], each["from"]) if word)
         text += f" (the longest: {called}, {size_text(each['bytes'])} in {_s(each['seconds'])})"
+    if slow.others_in:
+        others = (f"{name} {_s(seconds)}" for name, seconds in list(slow.others_in.items())[:3])
+        text += f"; its thread did for others {', '.join(others)}"
     if slow.alike:
         text += f"; {slow.alike} more of this object"
     return text

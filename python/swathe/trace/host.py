@@ -22,6 +22,7 @@ from swathe.errors import SwatheError
 from swathe.trace import kernel
 from swathe.trace.lines import line
 from swathe.trace.recording import point as record
+from swathe.trace.recording import scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +145,8 @@ class Monitor:
 
     def _ping(self, store: Pinged) -> None:
         for _ in self._ticks():
-            self._keep(store.point())
+            with scope(monitor="ping"):
+                self._keep(store.point())
 
     def _ticks(self) -> Iterator[None]:
         """Come back at each interval from now on; those that were missed are left out.
