@@ -218,6 +218,25 @@ def test_tiles_that_targets_share_are_those_of_their_thread(tmp_path: Path) -> N
     }
 
 
+def test_a_line_with_a_stage_of_its_own_shares_none_like_it(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "CUT_START", "OBJECT=o THREAD=1 TARGET=a"),
+        (0, "CUT_START", "OBJECT=o THREAD=1 TARGET=b"),
+        (1, "HASH_START", "OBJECT=o THREAD=1"),
+        (2, "HASH_END", "OBJECT=o THREAD=1"),
+        (3, "CUT_END", "OBJECT=o THREAD=1 TARGET=a"),
+        (4, "HASH_START", "OBJECT=o THREAD=1 TARGET=b"),
+        (5, "HASH_END", "OBJECT=o THREAD=1 TARGET=b"),
+        (6, "CUT_END", "OBJECT=o THREAD=1 TARGET=b"),
+    )
+    traced = Traced(found)
+    assert steps(traced, traced.lines("target")) == {
+        "a": [(0, "CUT_START"), (1, "HASH_START"), (2, "HASH_END"), (3, "CUT_END")],
+        "b": [(0, "CUT_START"), (4, "HASH_START"), (5, "HASH_END"), (6, "CUT_END")],
+    }
+
+
 def test_line_that_stops_says_so(tmp_path: Path) -> None:
     found = events_of(
         tmp_path,

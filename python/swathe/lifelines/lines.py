@@ -302,6 +302,10 @@ class _Own:
             ranks = traced.rank[shared[chosen]]
             begun = _first(of_shared[chosen], ranks, shared[chosen], of_line, self._first[able])
             there = (begun >= 0) & (traced.rank[begun] <= self._last[able])
+            # Who has such a stage of its own, as results that are hashed alone, shares none.
+            alone = np.zeros(self._count, bool)
+            alone[self._line[np.isin(self._height, [*heights.values()])]] = True
+            there &= ~alone[able]
             add(begun[there], everyone[there])
             ended = np.where(there, traced.partner[begun], -1)
             add(ended[ended >= 0], everyone[ended >= 0])
