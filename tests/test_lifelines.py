@@ -25,7 +25,7 @@ from swathe.lifelines.lines import DONE, EMPTY, FAILED, UNFINISHED, Lines, Trace
 from swathe.lifelines.loads import Load, binned, first_loads, loads, series
 from swathe.lifelines.offsets import on_one_clock
 from swathe.lifelines.packed import packed
-from swathe.lifelines.picture import figure, save, segments
+from swathe.lifelines.picture import density, figure, save, segments
 from swathe.lifelines.stages import lanes, partners
 from swathe.trace import Events, read
 
@@ -810,6 +810,17 @@ def test_picture_shows_the_lines(tmp_path: Path) -> None:
         assert ((blue[..., 2] - blue[..., 0]) > 60).sum() > 2000
     with pytest.raises(OutputError, match=r"a picture is \*.png or \*.svg"):
         save(figure(traced, "run"), tmp_path / "x.gif")
+
+
+def test_a_flat_piece_has_no_gaps_and_one_over_many_lanes_neither() -> None:
+    begin, end = np.array([0.0, 9.9, 0.0]), np.array([10.0, 0.0, 0.0])
+    low, high = np.array([0, 1, 0]), np.array([1, 2, 3])
+    counts = density(begin, end, low, high, (10.0, 4), 1000)
+    rows = len(counts) // 4
+    assert (counts[:rows].sum(axis=0) >= 1).all()  # rises over the whole width
+    assert (counts[rows : 2 * rows].sum(axis=0)[:990] >= 1).all()  # falls back
+    assert (counts[: 3 * rows, 0] >= 1).all()  # at once through three lanes
+    assert counts.min() == 0
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from swathe.errors import OutputError
 from swathe.lifelines.lines import FAILED, OUTCOMES, Lines, Traced
 from swathe.lifelines.loads import Load, binned, first_loads, loads, series
+from swathe.lifelines.stages import AROUND, stage_of
 
 if TYPE_CHECKING:
     import os
@@ -24,6 +25,7 @@ COLORS = ("#0072b2", "#b8860b", "#cc79a7", "#d55e00")
 """Of OUTCOMES: told apart also by those who see fewer colours."""
 FEW = 20_000
 """More segments than these are drawn as a density."""
+PALE = 0.4
 BINS = 400
 PER_INCH = 100
 
@@ -96,16 +98,23 @@ def draw_lines(
     first, last, line = segments(traced, lines, events)
     x = seconds(traced, traced.events.time_ns)
     end = float(x[-1]) if len(x) else 1.0
-    for outcome, color in enumerate(COLORS):
-        mine = lines.outcome[line] == outcome
-        a, b = first[mine], last[mine]
+    codes = traced.events.event.codes
+    around = np.array([stage_of(word)[0] in AROUND for word in words])
+    # Waiting for a job to come and to end is nobody's outcome.
+    waits = (around[codes[first]] | around[codes[last]]) if len(line) else np.zeros(0, bool)
+    how = np.where(waits, -1, lines.outcome[line].astype(np.int64))
+    for outcome, color in ((-1, COLORS[0]), *enumerate(COLORS)):
+        a, b = first[how == outcome], last[how == outcome]
+        fade = PALE if outcome < 0 else 1.0
+        if not len(a):
+            continue
         if len(line) > FEW:
-            if len(a):
-                _density(axes, x[a], x[b], lane[a], lane[b], (end or 1.0, len(shown)), color, width)
+            counts = density(x[a], x[b], lane[a], lane[b], (end or 1.0, len(shown)), width)
+            _draw_density(axes, counts, (end or 1.0, len(shown)), color, fade)
             continue
         ends = np.stack([x[a], lane[a], x[b], lane[b]], axis=1).reshape(-1, 2, 2)
         strong = 1.0 if outcome == FAILED else min(1.0, 0.15 + 60 / (len(line) + 1))
-        axes.add_collection(LineCollection(list(ends), colors=color, lw=0.8, alpha=strong))
+        axes.add_collection(LineCollection(list(ends), colors=color, lw=0.8, alpha=fade * strong))
     axes.set_yticks(range(len(shown)), shown, fontsize="x-small")
     axes.set(xlim=(0, end or 1.0), ylim=(-0.7, len(shown) - 0.3))
     axes.grid(axis="y", alpha=0.25, lw=0.6)
@@ -121,32 +130,47 @@ def draw_lines(
         axes.legend(handles=handles, title=title, loc="upper left", fontsize="small")
 
 
-def _density(
-    axes: Axes,
+def density(
     x1: NDArray[np.float64],
     x2: NDArray[np.float64],
     y1: NDArray[np.int64],
     y2: NDArray[np.int64],
     most: tuple[float, int],
-    color: str,
     width: int,
+) -> NDArray[np.int64]:
+    """Count how many segments go through each pixel, of `width` columns up to `most`."""
+    end, lanes = most
+    rows = max(2, 600 // lanes)
+    # Of each row what begins in a column, less what has ended before it.
+    change = np.zeros((lanes * rows, width + 1), np.int64)
+    for across in np.unique(np.abs(y2 - y1)):
+        mine = np.abs(y2 - y1) == across
+        x, y = x1[mine], y1[mine]
+        dx, dy = x2[mine] - x, y2[mine] - y
+        steps = rows * max(int(across), 1)
+        for step in range(steps):
+            row = ((y + (step + 0.5) / steps * dy) * rows).astype(np.int64)
+            row = np.minimum(row, lanes * rows - 1)
+            here, there = (
+                np.clip(((x + part / steps * dx) / end * width).astype(np.int64), 0, width - 1)
+                for part in (step, step + 1)
+            )
+            np.add.at(change, (row, np.minimum(here, there)), 1)
+            np.add.at(change, (row, np.maximum(here, there) + 1), -1)
+    counted: NDArray[np.int64] = change.cumsum(axis=1)[:, :width]
+    return counted
+
+
+def _draw_density(
+    axes: Axes, counts: NDArray[np.int64], most: tuple[float, int], color: str, strong: float
 ) -> None:
-    """Draw how many segments go through each pixel."""
     from matplotlib.colors import to_rgb
 
     end, lanes = most
-    rows = max(2, 600 // lanes)
-    counts = np.zeros(width * lanes * rows, np.int64)
-    for step in range(rows):
-        # Each segment crosses so many rows; a line that falls, as one that rises.
-        part = (step + 0.5) / rows
-        columns = np.minimum(((x1 + part * (x2 - x1)) / end * width).astype(np.int64), width - 1)
-        row = np.minimum(((y1 + part * (y2 - y1)) * rows).astype(np.int64), lanes * rows - 1)
-        counts += np.bincount(row * width + columns, minlength=len(counts))
     shade = np.log1p(counts) / np.log1p(max(1, counts.max()))
-    picture = np.empty((lanes * rows, width, 4))
+    picture = np.empty((*counts.shape, 4))
     picture[..., :3] = to_rgb(color)
-    picture[..., 3] = np.where(counts, 0.25 + 0.75 * shade, 0).reshape(lanes * rows, width)
+    picture[..., 3] = strong * np.where(counts, 0.25 + 0.75 * shade, 0)
     axes.imshow(
         picture,
         extent=(0, end, 0, lanes),
@@ -158,6 +182,8 @@ def _density(
 
 def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
     """Draw a load-line."""
+    from matplotlib.ticker import EngFormatter
+
     times = traced.events.time_ns
     for number, line in enumerate(series(traced, load)):
         label = line.name if line.name != load.name else None
@@ -172,6 +198,7 @@ def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
     unit = f", {load.unit}" if load.unit else ""
     axes.set_title(f"{load.name}{unit}", loc="left", fontsize="small", pad=3)
     axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
     axes.grid(alpha=0.25, lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
