@@ -24,7 +24,7 @@ import servers
 import swathe
 from doubles import Handler, serving
 from frames import KINDS, Runner, contents, noise, swathe_command, write_kinds
-from portals import database_in, served
+from portals import add_survey, database_in, served
 from swathe import trace
 from swathe.catalog import Catalog
 from swathe.environment import this_host
@@ -730,6 +730,32 @@ def test_requests_to_a_portal_are_told(
     assert (ends[1]["STATUS"], ends[1]["RESULT"], ends[1]["METHOD"]) == (404, "missing", "GET")
     assert all(row["BYTES"] > 0 for row in ends)
     assert len(named(rows(run), "PORTAL_START")) == len({row["REQUEST"] for row in ends}) == 2
+
+
+DID = "ivo://swathe.invalid/survey?frame-000001.fit,0"
+
+
+def test_a_request_that_makes_a_job_says_which(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_survey(tmp_path, targets=3)
+    monkeypatch.setenv(trace.VARIABLE, str(run))
+    columns = {"file": ["survey:frame-000001.fit"], "x": [700], "y": [700], "height": [9]}
+    targets = {**columns, "width": [9]}
+    with served(tmp_path) as portal, httpx.Client(base_url=portal.url) as client:
+        job = client.post("/api/jobs", json={"targets": targets}).json()["id"]
+        line = "survey:frame-000001.fit, 700, 700, 9, 9"
+        form = {"targets": (None, line), "do": (None, "submit")}
+        page = client.post("/new", files=form)
+        uws = client.post("/vo/async", data={"ID": DID, "SUB": "[1:2,1:2]"})
+        client.post(f"/api/jobs/{job}/cancel")
+        made = [job, page.headers["location"].rpartition("/")[2]]
+        made.append(uws.headers["location"].rpartition("/")[2])
+        until(lambda: run.read_text().count("METHOD=POST") == 8)
+    told = named(rows(run), "SUBMITTED")
+    assert [row["JOB"] for row in told] == made
+    starts = {row["REQUEST"]: row["PATH"] for row in named(rows(run), "PORTAL_START")}
+    assert [starts[row["REQUEST"]] for row in told] == ["/api/jobs", "/new", "/vo/async"]
 
 
 # ---- The command

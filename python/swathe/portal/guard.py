@@ -40,8 +40,16 @@ EXPOSED = (
     "Retry-After",
 )
 """Headers of answers that pages of other origins may see: viewers read files by ranges."""
+JOB = re.compile(r"/(?:jobs|async)/([\w-]+)$")
+"""Of the address of a job."""
 WATCHING = "/trace/data"
 """Not recorded: the page that shows what is recorded asks for it again and again."""
+
+
+def _made(path: str, headers: Headers) -> str:
+    """Give the job that an answer leads to, if it is not the one that was asked for."""
+    found = JOB.search(headers.get("location", ""))
+    return found[1] if found and found[1] not in path else ""
 
 
 class Guard:
@@ -72,16 +80,22 @@ class Guard:
     async def _told(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and record that: the path without its query."""
         came = {"status": 0, "bytes": 0}
+        made = ""
 
         async def send_told(message: Message) -> None:
+            nonlocal made
             came["status"] = message.get("status", came["status"])
             came["bytes"] += len(message.get("body", b""))
+            if message["type"] == "http.response.start" and scope["method"] == "POST":
+                made = _made(scope["path"], Headers(raw=message.get("headers", [])))
             await send(message)
 
         number = f"portal-{next(REQUESTS)}"
         path = scope["path"][:1000]
         with trace.event("PORTAL", request=number, method=scope["method"], path=path) as event:
             await self._answer(scope, receive, send_told)
+            if made:
+                trace.point("SUBMITTED", job=made, request=number)
             result = "ok" if came["status"] < 400 else "error"
             event.add(**came, result="missing" if came["status"] == 404 else result)
 
