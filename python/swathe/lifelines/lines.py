@@ -357,14 +357,16 @@ class _Own:
     def begun(self) -> Index:
         """Give for each line the rank of the first event of its job in its process; -1: no job."""
         traced = self._traced
-        of_jobs = np.flatnonzero(traced.codes("JOB")[0] >= 0)
-        ids = [traced.codes(name)[0][of_jobs] for name in ("HOST", "PID", "JOB")]
-        which, count = numbered(ids, len(of_jobs))
+        has = traced.codes("JOB")[0] >= 0
+        lines, own = self._firsts(has[self._mine])
+        # It is the first of a line, or of no line.
+        able = np.concatenate([own, np.flatnonzero(has & (traced.codes("TARGET")[0] < 0))])
+        ids = [traced.codes(name)[0][able] for name in ("HOST", "PID", "JOB")]
+        which, count = numbered(ids, len(able))
         first = np.full(count, len(traced.rank))
-        np.minimum.at(first, which, traced.rank[of_jobs])
-        lines, own = self._firsts(traced.codes("JOB")[0][self._mine] >= 0)
+        np.minimum.at(first, which, traced.rank[able])
         made = np.full(self._count, -1)
-        made[lines] = first[which[np.searchsorted(of_jobs, own)]]
+        made[lines] = first[which[: len(own)]]
         return made
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from swathe.lifelines.columns import codes_of
+from swathe.lifelines.columns import codes_of, event_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,20 +76,19 @@ def lanes(events: Events) -> list[str]:
 
 def _moved_before(events: Events) -> bool:
     """Tell whether of most objects bytes were asked for before the first of them was cut."""
-    wanted = {"CUT_START": "cut", "FETCH_START": "moved", "PEER_START": "moved"}
-    key = mixed(
-        [codes_of(events, name)[0] for name in ("HOST", "PID", "OBJECT")], len(events.time_ns)
-    )
-    first: dict[str, dict[int, int]] = {"cut": {}, "moved": {}}
-    for word, what in wanted.items():
-        if word in events.event.words:
-            at = np.flatnonzero(events.event.codes == events.event.words.index(word))
-            keys, begins = np.unique(key[at], return_index=True)
-            for one, begin in zip(keys.tolist(), at[begins].tolist(), strict=True):
-                first[what][one] = min(begin, first[what].get(one, begin))
-    both = first["cut"].keys() & first["moved"].keys()
-    before = sum(first["moved"][one] < first["cut"][one] for one in both)
-    return 2 * before > len(both)
+
+    def firsts(*words: str) -> tuple[NDArray[np.uint64], Index]:
+        """Give objects, and the first event of these of each."""
+        at = np.flatnonzero(np.isin(events.event.codes, event_codes(events, words)))
+        ids = [codes_of(events, name)[0][at] for name in ("HOST", "PID", "OBJECT")]
+        keys, begins = np.unique(mixed(ids, len(at)), return_index=True)
+        return keys, at[begins]
+
+    cut, cut_at = firsts("CUT_START")
+    moved, moved_at = firsts("FETCH_START", "PEER_START")
+    both, of_cut, of_moved = np.intersect1d(cut, moved, True, return_indices=True)
+    before = np.count_nonzero(moved_at[of_moved] < cut_at[of_cut])
+    return bool(2 * before > len(both))
 
 
 def _first(codes: NDArray[np.int32], code: int) -> int:
