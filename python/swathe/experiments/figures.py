@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swathe.experiments.cutting import STAGES
-from swathe.measuring.plots import figure
+from swathe.measuring.plots import figure, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from astropy.table import Table
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -79,20 +78,6 @@ def _beside(plot: Axes) -> None:
     plot.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
 
 
-def _plain(*axes: Axis) -> None:
-    """Label log axes by numbers as people write them."""
-    from matplotlib.ticker import LogFormatterMathtext
-
-    class Plain(LogFormatterMathtext):
-        def __call__(self, x: float, pos: int | None = None) -> str:
-            # Which ticks have a label is its matter.
-            return f"{x:,.6g}" if super().__call__(x, pos) else ""
-
-    for axis in axes:
-        axis.set_major_formatter(Plain())
-        axis.set_minor_formatter(Plain(labelOnlyBase=False))
-
-
 def overview(times: Mapping[Any, Any]) -> Figure:
     """Bars of the median total of a crop, on a log axis."""
     made, panels = _panels(times, "One crop: median of all stages together, ms")
@@ -109,7 +94,7 @@ def overview(times: Mapping[Any, Any]) -> Figure:
                         heights.append(1e3 * float(np.median(stages.sum(axis=1))))
             axes.bar(places, heights, width, label=client, color=COLORS.get(client))
         axes.set(yscale="log", ylabel="ms")
-        _plain(axes.yaxis)
+        plain(axes.yaxis)
         axes.set_xticks(range(len(methods)), methods)
         axes.grid(alpha=0.3, axis="y")
     _legend(made, [axes for axes, _, _ in panels])
@@ -128,7 +113,7 @@ def speed_ups(table: Table) -> Figure:
     axes.axvline(1, color="0.3", lw=1)
     axes.set_yticks(places, labels, fontsize="small")
     axes.set(xscale="log", xlabel="swathe is so many times as fast", ylim=(-0.7, len(table) - 0.3))
-    _plain(axes.xaxis)
+    plain(axes.xaxis)
     axes.grid(alpha=0.3, axis="x")
     return made
 
@@ -144,7 +129,7 @@ def boxes(times: Mapping[Any, Any]) -> Figure:
                 box.set_facecolor(COLORS.get(case.client, "0.8"))
         axes.set_xticks(range(1, len(mine) + 1), labels, rotation=90, fontsize="x-small")
         axes.set(yscale="log", ylabel="ms")
-        _plain(axes.yaxis)
+        plain(axes.yaxis)
         axes.grid(alpha=0.3, axis="y")
     return made
 
@@ -187,7 +172,7 @@ def region_bytes(table: Table) -> Figure:
         left.legend(fontsize="x-small")
         right.legend(fontsize="small")
         for each in (left, right):
-            _plain(each.xaxis, each.yaxis)
+            plain(each.xaxis, each.yaxis)
             each.grid(alpha=0.3)
     return made
 
@@ -211,7 +196,7 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
     first.plot(at["time"], at["median"], color="C0", label="median")
     first.plot(at["time"], at["p95"], color="C3", label="95 %")
     first.set(yscale="log", ylabel="response, ms")
-    _plain(first.yaxis)
+    plain(first.yaxis)
     second.plot(at["time"], at["offered"], color="C1", label="offered")
     second.plot(at["time"], at["sent"], color="C2", ls=":", label="sent")
     second.plot(at["time"], at["throughput"], color="C0", label="throughput")
@@ -263,7 +248,7 @@ def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Arr
     over[2].plot(work["time"], work["rate"], color="C4", label="reductions/s")
     over[2].step(work["time"], work["workers"], where="mid", color="0.4", label="workers")
     over[2].set(yscale="log")
-    _plain(over[2].yaxis)
+    plain(over[2].yaxis)
     for plot in over:
         plot.set_xlabel("s")
         plot.legend(fontsize="small")
@@ -292,7 +277,7 @@ def differences(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
     axes.axvline(1, color="0.3", lw=1)
     axes.set_yticks(range(len(rows))[::-1], [row["case"] for row in rows], fontsize="x-small")
     axes.set(xscale="log", xlabel="second over first (95 %)", ylim=(-0.7, len(rows) - 0.3))
-    _plain(axes.xaxis)
+    plain(axes.xaxis)
     axes.grid(alpha=0.3, axis="x")
     return made
 

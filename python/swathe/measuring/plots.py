@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from swathe.measuring.buffer import BufferStudy
@@ -35,6 +36,20 @@ def figure(columns: int, title: str) -> tuple[Figure, list[Axes]]:
     made.suptitle(title)
     axes = made.subplots(1, columns, squeeze=False)[0]
     return made, list(axes)
+
+
+def plain(*axes: Axis) -> None:
+    """Label log axes by numbers as people write them."""
+    from matplotlib.ticker import LogFormatterMathtext
+
+    class Plain(LogFormatterMathtext):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            # Which ticks have a label is its matter.
+            return f"{x:,.6g}" if super().__call__(x, pos) else ""
+
+    for axis in axes:
+        axis.set_major_formatter(Plain())
+        axis.set_minor_formatter(Plain(labelOnlyBase=False))
 
 
 def probe_figure(samples: Sequence[Sample], costs: Costs, title: str) -> Figure:
@@ -62,6 +77,7 @@ def draw_requests(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
     grid = np.geomspace(max(size.min(initial=largest), 1), largest, 200)
     axes.plot(grid, 1e3 * costs.request_s(grid), "-", color="C3", label="model")
     axes.set(xscale="log", yscale="log", xlabel="bytes of a request", ylabel="time, ms")
+    plain(axes.yaxis)
     _byte_ticks(axes, grid[0], largest)
     axes.set_title("one request at a time", fontsize="medium")
     axes.grid(alpha=0.3)
@@ -89,6 +105,7 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
     seen = max((sample.bytes / sample.seconds for sample in reads), default=1.0)
     axes.set(xscale="log", yscale="log", xlabel="requests in flight", ylabel="MB/s, all together")
     axes.set_ylim(top=3 * seen / 1e6)
+    plain(axes.yaxis)
     axes.set_xticks(ticks := sorted({sample.streams for sample in reads}), map(str, ticks))
     axes.minorticks_off()
     axes.set_title("many at a time (lines: model)", fontsize="medium")
@@ -112,6 +129,7 @@ def draw_buffer(axes: Axes, study: BufferStudy) -> None:
     axes.axvline(study.chosen, color="C2", label=f"chosen: {size_text(study.chosen)}")
     axes.set(xscale="log", yscale="log", xlabel="bytes of the buffer")
     axes.set_ylabel(f"s to read {size_text(study.object_bytes)}")
+    plain(axes.yaxis)
     _byte_ticks(axes, float(study.sizes[0]), float(study.sizes[-1]))
     axes.grid(alpha=0.3)
     axes.legend()
