@@ -799,6 +799,9 @@ def test_picture_shows_the_lines(tmp_path: Path) -> None:
     first, last, line = segments(traced, lines, ["CUT_START", "CUT_END"])
     assert len(line) == len(lines) == 100
     assert (traced.partner[first] == last).all()
+    order = ["CUT_END", "CUT_START", "READ_END"]
+    (axes, *_) = figure(traced, "run", events=order).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == order
     for few, name in ((100_000, "lines.png"), (0, "density.png")):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("swathe.lifelines.picture.FEW", few)

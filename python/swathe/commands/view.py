@@ -13,6 +13,7 @@ from swathe.commands.output import print_json
 if TYPE_CHECKING:
     from swathe.lifelines.following import Shown
     from swathe.lifelines.lines import Traced
+    from swathe.lifelines.loads import Load
 
 PIXELS = 20_000
 
@@ -86,11 +87,12 @@ def view(
         _serve(shown, title, port, open_, as_json, {**settings, "follow": follow})
         return
     traced = shown.traced()
+    chosen = _chosen(traced, settings)
     told: dict[str, Any] = {"events": len(traced.events.time_ns)}
     if output:
         told["page"] = str(_page(traced, output, title, settings))
     if png:
-        told["picture"] = str(_picture(traced, png, title, settings, (width, height)))
+        told["picture"] = str(_picture(traced, png, title, settings, chosen, (width, height)))
     told["damaged"] = traced.events.damaged_count
     if as_json:
         print_json(told)
@@ -125,20 +127,31 @@ def _page(traced: Traced, output: Path, title: str, settings: dict[str, Any]) ->
     return output
 
 
-def _picture(
-    traced: Traced, png: Path, title: str, settings: dict[str, Any], size: tuple[int, int]
-) -> Path:
+def _chosen(traced: Traced, settings: dict[str, Any]) -> list[Load] | None:
+    """Give the load-lines that were asked for; what there is not is an error, of events, too."""
     from swathe.lifelines.loads import loads
+
+    known = {load.name: load for load in loads(traced)}
+    for option, there in (("events", traced.lanes), ("loads", list(known))):
+        for name in settings.get(option, ()):
+            if name not in there:
+                raise typer.BadParameter(
+                    f"there is no {name!r}; there are: {', '.join(there)}",
+                    param_hint=f"--{option}",
+                )
+    return [known[name] for name in settings["loads"]] if "loads" in settings else None
+
+
+def _picture(
+    traced: Traced,
+    png: Path,
+    title: str,
+    settings: dict[str, Any],
+    chosen: list[Load] | None,
+    size: tuple[int, int],
+) -> Path:
     from swathe.lifelines.picture import figure, save
 
-    names = settings.get("loads")
-    known = {load.name: load for load in loads(traced)}
-    for name in names or ():
-        if name not in known:
-            raise typer.BadParameter(
-                f"there is no {name!r}; there are: {', '.join(known)}", param_hint="--loads"
-            )
-    chosen = None if names is None else [known[name] for name in names]
     made = figure(
         traced,
         title,

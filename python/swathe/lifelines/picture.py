@@ -91,7 +91,7 @@ def draw_lines(
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
-    shown = [word for word in traced.lanes if events is None or word in events]
+    shown = traced.lanes if events is None else [word for word in events if word in traced.lanes]
     heights = {word: place for place, word in enumerate(shown)}
     words = traced.events.event.words
     lane = np.array([heights.get(word, -1) for word in words])[traced.events.event.codes]
