@@ -18,11 +18,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pytest
 
+from browsing import visiting
 from doubles import Handler, serving
 from portals import add_survey, served
 from servers import free_port
@@ -69,6 +70,9 @@ from swathe.experiments.single import single
 from swathe.experiments.study import Study, kept, samples_table
 from swathe.sample import make_sample
 from swathe.trace.host import Point
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 FRAMES = 3
 
@@ -940,6 +944,24 @@ def test_tables_are_told_in_markdown() -> None:
     table = Table({"a": ["x"], "b": [1234.5], "c": [True]}, units={"b": "ms"})
     assert markdown_table(table).splitlines() == ["| a | b, ms | c |", "| --- | --- | --- |",
                                                   "| x | 1,234 | yes |"]  # fmt: skip
+
+
+def test_the_widest_table_of_a_report_fits_a_screen(browser: Browser, tmp_path: Path) -> None:
+    from astropy.table import Table
+
+    study = a_study([])
+    names = ["target", "model", "clients", "answers", "late", "failed", "unsent", "offered", "sent",
+             "lag", "cpu", "peak", "peak_clients", "peak_response", "all_response", "all_rate",
+             "many"]  # fmt: skip
+    row = ["/data/surveys/stripe82", "closed", 100, 109_551, 20, 0, 0, *[11_294.0] * 10]
+    units = dict.fromkeys(names[7:], "ms") | {"offered": "1/s", "sent": "1/s", "peak": "1/s"}
+    study.table = Table(rows=[row], names=names, units=units)
+    page = keep(study, tmp_path) / "report.html"
+    with visiting(browser) as opened:
+        seen = opened(page.as_uri())
+        wide = seen.locator(".wide").first
+        assert wide.evaluate("each => each.scrollWidth <= each.clientWidth")
+        assert "peak response, ms" in wide.inner_text()
 
 
 def test_legends_hide_nothing_and_numbers_are_plain() -> None:

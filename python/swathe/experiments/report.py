@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from swathe.experiments.study import Study
 
 STYLE = """
-body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222}
+body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:80em;padding:0 1em;color:#222}
 h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}svg{max-width:100%;height:auto}
 table{border-collapse:collapse;font-size:13px}.wide{overflow-x:auto}
-th,td{padding:.2em .7em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
-th:first-child,td:first-child,td.text{text-align:left}thead th{border-bottom:2px solid #888}
+th,td{padding:.2em .5em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
+th:first-child,td:first-child,td.text{text-align:left}
+thead th{border-bottom:2px solid #888;white-space:normal;vertical-align:bottom}
 dl{display:grid;grid-template-columns:max-content auto;gap:.1em 1em;font-size:13px}
 dt{color:#666}dd{margin:0;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}svg{background:#fff}
