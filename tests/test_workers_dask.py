@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import signal
 import socket
 import ssl
 import stat
 import subprocess
+import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -47,6 +50,7 @@ from swathe.workers import Runner
 from swathe.workers.cluster import DaskPool
 from swathe.workers.flights import DEATHS
 from swathe.workers.member import TOKEN
+from swathe.workers.nodes import reach
 from swathe.workers.pool import Member
 from swathe.workers.security import ROLES, make_certificates, read_address, security_for
 from test_workers import batch, started
@@ -187,6 +191,60 @@ def test_a_pool_without_scheduler_waits_and_ends(
         assert address in pool.told().trouble
         assert not pool.wanted(0.01)
     assert jobs.job(job.id).counts["waiting"] == ROWS
+
+
+def test_a_scheduler_that_falls_silent_and_comes_back(
+    jobs: Jobs, table: dict[str, list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.workers.nodes.CONNECT_S", 0.5)
+    monkeypatch.setattr("swathe.workers.connection.SILENT_S", 1.0)
+    with pool_of(1) as (scheduler, _), running(jobs, scheduler.address) as pool:
+        members(pool, ready(1))
+        scheduler.process.send_signal(signal.SIGSTOP)
+        try:
+            wait_until(lambda: "says nothing" in pool.told().trouble)
+        finally:
+            scheduler.process.send_signal(signal.SIGCONT)
+        job = ended(jobs, jobs.submit(table, Options(), "me"))
+    check(jobs, job, table, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is no scheduler"),
+        (b"", "closes the connection; it may want certificates"),
+        (None, "says nothing"),
+    ],
+)
+def test_what_is_no_scheduler(
+    answer: bytes | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe.workers.nodes.CONNECT_S", 0.5)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            accepted, _ = server.accept()
+            with accepted:
+                accepted.recv(65536)
+                accepted.sendall(answer or b"")
+
+        if answer is not None:
+            threading.Thread(target=serve, daemon=True).start()
+        url = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(OSError, match=told):
+            asyncio.run(reach(url, None, "worker"))
+
+
+def test_a_name_that_is_taken_is_told(cluster: Process) -> None:
+    words = command("worker", cluster.address, "--name", "w0")
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment()) as second:
+        try:
+            assert second.stderr is not None
+            assert "name taken, w0" in second.stderr.readline()
+        finally:
+            second.terminate()
 
 
 def test_cancelled_work_stops_on_workers_and_can_go_on(

@@ -28,6 +28,8 @@ LOOK_S = 0.25
 """How often to look whether it is lost, or to end."""
 WORKERS_S = 2.0
 """How often to ask which workers there are; news of them come at once."""
+SILENT_S = 15.0
+"""A scheduler that does not answer for so long counts as lost: its machine may be off."""
 
 
 class _Client(Client):
@@ -118,7 +120,12 @@ class Connection:
         while client.status == "running":
             self._news.clear()
             scheduler: Any = client.scheduler
-            self._compare((await scheduler.identity(n_workers=-1))["workers"])
+            try:
+                async with asyncio.timeout(SILENT_S):
+                    known = await scheduler.identity(n_workers=-1)
+            except TimeoutError as error:
+                raise OSError(f"the scheduler says nothing in {SILENT_S:g} s") from error
+            self._compare(known["workers"])
             self._waits = pauses()  # not before: a fault of ours may come again each time
             if ending.is_set() and await self._may_part():
                 for topic in ("all", member.TOPIC):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import dask
 from distributed import Scheduler, Worker
 from distributed.comm.addressing import get_address_host
-from distributed.comm.core import connect
+from distributed.comm.core import CommClosedError, connect
 
 from swathe.errors import SettingsError, SwatheError
 from swathe.workers.member import TOPIC, here
@@ -94,16 +94,24 @@ async def reach(url: str, security: Security | None, role: str) -> None:
 
     settings = {} if security is None else security.get_connection_args(role)
     try:
-        comm = await connect(url, timeout=CONNECT_S, **settings)
-    except (OSError, TimeoutError) as error:
+        async with asyncio.timeout(2 * CONNECT_S):  # Dask waits for the first words for ever
+            comm = await connect(url, timeout=CONNECT_S, **settings)
+    except TimeoutError as error:
+        raise OSError(f"what listens there says nothing in {2 * CONNECT_S:g} s") from error
+    except OSError as error:
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, ssl.SSLError):
                 raise SettingsError(
-                    f"{url}: the certificates are not of one authority, or it has none: {cause}"
+                    f"the certificates are not of one authority, or it has none: {cause}"
                 ) from error
             cause = cause.__cause__ or cause.__context__
+        if isinstance(error, CommClosedError):
+            why = "; it may want certificates" if security is None else ""
+            raise OSError(f"what listens there closes the connection{why}") from error
         raise
+    except Exception as error:  # whatever Dask makes of words that are not its own
+        raise OSError("what listens there is no scheduler of this version") from error
     await comm.close()
 
 
@@ -209,10 +217,10 @@ async def _worker(
             await _work(url, security, ending, grace_s, tell, settings)
             waits = pauses()
             fault = "the scheduler is gone"
-        except SettingsError:
-            raise
+        except SettingsError as error:
+            raise SettingsError(f"{address}: {error}") from error
         except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
-            fault = str(error)
+            fault = str(error.__cause__ or error)  # that Dask could not start a worker is no reason
         if not ending.told.is_set():
             pause_s = next(waits)
             warn(f"{address}: {fault}; looking for it again in {pause_s:g} s")
