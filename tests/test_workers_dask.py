@@ -411,6 +411,15 @@ def test_a_worker_works_for_one_portal(jobs: Jobs, tmp_path: Path, cluster: Proc
         assert {row.status for row in at_work.next()[1].rows} == {"missing"}
 
 
+def test_a_worker_of_another_version_is_refused(
+    jobs: Jobs, cluster: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe._swathe.__version__", "9.9.9")
+    with started(pool := connected(cluster.address, jobs.place)):
+        [worker] = members(pool, asked)
+        assert "the portal of 9.9.9" in worker.refused
+
+
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pool") / "certificates"

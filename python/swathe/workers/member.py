@@ -143,7 +143,8 @@ def invite(pool: str, place: Place, storages: Storages, hosts: tuple[str, ...]) 
         at = BucketAt(place.store, place.prefix)
     else:
         raise OutputError(f"{place}: workers can put results in a folder or a bucket only")
-    return pickle.dumps(Invitation(pool, at, storages, hosts))
+    told = pickle.dumps(Invitation(pool, at, storages, hosts))
+    return b"%s\n%s" % (_swathe.__version__.encode(), told)
 
 
 def state_of(invitation: bytes) -> str:
@@ -205,8 +206,12 @@ class Here:
     def join(self, invitation: bytes) -> Joined:
         """Take what a portal tells, and record events where the environment says so."""
         _record()
-        told: Invitation = pickle.loads(invitation)
         host, cache_bytes = this_host(), _swathe.kept("blocks").limit
+        theirs, _, rest = invitation.partition(b"\n")
+        if (version := theirs.decode(errors="replace")) != _swathe.__version__:
+            why = f"of Swathe {_swathe.__version__}, the portal of {version}"
+            return Joined(host, cache_bytes, f"{host}: {why}: both must be the same")
+        told: Invitation = pickle.loads(rest)
         if self._ending:
             return Joined(host, cache_bytes, f"{host}: is to end")
         with self._lock:
