@@ -277,7 +277,8 @@ def _catalog(config: Path | None) -> Iterator[tuple[Catalog, Workers]]:
 
     settings = read_config(config)
     if not settings.workers.grow:
-        raise SettingsError("workers.grow: is not set: a reservation has no effect")
+        where = "give those of the portal by --config FILE" if config is None else str(config)
+        raise SettingsError(f"workers.grow: is not set, a reservation has no effect: {where}")
     with Catalog.open(settings.catalog.database) as catalog:
         yield catalog, settings.workers
 
@@ -287,7 +288,7 @@ def _length(text: str) -> timedelta:
 
     found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])", text.strip())
     if found is None or not float(found[1]):
-        raise SettingsError(f"--for: expected a length as 90m, 2h or 1d, found {text!r}")
+        raise SettingsError(f"--for: expected a length as 45s, 90m, 2h or 1d, found {text!r}")
     unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[found[2]]
     return timedelta(**{unit: float(found[1])})
 
