@@ -114,6 +114,19 @@ def test_minimum_maximum_and_reservations_hold(jobs: Jobs, scheduler: Process) -
     assert len(provider.names) == 2
 
 
+def test_workers_that_are_refused_make_room_for_others(
+    jobs: Jobs, scheduler: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("swathe._swathe.__version__", "9.9.9")
+    provider = Watched(Processes(slow_command(scheduler.address, 0.0)))
+    with growing(jobs, scheduler.address, provider, Limits(minimum=1, maximum=1)) as pool:
+        wait_until(lambda: any("9.9.9" in each.refused for each in pool.told().workers))
+        monkeypatch.setattr("swathe.workers.growing.JOIN_S", 0.0)
+        wait_until(lambda: "portal of 9.9.9" in pool.told().grown.trouble)  # type: ignore[union-attr]
+        wait_until(lambda: len(provider.names) > 1)
+    assert provider.most == 1
+
+
 def test_workers_whose_time_is_over_finish_what_they_have(
     jobs: Jobs, scheduler: Process, survey: Path, tmp_path: Path
 ) -> None:
@@ -218,7 +231,7 @@ def seen(url: str, is_so: Any) -> Any:
     ("given", "message"),
     [
         (("--workers", "5", "--for", "1h"), "at most workers.maximum, 4, found 5"),
-        (("--workers", "1", "--for", "soon"), "--for: expected a length as 90m, 2h or 1d"),
+        (("--workers", "1", "--for", "soon"), "--for: expected a length as 45s, 90m, 2h or 1d"),
         (("--workers", "1", "--for", "0h"), "--for: expected a length"),
         (("--workers", "1", "--for", "1h", "--at", "noon"), "--at: expected a time as"),
         (("--workers", "1", "--for", "1h", "--at", "2001-01-01"), "what is not over yet"),
@@ -247,6 +260,9 @@ def test_reservations_of_a_pool_that_does_not_grow(tmp_path: Path) -> None:
     ran = run(command(*asked))
     assert ran.returncode == 2
     assert "workers.grow: is not set" in ran.stderr
+    ran = run(command("reserve", "--workers", "1", "--for", "1h"))
+    assert ran.returncode == 2
+    assert "by --config FILE" in " ".join(ran.stderr.split())
 
 
 URL = 'url = "dask://127.0.0.1:1"\n'

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 LOOK_S = 1.0
 """How often to compare what there is with what is wanted."""
 JOIN_S = 120.0
-"""A worker that runs for so long and has not joined never will."""
+"""A worker that runs for so long and has not joined, or is refused, never will do anything."""
 PART_S = 5.0
 """One that has not parted so long after it should have is told to end."""
 AT_ONCE = 20
@@ -202,7 +202,7 @@ class GrowingPool:
         alive = {name: each for name, each in started.items() if each.state != "ended"}
         members = {each.name: each for each in told.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
-        self._follow(started, set(members), working, now)
+        self._follow(started, members, working, now)
         self._end_parted(members, now)
         soon = ending(
             (now + alive[name].left_s for name in self._ours if name in alive), self._limits, now
@@ -231,14 +231,17 @@ class GrowingPool:
         waiting = (each.why for each in alive.values() if each.state == "waiting" and each.why)
         self._tell(target=target, starting=starting, trouble=self._failed or next(waiting, ""))
 
-    def _follow(self, started: Any, members: set[str], working: set[str], now: float) -> None:
+    def _follow(
+        self, started: Any, members: Mapping[str, Member], working: set[str], now: float
+    ) -> None:
         """Take note of who came, who had work, and who went without ever having come."""
         for name, each in started.items():
             if each.state != "ended":
                 self._ours.setdefault(name, _Worker(now, now))
         for name, worker in list(self._ours.items()):
             found: Started | None = started.get(name)
-            if name in members and not worker.joined:
+            refused = members[name].refused if name in members else ""
+            if name in members and refused in ("", "leaving") and not worker.joined:
                 worker.joined, worker.last = True, now
                 self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
                 self._paused_until, self._failed = 0.0, ""
@@ -254,7 +257,8 @@ class GrowingPool:
             elif not worker.joined and not worker.told_to_end and now - worker.since > JOIN_S:
                 worker.told_to_end = True
                 self._provider.stop([name])
-                self._fail(f"a worker has not joined in {JOIN_S:g} s", now)
+                why = f": {refused}" if refused else ""
+                self._fail(f"a worker has not joined in {JOIN_S:g} s{why}", now)
 
     def _start(self, count: int, now: float) -> None:
         taken = {slot_of(name) for name in self._ours}

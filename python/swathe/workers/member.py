@@ -208,9 +208,10 @@ class Here:
         _record()
         host, cache_bytes = this_host(), _swathe.kept("blocks").limit
         theirs, _, rest = invitation.partition(b"\n")
-        if (version := theirs.decode(errors="replace")) != _swathe.__version__:
-            why = f"of Swathe {_swathe.__version__}, the portal of {version}"
-            return Joined(host, cache_bytes, f"{host}: {why}: both must be the same")
+        if theirs != (ours := _swathe.__version__).encode():
+            version = theirs.decode() if theirs[:1].isdigit() else "an older one"
+            why = f"of Swathe {ours}, the portal of {version}: both must be the same"
+            return Joined(host, cache_bytes, f"{host}: {why}")
         told: Invitation = pickle.loads(rest)
         if self._ending:
             return Joined(host, cache_bytes, f"{host}: is to end")
