@@ -8,7 +8,7 @@ use crate::memory::{Memory, Piece};
 use crate::object::Object;
 use crate::stages::Stage;
 use crate::template::Template;
-use crate::work::Work;
+use crate::work::{Spare, Work};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
@@ -69,9 +69,13 @@ struct Filling {
 
 impl Job {
     /// The buffer, made at the first pixel: headers written, pixels outside the image filled.
-    fn filling(&mut self, template: &Template) -> Result<&mut Filling, EngineError> {
+    fn filling(
+        &mut self,
+        template: &Template,
+        spare: &mut Spare,
+    ) -> Result<&mut Filling, EngineError> {
         if let State::Waiting = self.state {
-            let mut file = Vec::new();
+            let mut file = spare.take();
             let expected = self.placed.bytes + 16 * crate::template::BLOCK;
             file.try_reserve(expected).map_err(|_| EngineError::Memory {
                 url: template.url.clone(),
@@ -94,8 +98,12 @@ impl Job {
         }
     }
 
-    fn finish(&mut self, template: &Arc<Template>) -> Result<Cutout, EngineError> {
-        self.filling(template)?;
+    fn finish(
+        &mut self,
+        template: &Arc<Template>,
+        spare: &mut Spare,
+    ) -> Result<Cutout, EngineError> {
+        self.filling(template, spare)?;
         let State::Filling(mut filling) = std::mem::replace(&mut self.state, State::Finished)
         else {
             unreachable!("filling() left the job in that state")
@@ -161,11 +169,11 @@ fn from_rows(
             let sweep = &mut active[next];
             let job = &mut jobs[sweep.job];
             work.begin(job.id, work.stages.read_since(), &job.placed.about);
-            let filling = job.filling(template)?;
+            let filling = job.filling(template, &mut work.spare)?;
             let pixels = &mut filling.file[filling.data.clone()];
             if copy_piece(sweep, pixels, at, piece, offset, size) {
                 let id = job.id;
-                let cutout = job.finish(template);
+                let cutout = job.finish(template, &mut work.spare);
                 active.swap_remove(next);
                 done(id, cutout, work)?;
                 work.stages.enter(Stage::Assemble);
@@ -390,7 +398,7 @@ impl Tiles<'_> {
             let output = job.placed.output.clone();
             work.begin(job.id, work.stages.read_since(), &job.placed.about);
             if let Some(part) = region.intersection(&job.placed.inside) {
-                let filling = job.filling(self.template)?;
+                let filling = job.filling(self.template, &mut work.spare)?;
                 let to_pixels = &mut filling.file[filling.data.clone()];
                 for run in region.runs(&output, &part) {
                     let length = run.elements as usize * size;
@@ -402,7 +410,7 @@ impl Tiles<'_> {
             if self.left[number] == 0 {
                 work.stages.enter(Stage::Assemble);
                 let id = job.id;
-                let cutout = job.finish(self.template);
+                let cutout = job.finish(self.template, &mut work.spare);
                 done(id, cutout, work)?;
                 work.stages.enter_untold(Stage::Assemble);
             }

@@ -137,6 +137,7 @@ impl Writer {
                 tell_end("WRITE_END", now, &waiting.about, told, error);
                 tell_end("CUT_END", now, &waiting.about, told, error);
             }
+            work.spare.keep(waiting.bytes);
             let outcome = written.map(|()| Written { bytes, sha256 });
             self.report(waiting.target, waiting.version, outcome);
         }
