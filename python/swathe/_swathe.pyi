@@ -365,6 +365,17 @@ class Batch:
     def poll(self, timeout_s: float) -> Rows | None:
         """Rows finished since the last call, perhaps none; `None` when all are told."""
 
+    def gather(
+        self, enough: int, timeout_s: float
+    ) -> tuple[bytes, bytes, bytes, list[str], bytes, list[tuple[int, str, str]]] | None:
+        """Rows finished since the last call, by columns, as soon as there are `enough`.
+
+        After `timeout_s` those there are, perhaps none; `None` when all are told. Targets and
+        bytes are 64-bit integers, digests 32 bytes each; then the versions there are, and the
+        number of that of each row, 32 bits; place among these rows, status and reason of what
+        failed.
+        """
+
     def cancel(self) -> None: ...
     def finish(self) -> dict[str, Any]:
         """Wait for the threads and close the output; seconds per stage, bytes, notes."""

@@ -104,7 +104,7 @@ pub struct Summary {
 
 /// A running batch.
 pub struct Batch {
-    rows: Receiver<Row>,
+    rows: Receiver<Vec<Row>>,
     threads: Vec<std::thread::JoinHandle<Work>>,
     shared: Arc<Shared>,
     started: Instant,
@@ -151,16 +151,31 @@ impl Batch {
     /// when no more will come.
     pub fn poll(&self, timeout: Duration) -> Option<Vec<Row>> {
         match self.rows.recv_timeout(timeout) {
-            Ok(row) => {
+            Ok(mut rows) => {
                 let gather = (self.started.elapsed() / GATHER_SHARE).min(GATHER_LONGEST);
                 std::thread::sleep(gather.min(timeout));
-                let mut rows = vec![row];
-                rows.extend(self.rows.try_iter());
+                rows.extend(self.rows.try_iter().flatten());
                 Some(rows)
             }
             Err(RecvTimeoutError::Timeout) => Some(Vec::new()),
             Err(RecvTimeoutError::Disconnected) => None,
         }
+    }
+
+    /// Rows finished since the last call, after `timeout` at the latest: as soon as there are
+    /// `enough` of them, or no more will come. `None` when all were given.
+    pub fn gather(&self, enough: usize, timeout: Duration) -> Option<Vec<Row>> {
+        let until = Instant::now() + timeout;
+        let mut rows = Vec::new();
+        while rows.len() < enough {
+            match self.rows.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(more) => rows.extend(more),
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) if rows.is_empty() => return None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Some(rows)
     }
 
     /// Stop soon; results already made stay.

@@ -3,8 +3,8 @@
 use crate::error::EngineError;
 use crate::memory::Memory;
 use crate::stages::{Stages, tell_start};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use swathe_fits::codec::Scratch;
 use swathe_store::Traffic;
@@ -66,8 +66,12 @@ impl Reading {
     }
 }
 
-/// So much is kept of buffers that are no longer needed.
+/// So much is kept by a thread of buffers that are no longer needed,
 const SPARE_BYTES: usize = 4 << 20;
+/// and of so many threads that ended, for those to come.
+const SPARES_LEFT: usize = 4;
+
+static LEFT: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
 
 /// Buffers of results that were written, for those to come. Freed, they would be given back to the
 /// system each time, which clears every page of the next: a fifth of what a small cut takes.
@@ -78,6 +82,19 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
+    /// What a thread that ended has left.
+    pub(crate) fn left() -> Spare {
+        LEFT.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Leave all to the next thread.
+    pub(crate) fn leave(&mut self) {
+        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.len() < SPARES_LEFT && self.bytes > 0 {
+            left.push(std::mem::take(self));
+        }
+    }
+
     /// An empty buffer: an old one, or one that has room for nothing yet.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let Some(mut buffer) = self.buffers.pop() else { return Vec::new() };

@@ -7,7 +7,8 @@ use crate::stores::{Stores, inner};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -142,14 +143,30 @@ pub(crate) struct Batch {
 impl Batch {
     /// Rows finished since the last call, after at most `timeout_s`; `None` when all are told.
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Rows>> {
-        let timeout = Duration::try_from_secs_f64(timeout_s)
-            .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
+        let timeout = seconds(timeout_s)?;
         let rows = py.detach(|| match self.inner.lock() {
             Ok(inner) => inner.as_ref().and_then(|batch| batch.poll(timeout)),
             Err(_) => None,
         });
         py.check_signals()?;
         Ok(rows.map(Rows::new))
+    }
+
+    /// Rows finished since the last call, as soon as there are `enough`, or after `timeout_s`, by
+    /// columns; `None` when all are told.
+    fn gather<'py>(
+        &self,
+        py: Python<'py>,
+        enough: usize,
+        timeout_s: f64,
+    ) -> PyResult<Option<Columns<'py>>> {
+        let timeout = seconds(timeout_s)?;
+        let rows = py.detach(|| match self.inner.lock() {
+            Ok(inner) => inner.as_ref().and_then(|batch| batch.gather(enough, timeout)),
+            Err(_) => None,
+        });
+        py.check_signals()?;
+        Ok(rows.map(|rows| columns(py, rows)))
     }
 
     fn cancel(&self) {
@@ -177,6 +194,59 @@ impl Batch {
         cost.set_item("notes", summary.notes)?;
         Ok(cost)
     }
+}
+
+fn seconds(timeout_s: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(timeout_s)
+        .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))
+}
+
+/// Targets and bytes as 64-bit integers, digests of 32 bytes, the versions there are, the number of
+/// that of each row as 32-bit integers, and what failed: its place among these rows, status, reason.
+type Columns<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Vec<String>,
+    Bound<'py, PyBytes>,
+    Vec<(usize, &'static str, String)>,
+);
+
+fn columns(py: Python<'_>, rows: Vec<Row>) -> Columns<'_> {
+    let count = rows.len();
+    let mut targets = Vec::with_capacity(8 * count);
+    let mut sizes = Vec::with_capacity(8 * count);
+    let mut digests = Vec::with_capacity(32 * count);
+    let mut codes = Vec::with_capacity(4 * count);
+    let (mut versions, mut failed) = (Vec::<String>::new(), Vec::new());
+    let mut known = HashMap::new();
+    for (at, Row { target, version, outcome }) in rows.into_iter().enumerate() {
+        let code = known.get(&version).copied().unwrap_or_else(|| {
+            let code = versions.len() as i32;
+            known.insert(version.clone(), code);
+            versions.push(version);
+            code
+        });
+        let (bytes, sha256) = match outcome {
+            Ok(written) => (written.bytes, written.sha256),
+            Err(error) => {
+                failed.push((at, error.status(), error.to_string()));
+                (0, [0; 32])
+            }
+        };
+        targets.extend_from_slice(&(target as i64).to_ne_bytes());
+        sizes.extend_from_slice(&bytes.to_ne_bytes());
+        digests.extend_from_slice(&sha256);
+        codes.extend_from_slice(&code.to_ne_bytes());
+    }
+    (
+        PyBytes::new(py, &targets),
+        PyBytes::new(py, &sizes),
+        PyBytes::new(py, &digests),
+        versions,
+        PyBytes::new(py, &codes),
+        failed,
+    )
 }
 
 /// Finished rows, as parallel lists.

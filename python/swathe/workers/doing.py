@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from swathe import _swathe, trace
-from swathe.catalog.rows import CODES, Coded, Rows, digests
+from swathe.catalog.rows import CODES, DIGEST_BYTES, Coded, Rows
 from swathe.catalog.work import Done
 from swathe.cutout import Cutout
 from swathe.errors import CatalogError, OutputError, SwatheError
@@ -32,7 +32,7 @@ from swathe.jobs.results import input_of, places_of
 from swathe.jobs.stacking import Grid, aligned, made
 from swathe.jobs.values import SUFFIXES, Options
 from swathe.known import by_names
-from swathe.many import told
+from swathe.many import POLL_S
 from swathe.predict import job_of, sky_of
 from swathe.targets import SKY, Targets, parse_hdu, read_targets
 from swathe.workers.batches import summed
@@ -236,24 +236,18 @@ class _Work:
             threads=self.threads,
         )
         batch = job.start()
-        gathered, most = _none_told(), GATHERED if self._is_plain(rows) else 1
+        enough = GATHERED if self._is_plain(rows) else 1
         try:
-            for news in told(batch):
+            while (news := batch.gather(enough, POLL_S)) is not None:
                 if self._ends():
                     batch.cancel()
-                    continue
-                for column, new in zip(gathered, cast("Sequence[list[Any]]", news), strict=True):
-                    column.extend(new)
-                # At once where that is some work.
-                if len(gathered[0]) >= most or sum(gathered[3]) >= PUT_BYTES:
-                    self._take(rows, *gathered)
-                    gathered = _none_told()
+                else:
+                    self._take(rows, *news)
         except BaseException:
             batch.cancel()
             raise
         finally:
             cost = batch.finish()
-        self._take(rows, *gathered)
         self._count(cost)
         self.notes += cost["notes"]
 
@@ -271,26 +265,26 @@ class _Work:
     def _take(
         self,
         rows: Rows,
-        targets: list[int],
-        status: list[str],
-        reason: list[str],
-        size: list[int],
-        version: list[str],
-        sha256: list[str],
+        targets: bytes,
+        size: bytes,
+        sha256: bytes,
+        versions: list[str],
+        version: bytes,
+        failed: Sequence[tuple[int, str, str]],
     ) -> None:
         """Take what the engine tells of some of the rows."""
         if not targets:
             return
-        cut = rows.take(targets).ended(
+        cut = rows.take(np.frombuffer(targets, np.int64)).ended(
             "ok",
-            size=np.array(size, np.int64),
-            version=Coded.of(version),
-            sha256=digests(sha256),
+            size=np.frombuffer(size, np.int64),
+            version=Coded(versions, np.frombuffer(version, np.int32)),
+            sha256=np.frombuffer(sha256, np.uint8).reshape(-1, DIGEST_BYTES),
         )
-        if any(reason):
-            wrong = np.array([each != "ok" for each in status])
-            faults = list(zip(status, reason, strict=True))
-            self._end(cut.take(wrong), [faults[at] for at in np.flatnonzero(wrong).tolist()])
+        if failed:
+            wrong = np.zeros(len(cut), bool)
+            wrong[[row for row, _, _ in failed]] = True
+            self._end(cut.take(wrong), [(status, reason) for _, status, reason in failed])
             cut = cut.take(~wrong)
         if self._is_plain(rows):
             # As text: paths would take as long as the rest.
@@ -414,10 +408,6 @@ class _Work:
         except OutputError as error:
             self.failure = str(error)
         self.parts.append(rows if len(there) == len(rows) else rows.take(there))
-
-
-def _none_told() -> tuple[list[Any], ...]:
-    return [], [], [], [], [], []
 
 
 def whole(path: Path) -> Cutout:

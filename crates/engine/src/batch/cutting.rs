@@ -11,7 +11,7 @@ use crate::object::{Object, about};
 use crate::output::Output;
 use crate::stages::Stage;
 use crate::template::Template;
-use crate::work::{Cancel, Work};
+use crate::work::{Cancel, Spare, Work};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,6 +61,7 @@ impl Shared {
     /// Cut units until none is left.
     pub fn run(&self, writer: &mut Writer) -> Work {
         let mut work = Work::start(self.cancel.clone());
+        work.spare = Spare::left();
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
             work.stages.about(self.about_file(unit.file));
@@ -92,6 +93,7 @@ impl Shared {
         work.stages.about(Ids::default());
         writer.file = None;
         writer.flush(&mut work);
+        work.spare.leave();
         work.stages.enter_untold(Stage::Open);
         work
     }

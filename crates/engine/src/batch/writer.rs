@@ -20,7 +20,7 @@ const WAITING_BYTES: usize = 4 << 20;
 /// Hashes and writes the results of one thread, and reports each target once.
 pub(super) struct Writer {
     output: Arc<Output>,
-    rows: Sender<Row>,
+    rows: Sender<Vec<Row>>,
     pub version: String,
     /// The object of the unit, as long as there is one.
     pub file: Option<usize>,
@@ -40,7 +40,7 @@ struct Waiting {
 }
 
 impl Writer {
-    pub fn new(output: Arc<Output>, rows: Sender<Row>) -> Writer {
+    pub fn new(output: Arc<Output>, rows: Sender<Vec<Row>>) -> Writer {
         Writer {
             output,
             rows,
@@ -101,7 +101,7 @@ impl Writer {
         if let Some(reported) = self.reported.get_mut(index) {
             *reported = true;
         }
-        self.report(target, self.version.clone(), Err(error));
+        self.report(vec![Row { target, version: self.version.clone(), outcome: Err(error) }]);
     }
 
     pub fn flush(&mut self, work: &mut Work) {
@@ -119,6 +119,7 @@ impl Writer {
         let hashed = work.stages.enter_untold(Stage::Write);
         let mut now = hashed;
         let traced = swathe_trace::is_on();
+        let mut rows = Vec::with_capacity(self.waiting.len());
         for (waiting, sha256) in std::mem::take(&mut self.waiting).into_iter().zip(digests) {
             let bytes = waiting.bytes.len() as u64;
             if traced {
@@ -139,14 +140,15 @@ impl Writer {
             }
             work.spare.keep(waiting.bytes);
             let outcome = written.map(|()| Written { bytes, sha256 });
-            self.report(waiting.target, waiting.version, outcome);
+            rows.push(Row { target: waiting.target, version: waiting.version, outcome });
         }
+        self.report(rows);
         self.waiting_bytes = 0;
         work.stages.enter_untold(Stage::Assemble);
     }
 
-    fn report(&self, target: usize, version: String, outcome: Result<Written, EngineError>) {
-        // Nobody listens any more only when the batch was dropped: then nobody wants the row.
-        let _ = self.rows.send(Row { target, version, outcome });
+    fn report(&self, rows: Vec<Row>) {
+        // Nobody listens any more only when the batch was dropped: then nobody wants the rows.
+        let _ = self.rows.send(rows);
     }
 }
