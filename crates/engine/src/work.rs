@@ -187,4 +187,19 @@ mod tests {
         while spare.take().capacity() > 0 {}
         assert_eq!(spare.bytes, 0);
     }
+
+    #[test]
+    fn what_a_thread_leaves_is_for_the_next() {
+        let mut spare = Spare::default();
+        spare.keep(vec![7; 12_345]);
+        spare.leave();
+        assert_eq!((spare.bytes, spare.take().capacity()), (0, 0));
+        // Those of other tests may be there, too; they are of other lengths.
+        let found = (0..SPARES_LEFT).map(|_| Spare::left()).any(|mut left| {
+            std::iter::repeat_with(|| left.take().capacity())
+                .take_while(|&capacity| capacity > 0)
+                .any(|capacity| capacity == 12_345)
+        });
+        assert!(found);
+    }
 }

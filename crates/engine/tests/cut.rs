@@ -123,6 +123,29 @@ fn a_value_that_pixels_cannot_hold_is_refused() {
     }
 }
 
+#[test]
+fn enough_rows_are_gathered_and_what_failed_with_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "image.fits", &image(&[8, 8]));
+    // Every other one is outside.
+    let boxes: Vec<_> = (0..100).map(|number| (0, [number % 2 * 50, 0, 4, 4])).collect();
+    let job = job(vec![file], &boxes, folder.path().join("out"), OutputKind::Folder);
+    let batch = Batch::start(job, Cancel::default()).unwrap();
+    let long = Duration::from_secs(60);
+    let mut rows = batch.gather(30, long).unwrap();
+    assert!(rows.len() >= 30);
+    // More than there are: what is left comes at the end, and then nothing.
+    while let Some(more) = batch.gather(1000, long) {
+        assert!(!more.is_empty());
+        rows.extend(more);
+    }
+    assert!(batch.gather(1, Duration::ZERO).is_none());
+    batch.finish().unwrap();
+    let mut ended: Vec<_> = rows.iter().map(|row| (row.target, row.outcome.is_ok())).collect();
+    ended.sort_unstable();
+    assert_eq!(ended, (0..100).map(|number| (number, number % 2 == 0)).collect::<Vec<_>>());
+}
+
 fn run(job: Job) -> Vec<Row> {
     let count = job.targets.len();
     let batch = Batch::start(job, Cancel::default()).unwrap();

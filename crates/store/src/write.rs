@@ -363,6 +363,34 @@ mod tests {
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::sync::{Arc, Barrier};
 
+    #[test]
+    fn files_are_renamed_up_to_the_first_that_cannot_be() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: String| folder.path().join(name).display().to_string();
+        // More folders than are kept open.
+        let count = 2 * FOLDERS;
+        let moves: Vec<(String, String)> = (0..count)
+            .map(|number| (path(format!("{number}.new")), path(format!("to-{number}/file"))))
+            .collect();
+        for (number, (from, _)) in moves.iter().enumerate() {
+            fs::write(from, number.to_string()).expect("written");
+        }
+        for number in (0..count).filter(|&number| number != 400) {
+            fs::create_dir(path(format!("to-{number}"))).expect("made");
+        }
+        fs::write(&moves[7].1, "of before").expect("written");
+        assert_eq!(rename_each(&moves), 400);
+        fs::create_dir(path("to-400".into())).expect("made");
+        assert_eq!(rename_each(&moves[400..]), count - 400);
+        for (number, (from, to)) in moves.iter().enumerate() {
+            assert!(!fs::exists(from).expect("looked"));
+            assert_eq!(fs::read_to_string(to).expect("read"), number.to_string());
+        }
+        assert_eq!(rename_each(&moves), 0);
+        assert_eq!(rename_each(&[("no-such-file".into(), "nor-this".into())]), 0);
+        assert_eq!(rename_each(&[]), 0);
+    }
+
     /// A bucket that takes an object of parts, over a connection for each request.
     fn bucket_of_parts() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
