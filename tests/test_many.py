@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import math
 import os
 import shutil
 import signal
@@ -27,6 +28,8 @@ from frames import KINDS, contents, fits_bytes, image_of, noise, results, sky_he
 from swathe.errors import OutputError, RegionError, TargetsError
 from swathe.manifest import Manifest
 from swathe.many import MANIFEST
+from swathe.predict import job_of, sky_of
+from swathe.targets import read_targets
 
 OUTPUTS = ("folder", "out.zip", "out.tar", "out.fits")
 ARCHIVES = OUTPUTS[1:]
@@ -841,3 +844,31 @@ def test_sources_of_gzip_members_and_headers_only(tmp_path: Path) -> None:
     assert list(found["status"]) == ["ok", "error"]
     pixels = image_of((tmp_path / "out" / "t0.fits").read_bytes())
     np.testing.assert_array_equal(pixels, frame[50:, 60:])
+
+
+def test_rows_are_gathered_by_columns(tmp_path: Path) -> None:
+    file, absent = tmp_path / "a.fits", tmp_path / "absent.fits"
+    file.write_bytes(contents(noise(1), "fit"))
+    given = boxes([file, absent], 100)
+    table = cut_many(given, tmp_path / "many")
+    read = read_targets(given, sky_of)
+    names = [f"{row}.fits" for row in range(100)]
+    batch = job_of(read, names=names, output=str(tmp_path / "gathered"), threads=2).start()
+    for wrong in (-1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="timeout_s"):
+            batch.gather(1, wrong)
+    found: dict[int, tuple[Any, ...]] = {}
+    while (told := batch.gather(30, 60.0)) is not None:
+        targets, sizes, digests, versions, codes, failed = told
+        faults = {at: (status, reason) for at, status, reason in failed}
+        for at, row in enumerate(np.frombuffer(targets, np.int64).tolist()):
+            assert row not in found
+            sha256 = "" if at in faults else digests[32 * at : 32 * at + 32].hex()
+            size = int(np.frombuffer(sizes, np.int64)[at])
+            version = versions[np.frombuffer(codes, np.int32)[at]]
+            found[row] = (*faults.get(at, ("ok", "")), size, version, sha256)
+    assert batch.gather(1, 0.0) is None
+    batch.finish()
+    names = ["status", "reason", "bytes", "source_version", "sha256"]
+    assert [found[row] for row in range(100)] == [tuple(row) for row in table[names]]
+    assert {row[0] for row in found.values()} == {"ok", "missing"}
