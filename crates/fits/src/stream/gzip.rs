@@ -3,7 +3,6 @@
 use super::inflate::{CUT_OFF, Inflate, Pause};
 use super::window::{WINDOW_BYTES, Window};
 use super::{Decoder, SeekPoint, Step, StreamError, StreamKind};
-use libdeflater::{CompressionLvl, Compressor};
 
 /// A member's header is refused when longer: its longest part of fixed size has 64 KiB.
 const HEADER_LIMIT: usize = 192 << 10;
@@ -53,7 +52,6 @@ pub(super) struct Gzip {
 
 /// The making of seek points.
 struct Points {
-    compressor: Compressor,
     found: Vec<SeekPoint>,
     /// The one begun last, until its window is complete.
     begun: Option<Begun>,
@@ -256,7 +254,6 @@ impl Gzip {
 impl Points {
     fn new(raw: u64, compressed: u64) -> Points {
         Points {
-            compressor: Compressor::new(CompressionLvl::new(1).unwrap_or_default()),
             found: Vec::new(),
             begun: None,
             last_raw: raw,
@@ -280,9 +277,8 @@ impl Points {
     /// Keep the point begun last, now that all that uses its window is known.
     fn complete(&mut self, window: &Window) {
         let Some(Begun { raw, bit }) = self.begun.take() else { return };
-        // The compressor has room by the library's word; without a point reading is only slower.
-        let Some(window) = window.pack(&mut self.compressor) else { return };
-        let point = SeekPoint { raw, compressed: bit / 8, bits: (bit % 8) as u8, window };
+        let (compressed, bits) = (bit / 8, (bit % 8) as u8);
+        let point = SeekPoint { raw, compressed, bits, window: window.pack() };
         self.last = point.window.len() as u64 + POINT_BYTES;
         self.kept += self.last;
         self.found.push(point);
@@ -325,6 +321,7 @@ impl Decoder for Gzip {
 mod tests {
     use super::*;
     use crate::stream::testing::run;
+    use libdeflater::{CompressionLvl, Compressor};
     use proptest::prelude::*;
 
     /// Sky-like data: noise in the low bytes, a constant in the high ones, some of it repeated.

@@ -8,6 +8,7 @@ mod compress;
 mod gzip;
 mod huffman;
 mod inflate;
+mod pack;
 mod table;
 #[cfg(test)]
 mod testing;

@@ -3,7 +3,8 @@
 //! Matches reach back [`WINDOW_BYTES`], but those of noise use a fifth of what lies there. Only
 //! that is kept, in a third of the space of all; points can lie three times as close.
 
-use libdeflater::{Compressor, Decompressor};
+use super::pack;
+use libdeflater::Decompressor;
 
 /// How far back a match may reach.
 pub(super) const WINDOW_BYTES: usize = 32 << 10;
@@ -15,7 +16,6 @@ const BITS_AT_ONCE: usize = 56;
 /// The pairs of one match that begins just before the end of the window, and what a word reaches
 /// beyond.
 const SLACK_PAIRS: usize = 256;
-const LENGTH_BYTES: usize = 2;
 
 /// A window whose users are still being looked for.
 pub(super) struct Window {
@@ -55,7 +55,8 @@ impl Window {
         let first = (from + WINDOW_BYTES - self.end).min(WINDOW_BYTES);
         let mut pair = first / 2;
         let mut left = (first + length).div_ceil(2) - pair;
-        while left > 0 {
+        // The first time in any case: whether there is a match at all is not foreseeable.
+        loop {
             let bits = left.min(BITS_AT_ONCE);
             if let Some(word) = self.used[pair / 8..].first_chunk_mut::<8>() {
                 let mask = ((1u64 << bits) - 1) << (pair % 8);
@@ -63,25 +64,30 @@ impl Window {
             }
             pair += bits;
             left -= bits;
+            if left == 0 {
+                break;
+            }
         }
     }
 
     /// As a seek point keeps it: how many bytes there are and, deflated, which pairs are used,
-    /// their first bytes, their second bytes. `None` where the compressor fails.
-    pub(super) fn pack(&self, compressor: &mut Compressor) -> Option<Box<[u8]>> {
+    /// their first bytes, their second bytes.
+    pub(super) fn pack(&self) -> Box<[u8]> {
         let used = &self.used[..PAIRS / 8];
-        let mut first = Vec::with_capacity(PAIRS);
-        let mut second = Vec::with_capacity(PAIRS);
-        for pair in ones(used) {
-            first.push(self.bytes[2 * pair]);
-            second.push(self.bytes[2 * pair + 1]);
+        let mut pairs = [[0; 2]; PAIRS];
+        let mut count = 0;
+        for (bits, eight) in used.iter().zip(self.bytes.chunks_exact(16)) {
+            for (bit, pair) in eight.chunks_exact(2).enumerate() {
+                // Written in any case, and kept if it is used: that is not foreseeable.
+                pairs[count % PAIRS] = [pair[0], pair[1]];
+                count += usize::from(bits >> bit & 1);
+            }
         }
-        let plain = [used, &first, &second].concat();
-        let mut packed = vec![0; LENGTH_BYTES + compressor.deflate_compress_bound(plain.len())];
-        packed[..LENGTH_BYTES].copy_from_slice(&(self.length as u16).to_le_bytes());
-        let bytes = compressor.deflate_compress(&plain, &mut packed[LENGTH_BYTES..]).ok()?;
-        packed.truncate(LENGTH_BYTES + bytes);
-        Some(packed.into())
+        let pairs = &pairs[..count];
+        let first: Vec<u8> = pairs.iter().map(|pair| pair[0]).collect();
+        let second: Vec<u8> = pairs.iter().map(|pair| pair[1]).collect();
+        let packed = (self.length as u16).to_le_bytes().to_vec();
+        pack::deflate(&[used, &first, &second], packed).into()
     }
 }
 
@@ -129,12 +135,8 @@ fn ones(bits: &[u8]) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use libdeflater::CompressionLvl;
+    use libdeflater::{CompressionLvl, Compressor};
     use proptest::prelude::*;
-
-    fn compressor() -> Compressor {
-        Compressor::new(CompressionLvl::new(1).unwrap())
-    }
 
     fn history(bytes: usize) -> Vec<u8> {
         (0..bytes as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8 | 1).collect()
@@ -163,7 +165,7 @@ mod tests {
             backs.iter().for_each(|&(back, run)| window.mark(end - back, run));
             beyond.iter().for_each(|&on| window.mark(end + on, 258));
 
-            let packed = window.pack(&mut compressor()).unwrap();
+            let packed = window.pack();
             let mut back_again = Box::new([9; WINDOW_BYTES]);
             prop_assert_eq!(unpack(&packed, &mut back_again), Ok(length));
             for (back, run) in backs {
@@ -177,7 +179,8 @@ mod tests {
         fn any_bytes_do_no_harm(plain in prop::collection::vec(any::<u8>(), 0..5000), length: u16) {
             let mut packed = vec![0; 6000];
             packed[..2].copy_from_slice(&length.to_le_bytes());
-            let bytes = compressor().deflate_compress(&plain, &mut packed[2..]).unwrap();
+            let mut compressor = Compressor::new(CompressionLvl::new(1).unwrap());
+            let bytes = compressor.deflate_compress(&plain, &mut packed[2..]).unwrap();
             let mut window = Box::new([0; WINDOW_BYTES]);
             let _ = unpack(&packed[..2 + bytes], &mut window);
             let _ = unpack(&plain, &mut window);
@@ -190,8 +193,9 @@ mod tests {
         let mut window = Window::new(&history, 0);
         window.mark(100, 4);
         let mut unpacked = Box::new([9; WINDOW_BYTES]);
-        let packed = window.pack(&mut compressor()).unwrap();
-        assert!(packed.len() < 40, "{}", packed.len());
+        let packed = window.pack();
+        // A bit for eight pairs that are not used.
+        assert!(packed.len() < PAIRS / 8 / 8 + 60, "{}", packed.len());
         unpack(&packed, &mut unpacked).unwrap();
         assert_eq!(unpacked[100..104], history[100..104]);
         assert!(unpacked.iter().enumerate().all(|(at, &b)| (100..104).contains(&at) || b == 0));
@@ -201,7 +205,7 @@ mod tests {
     fn damaged_windows_are_refused() {
         let mut window = Window::new(&history(WINDOW_BYTES), 0);
         window.mark(100, 200);
-        let good = window.pack(&mut compressor()).unwrap();
+        let good = window.pack();
         let mut unpacked = Box::new([0; WINDOW_BYTES]);
         let too_long = [&[1, 0x80], &good[2..]].concat();
         for damaged in [&good[..0], &good[..1], &good[..2], &good[..good.len() - 9], &too_long] {
