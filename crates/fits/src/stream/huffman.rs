@@ -1,5 +1,7 @@
 //! Decoding tables for the prefix codes of deflate (RFC 1951, 3.2.2).
 
+use std::ops::Range;
+
 /// Longest code of deflate.
 const MAX_CODE_BITS: usize = 15;
 
@@ -14,16 +16,10 @@ pub(super) mod entry {
     pub(crate) const KIND: u32 = 3 << 6;
     /// One literal.
     pub(crate) const LITERAL: u32 = 0 << 6;
-    /// Two literals.
-    pub(crate) const PAIR: u32 = 1 << 6;
     /// A number: a base and extra bits.
     pub(crate) const NUMBER: u32 = 2 << 6;
     /// None of these.
     pub(crate) const SPECIAL: u32 = 3 << 6;
-    /// Set in what is more than literals.
-    pub(crate) const NO_LITERAL: u32 = 2 << 6;
-    /// Set in a number that has a literal before it.
-    pub(crate) const LITERAL_BEFORE: u32 = 1 << 12;
     /// The end of the block.
     pub(crate) const END: u32 = SPECIAL;
     /// A code longer than the table's index.
@@ -61,28 +57,41 @@ pub(super) fn distance(entry: u32, bits: u64) -> usize {
 const SHORTEST: usize = 3;
 
 /// Entry of a symbol, before its code is known.
-fn number_entry(base: u16, extra: u8) -> u32 {
-    u32::from(base) << 16 | entry::NUMBER | u32::from(extra)
+const fn number_entry(base: u16, extra: u8) -> u32 {
+    (base as u32) << 16 | entry::NUMBER | extra as u32
 }
 
-/// The symbols of one alphabet: what each stands for.
-pub(super) struct Alphabet {
-    entry_of: fn(usize) -> u32,
+macro_rules! alphabet {
+    ($entry_of:ident) => {{
+        let mut entries = [entry::INVALID; 288];
+        let mut symbol = 0;
+        while symbol < entries.len() {
+            entries[symbol] = $entry_of(symbol);
+            symbol += 1;
+        }
+        entries
+    }};
 }
 
-pub(super) const LITERALS_AND_LENGTHS: Alphabet = Alphabet { entry_of: length_entry };
-pub(super) const DISTANCES: Alphabet = Alphabet { entry_of: distance_entry };
-pub(super) const CODE_LENGTHS: Alphabet =
-    Alphabet { entry_of: |symbol| (symbol as u32) << 16 | entry::LITERAL };
+/// What each symbol of an alphabet stands for.
+pub(super) type Alphabet = [u32; 288];
+
+pub(super) static LITERALS_AND_LENGTHS: Alphabet = alphabet!(length_entry);
+pub(super) static DISTANCES: Alphabet = alphabet!(distance_entry);
+pub(super) static CODE_LENGTHS: Alphabet = alphabet!(literal_entry);
+
+const fn literal_entry(symbol: usize) -> u32 {
+    (symbol as u32) << 16 | entry::LITERAL
+}
 
 /// RFC 1951, 3.2.5.
-fn length_entry(symbol: usize) -> u32 {
+const fn length_entry(symbol: usize) -> u32 {
     const BASES: [u16; 29] = [
         3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115,
         131, 163, 195, 227, 258,
     ];
     match symbol {
-        0..=255 => (symbol as u32) << 16 | entry::LITERAL,
+        0..=255 => literal_entry(symbol),
         256 => entry::END,
         257..=264 | 285 => number_entry(BASES[symbol - 257] - SHORTEST as u16, 0),
         265..=284 => {
@@ -92,7 +101,7 @@ fn length_entry(symbol: usize) -> u32 {
     }
 }
 
-fn distance_entry(symbol: usize) -> u32 {
+const fn distance_entry(symbol: usize) -> u32 {
     match symbol {
         0..=3 => number_entry(symbol as u16 + 1, 0),
         4..=29 => {
@@ -114,13 +123,13 @@ pub(super) struct Table<const SIZE: usize> {
     sorted: [u16; 288],
     /// Per length: index into `sorted` of its first code.
     starts: [usize; MAX_CODE_BITS + 2],
-    alphabet: Alphabet,
+    alphabet: &'static Alphabet,
 }
 
 impl<const SIZE: usize> Table<SIZE> {
     const BITS: usize = SIZE.trailing_zeros() as usize;
 
-    pub(super) fn new(alphabet: Alphabet) -> Self {
+    pub(super) fn new(alphabet: &'static Alphabet) -> Self {
         Self {
             entries: [entry::INVALID; SIZE],
             limits: [0; MAX_CODE_BITS + 1],
@@ -183,7 +192,7 @@ impl<const SIZE: usize> Table<SIZE> {
         for length in 1..=Self::BITS {
             let symbols = self.starts[length]..self.starts[length + 1];
             for index in symbols {
-                let entry = with_code((self.alphabet.entry_of)(self.sorted[index].into()), length);
+                let entry = with_code(self.alphabet[usize::from(self.sorted[index])], length);
                 for slot in (self.slot(index, length)..SIZE).step_by(1 << length) {
                     self.entries[slot] = entry;
                 }
@@ -191,57 +200,31 @@ impl<const SIZE: usize> Table<SIZE> {
         }
     }
 
-    /// Join a literal with what follows it, a second literal or a length, into one entry
-    /// wherever both codes fit the index. Noise compresses into literals and short matches in no
-    /// order that a processor could foresee; the fewer lookups, the fewer wrong guesses.
-    pub(super) fn join_literals(&mut self) {
-        let single = self.entries;
-        // What may follow a literal, where, and how far left the literal then goes.
-        let mut followers = Vec::with_capacity(SIZE / 2);
-        for length in 1..Self::BITS {
-            let codes = self.starts[length]..self.starts[length + 1];
-            let literals = self.sorted[codes].partition_point(|&symbol| symbol < 256);
-            if literals == 0 {
-                continue;
-            }
-            // All literals of one length are followed alike.
-            let room = (Self::BITS - length) as u32;
-            followers.clear();
-            for (slot, &second) in single[..1 << room].iter().enumerate() {
-                let first = length as u32;
-                match second & entry::KIND {
-                    entry::LITERAL if used(second) <= room => {
-                        let joined = (second >> 16) << 24 | entry::PAIR | (first + used(second));
-                        followers.push((slot << length, joined, 16));
-                    }
-                    entry::NUMBER if (second >> 8 & 0xf) <= room => {
-                        let joined = (second | entry::LITERAL_BEFORE) + first + (first << 8);
-                        followers.push((slot << length, joined, 24));
-                    }
-                    _ => {}
-                }
-            }
-            for index in self.starts[length]..self.starts[length] + literals {
-                let (symbol, own) = (u32::from(self.sorted[index]), self.slot(index, length));
-                for &(slot, joined, shift) in &followers {
-                    self.entries[own | slot] = joined | symbol << shift;
-                }
-            }
-        }
+    /// Those of `symbols` whose codes have a length, as [`Table::symbol`] takes them.
+    pub(super) fn of_length(&self, length: usize, symbols: Range<usize>) -> Range<usize> {
+        let (start, end) = (self.starts[length], self.starts[length + 1]);
+        let before = |bound| self.sorted[start..end].partition_point(|&at| usize::from(at) < bound);
+        start + before(symbols.start)..start + before(symbols.end)
+    }
+
+    /// A symbol by its place among all, and the first slot of its code in any table.
+    pub(super) fn symbol(&self, index: usize, length: usize) -> (usize, usize) {
+        (self.sorted[index].into(), self.slot(index, length))
     }
 
     /// The entry for the stream's next bits, where the table only says that the code is long.
     #[cold]
     pub(super) fn long(&self, bits: u64) -> u32 {
         let code = u32::from((bits as u16).reverse_bits() >> 1);
-        for length in Self::BITS + 1..=MAX_CODE_BITS {
-            if code < self.limits[length] {
-                let index = (code >> (MAX_CODE_BITS - length)) as i32 + self.offsets[length];
-                let symbol = self.sorted.get(index as usize).copied().unwrap_or(u16::MAX);
-                return with_code((self.alphabet.entry_of)(symbol.into()), length);
-            }
+        // The limits ascend. All are compared: which is the first to lie above is not foreseeable.
+        let below = self.limits[Self::BITS + 1..].iter().filter(|&&limit| code >= limit).count();
+        let length = Self::BITS + 1 + below;
+        let Some(&offset) = self.offsets.get(length) else { return entry::INVALID };
+        let index = (code >> (MAX_CODE_BITS - length)) as i32 + offset;
+        match self.sorted.get(index as usize) {
+            Some(&symbol) => with_code(self.alphabet[usize::from(symbol)], length),
+            None => entry::INVALID,
         }
-        entry::INVALID
     }
 }
 

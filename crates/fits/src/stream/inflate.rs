@@ -3,14 +3,18 @@
 //! Ours, because no library both starts in the middle of a block's byte and tells where blocks
 //! start at the speed of a whole-buffer decoder (`docs/design/005-our-own-inflate.md`).
 
+mod symbols;
+
 use super::huffman::{self, Table, entry};
+use super::joined::{Joined, STEP};
+use super::pack::ORDER;
 use super::window::{self, WINDOW_BYTES, Window};
 
 /// Bytes decoded into the buffer before they are handed out.
 const CHUNK_BYTES: usize = 128 << 10;
-/// Room behind the chunk: three pairs, a literal and a match of 258 bytes, and what copying in
-/// steps of 16 bytes writes too much.
-const SLACK_BYTES: usize = 6 + 1 + 258 + 16 + 8;
+/// Room behind the chunk: a match of 258 bytes, and what copying in steps of 16 writes too much.
+/// Literals before a match that the table joins with it are shorter together.
+const SLACK_BYTES: usize = 258 + STEP;
 /// Input that must lie ahead for a round of the loop: two refills move on by at most 7 bytes each,
 /// and 8 bytes are loaded at once.
 const AHEAD_BYTES: usize = 32;
@@ -48,8 +52,10 @@ pub(super) struct Inflate {
     /// Bits taken from the input and not yet used: fewer than 8 between calls.
     bits: u64,
     bit_count: u32,
-    codes: Box<Table<2048>>,
+    codes: Box<Table<512>>,
     distances: Box<Table<512>>,
+    /// What of both comes most often.
+    joined: Box<Joined>,
     /// History, then new bytes.
     buffer: Box<[u8]>,
     /// Matches may not reach before this.
@@ -76,8 +82,9 @@ impl Inflate {
             last_block: false,
             bits: 0,
             bit_count: 0,
-            codes: Box::new(Table::new(huffman::LITERALS_AND_LENGTHS)),
-            distances: Box::new(Table::new(huffman::DISTANCES)),
+            codes: Box::new(Table::new(&huffman::LITERALS_AND_LENGTHS)),
+            distances: Box::new(Table::new(&huffman::DISTANCES)),
+            joined: Box::new(Joined::new()),
             buffer: vec![0; WINDOW_BYTES + CHUNK_BYTES + SLACK_BYTES].into(),
             valid_from: 0,
             handed: 0,
@@ -274,8 +281,8 @@ impl Inflate {
                 lengths[144..256].fill(9);
                 lengths[256..280].fill(7);
                 self.codes.set(&lengths)?;
-                self.codes.join_literals();
                 self.distances.set(&[5; 32])?;
+                self.joined.set(&self.codes, &self.distances);
                 State::Codes
             }
             2 => match self.dynamic_codes(input)? {
@@ -295,8 +302,6 @@ impl Inflate {
 
     /// RFC 1951, 3.2.7.
     fn dynamic_codes(&mut self, input: &mut Input) -> Result<bool, &'static str> {
-        const ORDER: [usize; 19] =
-            [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
         if !self.need(input, 14) {
             return Ok(false);
         }
@@ -313,7 +318,7 @@ impl Inflate {
             }
             own[symbol] = self.take(3) as u8;
         }
-        let mut table = Table::<128>::new(huffman::CODE_LENGTHS);
+        let mut table = Table::<128>::new(&huffman::CODE_LENGTHS);
         table.set(&own)?;
 
         let mut lengths = [0u8; 286 + 30];
@@ -355,241 +360,11 @@ impl Inflate {
             return Err("no code for the end of the block");
         }
         self.codes.set(&lengths[..literals])?;
-        self.codes.join_literals();
         self.distances.set(&lengths[literals..])?;
+        self.joined.set(&self.codes, &self.distances);
         Ok(true)
-    }
-
-    /// Decode what is left of the input, with zeros behind it.
-    fn symbols_of_the_end(&mut self, input: &mut Input) -> Result<bool, &'static str> {
-        let rest = &input.bytes[input.at..];
-        let mut padded = [0; 3 * AHEAD_BYTES];
-        padded[..rest.len()].copy_from_slice(rest);
-        let mut end = Input { bytes: &padded[..], at: 0 };
-        // What is wrong in the padding only shows that the input was cut off.
-        let ended = self.symbols(&mut end);
-        // The bits kept may also be of bytes before `rest`.
-        if end.at * 8 > rest.len() * 8 + self.bit_count as usize {
-            return Err(CUT_OFF);
-        }
-        let ended = ended?;
-        // The bit buffer may hold bytes of the padding: those go back first.
-        while end.at > rest.len() {
-            end.at -= 1;
-            self.bit_count -= 8;
-        }
-        self.bits &= (1 << self.bit_count) - 1;
-        input.at += end.at;
-        Ok(ended)
-    }
-
-    /// Decode until the block ends (true), or the input or the room runs short (false).
-    fn symbols(&mut self, input: &mut Input) -> Result<bool, &'static str> {
-        match self.window.take() {
-            None => self.symbols_here(input, |_, _| ()),
-            Some(mut window) => {
-                let ended = self.symbols_here(input, |from, length| window.mark(from, length));
-                self.window = Some(window);
-                ended
-            }
-        }
-    }
-
-    /// [`Inflate::symbols_anywhere`] as fast as this processor can.
-    #[inline(always)]
-    fn symbols_here(
-        &mut self,
-        input: &mut Input,
-        copied: impl FnMut(usize, usize),
-    ) -> Result<bool, &'static str> {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("bmi2") {
-            // SAFETY: the processor has the instructions.
-            return unsafe { self.symbols_bmi2(input, copied) };
-        }
-        self.symbols_anywhere(input, copied)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "bmi1,bmi2")]
-    fn symbols_bmi2(
-        &mut self,
-        input: &mut Input,
-        copied: impl FnMut(usize, usize),
-    ) -> Result<bool, &'static str> {
-        self.symbols_anywhere(input, copied)
-    }
-
-    /// `copied` is told of each match: where in the buffer it comes from, and its length.
-    #[inline(always)]
-    fn symbols_anywhere(
-        &mut self,
-        input: &mut Input,
-        mut copied: impl FnMut(usize, usize),
-    ) -> Result<bool, &'static str> {
-        let (bytes, mut at) = (input.bytes, input.at);
-        let Some(ahead) = bytes.len().checked_sub(AHEAD_BYTES) else { return Ok(false) };
-        let (mut bits, mut count) = (self.bits, self.bit_count);
-        // In locals: a write into the buffer could otherwise change them, for all that the
-        // compiler knows.
-        let (codes, distances) = (&self.codes.entries, &self.distances.entries);
-        let valid_from = self.valid_from;
-        let buffer = &mut self.buffer[..];
-        let mut end = self.end;
-        let room = self.room;
-        assert!(buffer.len() >= room + SLACK_BYTES);
-        macro_rules! refill {
-            () => {
-                // SAFETY: a round refills at most twice, by at most 7 bytes each, and
-                // AHEAD_BYTES lay ahead when it began.
-                bits |= unsafe { load(bytes, at) } << count;
-                at += ((63 - count) >> 3) as usize;
-                count |= 56;
-            };
-        }
-        macro_rules! next {
-            ($entries:expr) => {
-                $entries[bits as usize % $entries.len()]
-            };
-        }
-        macro_rules! use_bits {
-            ($entry:expr) => {
-                bits >>= huffman::used($entry);
-                count -= huffman::used($entry);
-            };
-        }
-        macro_rules! literals {
-            ($entry:expr) => {
-                let literals = (($entry >> 16) as u16).to_le_bytes();
-                // SAFETY: SLACK_BYTES lie behind `room`, enough for three pairs.
-                unsafe { store(buffer, end, literals) };
-                end += 1 + ($entry >> 6 & 1) as usize;
-                use_bits!($entry);
-            };
-        }
-        if at > ahead {
-            return Ok(false);
-        }
-        refill!();
-        // The entry of the bits that come next is looked up before what stands before it is
-        // written, so that the two go side by side.
-        let mut symbol = next!(codes);
-        let ended = 'block: {
-            while at <= ahead && end < room {
-                refill!();
-                // Three lookups of literals use at most 33 of the 56 bits there are; two and a
-                // length, with its literal and extra bits, at most 22 + 20.
-                if symbol & entry::NO_LITERAL == 0 {
-                    literals!(symbol);
-                    symbol = next!(codes);
-                    if symbol & entry::NO_LITERAL == 0 {
-                        literals!(symbol);
-                        symbol = next!(codes);
-                        if symbol & entry::NO_LITERAL == 0 {
-                            literals!(symbol);
-                            symbol = next!(codes);
-                            continue;
-                        }
-                    }
-                }
-                if symbol & entry::KIND == entry::SPECIAL {
-                    if symbol & !entry::USED == entry::LONG {
-                        symbol = self.codes.long(bits);
-                    }
-                    if symbol & entry::KIND == entry::LITERAL {
-                        literals!(symbol);
-                        symbol = next!(codes);
-                        continue;
-                    }
-                    if symbol & !entry::USED == entry::END {
-                        use_bits!(symbol);
-                        break 'block Ok(true);
-                    }
-                    if symbol & entry::KIND == entry::SPECIAL {
-                        break 'block Err("a code that stands for nothing");
-                    }
-                }
-                // SAFETY: as for literals. Where there is none the match overwrites the byte.
-                unsafe { store(buffer, end, [(symbol >> 24) as u8, 0]) };
-                end += ((symbol / entry::LITERAL_BEFORE) & 1) as usize;
-                let length = huffman::length(symbol, bits);
-                use_bits!(symbol);
-                // A distance uses at most 28 bits; what is left is enough for the next lookup.
-                refill!();
-                let mut far = next!(distances);
-                if far & !entry::USED == entry::LONG {
-                    far = self.distances.long(bits);
-                }
-                if far & entry::KIND != entry::NUMBER {
-                    break 'block Err("a distance code that stands for nothing");
-                }
-                let distance = huffman::distance(far, bits);
-                use_bits!(far);
-                symbol = next!(codes);
-                if distance > end - valid_from {
-                    break 'block Err("a match from before the start of the data");
-                }
-                // SAFETY: `distance` bytes lie before `end`; behind `room` there is slack for
-                // a match of 258 bytes and a step of 16.
-                unsafe { copy_match(buffer, end, distance, length) };
-                copied(end - distance, length);
-                end += length;
-            }
-            Ok(false)
-        };
-        // The refill counts bytes in by whole bits only up to 63: the rest of the word is junk.
-        self.bits = bits & ((1 << count) - 1);
-        self.bit_count = count;
-        self.end = end;
-        input.at = at;
-        ended
     }
 }
 
 /// What [`Inflate::run`] says where the input is `last` and ends inside a block of codes.
 pub(super) const CUT_OFF: &str = "cut off";
-
-/// # Safety
-/// `at + 8 <= bytes.len()`.
-#[inline(always)]
-unsafe fn load(bytes: &[u8], at: usize) -> u64 {
-    debug_assert!(at + 8 <= bytes.len());
-    // SAFETY: the caller's promise.
-    u64::from_le_bytes(unsafe { bytes.as_ptr().add(at).cast::<[u8; 8]>().read() })
-}
-
-/// # Safety
-/// `at + 2 <= buffer.len()`.
-#[inline(always)]
-unsafe fn store(buffer: &mut [u8], at: usize, literals: [u8; 2]) {
-    debug_assert!(at + 2 <= buffer.len());
-    // SAFETY: the caller's promise.
-    unsafe { buffer.as_mut_ptr().add(at).cast::<[u8; 2]>().write(literals) }
-}
-
-/// Copy `length` bytes from `distance` before `end`, and perhaps up to 15 more behind them.
-///
-/// # Safety
-/// `distance` is between 1 and `end`, and `end + length + 16 <= buffer.len()`.
-#[inline(always)]
-unsafe fn copy_match(buffer: &mut [u8], end: usize, distance: usize, length: usize) {
-    debug_assert!(distance >= 1 && distance <= end && end + length + 16 <= buffer.len());
-    // SAFETY: all addresses lie in the buffer by the caller's promise.
-    unsafe {
-        let to = buffer.as_mut_ptr().add(end);
-        let from = to.sub(distance);
-        if distance >= 16 {
-            let mut done = 0;
-            while done < length {
-                to.add(done).cast::<[u8; 16]>().write(from.add(done).cast::<[u8; 16]>().read());
-                done += 16;
-            }
-        } else if distance == 1 {
-            to.write_bytes(from.read(), length);
-        } else {
-            for done in 0..length {
-                to.add(done).write(from.add(done).read());
-            }
-        }
-    }
-}

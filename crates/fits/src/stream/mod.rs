@@ -8,6 +8,7 @@ mod compress;
 mod gzip;
 mod huffman;
 mod inflate;
+mod joined;
 mod pack;
 mod table;
 #[cfg(test)]
