@@ -7,9 +7,9 @@ const MAX_CODE_BITS: usize = 15;
 
 /// A table entry, from its low bits: 6 bits, how many bits of the stream it uses, extra bits
 /// included; 2 bits, its kind; then by kind
-/// - literals: the first in bits 16 to 23, the second of a pair in bits 24 to 31;
-/// - numbers: 4 bits, where the extra bits start; bit 12, whether a literal comes before it, in
-///   bits 24 to 31; the base from bit 16 (8 bits for a length, 16 for a distance);
+/// - a literal: which, from bit 16;
+/// - numbers: 4 bits, where the extra bits start; the base from bit 16 (8 bits for a length, 16 for
+///   a distance);
 /// - special: which one, from bit 16.
 pub(super) mod entry {
     pub(crate) const USED: u32 = 0x3f;
