@@ -83,7 +83,7 @@ fn rename<'a>(
         if let Entry::Vacant(free) = folders.entry(folder) {
             // One that cannot be listed is no worse.
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            free.insert(open(&format!("{folder}/"), flags, Mode::empty())?);
+            free.insert(open(format!("{folder}/"), flags, Mode::empty())?);
         }
     }
     renameat(&folders[from_folder], from, &folders[to_folder], to)
