@@ -743,3 +743,24 @@ def test_repr_says_where(cutout: swathe.Cutout) -> None:
     assert "[3, 4] 10 x 11" in repr(cutout)
     assert "HDU 0" in repr(cutout)
     assert cutout.shape == (11, 10)
+
+
+@pytest.mark.parametrize(
+    ("region", "message"),
+    [
+        (
+            {"box": (0, 0, 5)},
+            r"box: expected 4 numbers, \(x0, y0, width, height\), found \(0, 0, 5\)",
+        ),
+        ({"box": 5}, "box: expected 4 numbers"),
+        ({"center": (5,), "shape": 3}, r"center: expected 2 numbers, \(x, y\), found \(5,\)"),
+        ({"center": (5, 5), "shape": (1, 2, 3)}, r"shape: expected 2 numbers, \(height, width\)"),
+    ],
+)
+def test_regions_of_another_number_of_numbers(
+    region: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.fits"
+    fits.PrimaryHDU(np.zeros((9, 9), np.int16)).writeto(path)
+    with pytest.raises(errors.RegionError, match=message):
+        swathe.cut(path, **region)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sized
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -67,9 +68,10 @@ def cut(
         try:
             image = file.image(hdu)
             if box is not None:
-                pixels = checked(*box)
+                pixels = checked(*_as("box", "x0, y0, width, height", box))
             elif center is not None and shape is not None:
-                pixels = around(*center, *pair(shape))
+                x_y = _as("center", "x, y", center)
+                pixels = around(*x_y, *_as("shape", "height, width", pair(shape)))
             else:
                 assert sky is not None and size_deg is not None
                 pixels = image.sky.box(_place(sky), size_deg)
@@ -95,6 +97,14 @@ def _tell(file: File, name: str, error: SwatheError) -> None:
             result = "no-overlap" if isinstance(error, NoOverlapError) else "error"
             point("CUT_START", **about)
             point("CUT_END", **about, result=result, reason=str(error))
+
+
+def _as(what: str, names: str, given: Any) -> Any:
+    """Give numbers as they are, as many as have names."""
+    expected = names.count(",") + 1
+    if not isinstance(given, Sized) or len(given) != expected:
+        raise RegionError(f"{what}: expected {expected} numbers, ({names}), found {given!r:.100}")
+    return given
 
 
 def _place(sky: Any) -> SkyCoord:
