@@ -606,6 +606,7 @@ def test_a_portal_with_workers(tmp_path: Path, cluster: Process) -> None:
             wait_until(lambda: [each["refused"] for each in told(client)["workers"]] == [""])
             job = submitted(client, targets)["id"]
             assert finished(client, job)["counts"]["ok"] == 40
+            wait_until(lambda: not told(client)["workers"][0]["busy"])
             found = told(client)
         shown = subprocess.run(
             command("status", portal.url), capture_output=True, text=True, timeout=120
@@ -617,6 +618,7 @@ def test_a_portal_with_workers(tmp_path: Path, cluster: Process) -> None:
     assert "w0" in shown.stdout
     assert cluster.address in page
     assert "w0" in page
+    assert ">idle<" in page
 
 
 def told(client: httpx.Client) -> Any:
