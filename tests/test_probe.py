@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from astropy.io import fits
 
 from servers import NGINX, nginx, proxy, s3s_fs, xrootd
 from simulated import SimulatedStore, place
@@ -18,12 +19,14 @@ from swathe import cli
 from swathe.catalog import Catalog, this_host
 from swathe.errors import NotFoundError, OutputError, RegionError
 from swathe.known import stores_for
+from swathe.measuring.buffer import BufferStudy
 from swathe.measuring.costs import Costs
 from swathe.measuring.places import Place, find_place
 from swathe.measuring.plots import probe_figure, save
 from swathe.measuring.probe import Probe, probe, read_table
 from swathe.measuring.results import keep_probe
 from swathe.measuring.writing import Writing
+from swathe.predict import predict
 from swathe.sizes import MIB
 
 
@@ -310,8 +313,36 @@ def test_command_buffer(
     assert told["low"] <= told["chosen"] <= told["high"]
     assert [row["buffer"] for row in told["rows"]][:2] == [1024, 2048]
     assert plot.read_bytes().startswith(b"\x89PNG")
+    assert told["kept"] is None
     run(monkeypatch, "buffer", str(folder / "a.fits"), *options)
-    assert "chosen" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "chosen" in said and "not kept: the store was not probed" in said
+
+
+def test_files_are_read_by_the_buffer_that_was_chosen(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = folder / "image.fits"
+    fits.writeto(image, np.zeros((700, 1000), np.float32))
+    row = {"file": "here:image.fits", "x0": 0, "y0": 0, "width": 1000, "height": 700}
+    whole = {name: [value] for name, value in row.items()}
+    run(monkeypatch, "store", "add", "here", str(folder))
+    run(monkeypatch, "probe", "here", "--quick", "--budget-s", "1")
+    load = predict(whole).explained[0]["plans"][0]["load"]
+    assert 200_000 < load["largest"] <= 256 << 10
+    capsys.readouterr()
+    with monkeypatch.context() as patched:
+        patched.setattr(BufferStudy, "chosen", property(lambda _: 100_000, lambda *_: None), False)
+        run(monkeypatch, "buffer", "here:image.fits", "--budget-s", "1", "--repeats", "1", "--json")
+    assert json.loads(capsys.readouterr().out)["kept"] == 100_000
+    for _ in range(2):
+        load = predict(whole).explained[0]["plans"][0]["load"]
+        assert load["requests"] >= 28
+        assert load["largest"] <= 100_000
+        # A later probe leaves it.
+        run(monkeypatch, "probe", "here", "--quick", "--budget-s", "1")
+    run(monkeypatch, "store", "show", "here")
+    assert "buffer_bytes 100000" in capsys.readouterr().out
 
 
 def test_the_command_line_starts_without_numpy() -> None:

@@ -12,8 +12,8 @@ use swathe_store::{Source, Traffic};
 
 /// What one thread may hold of an object while it reads it.
 pub(crate) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
-/// A local file is read in pieces that stay in the L2 cache.
-pub(crate) const LOCAL_CAP_BYTES: u64 = 256 << 10;
+/// A local file is read in pieces that stay in the L2 cache, where no study found others better.
+const LOCAL_CAP_BYTES: u64 = 256 << 10;
 /// Gaps of what is kept here that are read through: 64 KiB from the page cache, and their checksum,
 /// cost about as much as opening a file.
 const HAND_GAP_BYTES: u64 = 64 << 10;
@@ -95,7 +95,7 @@ impl Content {
             Content::Plain(source) => {
                 check_end(&**source, segments, what)?;
                 if source.is_local() {
-                    let plan = local_plan(&**source, segments, LOCAL_CAP_BYTES, at);
+                    let plan = local_plan(&**source, segments, local_cap_bytes(&**source), at);
                     (plan.requests, 1, Some(plan.seconds))
                 } else {
                     remote_requests(&**source, segments, CAPS, reading.share, at)
@@ -205,6 +205,11 @@ fn read_remote(
         });
     reading.add(source.take_traffic());
     read
+}
+
+/// Most bytes of a local file that are read at a time.
+pub(crate) fn local_cap_bytes(source: &dyn Source) -> u64 {
+    source.costs().buffer_bytes.unwrap_or(LOCAL_CAP_BYTES).min(CAPS.request_bytes)
 }
 
 /// How segments of a local file are read, in pieces of at most `request_bytes`. Threads do not share

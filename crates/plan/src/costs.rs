@@ -22,6 +22,9 @@ pub struct Costs {
     pub requests_per_s: f64,
     /// More requests in flight than this were not measured to help.
     pub streams: u32,
+    /// Bytes that are best read at a time, one request after the other, where that was studied.
+    #[serde(default)]
+    pub buffer_bytes: Option<u64>,
 }
 
 /// Seconds of one request by its bytes: straight lines between measured points, and beyond the
@@ -84,6 +87,7 @@ impl Costs {
             total_bytes_per_s: 13e9,
             requests_per_s: 1e7,
             streams: 1,
+            buffer_bytes: None,
         }
     }
 
@@ -96,6 +100,7 @@ impl Costs {
             total_bytes_per_s: 125e6,
             requests_per_s: 2000.0,
             streams: 8,
+            buffer_bytes: None,
         }
     }
 
@@ -121,6 +126,11 @@ impl Costs {
         }
         if !(1..=1024).contains(&self.streams) {
             return refuse("streams", f64::from(self.streams));
+        }
+        if let Some(bytes) = self.buffer_bytes
+            && !(1 << 10..=1 << 30).contains(&bytes)
+        {
+            return refuse("buffer_bytes", bytes as f64);
         }
         if self.request.0.len() < 2 {
             return refuse("request points", self.request.0.len() as f64);
@@ -231,6 +241,8 @@ mod tests {
             Costs { total_bytes_per_s: 0.0, ..Costs::remote() },
             Costs { requests_per_s: f64::INFINITY, ..Costs::remote() },
             Costs { streams: 0, ..Costs::remote() },
+            Costs { buffer_bytes: Some(0), ..Costs::local() },
+            Costs { buffer_bytes: Some(1 << 40), ..Costs::local() },
             Costs { request: Curve(vec![(0.0, 1.0)]), ..Costs::remote() },
             Costs { request: Curve(vec![(0.0, 1.0), (0.0, 2.0)]), ..Costs::remote() },
             Costs { request: Curve(vec![(0.0, 1.0), (5.0, 0.5)]), ..Costs::remote() },

@@ -22,11 +22,14 @@ def buffer(
     as_json: Json = False,
 ) -> None:
     """Find the best size of a read buffer: an object read with 1 KiB to 16 MiB at a time."""
+    from swathe.catalog import Catalog
     from swathe.measuring.buffer import study_buffer
     from swathe.measuring.places import find_place
+    from swathe.measuring.results import keep_buffer
 
+    place = find_place(store, [] if object_ is None else [object_])
     study = study_buffer(
-        find_place(store, [] if object_ is None else [object_]),
+        place,
         repeats=repeats,
         budget_s=budget_s,
         budget_bytes=round(budget_mb * 1e6),
@@ -37,10 +40,12 @@ def buffer(
         from swathe.measuring.plots import buffer_figure, save
 
         save(buffer_figure(study, f"{study.object} from {study.host}"), plot)
+    with Catalog.open() as catalog:
+        kept = keep_buffer(catalog, place.root, study) if place.is_local else None
     table = study.table()
     if as_json:
         rows = [dict(zip(table.colnames, row, strict=True)) for row in table.as_array().tolist()]
-        print_json({**study.summary(), "rows": rows})
+        print_json({**study.summary(), "kept": kept, "rows": rows})
         return
     typer.echo(f"{study.object} from {study.host}")
     print_table(
@@ -63,3 +68,9 @@ def buffer(
         f"{study.chosen} bytes; {megabytes(study.bytes_moved)} in {study.took_s:.1f} s "
         f"({study.cache})"
     )
+    if kept:
+        typer.echo(f"files of this store are read by at most {kept} bytes at a time from now on")
+    elif place.is_local:
+        typer.echo("not kept: the store was not probed; see swathe probe")
+    else:
+        typer.echo("requests to servers are not of one size: each read is planned")

@@ -25,6 +25,8 @@ def cost_rows(
 ) -> Iterable[tuple[str, str, str]]:
     """Give what a storage costs as people read it: name, value with its unit, spread."""
     for name, value in costs.items():
+        if value is None:
+            continue
         if name == "request":
             (size, seconds), (larger, longer) = value[-2:]
             rate = rate_text((larger - size) / (longer - seconds))

@@ -74,6 +74,8 @@ class Costs:
         total_bytes_per_s: all streams together.
         requests_per_s: most requests served, whatever the streams.
         streams: more requests in flight were not measured to help.
+        buffer_bytes: that are best read at a time, one request after the other, where that was
+            studied.
     """
 
     connect_s: float
@@ -82,6 +84,7 @@ class Costs:
     total_bytes_per_s: float
     requests_per_s: float
     streams: int
+    buffer_bytes: int | None = None
 
     def request_s(self, size: ArrayLike) -> NDArray[np.float64]:
         """The curve t(), seconds, for sizes in bytes."""

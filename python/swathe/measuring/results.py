@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog import Sample as KeptSample
 from swathe.catalog import this_host
+from swathe.sizes import KIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from swathe.catalog import Catalog
+    from swathe.measuring.buffer import BufferStudy
     from swathe.measuring.costs import Sample
     from swathe.measuring.probe import Probe
+
+LEAST_BUFFER = 16 * KIB
 
 
 def keep_probe(catalog: Catalog, found: Probe) -> None:
@@ -29,7 +33,30 @@ def keep_probe(catalog: Catalog, found: Probe) -> None:
     profile = found.profile
     notes = [*profile.notes, *found.notes]
     costs, now = profile.costs.as_dict(), datetime.now(UTC)
+    if (known := catalog.profile(found.root, found.host)) is not None:
+        costs["buffer_bytes"] = known.costs.get("buffer_bytes")
     catalog.put_profile(found.root, found.host, costs, profile.spread, now, notes)
+
+
+def keep_buffer(catalog: Catalog, root: str, found: BufferStudy) -> int | None:
+    """Keep the size of buffer that a study chose, by which files of a local store are read.
+
+    Returns:
+        Bytes that are read at a time from now on: smaller buffers than LEAST_BUFFER are chosen
+        where the object is as small. None of a store that was not probed: it has no profile to
+        keep them in.
+
+    Raises:
+        CatalogError: where the catalogue cannot be written.
+    """
+    kept = catalog.profile(root, found.host)
+    if kept is None:
+        return None
+    size = max(found.chosen, LEAST_BUFFER)
+    costs = {**kept.costs, "buffer_bytes": size}
+    # As old as it is: reads since then still count.
+    catalog.put_profile(root, found.host, costs, kept.spread, kept.fitted_at, kept.notes)
+    return size
 
 
 def keep_host(catalog: Catalog, compute: dict[str, object]) -> None:

@@ -1,7 +1,7 @@
 //! How an object would be read, and how else it could be.
 
 use super::Instead;
-use crate::content::{CAPS, Content, LOCAL_CAP_BYTES, at_hand, local_plan};
+use crate::content::{CAPS, Content, at_hand, local_cap_bytes, local_plan};
 use crate::cutout::Placed;
 use crate::inflate::{INPUT_BYTES, Stretch};
 use crate::object::Object;
@@ -68,7 +68,7 @@ pub(super) fn reads(
                 .iter()
                 .map(|round| {
                     if source.is_local() {
-                        return local_plan(source, round, LOCAL_CAP_BYTES, at);
+                        return local_plan(source, round, local_cap_bytes(source), at);
                     }
                     remote_plan(source, round, costs, at, connected)
                 })
