@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import queue
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,7 +25,7 @@ from swathe.errors import JobError
 from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.batches import Batch, batch_of
-from swathe.workers.doing import run
+from swathe.workers.doing import _Work, run
 from swathe.workers.flights import Flight
 from swathe.workers.pool import LANES, READY
 
@@ -161,13 +162,37 @@ def test_who_does_a_batch_again_takes_over(images: list[str], tmp_path: Path) ->
         thread.start()
     for thread in threads:
         thread.join()
-    assert any(done.complete and done.failure is None for done in found)
+    assert any(done.complete for done in found)
+    assert [done.failure for done in found] == [None, None]
     alone = run(given, Folder(tmp_path / "alone"), 1, never)
     expected = sorted(alone.rows)
     assert all(sorted(done.rows) == expected for done in found if done.complete)
     made = tmp_path / "results/job"
     assert len(list((made / "0000").iterdir())) == 300
     assert {path.name for path in made.iterdir()} == {"0000", ".chunk-00-of-another"}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_was_taken_over_is_neither_done_nor_a_fault(
+    late: bool, images: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was taken for dead may begin after the one that was given its rows."""
+    put = _Work._put
+
+    def taken_over(work: _Work) -> None:
+        if late:
+            put(work)
+        shutil.rmtree(work.aside)
+        if not late:
+            put(work)
+
+    place, given = Folder(tmp_path / "results"), batch(images, 300)
+    with monkeypatch.context() as patched:
+        patched.setattr(_Work, "_put", taken_over)
+        done = run(given, place, 1, never)
+    assert (len(done.rows), done.complete, done.failure) == (0, False, None)
+    done = run(given, place, 1, never)
+    assert (len(done.rows), done.complete, done.failure) == (300, True, None)
 
 
 def test_a_batch_of_results_has_what_goes_into_them(

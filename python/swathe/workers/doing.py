@@ -141,15 +141,24 @@ class _Work:
         try:
             self._take_over()
             self.aside.mkdir(parents=True)
+        except OSError as error:
+            raise OutputError(f"{self.folder}: {error}") from error
+        try:
             if self.batch.makes:
                 self._make(rows)
             else:
                 self._cut(rows)
             self._put()
+            taken_over = not self.aside.exists()
         except OSError as error:
-            raise OutputError(f"{self.folder}: {error}") from error
+            taken_over = not self.aside.exists()
+            if not taken_over:
+                raise OutputError(f"{self.folder}: {error}") from error
         finally:
             shutil.rmtree(self.aside, ignore_errors=True)
+        if taken_over:
+            # By one who has the same rows, and may be the one that nobody waits for.
+            return Done([], time.perf_counter() - begun, complete=False)
         done = self.done()
         return Done(
             done,
