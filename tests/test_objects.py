@@ -116,6 +116,9 @@ def test_hdus_say_what_there_is(several: Path) -> None:
     assert [hdu.shape for hdu in file.hdus if "image" in hdu.kind] == [[5, 6], [7, 8], [20, 30]]
     assert (file.hdus[5].codec, file.hdus[5].tile_shape) == ("RICE_1", [10, 30])
     assert file.hdus[3].version == 2
+    assert repr(file.hdus[2]) == f"<HDU 2 CAT: {kinds[2]}>"
+    assert repr(file.hdus[5]).startswith("<HDU 5 MASK: compressed-image, BITPIX ")
+    assert repr(file.hdus[5]).endswith(", shape [20, 30], RICE_1>")
     assert file.compression is None
     assert file.size == several.stat().st_size
     assert str(file.size) in file.version

@@ -187,6 +187,24 @@ pub(crate) struct HduInfo {
     problem: Option<String>,
 }
 
+#[pymethods]
+impl HduInfo {
+    fn __repr__(&self) -> String {
+        let mut told = format!("<HDU {}", self.index);
+        if let Some(name) = &self.name {
+            told += &format!(" {name}");
+        }
+        told += &format!(": {}", self.kind);
+        if let Some(bitpix) = self.bitpix {
+            told += &format!(", BITPIX {bitpix}, shape {:?}", self.shape);
+        }
+        if let Some(codec) = self.codec {
+            told += &format!(", {codec}");
+        }
+        told + ">"
+    }
+}
+
 impl HduInfo {
     fn new(hdu: &Hdu) -> HduInfo {
         let kind = match hdu.kind() {
