@@ -306,6 +306,7 @@ def test_command_probe(
 def test_command_buffer(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{folder}/catalog.sqlite")
     plot = folder / "buffer.png"
     options = ("--budget-s", "1", "--repeats", "2")
     run(monkeypatch, "buffer", str(folder / "a.fits"), *options, "--json", "--plot", str(plot))
@@ -322,6 +323,7 @@ def test_command_buffer(
 def test_files_are_read_by_the_buffer_that_was_chosen(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{folder}/catalog.sqlite")
     image = folder / "image.fits"
     fits.writeto(image, np.zeros((700, 1000), np.float32))
     row = {"file": "here:image.fits", "x0": 0, "y0": 0, "width": 1000, "height": 700}
