@@ -72,6 +72,7 @@ def test_names_are_those_of_the_native_half() -> None:
         "total_bytes_per_s",
         "requests_per_s",
         "streams",
+        "buffer_bytes",
     }
 
 

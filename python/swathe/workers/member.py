@@ -207,14 +207,14 @@ class Here:
         """Take what a portal tells, and record events where the environment says so."""
         _record()
         host, cache_bytes = this_host(), _swathe.kept("blocks").limit
+        if self._ending:
+            return Joined(host, cache_bytes, f"{host}: is to end")
         theirs, _, rest = invitation.partition(b"\n")
         if theirs != (ours := _swathe.__version__).encode():
             version = theirs.decode() if theirs[:1].isdigit() else "an older one"
             why = f"of Swathe {ours}, the portal of {version}: both must be the same"
             return Joined(host, cache_bytes, f"{host}: {why}")
         told: Invitation = pickle.loads(rest)
-        if self._ending:
-            return Joined(host, cache_bytes, f"{host}: is to end")
         with self._lock:
             used = self._at_work or time.monotonic() - self._last < PATIENCE_S
             if self._pool not in ("", told.pool) and used:
