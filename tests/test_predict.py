@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -87,17 +89,24 @@ def test_large_reads_of_files_are_counted_as_they_are_made(
             assert predicted.requests == pytest.approx(made["requests"], rel=0.35)
 
 
-def test_no_pixel_is_read_and_headers_are_read_once(
-    catalog: Catalog, survey: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "nginx").mkdir()
-    with servers.nginx(tmp_path / "nginx") as server:
+@contextmanager
+def web(catalog: Catalog, survey: Path, folder: Path, **costs: Any) -> Iterator[servers.FileServer]:
+    """Serve the survey as the store `web`, whose costs are known."""
+    (folder / "nginx").mkdir()
+    with servers.nginx(folder / "nginx") as server:
         for file in survey.iterdir():
             (server.folder / file.name).write_bytes(file.read_bytes())
         catalog.add_store("web", server.url)
-        # With more streams, how a read is split depends on which threads are at work just then.
-        costs = {**COSTS, "streams": 1}
-        catalog.put_profile(server.url, this_host(), costs, {"model": 0.1}, datetime.now(UTC))
+        known, now = {**COSTS, **costs}, datetime.now(UTC)
+        catalog.put_profile(server.url, this_host(), known, {"model": 0.1}, now)
+        yield server
+
+
+def test_no_pixel_is_read_and_headers_are_read_once(
+    catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    # With more streams, how a read is split depends on which threads are at work just then.
+    with web(catalog, survey, tmp_path, streams=1) as server:
         rows = targets([f"web:{number}.fit" for number in range(3)])
         first = swathe.predict(rows)
         asked = server.requests()
@@ -151,12 +160,7 @@ def test_what_is_kept_here_is_not_asked_for(
 def test_the_plan_is_told_beside_what_was_not_chosen(
     catalog: Catalog, survey: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "nginx").mkdir()
-    with servers.nginx(tmp_path / "nginx") as server:
-        for file in survey.iterdir():
-            (server.folder / file.name).write_bytes(file.read_bytes())
-        catalog.add_store("web", server.url)
-        catalog.put_profile(server.url, this_host(), COSTS, {"model": 0.1}, datetime.now(UTC))
+    with web(catalog, survey, tmp_path):
         for kind in ("fit", "fit.fz"):
             (how,) = swathe.predict(targets([f"web:0.{kind}"])).explained
             assert how["at_once"] == 1

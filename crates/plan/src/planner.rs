@@ -94,11 +94,14 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
     if apart.len() <= FEW_GAPS + 1 {
         // Other gaps than the smallest, where that makes the largest request smaller; of few
         // segments also none, and any number of those that touch together.
-        let few = given.len() <= FEW_GAPS + 1;
-        let most = if few { given.len() } else { apart.len().min(costs.streams as usize) };
-        let parts = if few { given } else { segments };
+        let largest = gaps.largest();
+        let (parts, most, reached): (_, _, &[u64]) = if given.len() <= FEW_GAPS + 1 {
+            (given, given.len(), &[0, largest])
+        } else {
+            (segments, apart.len().min(costs.streams as usize), &[largest])
+        };
         let cap_bytes = whole.bytes.min(caps.request_bytes);
-        for gap_bytes in if few { vec![0, gaps.largest()] } else { vec![gaps.largest()] } {
+        for &gap_bytes in reached {
             for pieces in 1..=most {
                 let far = Reach { gap_bytes, cap_bytes };
                 let reach = smallest_cap(parts, far, Break::BetweenSegments, pieces);

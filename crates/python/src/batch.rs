@@ -143,12 +143,7 @@ pub(crate) struct Batch {
 impl Batch {
     /// Rows finished since the last call, after at most `timeout_s`; `None` when all are told.
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<Rows>> {
-        let timeout = seconds(timeout_s)?;
-        let rows = py.detach(|| match self.inner.lock() {
-            Ok(inner) => inner.as_ref().and_then(|batch| batch.poll(timeout)),
-            Err(_) => None,
-        });
-        py.check_signals()?;
+        let rows = self.wait(py, timeout_s, |batch, timeout| batch.poll(timeout))?;
         Ok(rows.map(Rows::new))
     }
 
@@ -160,12 +155,7 @@ impl Batch {
         enough: usize,
         timeout_s: f64,
     ) -> PyResult<Option<Columns<'py>>> {
-        let timeout = seconds(timeout_s)?;
-        let rows = py.detach(|| match self.inner.lock() {
-            Ok(inner) => inner.as_ref().and_then(|batch| batch.gather(enough, timeout)),
-            Err(_) => None,
-        });
-        py.check_signals()?;
+        let rows = self.wait(py, timeout_s, |batch, timeout| batch.gather(enough, timeout))?;
         Ok(rows.map(|rows| columns(py, rows)))
     }
 
@@ -196,9 +186,23 @@ impl Batch {
     }
 }
 
-fn seconds(timeout_s: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(timeout_s)
-        .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))
+impl Batch {
+    /// Wait for rows, as `ask` does, and let other threads of Python work meanwhile.
+    fn wait(
+        &self,
+        py: Python<'_>,
+        timeout_s: f64,
+        ask: impl Fn(&swathe_engine::Batch, Duration) -> Option<Vec<Row>> + Sync,
+    ) -> PyResult<Option<Vec<Row>>> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
+        let rows = py.detach(|| match self.inner.lock() {
+            Ok(inner) => inner.as_ref().and_then(|batch| ask(batch, timeout)),
+            Err(_) => None,
+        });
+        py.check_signals()?;
+        Ok(rows)
+    }
 }
 
 /// Targets and bytes as 64-bit integers, digests of 32 bytes, the versions there are, the number of

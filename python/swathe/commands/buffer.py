@@ -40,8 +40,10 @@ def buffer(
         from swathe.measuring.plots import buffer_figure, save
 
         save(buffer_figure(study, f"{study.object} from {study.host}"), plot)
-    with Catalog.open() as catalog:
-        kept = keep_buffer(catalog, place.root, study) if place.is_local else None
+    kept = None
+    if place.is_local:
+        with Catalog.open() as catalog:
+            kept = keep_buffer(catalog, place.root, study)
     table = study.table()
     if as_json:
         rows = [dict(zip(table.colnames, row, strict=True)) for row in table.as_array().tolist()]

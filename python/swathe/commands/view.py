@@ -11,6 +11,8 @@ from swathe.commands.options import Json
 from swathe.commands.output import print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from swathe.lifelines.following import Shown
     from swathe.lifelines.lines import Traced
     from swathe.lifelines.loads import Load
@@ -131,15 +133,20 @@ def _chosen(traced: Traced, settings: dict[str, Any]) -> list[Load] | None:
     """Give the load-lines that were asked for; what there is not is an error, of events, too."""
     from swathe.lifelines.loads import loads
 
+    _check("events", settings.get("events", ()), traced.lanes)
+    if "loads" not in settings:
+        return None
     known = {load.name: load for load in loads(traced)}
-    for option, there in (("events", traced.lanes), ("loads", list(known))):
-        for name in settings.get(option, ()):
-            if name not in there:
-                raise typer.BadParameter(
-                    f"there is no {name!r}; there are: {', '.join(there)}",
-                    param_hint=f"--{option}",
-                )
-    return [known[name] for name in settings["loads"]] if "loads" in settings else None
+    _check("loads", settings["loads"], list(known))
+    return [known[name] for name in settings["loads"]]
+
+
+def _check(option: str, names: Iterable[str], there: Sequence[str]) -> None:
+    for name in names:
+        if name not in there:
+            raise typer.BadParameter(
+                f"there is no {name!r}; there are: {', '.join(there)}", param_hint=f"--{option}"
+            )
 
 
 def _picture(

@@ -57,13 +57,16 @@ class Shelf:
 
     def frame(self, number: int, method: str = "FIT") -> str:
         """Give the object of a frame, numbered from 1."""
-        return _object(self.given, self.pattern.format(number) + self.ending(method))
+        return _object(self.given, self._name(number, method))
 
     def file(self, number: int, method: str) -> str:
         """Give the path of a frame on this machine, for who knows no stores; else its object."""
         if self.folder is None:
             return self.frame(number, method)
-        return str(self.folder / (self.pattern.format(number) + self.ending(method)))
+        return str(self.folder / self._name(number, method))
+
+    def _name(self, number: int, method: str) -> str:
+        return self.pattern.format(number) + self.ending(method)
 
     def ending(self, method: str) -> str:
         """Give the end of the names of files of a method."""

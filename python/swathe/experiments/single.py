@@ -191,7 +191,7 @@ class _Runs:
         rng = np.random.default_rng([settings.seed, turn])
         numbers = 1 + rng.permutation(settings.frames)[: settings.images]
         files = case.client not in OURS or case.method == "GUNZIP"
-        name = place.file if files and place.folder else place.frame
+        name = place.file if files else place.frame
         return {
             "method": case.method,
             "copy": files and place.folder is None,

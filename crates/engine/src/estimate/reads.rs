@@ -51,10 +51,9 @@ pub(super) fn reads(
     let at = if tiled { Break::BetweenSegments } else { Break::Anywhere };
     let source = object.source();
     let whole = Load { requests: 1, bytes: source.len(), largest: source.len() };
-    let instead = |how, load, unpack_s| {
-        let seconds = soonest(load, costs, connected);
-        Instead { how, load, seconds, unpack_s }
-    };
+    let seconds_of = |load| soonest(load, costs, connected);
+    let otherwise =
+        |how, unpack_s| Instead { how, load: whole, seconds: seconds_of(whole), unpack_s };
     match &object.content {
         Content::Plain(_) => {
             let method = if tiled { "tiles" } else { "ranges" };
@@ -76,15 +75,16 @@ pub(super) fn reads(
             let mut others = Vec::new();
             if plans.iter().any(|plan| !plan.requests.is_empty()) {
                 let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
-                let mut each = instead("each piece", Load::default(), unpack_s);
+                let (how, load, seconds) = ("each piece", Load::default(), 0.0);
+                let mut each = Instead { how, load, seconds, unpack_s };
                 for round in &rounds {
                     let load = Load::of(&windows(round, alone, Break::BetweenSegments));
-                    each.seconds += instead("", load, 0.0).seconds;
+                    each.seconds += seconds_of(load);
                     each.load.requests += load.requests;
                     each.load.bytes += load.bytes;
                     each.load.largest = each.load.largest.max(load.largest);
                 }
-                others = vec![each, instead("whole object", whole, unpack_s)];
+                others = vec![each, otherwise("whole object", unpack_s)];
             }
             Reads { method, plans, unpacked, unpack_s, instead: others }
         }
@@ -111,7 +111,7 @@ pub(super) fn reads(
             let method = if first { "decompressed once" } else { "from seek points" };
             let mut others = Vec::new();
             if !first && plans.iter().any(|plan| !plan.requests.is_empty()) {
-                others.push(instead("decompressed once", whole, decode_s + end as f64 * byte_s));
+                others.push(otherwise("decompressed once", decode_s + end as f64 * byte_s));
             }
             Reads { method, plans, unpacked: raw + unpacked, unpack_s, instead: others }
         }
