@@ -61,7 +61,8 @@ def test_parameters_of_a_quiet_store_are_found() -> None:
     assert costs.open_s == pytest.approx(0.03, rel=0.02)
     assert float(costs.request_s(0)) == pytest.approx(0.02, rel=0.01)
     assert costs.stream_bytes_per_s() == pytest.approx(2e7, rel=0.02)
-    assert costs.total_bytes_per_s == pytest.approx(1e8, rel=0.1)
+    # Answers that the server spaced out leave the line idle for less than the model says.
+    assert costs.total_bytes_per_s == pytest.approx(1e8, rel=0.12)
     assert costs.requests_per_s == pytest.approx(400, rel=0.1)
     assert 5 <= costs.streams <= 16
     assert {"total_bytes_per_s", "requests_per_s", "model"} <= set(profile.spread)

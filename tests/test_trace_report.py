@@ -26,7 +26,7 @@ COSTS = Costs(
     open_s=0.0,
     request=((0, 0.01), (1_000_000, 0.02)),
     total_bytes_per_s=400e6,
-    requests_per_s=1e6,
+    requests_per_s=1e9,
     streams=8,
 )
 

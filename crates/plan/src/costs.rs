@@ -18,7 +18,8 @@ pub struct Costs {
     pub request: Curve,
     /// All streams together.
     pub total_bytes_per_s: f64,
-    /// Requests served in a second, however many streams ask.
+    /// Requests served in a second, however many streams ask: of those that are asked for at the
+    /// same time, each waits for those before it.
     pub requests_per_s: f64,
     /// More requests in flight than this were not measured to help.
     pub streams: u32,
@@ -154,9 +155,9 @@ impl Costs {
     }
 
     /// Seconds to read a load on `streams` open connections:
-    /// `max((1 + i (r - 1)) t(0) + b / B_total, r t(b / n), t(largest), n / R)`, where `r` rounds
-    /// are `ceil(n / k)` and `i` is [`IDLE`]
-    /// (`docs/design/007-cost-model.md`).
+    /// `max((1 + i (r - 1)) t(0) + b / B_total, r t(b / n) + (l - 1) / R, t(b / n) + (n - 1) / R,
+    /// t(largest))`, where `r` rounds are `ceil(n / k)`, `l` requests are in the last of them and
+    /// `i` is [`IDLE`] (`docs/design/007-cost-model.md`).
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         if load.requests == 0 {
             return 0.0;
@@ -165,9 +166,17 @@ impl Costs {
         let rounds = load.requests.div_ceil(u64::from(streams)) as f64;
         let waits = 1.0 + IDLE * (rounds - 1.0);
         let shared = waits * self.latency_s() + bytes / self.total_bytes_per_s;
-        let streamed = rounds * self.request.seconds(bytes / requests);
+        let last = requests - (rounds - 1.0) * f64::from(streams);
+        let each = self.request.seconds(bytes / requests);
+        let streamed = rounds * each + (last - 1.0) / self.requests_per_s;
+        let served = each + (requests - 1.0) / self.requests_per_s;
         let largest = self.request.seconds(load.largest as f64);
-        shared.max(streamed).max(largest).max(requests / self.requests_per_s)
+        shared.max(streamed).max(served).max(largest)
+    }
+
+    /// Seconds of what all readers of the store share that a load takes up.
+    pub fn work_s(&self, load: Load) -> f64 {
+        load.bytes as f64 / self.total_bytes_per_s + load.requests as f64 / self.requests_per_s
     }
 
     /// What is left for each of `parts` readers that read at the same time.
@@ -226,8 +235,8 @@ mod tests {
         close(costs.seconds(load(16, 16_000_000, 1_000_000), 16), 4.1);
         close(costs.seconds(load(16, 16_000_000, 1_000_000), 8), 4.175);
         close(costs.seconds(load(2, 3_000_000, 2_900_000), 2), 3.0);
-        close(costs.seconds(load(10_000, 10_000, 1), 100), 100.0 * 0.100_001);
-        close(costs.seconds(load(500_000, 500_000, 1), 100_000), 500.0);
+        close(costs.seconds(load(10_000, 10_000, 1), 100), 100.0 * 0.100_001 + 0.099);
+        close(costs.seconds(load(500_000, 500_000, 1), 100_000), 0.100_001 + 499.999);
         assert_eq!(costs.seconds(Load::default(), 1), 0.0);
     }
 

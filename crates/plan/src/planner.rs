@@ -5,7 +5,7 @@ use crate::windows::{Break, Reach, windows};
 use std::ops::Range;
 
 /// Plans whose times differ by less than this are as good as each other, for a profile is not
-/// known any better: of them the one that moves the fewest bytes is taken.
+/// known any better: of them the one that is the least work for the store is taken.
 const TIE: f64 = 1.01;
 /// Into at most this many requests of the same size the whole is tried to be split.
 const MOST_PIECES: u64 = 1 << 14;
@@ -120,7 +120,7 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
         .map(|load| soonest(load, costs, connected))
         .into_iter()
         .fold(f64::INFINITY, f64::min);
-    let Tried { seconds, load, streams, reach, at } = choose(&tried, plainest);
+    let Tried { seconds, load, streams, reach, at } = choose(&tried, plainest, costs);
     Plan { requests: windows(given, reach, at), streams, load, seconds, reach }
 }
 
@@ -148,13 +148,17 @@ struct Tried {
 }
 
 /// Of those that are as quick as the quickest, and not slower than the `plainest` ways, the one
-/// that moves least, with the fewest requests and streams.
-fn choose(tried: &[Tried], plainest: f64) -> Tried {
+/// that leaves the store the most time for others, with the fewest requests and streams.
+fn choose(tried: &[Tried], plainest: f64, costs: &Costs) -> Tried {
     let quickest = tried.iter().map(|tried| tried.seconds).fold(f64::INFINITY, f64::min);
     let enough = (quickest * TIE).min(plainest).max(quickest);
-    let modesty = |tried: &&Tried| (tried.load.bytes, tried.load.requests, tried.streams);
     let good = tried.iter().filter(|tried| tried.seconds <= enough);
-    *good.min_by_key(modesty).unwrap_or(&tried[0])
+    let modest = good.min_by(|one, other| {
+        let work = |tried: &Tried| costs.work_s(tried.load);
+        let few = |tried: &Tried| (tried.load.requests, tried.streams);
+        work(one).total_cmp(&work(other)).then_with(|| few(one).cmp(&few(other)))
+    });
+    *modest.unwrap_or(&tried[0])
 }
 
 /// 1, 2, 4, ... and the most there may be, with and without opening connections.

@@ -24,6 +24,8 @@ def cost_rows(
     costs: Mapping[str, Any], spread: Mapping[str, float]
 ) -> Iterable[tuple[str, str, str]]:
     """Give what a storage costs as people read it: name, value with its unit, spread."""
+    from swathe.measuring.costs import UNLIMITED
+
     for name, value in costs.items():
         if value is None:
             continue
@@ -35,6 +37,7 @@ def cost_rows(
             text = f"{rate_text(value)} MB/s"
         elif name == "requests_per_s":
             text = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+            text = text if value < UNLIMITED else "no limit reached"
         elif name.endswith("_s"):
             text = f"{1e3 * value:.3g} ms"
         else:

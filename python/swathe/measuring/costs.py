@@ -3,11 +3,13 @@
 The model of `requests` requests of `bytes` bytes in all, `streams` of them in flight::
 
     T = connect + open + max( waits(rounds) * t(0) + bytes / total_bytes_per_s,
-                              rounds * t(bytes / requests),
-                              t(largest),
-                              requests / requests_per_s )
+                              rounds * t(bytes / requests) + (last - 1) / requests_per_s,
+                              t(bytes / requests) + (requests - 1) / requests_per_s,
+                              t(largest) )
 
-with t() the time of one request on an idle open connection, and rounds = ceil(requests / streams).
+with t() the time of one request on an idle open connection, rounds = ceil(requests / streams), and
+last requests in the last of them: where a server does one after the other, each that was asked for
+at the same time waits for those before it.
 Answers that share a line evenly end about together, so that it is idle, after the first round, for
 most of another wait (`IDLE`). It has bandwidth twice, of a stream
 (the slope of t) and of all together, because neither can stand for the other: where all
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import ArrayLike, NDArray
+
+UNLIMITED = 1e9
+"""Requests per second of a server that was not seen to make one wait for another."""
 
 IDLE = 0.75
 """The part of a wait, between rounds of requests, in which nothing comes: 0.72 to 0.96 through
@@ -72,7 +77,8 @@ class Costs:
         request: the curve t(): (bytes, seconds), ascending in both, at least two points. Beyond
             the last it goes on with the slope of the last two; before the first it is level.
         total_bytes_per_s: all streams together.
-        requests_per_s: most requests served, whatever the streams.
+        requests_per_s: most requests served, whatever the streams; `UNLIMITED` where no limit
+            was reached.
         streams: more requests in flight were not measured to help.
         buffer_bytes: that are best read at a time, one request after the other, where that was
             studied.
@@ -105,9 +111,10 @@ class Costs:
         size, requests = np.asarray(size, dtype=float), np.asarray(requests, dtype=float)
         rounds = np.ceil(requests / np.asarray(streams))
         line = waits(rounds) * self.request_s(0) + size / self.total_bytes_per_s
-        queue = rounds * self.request_s(size / requests)
-        calls = requests / self.requests_per_s
-        slowest = np.maximum(np.maximum(line, queue), np.maximum(calls, self.request_s(largest)))
+        each = self.request_s(size / requests)
+        others = waited_for(requests, streams) / self.requests_per_s
+        queue = np.maximum(rounds * each + others[0], each + others[1])
+        slowest = np.maximum(np.maximum(line, queue), self.request_s(largest))
         return np.asarray(slowest, dtype=np.float64)
 
     def stream_bytes_per_s(self) -> float:
@@ -129,6 +136,13 @@ class Costs:
 def waits(rounds: NDArray[np.float64]) -> NDArray[np.float64]:
     """How many times the latency a line is idle that is shared by rounds of requests."""
     return 1 + IDLE * (rounds - 1)
+
+
+def waited_for(requests: ArrayLike, streams: ArrayLike) -> NDArray[np.float64]:
+    """How many requests the last waits for: in its round, and in all; shape (2, ...)."""
+    requests, streams = np.broadcast_arrays(requests, streams)
+    before = np.ceil(requests / streams) - 1
+    return np.asarray([requests - before * streams - 1, requests - 1.0], dtype=np.float64)
 
 
 @dataclass(frozen=True)

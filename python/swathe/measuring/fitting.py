@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.measuring.costs import Costs, Profile, Sample
+from swathe.measuring.costs import UNLIMITED, Costs, Profile, Sample
 from swathe.measuring.curve import Curve, fit_curve, fit_line
 from swathe.measuring.limits import fit_limits, most_useful_streams
-from swathe.measuring.robust import COPY_BYTES_PER_S, LEAST_S, middle, ratios, screen, spread_of
+from swathe.measuring.robust import COPY_BYTES_PER_S, middle, ratios, screen, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,11 +61,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
             f"{total / 1e6:.3g} MB/s is {most} streams that do not share"
         )
     if not math.isfinite(served):
-        served = most / float(curve.seconds[0])
-        notes.append(
-            f"requests_per_s: no limit was reached; {served:.3g} is {most} streams of "
-            "empty requests"
-        )
+        notes.append(f"requests_per_s: no limit was reached with {most} streams")
     connects = np.array([sample.seconds for sample in kept if sample.kind == "connect"])
     connect_s = middle(connects) if len(connects) else 0.0
     if len(connects):
@@ -83,7 +79,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
         open_s=open_s,
         request=tuple((round(size), seconds) for size, seconds in points),
         total_bytes_per_s=min(max(total, 1.0), COPY_BYTES_PER_S),
-        requests_per_s=min(served, 1 / LEAST_S),
+        requests_per_s=min(served, UNLIMITED),
         streams=streams,
     )
     spread["model"] = spread_of(ratios(costs, reads))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.measuring.costs import waits
+from swathe.measuring.costs import waited_for, waits
 from swathe.measuring.robust import HUBER, TIE, middle, noise_of, spread_of
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 PRICE_OF_LIMIT = 4.0
 """How much better, in log-likelihood, the samples must fit before a limit is believed in."""
 
-CLEAR, VERY_CLEAR = 1.2, 1.6
-"""A limit binds clearly where it takes this much longer than anything else would."""
+CLEAR_LINE, CLEAR_RATE, VERY_CLEAR = 1.15, 1.2, 1.6
+"""A limit binds clearly where it takes this much longer than anything else would; of a rate, less
+than that is seen where computers are busy."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,22 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
         return Limits(math.inf, math.inf, 0.0, 0.0)
     rounds = np.ceil(batch.requests / batch.streams)
     empty = waits(rounds) * float(curve.seconds[0])
-    queue = rounds * curve(batch.size / batch.requests)
+    each = curve(batch.size / batch.requests)
+    queue, later = rounds * each, ((rounds - 1) * each)[:, None]
+    others = waited_for(batch.requests, batch.streams)[:, :, None]
     totals = batch.size / np.maximum(batch.seconds - empty, 0.05 * batch.seconds)
     served = batch.requests / batch.seconds
+
+    def served_s(rate: Array | float) -> Array:
+        """Seconds of each kind of batch at each rate, the line left out."""
+        in_rounds, in_all = each[:, None] + others / rate
+        return np.asarray(np.maximum(in_rounds + later, in_all), dtype=np.float64)
 
     def loss(total: Array, rate: Array) -> Array:
         """Misfit of each pair of limits, shape (totals, rates)."""
         line = empty[:, None] + batch.size[:, None] / total
-        calls = batch.requests[:, None] / rate
-        model = np.maximum(np.maximum(line, queue[:, None])[:, :, None], calls[:, None, :])
+        calls = served_s(rate)
+        model = np.maximum(line[:, :, None], calls[:, None, :])
         off = np.log(batch.seconds[:, None, None] / model) / batch.errors[:, None, None]
         # Slower is what outliers are. Faster than a limit is a proof against it.
         bound = np.where(off > 0, HUBER, 4 * HUBER)
@@ -107,29 +115,32 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
     best, total, rate = float(loss(none, none)[0, 0]), math.inf, math.inf
     for tried in ((some_totals, none), (none, some_rates), (some_totals, some_rates)):
         misfit, its_total, its_rate = _best_pair(loss, *tried)
-        line, calls = empty + batch.size / its_total, batch.requests / its_rate
+        line, calls = empty + batch.size / its_total, served_s(its_rate)[:, 0]
         shows = [
-            limit == math.inf or _shows(own / np.maximum(queue, other), batch.counts)
-            for limit, own, other in ((its_total, line, calls), (its_rate, calls, line))
+            limit == math.inf or _shows(own / np.maximum(queue, other), batch.counts, clear)
+            for limit, own, other, clear in (
+                (its_total, line, calls, CLEAR_LINE),
+                (its_rate, calls, line, CLEAR_RATE),
+            )
         ]
         misfit += PRICE_OF_LIMIT * (math.isfinite(its_total) + math.isfinite(its_rate))
         if all(shows) and misfit < best:
             best, total, rate = misfit, its_total, its_rate
-    line, calls = empty + batch.size / total, batch.requests / rate
+    line, calls = empty + batch.size / total, served_s(rate)[:, 0]
     return Limits(
         total,
         rate,
         spread_of(totals[line >= np.maximum(queue, calls)]),
-        spread_of(served[calls >= np.maximum(queue, line)]),
+        spread_of((calls / batch.seconds)[calls >= CLEAR_RATE * np.maximum(queue, line)]),
     )
 
 
-def _shows(times: Array, counts: Array) -> bool:
+def _shows(times: Array, counts: Array, clear: float) -> bool:
     """Whether a limit shows, which takes so many times as long as all else.
 
     It does in batches of two kinds, or in one that was repeated, if it is beyond doubt there.
     """
-    return bool((times > CLEAR).sum() >= 2 or counts[times > VERY_CLEAR].sum() >= 2)
+    return bool((times > clear).sum() >= 2 or counts[times > VERY_CLEAR].sum() >= 2)
 
 
 def _grid(values: Array, count: int, least: float = 0.0) -> Array:

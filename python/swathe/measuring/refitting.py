@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.measuring.costs import Costs, Profile, Sample, waits
+from swathe.measuring.costs import UNLIMITED, Costs, Profile, Sample, waited_for, waits
 from swathe.measuring.robust import (
     COPY_BYTES_PER_S,
     LEAST_S,
@@ -89,7 +89,8 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     empty = costs.request[0][1]
     rounds = np.ceil(requests / streams)
     body, idle = costs.request_s(size / requests) - empty, waits(rounds) * empty
-    line, calls = size / costs.total_bytes_per_s, requests / costs.requests_per_s
+    line = size / costs.total_bytes_per_s
+    others = waited_for(requests, streams) / costs.requests_per_s
     # First bytes tell of the latency alone, where that is known.
     told = [sample.first_byte_s or math.nan for sample in reads]
     first = np.log(np.maximum(np.array(told), LEAST_S) / empty)
@@ -99,9 +100,10 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     def loss(factors: Array) -> Array:
         """Absolute error and the history's of each row: logarithms of a time factor a part."""
         latency, stream, total, rate = np.exp(factors).T[:, :, None]
-        queue = rounds * (empty * latency + body * stream)
+        each = empty * latency + body * stream
+        queue = np.maximum(rounds * each + others[0] * rate, each + others[1] * rate)
         shared = idle * latency + line * total
-        model = np.maximum(np.maximum(queue, shared), calls * rate)
+        model = np.maximum(queue, shared)
         moved = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
         missed = (weights * np.abs(taken - np.log(model))).sum(axis=1)
@@ -139,7 +141,7 @@ def _changed(costs: Costs, factors: dict[str, float]) -> Costs:
         costs,
         request=tuple(request),
         total_bytes_per_s=min(costs.total_bytes_per_s / times["total"], COPY_BYTES_PER_S),
-        requests_per_s=min(costs.requests_per_s / times["rate"], 1 / LEAST_S),
+        requests_per_s=min(costs.requests_per_s / times["rate"], UNLIMITED),
     )
 
 

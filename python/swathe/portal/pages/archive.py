@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from swathe.catalog import this_host
 from swathe.errors import NotFoundError
+from swathe.measuring.costs import UNLIMITED
 from swathe.portal.access import Reader
 from swathe.portal.pages import plots
 from swathe.portal.pages.holdings import Holdings
@@ -170,13 +171,18 @@ def cost_rows(profile: Profile) -> list[tuple[str, float, str, float | None, str
     costs, spread = profile.costs, profile.spread
     (size, time_s), (larger, longer_s) = costs["request"][-2:]
     stream = (larger - size) / (longer_s - time_s)
+    limited = costs["requests_per_s"] < UNLIMITED
     rows = [
         ("Opening a connection", costs["connect_s"], "seconds", "connect_s", ""),
         ("Opening an object", costs["open_s"], "seconds", "open_s", "beyond an ordinary request"),
         ("Smallest request", costs["request"][0][1], "seconds", "request", "latency"),
         ("Bandwidth of one stream", stream, "rate", "request", "for large requests"),
         ("Bandwidth of all streams", costs["total_bytes_per_s"], "rate", "total_bytes_per_s", ""),
-        ("Requests served", costs["requests_per_s"], "per_s", "requests_per_s", "at most"),
+        *(
+            [("Requests served", costs["requests_per_s"], "per_s", "requests_per_s", "at most")]
+            if limited
+            else []
+        ),
         ("Streams worth using", costs["streams"], "count", "streams", ""),
         ("Measured over predicted time", 1.0, "ratio", "model", "how well the model fits"),
     ]
