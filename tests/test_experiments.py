@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 from browsing import visiting
+from clocks import wrong_by
 from doubles import Handler, serving
 from portals import add_survey, served
 from servers import free_port
@@ -48,7 +49,7 @@ from swathe.experiments.compare import compare, samples_needed
 from swathe.experiments.load import _study as load_study
 from swathe.experiments.load import host_over_time, load, ran_out
 from swathe.experiments.places import child, shelf, shelves
-from swathe.experiments.ramp import Host, _limits, portal_paths, ramp
+from swathe.experiments.ramp import Host, _limits, _one, portal_paths, ramp
 from swathe.experiments.ramping import (
     FAILED,
     OK,
@@ -817,6 +818,73 @@ def test_hosts_that_join_do_the_work_whatever_their_clocks(survey: Path, tmp_pat
     assert (over["offered"] * widths).sum() == pytest.approx(row["offered"] * 1.3)
     answered = (over["throughput"] * widths).sum()
     assert answered == pytest.approx(row["answers"] - row["late"])
+
+
+class Pausing(Handler):
+    """Answers at once, but for one request, before which all wait for a second."""
+
+    protocol_version = "HTTP/1.1"
+    busy = threading.Lock()
+    count = 0
+    began = math.inf
+
+    def do_GET(self) -> None:
+        with self.busy:
+            Pausing.count += 1
+            if Pausing.count == 30:
+                Pausing.began = time.time()
+                time.sleep(1.0)
+        self.answer(200, b"cut")
+
+
+def test_load_and_responses_of_hosts_whose_clocks_differ_are_of_one_time() -> None:
+    ahead = wrong_by(3.2)
+    if ahead is None:
+        pytest.skip("libfaketime, which makes a clock wrong, is not installed: see .ci/run")
+    Pausing.count = 0
+    address = f"127.0.0.1:{free_port()}"
+    lent: list[subprocess.Popen[bytes]] = []
+
+    def come(_text: str) -> None:
+        command = [sys.executable, "-m", "swathe.cli", "bench", "join", address]
+        for more in ({}, ahead):
+            variables = {**os.environ, agents.VARIABLE: "", **more}
+            lent.append(subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL))
+
+    settings = Ramp(clients=4, join_s=0.1, stay_s=2.5, model="open", rate=20.0, hosts=2)
+    try:
+        with serving(Pausing) as url, agents.gathered(address, 2, come) as joined:
+            work = {"kind": "portal", "url": url, "what": ["/a", "/b"]}
+            schedule, records, hosts = _one(settings, work, joined, {})
+            for each in joined:
+                each.end()
+        assert [each.wait(timeout=120) for each in lent] == [0, 0]
+    finally:
+        for each in lent:
+            each.kill()
+    clocks = sorted(hosts.values(), key=lambda each: each["offset_s"])
+    for clock, wrong_s in zip(clocks, (0.0, 3.2), strict=True):
+        assert abs(clock["offset_s"] - wrong_s) <= clock["spread_s"] + 0.01 < 0.3
+    doubt_s = max(clock["spread_s"] for clock in clocks) + 0.01
+    # What was due at each host is what was ordered, at our time.
+    assert set(records["host"]) == {0, 1} and (records["status"] == OK).all()
+    for client in range(settings.clients):
+        due = records["due"][records["client"] == client]
+        np.testing.assert_allclose(due, schedule.due(client), rtol=0, atol=doubt_s)
+    at = over_time(records, schedule, settings.clients, 0.25)
+    wanted = np.concatenate([schedule.due(client) for client in range(settings.clients)])
+    edges = np.append(np.arange(len(at["time"])) * 0.25 + schedule.start, schedule.end)
+    near = np.abs(wanted - edges[:, None]) <= doubt_s
+    missed = at["offered"] * np.diff(edges) - np.histogram(wanted, edges)[0]
+    assert (np.abs(missed) <= near[:-1].sum(axis=1) + near[1:].sum(axis=1) + 1e-6).all()
+    # And nobody on either had an answer while the server gave none.
+    paused = [Pausing.began + 0.5, Pausing.began + 1.0 - doubt_s]
+    for host in (0, 1):
+        mine = records[records["host"] == host]
+        answered, due = ((mine[name] > paused[0]) & (mine[name] < paused[1])
+                         for name in ("done", "due"))  # fmt: skip
+        assert due.any() and not answered.any()
+        assert (mine["done"] - mine["due"]).max() > 0.8
 
 
 # Load
