@@ -27,7 +27,7 @@ from browsing import visiting
 from clocks import wrong_by
 from doubles import Handler, serving
 from portals import add_survey, served
-from servers import free_port
+from servers import free_port, nginx
 from swathe.catalog import Catalog
 from swathe.errors import NotFoundError, SettingsError, SourceError
 from swathe.experiments import agents, cutting, testers
@@ -93,7 +93,8 @@ def test_single_times_every_stage_of_every_case(survey: Path, tmp_path: Path) ->
     study = single(settings, tmp_path)
     table = study.table
     left_out = {note.split(":")[0] for note in study.notes}
-    clients = [client for client in settings.clients if client not in left_out]
+    # By fsspec only what is on servers is read.
+    clients = set(settings.clients) - left_out - {"astropy-fsspec"}
     assert len(table) == 3 * len(clients) * 5
     total = table[table["stage"] == "total"]
     # Of two crops of an image both count.
@@ -142,6 +143,39 @@ def test_clients_that_know_no_stores_read_the_files_of_one(
     copied = study.table[(study.table["stage"] == "copy") & (study.table["median"] > 0.1)]
     assert set(copied["method"]) == {"GUNZIP"}
     assert study.sentences[0].startswith("frames, 1 crop an image")
+
+
+def test_peers_cut_from_a_server_copied_or_by_fsspec(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/catalog.sqlite"
+    monkeypatch.setenv("SWATHE_DATABASE", url)
+    (tmp_path / "nginx").mkdir()
+    with nginx(tmp_path / "nginx") as server:
+        for path in survey.iterdir():
+            shutil.copy(path, server.folder)
+        with Catalog.open(url) as catalog:
+            catalog.add_store("far", server.url)
+        settings = Single(
+            stores=("far:",), frames=FRAMES, images=1, repeats=1, crops=(2,),
+            methods=("FIT", "GZ", "fz"), clients=("fitsio", "astropy", "astropy-fsspec"),
+            budget_s=60,
+        )  # fmt: skip
+        study = single(settings, tmp_path)
+    assert study.notes == []
+    total = study.table[study.table["stage"] == "total"]
+    every = {(method, client) for method in settings.methods for client in settings.clients}
+    cases = {(row["method"], row["client"]) for row in total}
+    assert every - cases == {("GZ", "astropy-fsspec")}
+    copied = study.table[study.table["stage"] == "copy"]
+    in_place = copied["client"] == "astropy-fsspec"
+    assert (copied["median"][~in_place] > copied["median"][in_place].max()).all()
+
+
+def test_a_client_that_can_do_nothing_here_is_an_error(survey: Path, tmp_path: Path) -> None:
+    settings = Single(stores=(str(survey),), frames=FRAMES, clients=("astropy-fsspec",))
+    with pytest.raises(SettingsError, match="none of them can do any of this"):
+        single(settings, tmp_path)
 
 
 def test_a_peer_that_crashes_is_left_out(

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 POINTS = 4000
 """Of a scatter plot, beyond which some are left out."""
-COLORS = {"swathe": "C0", "swathe-indexed": "C9", "cfitsio": "C1", "fitsio": "C2", "astropy": "C3"}
+COLORS = {
+    "swathe": "C0", "swathe-indexed": "C9",
+    "cfitsio": "C1", "fitsio": "C2", "astropy": "C3", "astropy-fsspec": "C6",
+}  # fmt: skip
 MARKS = "os^Dv*PX"
 RESOURCES = {"cpu": "CPU, %", "disk": "disk busy, %", "memory": "memory, %", "swap": "swap, MB/s"}
 
@@ -68,7 +71,7 @@ def _legend(made: Figure, plots: Iterable[Axes]) -> None:
             told.setdefault(label, handle)
     if told:
         made.legend(
-            list(told.values()), list(told), loc="outside lower center", ncols=len(told),
+            list(told.values()), list(told), loc="outside lower center", ncols=min(len(told), 4),
             fontsize="small",
         )  # fmt: skip
 

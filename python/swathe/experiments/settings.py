@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Method: TypeAlias = Literal["GZ", "GUNZIP", "FIT", "bz2", "fz"]
-Client: TypeAlias = Literal["swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy"]
+Client: TypeAlias = Literal[
+    "swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy", "astropy-fsspec"
+]
 Way: TypeAlias = Literal["one", "many"]
 
 
@@ -50,7 +52,7 @@ class Single(Common):
     )
     crops: tuple[int, ...] = told((1, 10), "Crops of each image.", 1, 10_000)
     clients: tuple[Client, ...] = told(
-        ("swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy"), "Who cuts."
+        ("swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy", "astropy-fsspec"), "Who cuts."
     )
     size: int = told(100, "Side of a crop, pixels.", 1, 100_000)
     images: int = told(20, "Images of each case and round.", 1, 100_000)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from swathe.errors import SourceError
+from swathe.errors import SettingsError, SourceError
 from swathe.experiments.circumstances import circumstances
 from swathe.experiments.cutting import STAGES
 from swathe.experiments.places import Shelf, child, environment, shelves, warm_up_image
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
 OURS = ("swathe", "swathe-indexed")
+FSSPEC = "astropy-fsspec"
+MODULES = {"fitsio": ("fitsio",), "astropy": ("astropy",), FSSPEC: ("fsspec", "aiohttp")}
+"""Of peers that are Python packages."""
 SOURCE = Path(__file__).with_name("cfitsio.c")
 HUNDRED = 100
 PATIENCE_S = 120.0
@@ -60,6 +63,7 @@ def single(
         tell: is told what is under way, and what is left out.
 
     Raises:
+        SettingsError: where there is nothing that any of the clients could do.
         SwatheError: where a store cannot be read by us; peers that fail are left out.
     """
     say = tell or (lambda _text: None)
@@ -69,8 +73,13 @@ def single(
     ):
         told = circumstances(settings.stores)
         folder = Path(name)
-        program, notes = able(settings.clients, folder)
-        clients = [client for client in settings.clients if client not in notes]
+        wanted = [
+            client
+            for client in settings.clients
+            if any(can(client, method, place) for method in settings.methods for place in stores)
+        ]
+        program, notes = able(wanted, folder)
+        clients = [client for client in wanted if client not in notes]
         runs = _Runs(settings, folder, program)
         cases = {
             Case(place.shown, method, crops, client): place
@@ -78,7 +87,11 @@ def single(
             for method in settings.methods
             for crops in settings.crops
             for client in clients
+            if can(client, method, place)
         }
+        if not cases:
+            why = "".join(f"; {client}: {reason}" for client, reason in notes.items())
+            raise SettingsError(f"single.clients: none of them can do any of this{why}")
         # We keep what we learn of a file, so each of our cases has a process of its own.
         groups = [[case] for case in cases if case.client in OURS] + [
             [case for case in cases if case.client == client]
@@ -91,14 +104,14 @@ def single(
             say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
             # Each round begins elsewhere, so that a slow minute falls on all.
             first = turn * len(groups) // settings.repeats
-            for group in groups[first:] + groups[:first]:
-                wanted = {
+            for group in filter(None, groups[first:] + groups[:first]):
+                due = {
                     case: cases[case]
                     for case in group
                     if case not in reasons and case.client not in notes
                 }
                 try:
-                    ran = runs.run(wanted, turn)
+                    ran = runs.run(due, turn)
                 except SourceError as error:
                     client = group[0].client
                     if client in OURS:
@@ -125,12 +138,18 @@ def single(
     return _study(settings, told, timed, left_out)
 
 
+def can(client: str, method: str, place: Shelf) -> bool:
+    """Tell whether a client does this: fsspec is for sections of images on servers, in place."""
+    return client != FSSPEC or (place.folder is None and method in ("FIT", "fz"))
+
+
 def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
     """Compile the C program, if it is wanted; gives its path, and why some clients cannot run."""
     reasons = {
-        client: "the Python package is not installed"
-        for client in ("fitsio", "astropy")
-        if client in clients and importlib.util.find_spec(client) is None
+        client: f"the Python package {module} is not installed"
+        for client in clients
+        for module in MODULES.get(client, ())
+        if importlib.util.find_spec(module) is None
     }
     if "cfitsio" not in clients:
         return "", reasons
@@ -190,7 +209,7 @@ class _Runs:
         settings = self.settings
         rng = np.random.default_rng([settings.seed, turn])
         numbers = 1 + rng.permutation(settings.frames)[: settings.images]
-        files = case.client not in OURS or case.method == "GUNZIP"
+        files = case.client not in (*OURS, FSSPEC) or case.method == "GUNZIP"
         name = place.file if files else place.frame
         return {
             "method": case.method,
