@@ -801,13 +801,22 @@ time.time = lambda: real() + float(os.environ["SHIFT_S"])
 """
 
 
-def test_hosts_that_join_do_the_work_whatever_their_clocks(survey: Path, tmp_path: Path) -> None:
+def test_hosts_that_join_do_the_work_whatever_their_clocks(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "sitecustomize.py").write_text(SHIFTED)
+    # The store is what it is here, whatever else a host that joins may call so.
+    ours, theirs = (f"sqlite:///{tmp_path}/{name}.sqlite" for name in ("ours", "theirs"))
+    for url, folder in ((ours, survey), (theirs, tmp_path)):
+        with Catalog.open(url) as catalog:
+            catalog.add_store("frames", str(folder))
+    monkeypatch.setenv("SWATHE_DATABASE", ours)
     shifts = (3600.0, -7.25)
     address = f"127.0.0.1:{free_port()}"
     joined: list[subprocess.Popen[bytes]] = []
     python = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     variables = {**os.environ, "SWATHE_BENCH_TOKEN": "", "PYTHONPATH": python}
+    variables["SWATHE_DATABASE"] = theirs
 
     def come(text: str) -> None:
         if text.startswith("waiting"):
@@ -820,7 +829,7 @@ def test_hosts_that_join_do_the_work_whatever_their_clocks(survey: Path, tmp_pat
                 joined.append(subprocess.Popen(command, env=shifted, stderr=subprocess.DEVNULL))
 
     settings = Ramp(
-        stores=(str(survey),), frames=FRAMES, clients=4, join_s=0.1, stay_s=1.0, window_s=0.2,
+        stores=("frames",), frames=FRAMES, clients=4, join_s=0.1, stay_s=1.0, window_s=0.2,
         model="open", rate=5.0, listen=address, hosts=2,
     )  # fmt: skip
     try:
@@ -892,10 +901,10 @@ def test_load_and_responses_of_hosts_whose_clocks_differ_are_of_one_time() -> No
             schedule, records, hosts = _one(settings, work, joined, {})
             for each in joined:
                 each.end()
-        assert [each.wait(timeout=120) for each in lent] == [0, 0]
+        assert [agent.wait(timeout=120) for agent in lent] == [0, 0]
     finally:
-        for each in lent:
-            each.kill()
+        for agent in lent:
+            agent.kill()
     clocks = sorted(hosts.values(), key=lambda each: each["offset_s"])
     for clock, wrong_s in zip(clocks, (0.0, 3.2), strict=True):
         assert abs(clock["offset_s"] - wrong_s) <= clock["spread_s"] + 0.01 < 0.3
@@ -991,11 +1000,11 @@ def test_the_page_says_with_how_many_clients_the_peak_was(monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benches"))
     from experiments_page import Found, conclusions
 
-    rows = [("/frames", 5000.0, 12), ("nginx-lan", 900.0, 34), ("nginx-wan", 80.0, 100)]
+    rows = [("local", 5000.0, 12), ("nginx-lan", 900.0, 34), ("nginx-wan", 80.0, 100)]
     table = Table(rows=rows, names=("target", "peak", "peak_clients"))
     table["model"] = "closed"
     study = Study("ramp", "", {}, {}, table, [])
-    said = conclusions(Found({"single": [], "ramp": [study]}, "/frames"))
+    said = conclusions(Found({"single": [], "ramp": [study]}))
     assert (
         "at most 5,000 crops/s local (with 12 clients), 900 crops/s over the LAN (with 34 clients),"
         " 80 crops/s over the WAN (with 100 clients)"

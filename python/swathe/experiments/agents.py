@@ -143,9 +143,9 @@ class Joined:
         return estimate(exchanges)
 
     def prepare(self, order: dict[str, Any]) -> None:
-        """Order its clients; they wait."""
+        """Order its clients, which use the stores of our catalogue; they wait."""
         self.length_s = float(order["length_s"])
-        self.line.say(ask="prepare", order=order)
+        self.line.say(ask="prepare", order=with_storages(order))
 
     def ready(self) -> None:
         """Wait until they do."""

@@ -175,8 +175,13 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def with_storages(order: dict[str, Any]) -> dict[str, Any]:
-    """Give an order with the stores of our catalogue, so that nobody must load it anew."""
-    return order if known_stores() is None else {**order, "storages": asdict(storages())}
+    """Give an order with the stores of our catalogue, so that nobody must load it anew.
+
+    One that comes with those of another host keeps them.
+    """
+    if "storages" in order or known_stores() is None:
+        return order
+    return {**order, "storages": asdict(storages())}
 
 
 def take_over(order: dict[str, Any]) -> None:
