@@ -105,6 +105,7 @@ def one_client(at: Places) -> list[Study]:
     )
     there = Single(
         stores=tuple(at.remote),
+        methods=at.choose(Single.methods, ("GZ", "FIT", "fz")),
         images=at.choose(6, 1),
         repeats=1,
         budget_s=at.choose(1.0, 0.1),

@@ -1012,6 +1012,22 @@ def test_the_page_says_with_how_many_clients_the_peak_was(monkeypatch: pytest.Mo
     assert "With 100 clients" not in said
 
 
+def test_the_page_says_which_part_was_measured_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    from astropy.table import Table
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benches"))
+    from experiments_page import machines
+
+    told = circumstances(())
+    old = told | {"git": "0123456789ab", "started": "2005-06-07T00:00:00+00:00"}
+    now, then = (Study("ramp", "", {}, each, Table(), []) for each in (told, old))
+    assert machines({"single": [now], "ramp": [now]}).startswith(f"{told['started'][:10]} on ")
+    said = machines({"single": [now], "ramp": [then], "load": [now]})
+    first, second = said.split("; ")
+    assert first.endswith(": single, load") and second.endswith(": ramp")
+    assert second.startswith("2005-06-07 on ") and "0123456789ab" in second
+
+
 # What is kept
 
 
