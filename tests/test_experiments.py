@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 import pytest
 
+import swathe
 from browsing import visiting
 from clocks import wrong_by
 from doubles import Handler, serving
@@ -162,6 +163,13 @@ def test_peers_cut_from_a_server_copied_or_by_fsspec(
             budget_s=60,
         )  # fmt: skip
         study = single(settings, tmp_path)
+        box = (40, 60, 20, 10)
+        client = cutting.CUTTERS["astropy-fsspec"]()
+        for name in ("far:frame-000001.fit", "far:frame-000001.fit.fz"):
+            image = client.read(name)
+            found, _ = client.crop(image, box)
+            np.testing.assert_array_equal(found, swathe.cut(name, box=box).data)
+            client.close(image)
     assert study.notes == []
     total = study.table[study.table["stage"] == "total"]
     every = {(method, client) for method in settings.methods for client in settings.clients}
