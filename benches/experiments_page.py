@@ -97,20 +97,23 @@ def page(studies: dict[str, list[Study]]) -> str:
 
 
 def machines(studies: dict[str, list[Study]]) -> str:
-    """When, where and with what the parts were measured."""
-    told: dict[str, list[str]] = {}
+    """When, with what and where the parts were measured; which, where that differs."""
+    told: dict[str, dict[str, list[str]]] = {}
     for name, (study, *_) in studies.items():
         at = study.circumstances
-        text = (
-            f"{at['started'][:10]} on {at['cores']} cores of {at['cpu']}, "
-            f"{at['memory_bytes'] / 2**30:.0f} GiB, {at['kernel']}, Python {at['python']}, "
-            f"swathe {at['swathe']} ({at['git'] or 'no git'}), astropy {at['peers']['astropy']}, "
-            f"fitsio {at['peers']['fitsio']}"
+        when = f"{at['started'][:10]} with swathe {at['swathe']} ({at['git'] or 'no git'})"
+        where = (
+            f"on {at['cores']} cores of {at['cpu']}, {at['memory_bytes'] / 2**30:.0f} GiB, "
+            f"{at['kernel']}, Python {at['python']}, astropy {at['peers']['astropy']}, fitsio "
+            f"{at['peers']['fitsio']}"
         )
-        told.setdefault(text, []).append(name)
-    if len(told) == 1:
-        return next(iter(told))
-    return "; ".join(f"{text}: {', '.join(names)}" for text, names in told.items())
+        told.setdefault(where, {}).setdefault(when, []).append(name)
+    alike = sum(map(len, told.values())) == 1
+    return "; ".join(
+        ", ".join(when if alike else f"{' and '.join(of)} {when}" for when, of in times.items())
+        + f" {where}"
+        for where, times in told.items()
+    )
 
 
 def ms(value: float) -> str:

@@ -1029,11 +1029,14 @@ def test_the_page_says_which_part_was_measured_when(monkeypatch: pytest.MonkeyPa
     told = circumstances(())
     old = told | {"git": "0123456789ab", "started": "2005-06-07T00:00:00+00:00"}
     now, then = (Study("ramp", "", {}, each, Table(), []) for each in (told, old))
-    assert machines({"single": [now], "ramp": [now]}).startswith(f"{told['started'][:10]} on ")
+    day, git = told["started"][:10], told["git"]
+    version = f"with swathe {told['swathe']}"
+    said = machines({"single": [now], "ramp": [now]})
+    assert said.startswith(f"{day} {version} ({git}) on ")
     said = machines({"single": [now], "ramp": [then], "load": [now]})
-    first, second = said.split("; ")
-    assert first.endswith(": single, load") and second.endswith(": ramp")
-    assert second.startswith("2005-06-07 on ") and "0123456789ab" in second
+    assert said.startswith(
+        f"single and load {day} {version} ({git}), ramp 2005-06-07 {version} (0123456789ab) on "
+    )
 
 
 # What is kept
