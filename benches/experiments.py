@@ -333,4 +333,7 @@ def small_figures(study: Study, names: Iterable[str], folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        shutil.rmtree(links.FOLDER, ignore_errors=True)
