@@ -73,7 +73,7 @@ LAYERS = (
     {"workers.lasting"},
     {"workers.dispatch", "workers.nodes", "workers.crew", "workers.briefing"},
     {"workers.spreading", "workers.providers", "workers.connection", "workers.sending"},
-    {"workers.roster"},
+    {"workers.batch_systems", "workers.roster"},
     {"workers.cluster"},
     {"workers.growing"},
     {"workers"},

@@ -33,8 +33,9 @@ from swathe.catalog import Catalog
 from swathe.errors import SettingsError
 from swathe.jobs import Jobs, Options
 from swathe.portal.config import config_of
+from swathe.workers.batch_systems import seconds_of
 from swathe.workers.growth import Limits
-from swathe.workers.providers import Processes, Started, seconds_of
+from swathe.workers.providers import Processes, Started
 
 LIMITS = Limits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0)
 

@@ -31,8 +31,9 @@ from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
 from swathe.portal.users import Access
 from swathe.workers import LocalPool, Pool, Runner
+from swathe.workers.batch_systems import Slurm
 from swathe.workers.growing import GrowingPool
-from swathe.workers.providers import Processes, Provider, Slurm, worker_command
+from swathe.workers.providers import Processes, Provider, worker_command
 from swathe.workers.security import read_address
 
 if TYPE_CHECKING:

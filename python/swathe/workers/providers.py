@@ -1,4 +1,4 @@
-"""Where workers are started when more are wanted: on this machine, or by Slurm.
+"""Where workers are started when more are wanted, and how they are on this machine.
 
 A worker is known by the name it is started under, which is also what the scheduler knows it by.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 import secrets
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,16 +28,8 @@ MARGIN_S = 60.0
 LAST = 0.9
 """The part of that in which it may end."""
 END_S = 30.0
-SLURM_S = 15.0
 SAID = 300
 """Characters of what is said of a failure that are told."""
-STATES: Mapping[str, State] = {
-    "PENDING": "waiting",
-    "CONFIGURING": "waiting",
-    "RUNNING": "running",
-    "SUSPENDED": "running",
-}
-"""Of Slurm's states those in which a worker is there, or comes; one that completes is leaving."""
 
 Command = Callable[[str], Sequence[str]]
 """Gives what starts a worker of some name."""
@@ -211,102 +202,3 @@ def _last_of(said: IO[bytes]) -> str:
     said.seek(max(0, end - 4 * SAID))
     lines = said.read().decode(errors="replace").strip().splitlines()
     return lines[-1][-SAID:] if lines else ""
-
-
-class Slurm:
-    """Jobs of Slurm, one for each worker; they outlive this process, and are found again."""
-
-    def __init__(
-        self,
-        command: Command,
-        prefix: str,
-        *,
-        threads: int,
-        walltime_s: float,
-        partition: str = "",
-        options: Sequence[str] = (),
-    ) -> None:
-        """Take what starts a worker, and how its name begins: jobs of other names are not ours.
-
-        The `options` are given to `sbatch` as they are.
-        """
-        self._command, self._prefix, self._margin_s = command, prefix, margin_s(walltime_s)
-        self._ids: dict[str, str] = {}
-        minutes = math.ceil(walltime_s / 60)
-        self._sbatch = [
-            "sbatch",
-            "--parsable",
-            "--no-requeue",
-            "--output=/dev/null",
-            f"--cpus-per-task={threads}",
-            f"--time={minutes}",
-        ]
-        if partition:
-            self._sbatch.append(f"--partition={partition}")
-        self._sbatch += options
-
-    def start(self, name: str) -> None:
-        """Submit a job."""
-        script = f"#!/bin/sh\nexec {shlex.join(self._command(name))}\n"
-        said = _run([*self._sbatch, f"--job-name={name}"], script)
-        self._ids[name] = said.strip().partition(";")[0]
-
-    def known(self) -> Mapping[str, Started]:
-        """Give the jobs of this pool, those that others of it have submitted included."""
-        asked = ["squeue", "--me", "--noheader", "--states=all", "--format=%j|%i|%T|%L|%r"]
-        found = {}
-        for line in _run(asked).splitlines():
-            name, _, rest = line.strip().partition("|")
-            if not name.startswith(self._prefix):
-                continue
-            number, state, left, why = rest.split("|", 3)
-            self._ids[name] = number
-            told = f"job {number} of Slurm: {state} ({why})"
-            if state == "PENDING" and why == "None":  # it was not looked at yet
-                told = ""
-            left_s = seconds_of(left) - self._margin_s
-            found[name] = Started(STATES.get(state, "ended"), told, left_s)
-        self._ids = {name: number for name, number in self._ids.items() if name in found}
-        return found
-
-    def stop(self, names: Iterable[str]) -> None:
-        """Cancel jobs."""
-        if ids := [self._ids[name] for name in names if name in self._ids]:
-            _run(["scancel", *ids])
-
-    def close(self) -> None:
-        """Cancel all jobs of this pool."""
-        self.stop(name for name, each in self.known().items() if each.state != "ended")
-
-
-def seconds_of(text: str) -> float:
-    """Give the seconds of `[[DAYS-]HOURS:]MINUTES:SECONDS` as Slurm writes them; else infinity."""
-    days, _, rest = text.rpartition("-")
-    try:
-        parts = [int(part) for part in rest.split(":")]
-        if not 2 <= len(parts) <= 3:
-            return math.inf
-        total = int(days or 0) * 86_400
-    except ValueError:  # UNLIMITED, INVALID, NOT_SET
-        return math.inf
-    return float(total + sum(part * 60**power for power, part in enumerate(reversed(parts))))
-
-
-def _run(command: Sequence[str], given: str = "") -> str:
-    """Run one of Slurm's commands, and give what it says."""
-    try:
-        ran = subprocess.run(
-            command,
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=SLURM_S,
-            check=False,
-            env=environment(),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProviderError(f"{command[0]}: {error}") from error
-    if ran.returncode:
-        said = " ".join(ran.stderr.split())[-SAID:]
-        raise ProviderError(f"{command[0]}: {said or f'exit {ran.returncode}'}")
-    return ran.stdout
