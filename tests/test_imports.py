@@ -74,6 +74,7 @@ LAYERS = (
     {"workers.dispatch", "workers.nodes", "workers.crew", "workers.briefing"},
     {"workers.spreading", "workers.providers", "workers.connection", "workers.sending"},
     {"workers.batch_systems", "workers.roster"},
+    {"workers.htcondor", "workers.pbs", "workers.slurm"},
     {"workers.cluster"},
     {"workers.growing"},
     {"workers"},

@@ -21,9 +21,9 @@ from portals import wait_until
 from rigs import IMAGES, at_work, pool_of, rig_of
 from slurming import said, slurm
 from swathe.jobs import Jobs, Options
-from swathe.workers.batch_systems import Slurm
 from swathe.workers.growth import Limits
 from swathe.workers.providers import ProviderError, worker_command
+from swathe.workers.slurm import Slurm
 from test_workers_parting import LITTLE, caching, hand_over_when_let_go, handed
 from test_workers_parting import ended as over
 

@@ -31,18 +31,22 @@ from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
 from swathe.portal.users import Access
 from swathe.workers import LocalPool, Pool, Runner
-from swathe.workers.batch_systems import Slurm
 from swathe.workers.growing import GrowingPool
+from swathe.workers.htcondor import HTCondor
+from swathe.workers.pbs import PBS
 from swathe.workers.providers import Processes, Provider, worker_command
 from swathe.workers.security import read_address
+from swathe.workers.slurm import Slurm
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from swathe.portal.config import Config, Workers
+    from swathe.workers.batch_systems import BatchSystem
     from swathe.workers.cluster import DaskPool
 
 DAY_S = 86_400
+BATCH_SYSTEMS: Mapping[str, type[BatchSystem]] = {"slurm": Slurm, "pbs": PBS, "htcondor": HTCondor}
 
 
 @contextmanager
@@ -129,11 +133,12 @@ def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
     if workers.grow == "processes":
         provider = Processes(command)
     else:
-        provider = Slurm(
+        provider = BATCH_SYSTEMS[workers.grow](
             command,
             prefix,
             threads=threads,
             walltime_s=walltime_s,
+            memory_gb=workers.memory_gb,
             partition=workers.partition,
             options=workers.options,
         )

@@ -118,7 +118,7 @@ class Workers:
         certificates: the folder that `swathe pool init` made; needed beyond loopback.
         batch_s: how long a batch is to take.
         hand_over_s: how long a worker that leaves may hand over what it holds; 0: nothing.
-        grow: what starts workers when more are wanted: nothing, this machine, or Slurm.
+        grow: what starts workers when more are wanted: nothing, this machine, or a batch system.
         minimum: workers there are always.
         maximum: never more, whatever waits or is reserved.
         spare: idle ones to be ready.
@@ -126,17 +126,18 @@ class Workers:
         soon_s: what waits is to be done in so long.
         idle_s: one that had no work for so long may go.
         start_s: how long one takes from being asked for until it is there.
-        walltime_s: each ends after so long; 0, where Slurm is not asked: never.
+        walltime_s: each ends after so long; 0, where no batch system is asked: never.
         cache: folder for the block caches of those that are started, each in one of its own.
-        partition: of Slurm; else its default.
-        options: further ones of `sbatch`.
+        memory_gb: of each, that a batch system is asked for, 10**9 bytes; 0: what it gives.
+        partition: of Slurm, or queue of PBS; else its default.
+        options: further ones of `sbatch` or `qsub`, or lines for `condor_submit`.
     """
 
     url: str = ""
     certificates: Path | None = None
     batch_s: float = 1.0
     hand_over_s: float = 60.0
-    grow: Literal["", "processes", "slurm"] = ""
+    grow: Literal["", "processes", "slurm", "pbs", "htcondor"] = ""
     minimum: int = 0
     maximum: int = 4
     spare: int = 1
@@ -146,10 +147,19 @@ class Workers:
     start_s: float = 30.0
     walltime_s: float = 0.0
     cache: Path | None = None
+    memory_gb: float = 0.0
     partition: str = ""
     options: tuple[str, ...] = ()
 
 
+SUBMITS = {"slurm": "sbatch", "pbs": "qsub", "htcondor": "condor_submit"}
+"""What submits the jobs of batch systems."""
+ASKED = {
+    "memory_gb": tuple(SUBMITS),
+    "partition": ("slurm", "pbs"),
+    "options": tuple(SUBMITS),
+}
+"""What some of them can be asked for."""
 GROWS_FROM = [each.name for each in fields(Workers)].index("minimum")
 """From this field on they are of growth."""
 
@@ -317,17 +327,20 @@ def _check_growth(workers: Workers) -> None:
         raise wrong("workers.maximum", "1 or more", workers.maximum)
     if not 1 <= workers.cores <= 1024:
         raise wrong("workers.cores", "1 to 1024", workers.cores)
-    if workers.grow == "slurm" or workers.walltime_s:
+    submits = SUBMITS.get(workers.grow, "")
+    if submits or workers.walltime_s:
         least = 2 * workers.start_s
         if not max(least, 60.0) <= workers.walltime_s < math.inf:
             expected = f"at least 60 and twice workers.start_s, {least:g}"
             raise wrong("workers.walltime_s", expected, workers.walltime_s)
-    if workers.grow != "slurm":
-        for name in ("partition", "options"):
-            if given := getattr(workers, name):
-                raise wrong(f"workers.{name}", "to come with workers.grow = 'slurm'", given)
-    elif shutil.which("sbatch") is None:
-        raise wrong("workers.grow", "Slurm's sbatch to be found in $PATH", workers.grow)
+    if not 0.0 <= workers.memory_gb < math.inf:
+        raise wrong("workers.memory_gb", "10**9 bytes, or 0", workers.memory_gb)
+    for name, systems in ASKED.items():
+        if workers.grow not in systems and (given := getattr(workers, name)):
+            expected = f"to come with workers.grow = {' or '.join(map(repr, systems))}"
+            raise wrong(f"workers.{name}", expected, given)
+    if submits and shutil.which(submits) is None:
+        raise wrong("workers.grow", f"{submits} to be found in $PATH", workers.grow)
 
 
 def is_address(host: str) -> bool:

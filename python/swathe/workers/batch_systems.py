@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import math
-import shlex
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from swathe.workers.providers import (
     SAID,
     Command,
     ProviderError,
     Started,
-    State,
     environment,
     margin_s,
 )
 
 COMMAND_S = 15.0
-STATES: Mapping[str, State] = {
-    "PENDING": "waiting",
-    "CONFIGURING": "waiting",
-    "RUNNING": "running",
-    "SUSPENDED": "running",
-}
-"""Of Slurm's states those in which a worker is there, or comes; one that completes is leaving."""
 
 
 class BatchSystem(ABC):
@@ -34,9 +25,33 @@ class BatchSystem(ABC):
     ends: Sequence[str]
     """What ends the jobs whose numbers follow."""
 
-    def __init__(self, command: Command, prefix: str, walltime_s: float) -> None:
-        """Take what starts a worker, and how its name begins: jobs of other names are not ours."""
-        self._command, self._prefix, self._margin_s = command, prefix, margin_s(walltime_s)
+    def __init__(
+        self,
+        command: Command,
+        prefix: str,
+        *,
+        threads: int,
+        walltime_s: float,
+        memory_gb: float = 0.0,
+        partition: str = "",
+        options: Sequence[str] = (),
+    ) -> None:
+        """Take what starts a worker, how its name begins, and what its job asks for.
+
+        Args:
+            command: gives what starts a worker.
+            prefix: of the names; jobs of other names are not ours.
+            threads: cores of each.
+            walltime_s: each ends after so long.
+            memory_gb: of each, 10**9 bytes; 0: what the batch system gives.
+            partition: or queue; else its default.
+            options: further ones, given to what submits jobs as they are.
+        """
+        self._command, self._prefix = command, prefix
+        self._threads, self._walltime_s = threads, math.ceil(walltime_s)
+        self._memory_mib = math.ceil(memory_gb * 1e9 / 2**20)
+        self._partition, self._options = partition, options
+        self._margin_s = margin_s(walltime_s)
         self._ids: dict[str, str] = {}
 
     @abstractmethod
@@ -63,66 +78,60 @@ class BatchSystem(ABC):
 
     def stop(self, names: Iterable[str]) -> None:
         """Cancel jobs."""
-        if ids := [self._ids[name] for name in names if name in self._ids]:
-            run([*self.ends, *ids])
+        ids = {name: self._ids[name] for name in names if name in self._ids}
+        if not ids:
+            return
+        try:
+            run([*self.ends, *ids.values()])
+        except ProviderError:
+            # Where one has ended meanwhile, that is what is complained of: the others were told.
+            if self._alive().issuperset(ids):
+                raise
 
     def close(self) -> None:
         """Cancel all jobs of this pool."""
-        self.stop(name for name, each in self.known().items() if each.state != "ended")
+        self.stop(self._alive())
+
+    def _alive(self) -> set[str]:
+        return {name for name, each in self.known().items() if each.state != "ended"}
 
 
-class Slurm(BatchSystem):
-    """Jobs of Slurm."""
+def run(command: Sequence[str], given: str = "") -> str:
+    """Run a command of a batch system, and give what it says."""
+    return ran(command, given).stdout
 
-    ends = ("scancel",)
 
-    def __init__(
-        self,
-        command: Command,
-        prefix: str,
-        *,
-        threads: int,
-        walltime_s: float,
-        partition: str = "",
-        options: Sequence[str] = (),
-    ) -> None:
-        """Take also what is asked of Slurm; the `options` are given to `sbatch` as they are."""
-        super().__init__(command, prefix, walltime_s)
-        minutes = math.ceil(walltime_s / 60)
-        self._sbatch = [
-            "sbatch",
-            "--parsable",
-            "--no-requeue",
-            "--output=/dev/null",
-            f"--cpus-per-task={threads}",
-            f"--time={minutes}",
-        ]
-        if partition:
-            self._sbatch.append(f"--partition={partition}")
-        self._sbatch += options
+def ran(
+    command: Sequence[str], given: str = "", fine: Collection[int] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of a batch system, some of whose exits are no failures."""
+    try:
+        done = subprocess.run(
+            command,
+            input=given,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_S,
+            check=False,
+            env=environment(),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProviderError(f"{command[0]}: {error}") from error
+    if done.returncode and done.returncode not in fine:
+        said = " ".join((done.stderr.strip() or done.stdout).split())[-SAID:]
+        raise ProviderError(f"{command[0]}: {said or f'exit {done.returncode}'}")
+    return done
 
-    def submit(self, name: str, command: Sequence[str]) -> str:
-        """Submit a script."""
-        script = f"#!/bin/sh\nexec {shlex.join(command)}\n"
-        said = run([*self._sbatch, f"--job-name={name}"], script)
-        return said.strip().partition(";")[0]
 
-    def jobs(self) -> Iterator[tuple[str, str, Started]]:
-        """Give the jobs of this user."""
-        asked = ["squeue", "--me", "--noheader", "--states=all", "--format=%j|%i|%T|%L|%r"]
-        for line in run(asked).splitlines():
-            name, _, rest = line.strip().partition("|")
-            if not name.startswith(self._prefix):  # it may have bars of its own
-                continue
-            number, state, left, why = rest.split("|", 3)
-            told = f"job {number} of Slurm: {state} ({why})"
-            if state == "PENDING" and why == "None":  # it was not looked at yet
-                told = ""
-            yield name, number, Started(STATES.get(state, "ended"), told, seconds_of(left))
+def unexpected(command: str, expected: str, said: str) -> ProviderError:
+    """Give the error of a command that says something else than what was expected."""
+    found = said if len(said) <= SAID else f"{said[:SAID]}..."
+    return ProviderError(f"{command}: expected {expected}, found {found!r}")
 
 
 def seconds_of(text: str) -> float:
-    """Give the seconds of `[[DAYS-]HOURS:]MINUTES:SECONDS` as Slurm writes them; else infinity."""
+    """Give the seconds of `[[DAYS-]HOURS:]MINUTES:SECONDS`, as they are written; else infinity."""
     days, _, rest = text.rpartition("-")
     try:
         parts = [int(part) for part in rest.split(":")]
@@ -132,23 +141,3 @@ def seconds_of(text: str) -> float:
     except ValueError:  # UNLIMITED, INVALID, NOT_SET
         return math.inf
     return float(total + sum(part * 60**power for power, part in enumerate(reversed(parts))))
-
-
-def run(command: Sequence[str], given: str = "") -> str:
-    """Run a command of a batch system, and give what it says."""
-    try:
-        ran = subprocess.run(
-            command,
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-            env=environment(),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProviderError(f"{command[0]}: {error}") from error
-    if ran.returncode:
-        said = " ".join(ran.stderr.split())[-SAID:]
-        raise ProviderError(f"{command[0]}: {said or f'exit {ran.returncode}'}")
-    return ran.stdout
