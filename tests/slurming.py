@@ -46,7 +46,7 @@ ReturnToService=2
 SwitchType=switch/none
 MpiDefault=none
 KillWait=10
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 State=UNKNOWN
 PartitionName=work Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
 

@@ -267,13 +267,17 @@ def test_reservations_of_a_pool_that_does_not_grow(tmp_path: Path) -> None:
 
 
 URL = 'url = "dask://127.0.0.1:1"\n'
+BATCH = 'grow = "{}"\nwalltime_s = 600\n'
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ('grow = "processes"', "workers.grow: expected to come with workers.url"),
-        (URL + 'grow = "pbs"', "workers.grow: expected one of '', 'processes', 'slurm'"),
+        (
+            URL + 'grow = "lsf"',
+            "workers.grow: expected one of '', 'processes', 'slurm', 'pbs', 'htcondor'",
+        ),
         ('cache = "/tmp"', "workers.cache: expected to come with workers.grow"),
         (URL + "maximum = 7", "workers.maximum: expected to come with workers.grow"),
         (URL + 'grow = "processes"\nminimum = 5', "workers.minimum, maximum: expected 0 <= min"),
@@ -284,8 +288,22 @@ URL = 'url = "dask://127.0.0.1:1"\n'
         (URL + 'grow = "processes"\ncores = 0', "workers.cores: expected 1 to 1024"),
         (URL + 'grow = "processes"\nwalltime_s = 5', "workers.walltime_s: expected at least 60"),
         (URL + 'grow = "slurm"', "workers.walltime_s: expected at least 60"),
-        (URL + 'grow = "processes"\npartition = "x"', "workers.partition: expected to come with"),
-        (URL + 'grow = "slurm"\nwalltime_s = 600', "Slurm's sbatch to be found in $PATH"),
+        (URL + 'grow = "pbs"', "workers.walltime_s: expected at least 60"),
+        (URL + 'grow = "htcondor"', "workers.walltime_s: expected at least 60"),
+        (
+            URL + 'grow = "processes"\npartition = "x"',
+            "workers.partition: expected to come with workers.grow = 'slurm' or 'pbs', found 'x'",
+        ),
+        (URL + BATCH.format("htcondor") + 'partition = "x"', "workers.partition: expected to come"),
+        (
+            URL + 'grow = "processes"\noptions = ["x"]',
+            "workers.options: expected to come with workers.grow = 'slurm' or 'pbs' or 'htcondor'",
+        ),
+        (URL + 'grow = "processes"\nmemory_gb = 1', "workers.memory_gb: expected to come with"),
+        (URL + BATCH.format("pbs") + "memory_gb = -1", "workers.memory_gb: expected 10**9 bytes"),
+        (URL + BATCH.format("slurm"), "workers.grow: expected sbatch to be found in $PATH"),
+        (URL + BATCH.format("pbs"), "workers.grow: expected qsub to be found in $PATH"),
+        (URL + BATCH.format("htcondor"), "workers.grow: expected condor_submit to be found"),
     ],
 )
 def test_settings_that_make_no_sense(

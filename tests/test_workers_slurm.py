@@ -69,7 +69,7 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 ) -> None:
     table = many_targets(survey)
     # Long enough that another comes for the one that is cancelled, which first does what it has.
-    provider = Watched(provider_of(scheduler.address, 2.0, 600.0, partition="work"))
+    provider = Watched(provider_of(scheduler.address, 2.0, 600.0, partition="work", memory_gb=0.1))
     job = jobs.submit(table, Options(), "me")
     assert said(["squeue", "--noheader"]) == ""
     with growing(jobs, scheduler.address, provider, LIMITS, "slurm") as pool:

@@ -89,8 +89,8 @@ class HTCondor(BatchSystem):
 def quoted(words: Sequence[str]) -> str:
     """Give words as submit descriptions have them: quotes are doubled, a dollar begins a macro."""
     for word in words:
-        if "\n" in word:
-            raise ProviderError(f"condor_submit: expected no line break, found {word!r}")
+        if "\n" in word or "$$" in word:
+            raise ProviderError(f"condor_submit: expected no line break and no $$, found {word!r}")
     each = ["'" + word.replace("'", "''") + "'" for word in words]
     return '"' + " ".join(each).replace('"', '""').replace("$", "$(DOLLAR)") + '"'
 
