@@ -130,6 +130,8 @@ def test_a_portal_with_workers_of_its_own(
         [name] = joined(portal.url)
         [number] = system.numbers()
         assert system.number_of(name) == number
+        by = {"pbs": "started by PBS.", "htcondor": "started by HTCondor."}
+        assert by[system.kind] in httpx.get(f"{portal.url}/pool", timeout=120).text
         portal.kill()
     assert system.numbers() == [number]
     # The next goes on with it, and ends it when it is told to end itself.
