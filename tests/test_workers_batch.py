@@ -185,12 +185,14 @@ def test_jobs_that_are_refused_are_told_and_tried_again(
 
 
 def test_jobs_that_are_held_are_told(system: System, jobs: Jobs, scheduler: Process) -> None:
-    system.set("hold", "Error from slot1: no such user")
+    # Longer than what is told in one line.
+    why = "Error from slot1: no such user, " + "on this machine, or on any other, " * 3 + "at all"
+    system.set("hold", why)
     provider = provider_of(system, slow_command(scheduler.address, 0.0, 600.0))
     limits = Limits(minimum=1, maximum=1, spare=0)
     with growing(jobs, scheduler.address, provider, limits, system.kind) as pool:
         held = {"pbs": "PBS: H", "htcondor": "HTCondor: held"}[system.kind]
-        told = f"of {held} (Error from slot1: no such user)"
+        told = f"of {held} ({why})"
         wait_until(lambda: told in pool.told().grown.trouble)  # type: ignore[union-attr]
         system.unset("hold")
         workers_of(pool, lambda there, _: len(there) == 1)
@@ -222,7 +224,7 @@ def test_jobs_that_wait_tell_why_and_are_found_again(system: System) -> None:
     assert provider.known() == {}
 
 
-WORDS = ["it's", 'a "quoted" word', "$HOME", "a\\b", "%d;`id`&", ""]
+WORDS = ["it's", 'a "quoted" word', "$HOME $(HOME)", "a\\b", "%d;`id`&", ""]
 TELL = """
 import json, os, sys
 told = {"words": sys.argv[2:], "variables": dict(os.environ)}
