@@ -151,7 +151,7 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
 ) -> None:
     table = many_targets(survey, ROWS)
     # Each takes work for half of it.
-    provider = Watched(provider_of(system, slow_command(scheduler.address, 0.5, 10.0), 10.0))
+    provider = Watched(provider_of(system, slow_command(scheduler.address, 0.8, 24.0), 24.0))
     limits = Limits(maximum=1, spare=0, soon_s=1.0, idle_s=1.0, start_s=1.0, hand_over_s=0.0)
     with growing(jobs, scheduler.address, provider, limits, system.kind):
         job = ended(jobs, jobs.submit(table, Options(), "me"))
@@ -163,11 +163,16 @@ def test_walltime_that_ends_in_the_middle_of_a_job(
 def test_a_worker_that_does_not_end_in_time_is_ended(system: System) -> None:
     provider = provider_of(system, sleeping, 3.0)
     provider.start(NAME)
-    wait_until(lambda: provider.known()[NAME].state == "running")
-    # Half of it is the margin.
-    assert 0.0 < provider.known()[NAME].left_s <= 1.5
     wait_until(lambda: NAME not in provider.known())
     assert system.numbers() == []
+
+
+def test_what_is_left_of_a_walltime_is_told(system: System) -> None:
+    provider = provider_of(system, sleeping)
+    provider.start(NAME)
+    # Without the margin of a minute.
+    wait_until(lambda: provider.known()[NAME].left_s < 540.0)
+    assert provider.known()[NAME].state == "running"
 
 
 def test_jobs_that_are_refused_are_told_and_tried_again(
@@ -395,4 +400,4 @@ def test_times_are_those_of_the_clock(tmp_path: Path, monkeypatch: pytest.Monkey
         )
         (tmp_path / "bin" / "qselect").write_text("#!/bin/sh\necho 1.test\n")
         (tmp_path / "bin" / "qstat").write_text(f"#!/bin/sh\nprintf '%s' '{said}'\n")
-        assert provider.known()[NAME].left_s == pytest.approx(29 * 3600 - 60, abs=60)
+        assert provider.known()[NAME].left_s == pytest.approx(29 * 3600 - 60, abs=600)
