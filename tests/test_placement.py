@@ -200,6 +200,70 @@ def test_batches_beyond_those_in_flight_are_parked_until_others_end() -> None:
     assert placement.in_flight("w0") == 0
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_no_worker_is_sent_more_than_it_may_have_in_flight_whatever_happens(seed: int) -> None:
+    """What is placed beyond that is parked, also where workers come, leave and come back."""
+    rng, ahead = random.Random(seed), 2
+    placement = Placement(Prices(), ahead=ahead)
+    threads: dict[str, int] = {}
+    sent: dict[str, set[int]] = {}
+    parked: dict[str, set[int]] = {}
+    waiting, most, now = list(range(2_000)), 0, 0.0
+
+    def join() -> None:
+        name = f"w{rng.randrange(8)}"
+        if name not in threads:
+            threads[name] = rng.choice([1, 1, 2, 3])
+            sent[name], parked[name] = set(), set()
+            placement.join(name, threads[name], 100 * MB)
+
+    def leave() -> None:
+        if threads:
+            name = rng.choice(sorted(threads))
+            del threads[name]
+            placement.leave(name)
+            # First in the queue, as batches that are lost.
+            waiting[:0] = sorted(sent.pop(name) | parked.pop(name))
+
+    def place() -> None:
+        """Place all there is room for, as at one look."""
+        while waiting:
+            seconds = rng.choice([0.001, 0.05, 3.0])
+            wanted = work(*rng.sample("abcdef", rng.randrange(3)), seconds=seconds)
+            found = placement.place(waiting[0], wanted, now)
+            if found is None:
+                return
+            (parked if found.parked else sent)[found.worker].add(waiting.pop(0))
+
+    def end() -> None:
+        flying = [(name, batch) for name in sorted(sent) for batch in sorted(sent[name])]
+        if flying:
+            # Also one that is parked may be called off.
+            name, batch = rng.choice(flying)
+            if parked[name] and rng.random() < 0.1:
+                batch = min(parked[name])
+            due = set(placement.end(batch, now))
+            sent[name].discard(batch)
+            parked[name].discard(batch)
+            assert due <= parked[name]
+            sent[name] |= parked[name] & due
+            parked[name] -= due
+
+    def begin() -> None:
+        for name in sent:
+            for batch in sorted(sent[name])[: threads[name]]:
+                placement.begin(batch, now)
+
+    for _ in range(1_500):
+        rng.choices([join, leave, place, end, begin], [2, 1, 10, 20, 5])[0]()
+        now += rng.random()
+        for name, batches in sent.items():
+            assert len(batches) == placement.in_flight(name) <= ahead * threads[name]
+            assert len(batches) == ahead * threads[name] or not parked[name]
+            most = max(most, len(batches) + len(parked[name]))
+    assert most > 2 * ahead
+
+
 def test_more_is_placed_of_what_is_quick() -> None:
     placement = pool(2)
     count = 0

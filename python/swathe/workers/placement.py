@@ -196,8 +196,9 @@ class Placement:
             _remove(self._coming, source, worker)
         for batch in member.queue.batches:
             del self._flights[batch]
-        self._taken -= member.queue.placed
         self._threads -= member.queue.threads
+        # With nobody there is nothing, but for rounding.
+        self._taken = self._taken - member.queue.placed if self._threads else 0.0
         self._unorder(member)
 
     def hold(self, worker: str, source: str, size: int) -> None:

@@ -59,7 +59,9 @@ class Member:
         host: its machine.
         threads: batches that it does at the same time.
         busy: batches that it is doing.
-        waiting: batches that it has been given, and has not begun.
+        waiting: batches that are for it, and that it has not begun: those it has been sent, two
+            for each of its threads at most with those it is doing, and those that are parked until
+            it ends one.
         cache_bytes: what its block cache may hold.
         held_bytes: what it holds of objects, as it told last.
         refused: why it is given nothing; empty where it is.
