@@ -361,6 +361,33 @@ def test_what_is_missing_is_left_out_and_stacked_later(
     assert job.bytes == found.size
 
 
+def test_images_that_lack_the_planes_of_a_stack_are_told_and_rows_say_which_have_them(
+    jobs: Jobs,
+    runner: Runner,
+    survey: list[Path],
+) -> None:
+    header = fits.getheader(survey[1])
+    first = fits.getdata(survey[1])
+    survey[1].write_bytes(contents(np.array([first, first + 900]), "fit", header))
+    table: dict[str, Any] = {
+        "file": [str(path) for path in survey[:3]],
+        "ra": [STARS[0][0]] * 3,
+        "dec": [STARS[0][1]] * 3,
+        "size_deg": [0.003] * 3,
+    }
+    # As in cut_many: an image that is flat has none of the planes that were asked for.
+    job = ended(jobs, jobs.submit(table, Options(operation="stack", planes=(0, 1)), "me"))
+    rows = jobs.rows(job.id)
+    assert [row.status for row in rows] == ["error", "ok", "error", "ok"]
+    for number in (0, 2):
+        assert f"f{number}.fits, HDU 0: planes 0:1 of NAXIS3" in rows[number].reason
+    assert fits.getheader(jobs.result(job.id, "stack.fits").file)["NCOMBINE"] == 1
+    table["planes"] = ["", "0:1", ""]
+    with stacked(jobs, Options(operation="stack"), table) as hdus:
+        assert hdus[0].header["NCOMBINE"] == 3
+        assert float(np.median(hdus[0].data)) < 1.2 * LEVEL
+
+
 @pytest.mark.parametrize(
     ("options", "table"),
     [
