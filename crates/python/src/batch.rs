@@ -91,7 +91,7 @@ impl Job {
             output,
             kind,
             append,
-            mode: parse_mode(mode)?,
+            mode: parse_mode(py, mode)?,
             fill,
             planes,
             threads,

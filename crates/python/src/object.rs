@@ -2,9 +2,9 @@
 
 use crate::buffers::fill_view;
 use crate::enter::enter;
-use crate::errors::to_python;
+use crate::errors::{raise, to_python};
 use crate::stores::{Stores, inner};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -131,7 +131,7 @@ impl Object {
         mode: &str,
         fill: Option<f64>,
     ) -> PyResult<Cutout> {
-        let mode = parse_mode(mode)?;
+        let mode = parse_mode(py, mode)?;
         let url = self.inner.url().to_string();
         let region = Region::new(start, stop)
             .map_err(|source| to_python(py, &EngineError::Region { url, hdu, source }))?;
@@ -162,14 +162,15 @@ pub(crate) fn selector(hdu: Option<&Bound<'_, PyAny>>) -> PyResult<Selector> {
     }
 }
 
-pub(crate) fn parse_mode(mode: &str) -> PyResult<Mode> {
+pub(crate) fn parse_mode(py: Python<'_>, mode: &str) -> PyResult<Mode> {
     match mode {
         "trim" => Ok(Mode::Trim),
         "partial" => Ok(Mode::Partial),
         "strict" => Ok(Mode::Strict),
-        _ => Err(PyValueError::new_err(format!(
-            "mode must be 'trim', 'partial' or 'strict', not {mode:?}"
-        ))),
+        _ => {
+            let why = format!("mode: expected 'trim', 'partial' or 'strict', found {mode:?}");
+            Err(raise(py, "RegionError", why))
+        }
     }
 }
 
