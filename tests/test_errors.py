@@ -186,6 +186,17 @@ def test_no_such_hdu(image: Path) -> None:
     expect(errors.NoSuchHduError, str(image), lambda: swathe.open(image)[7])
     expect(errors.NoSuchHduError, str(image), lambda: swathe.open(image)["SCI"])
 
+    with pytest.raises(errors.NoSuchHduError, match="no HDU 7: expected 0; it has 1 HDUs"):
+        swathe.cut(image, box=(0, 0, 1, 1), hdu=7)
+    with pytest.raises(errors.NoSuchHduError, match="no HDU -7: expected -1 to 0"):
+        swathe.cut(image, box=(0, 0, 1, 1), hdu=-7)
+
+
+def test_a_mode_of_many_cuts_that_is_unknown(image: Path, tmp_path: Path) -> None:
+    rows = {"file": [image], "x0": [0], "y0": [0], "width": [1], "height": [1]}
+    wrong: Any = "sideways"
+    with pytest.raises(errors.RegionError, match="mode: expected 'trim', 'partial' or 'strict'"):
+        swathe.cut_many(rows, tmp_path / "out", mode=wrong)
 
 @pytest.mark.parametrize(
     ("kind", "arguments"),

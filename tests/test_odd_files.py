@@ -363,6 +363,19 @@ def test_an_impossible_size_behind_an_image_is_told(tmp_path: Path) -> None:
     np.testing.assert_array_equal(file[0].section[...], IMAGE)
 
 
+def test_an_hdu_that_may_be_behind_damage_is_no_error_of_the_user(tmp_path: Path) -> None:
+    path = tmp_path / "more.fits"
+    path.write_bytes(whole_file() + b"nonsense" * 500)
+    told = "cannot look for HDU 1: ignored what follows HDU 0"
+    with pytest.raises(swathe.errors.FormatError, match=told):
+        swathe.cut(path, box=(0, 0, 2, 2), hdu=1)
+    rows = {"file": [path] * 2, "hdu": [0, 1], "x0": [0] * 2, "y0": [0] * 2}
+    rows |= {"width": [2] * 2, "height": [2] * 2}
+    found = swathe.cut_many(rows, tmp_path / "out", progress=False)
+    assert list(found["status"]) == ["ok", "error"]
+    assert told in found["reason"][1]
+
+
 def test_what_was_ignored_is_told_of_a_kept_layout_too(tmp_path: Path) -> None:
     path = tmp_path / "more.fits.gz"
     image = fits_bytes(noise(7, (300, 400)).astype(">i2"))

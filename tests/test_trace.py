@@ -523,7 +523,7 @@ def test_one_cut_is_told(tmp_path: Path, run: Path) -> None:
     [
         ({"hdu": 7}, "no HDU 7"),
         ({"hdu": "NONE"}, 'named "NONE"'),
-        ({"hdu": -7}, "only 1 HDUs"),
+        ({"hdu": -7}, "no HDU -7"),
         ({"planes": 3}, "planes 3 of NAXIS3 are not within"),
         ({"box": None, "sky": (1, 2), "size_deg": 1}, "no celestial axes"),
     ],

@@ -63,7 +63,7 @@ class FormatError(SwatheError, ValueError):
 
 
 class NoSuchHduError(SwatheError, KeyError):
-    """The object has no such HDU."""
+    """The object is in order, and has no such HDU."""
 
 
 class RegionError(SwatheError, ValueError):

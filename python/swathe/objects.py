@@ -112,9 +112,13 @@ class File:
             NoSuchHduError: where there is none.
         """
         if isinstance(hdu, int) and hdu < 0:
-            hdu += len(self.hdus)
-            if hdu < 0:
-                raise NoSuchHduError(f"{self.path}: it has only {len(self.hdus)} HDUs")
+            count = len(self.hdus)
+            if hdu < -count:
+                raise NoSuchHduError(
+                    f"{self.path}: no HDU {hdu}: expected {-count} to {count - 1}; it has only "
+                    f"{count} HDUs"
+                )
+            hdu += count
         return Image(self._native, self._native.find(hdu))
 
     def image(self, hdu: HduKey | None = None) -> Image:

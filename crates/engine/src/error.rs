@@ -58,14 +58,26 @@ pub enum EngineError {
         source: CodecError,
     },
     /// There is no such HDU.
-    #[error("{url}: no HDU {wanted}; it has {found}")]
+    #[error("{url}: no HDU {wanted}: expected {expected}; it has {found}")]
     NoSuchHdu {
         /// The object.
         url: String,
         /// What was asked for.
         wanted: String,
+        /// What could have been.
+        expected: String,
         /// What there is.
         found: String,
+    },
+    /// Whether there is such an HDU cannot be told.
+    #[error("{url}: cannot look for HDU {wanted}: {why}")]
+    LostHdus {
+        /// The object.
+        url: String,
+        /// What was asked for.
+        wanted: String,
+        /// Why not.
+        why: String,
     },
     /// The box does not fit the image.
     #[error("{url}, HDU {hdu}: {source}")]

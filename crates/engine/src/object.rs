@@ -267,7 +267,8 @@ impl Object {
     /// The HDU that is meant, reading no further than it.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchHdu`], or as [`Object::hdus`].
+    /// [`EngineError::NoSuchHdu`], [`EngineError::LostHdus`] where it might be behind damage, or
+    /// as [`Object::hdus`].
     pub fn find(&self, selector: &Selector) -> Result<Arc<Hdu>, EngineError> {
         let matches = |hdu: &Hdu| match selector {
             Selector::FirstImage => {
@@ -280,10 +281,18 @@ impl Object {
         if let Some(hdu) = walk.hdus.iter().find(|hdu| matches(hdu)) {
             return Ok(hdu.clone());
         }
-        let missing = |walk: &Walk| EngineError::NoSuchHdu {
-            url: self.url().to_string(),
-            wanted: selector.to_string(),
-            found: describe(&walk.hdus),
+        let missing = |walk: &Walk| {
+            let (url, wanted) = (self.url().to_string(), selector.to_string());
+            if let Some(why) = walk.ignored.clone() {
+                return EngineError::LostHdus { url, wanted, why };
+            }
+            let expected = match (selector, walk.hdus.len()) {
+                (Selector::FirstImage, _) => "one with pixels".to_string(),
+                (Selector::Index(_), 0 | 1) => "0".to_string(),
+                (Selector::Index(_), count) => format!("0 to {}", count - 1),
+                (Selector::Name(..), _) => "the name of one".to_string(),
+            };
+            EngineError::NoSuchHdu { url, wanted, expected, found: describe(&walk.hdus) }
         };
         if walk.next.is_none() {
             return Err(missing(&walk));

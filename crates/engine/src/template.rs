@@ -56,7 +56,7 @@ impl Template {
             let found = match object.find(&selector) {
                 Ok(found) => found,
                 // The source lacks the table its own header names: so will the cut.
-                Err(EngineError::NoSuchHdu { .. }) => continue,
+                Err(EngineError::NoSuchHdu { .. } | EngineError::LostHdus { .. }) => continue,
                 Err(error) => return Err(error),
             };
             let read = || read_companion(object, &found, need.kind == Lookup::Image);

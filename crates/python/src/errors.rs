@@ -20,6 +20,7 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
         EngineError::Truncated { .. }
         | EngineError::Stream { .. }
         | EngineError::Header { .. }
+        | EngineError::LostHdus { .. }
         | EngineError::Tile { .. } => "FormatError",
         EngineError::NoSuchHdu { .. } => "NoSuchHduError",
         EngineError::Region { source, .. } => match source {
