@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import logging
 import math
 import os
 import shutil
@@ -172,6 +173,21 @@ def test_modes_and_fill(files: list[Path], frame: NDArray[np.uint16], tmp_path: 
     found = cut_many(rows, tmp_path / "strict", mode="strict")
     assert list(found["status"]) == ["error", "ok", "no-overlap"] * 4
     assert "strict" in found["reason"][0] or "partly" in found["reason"][0]
+
+
+def test_prediction_and_outcome_are_logged_where_that_is_wanted(
+    files: list[Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = boxes(files[:1], 3)
+    swathe.cut_many(rows, tmp_path / "silent")
+    assert not caplog.records
+    with caplog.at_level(logging.INFO, "swathe"):
+        meta = swathe.cut_many(rows, tmp_path / "out").meta
+    before, after = (record.getMessage() for record in caplog.records)
+    assert before.startswith(f"{tmp_path / 'out'}: predicted {meta['predicted_s']:.2f} s (")
+    assert " for 3 targets: " in before
+    assert after.startswith(f"{tmp_path / 'out'}: took {meta['actual_s']:.2f} s, predicted ")
+    assert f"{meta['bytes_moved']} bytes in {meta['requests']} requests" in after
 
 
 def test_planes_of_cubes(tmp_path: Path) -> None:

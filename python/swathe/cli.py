@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +24,8 @@ from swathe.commands.simulate import simulate
 from swathe.trace.recording import for_children
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from swathe._swathe import HduInfo, HduKey
     from swathe.cutout import Cutout
     from swathe.objects import File
@@ -46,8 +50,8 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.NoSuchJobError, 2),
     (errors.NoSuchResultError, 2),
     (errors.LimitError, 2),
-    (errors.RegionError, 5),
     (errors.NoSuchHduError, 2),
+    (errors.RegionError, 5),
     (errors.OutputError, 6),
     (errors.CatalogError, 7),
     (errors.FormatError, 4),
@@ -291,9 +295,10 @@ def _cut_table(
 ) -> None:
     from swathe.many import cut_many
 
-    manifest = cut_many(
-        targets, output, threads=threads, resume=resume, progress=not quiet, **options
-    )
+    with nullcontext() if quiet or as_json else _prediction_told():
+        manifest = cut_many(
+            targets, output, threads=threads, resume=resume, progress=not quiet, **options
+        )
     meta = manifest.meta
     counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
     if as_json:
@@ -313,6 +318,26 @@ def _cut_table(
             typer.echo(f"  note: {note}", err=True)
     if counts["ok"] < len(manifest):
         raise typer.Exit(1)
+
+
+@contextmanager
+def _prediction_told() -> Iterator[None]:
+    """Let the first thing that `cut_many` logs be seen; the last, beside it, is told anyway."""
+    from swathe.many import log
+
+    class Once(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            log.removeHandler(self)
+            typer.echo(record.getMessage(), err=True)
+
+    once, level = Once(), log.level
+    log.addHandler(once)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(once)
+        log.setLevel(level)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     Told = tuple[list[int], list[str], list[str], list[int], list[str], list[str]]
 
+log = logging.getLogger(__name__)
+
 MANIFEST = "manifest.ecsv"
 POLL_S = 0.1
 LOOKED_INTO = 16
@@ -51,7 +54,8 @@ def cut_many(
     """Cut many regions, each file opened and decompressed once for all of its targets.
 
     One bad target never stops the others. Ctrl-C does, within a second: what is finished stays,
-    and the manifest says what is not.
+    and the manifest says what is not. What it is predicted to take is logged (`swathe`, INFO)
+    before any pixel is read, and beside that what it took, once it is done.
 
     Args:
         targets: an astropy Table, pandas DataFrame, mapping of columns, or the path of a CSV,
@@ -120,6 +124,12 @@ def cut_many(
     if earlier is None:
         # Should the process be killed: no manifest of an older run vouches for this one.
         Manifest([], [], meta).write(manifest_path)
+    low_s, high_s = prediction.interval_s
+    log.info(
+        "%s: predicted %.2f s (%.2f to %.2f s) for %d targets: %d bytes in %d requests",
+        *(path, prediction.seconds, low_s, high_s, len(todo)),
+        *(prediction.bytes, prediction.requests),
+    )
     begun = time.perf_counter()
     with (
         trace.scope.where_none(job=token_hex(4)),
@@ -141,6 +151,11 @@ def cut_many(
                     meta["predicted_s"] = round(prediction.seconds, 6)
                     meta["actual_s"] = round(time.perf_counter() - begun, 6)
                     meta.update(_cost(cost, started))
+                    log.info(
+                        "%s: took %.2f s, predicted %.2f s: %d bytes in %d requests",
+                        *(path, meta["actual_s"], prediction.seconds),
+                        *(meta["bytes_moved"], meta["requests"]),
+                    )
                     meta.update(manifest.counts())
                     meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {kind}")
                 finally:
