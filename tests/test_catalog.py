@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -37,6 +38,7 @@ from swathe.catalog import (
     root_url,
     this_host,
 )
+from swathe.catalog.faults import may_pass, remedy
 from swathe.catalog.settings import checked_options
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
 
@@ -377,7 +379,6 @@ def refused(url: str) -> str:
     """What is said of a database that cannot be opened."""
     with pytest.raises(errors.CatalogError) as caught:
         Catalog.open(url)
-    assert type(caught.value) is errors.CatalogError
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -455,8 +456,9 @@ def test_wrong_password_is_not_told(postgres: sqlalchemy.URL) -> None:
     assert "password authentication failed" in message
     assert "hush" not in message
     assert ":***@" in message
+    assert "; set user, password and database" in message
     missing = postgres.set(database="nowhere").render_as_string(hide_password=False)
-    assert 'database "nowhere" does not exist' in refused(missing)
+    assert 'database "nowhere" does not exist; set user' in refused(missing)
 
 
 def test_password_is_hidden_in_the_url(url: str) -> None:
@@ -486,8 +488,59 @@ def test_read_only_database(tmp_path: Path) -> None:
         catalog.add_store("survey", ROOT)
         with Catalog.open(f"sqlite:///file:{path}?mode=ro&uri=true") as reader:
             assert reader.store("survey").url == ROOT
-            with pytest.raises(errors.CatalogError, match="readonly"):
+            with pytest.raises(errors.CatalogSetupError, match=r"readonly.*must be writable"):
                 reader.remove_store("survey")
+            with pytest.raises(errors.CatalogSetupError, match="must be writable") as caught:
+                reader.check_writable()
+            assert not may_pass(caught.value)
+        catalog.check_writable()
+        with catalog._engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE samples")
+        with pytest.raises(errors.CatalogSetupError, match=r"no such table.*restore them"):
+            catalog.check_writable()
+
+
+def test_read_only_role(postgres: sqlalchemy.URL) -> None:
+    role, shown = f"reader_{uuid.uuid4().hex[:12]}", postgres.render_as_string(hide_password=False)
+    with new_database(postgres) as url, Catalog.open(url) as catalog:
+        catalog.add_store("survey", ROOT)
+        catalog.check_writable()
+        execute(url, f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
+        try:
+            execute(url, f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}")
+            theirs = sqlalchemy.make_url(url).set(username=role, password=PASSWORD)
+            for query in ({}, {"options": "-c default_transaction_read_only=on"}):
+                told = theirs.set(query=query).render_as_string(hide_password=False)
+                with Catalog.open(told) as reader:
+                    assert reader.store("survey").url == ROOT
+                    for use in (reader.check_writable, lambda: reader.add_store("again", ROOT)):
+                        with pytest.raises(errors.CatalogSetupError, match="GRANT") as caught:
+                            use()
+                        assert not may_pass(caught.value)
+        finally:
+            execute(url, f"DROP OWNED BY {role}")
+            execute(shown, f"DROP ROLE {role}")
+
+
+def test_what_may_pass_is_told_from_what_must_be_set_up(tmp_path: Path) -> None:
+    away = "postgresql://u:hush@127.0.0.1:1/name"
+    with pytest.raises(errors.CatalogError, match="refused") as caught:
+        Catalog.open(away)
+    assert type(caught.value) is errors.CatalogError and may_pass(caught.value)
+    path = tmp_path / "c.sqlite"
+    with Catalog.open(f"sqlite:///{path}?timeout=0.1") as catalog:
+        other = sqlite3.connect(path)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(errors.CatalogError, match="locked") as caught:
+            catalog.check_writable()
+        other.close()
+    assert type(caught.value) is errors.CatalogError and may_pass(caught.value)
+    (tmp_path / "folder").mkdir()
+    said = sqlite3.OperationalError("unable to open database file")
+    said.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+    assert remedy(said, str(tmp_path / "none" / "c.sqlite")) is not None
+    for known in (str(path), f"file:{path}"):
+        assert remedy(said, known) is None  # too many files are open
 
 
 def test_full_disk(tmp_path: Path) -> None:

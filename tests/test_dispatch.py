@@ -22,13 +22,15 @@ from sqlalchemy.orm import Session
 from conftest import fits_bytes
 from jobbing import PATIENCE_S, ended, running
 from swathe.catalog import Catalog, chunks
+from swathe.catalog.faults import remedy
+from swathe.catalog.rows import Rows
 from swathe.catalog.tables import JobBlockTable, JobTable
 from swathe.catalog.work import Chunk, Done, KeptJob
-from swathe.errors import CatalogError, OutputError
+from swathe.errors import CatalogError, CatalogSetupError, OutputError
 from swathe.jobs import Job, Jobs, Options
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
-from swathe.workers import LocalPool, Runner, dispatch
+from swathe.workers import LocalPool, Runner, dispatch, doing
 from swathe.workers.batches import Batch, batch_of
 from swathe.workers.dispatch import _Stopped
 from swathe.workers.doing import run
@@ -42,9 +44,19 @@ MALFORMED = DatabaseError("SELECT", {}, sqlite3.DatabaseError("disk image is mal
 BROKEN = IntegrityError("UPDATE", {}, sqlite3.IntegrityError("NOT NULL constraint failed"))
 
 
+def read_only() -> OperationalError:
+    """What SQLite says of a file that may not be written."""
+    said = sqlite3.OperationalError("attempt to write a readonly database")
+    said.sqlite_errorcode = sqlite3.SQLITE_READONLY
+    return OperationalError("UPDATE", {}, said)
+
+
+READ_ONLY = read_only()
+
+
 def told_as(error: DBAPIError) -> CatalogError:
     """What is made of it by the catalogue."""
-    told = CatalogError(str(error.orig))
+    told = (CatalogError if remedy(error) is None else CatalogSetupError)(str(error.orig))
     told.__cause__ = error
     return told
 
@@ -177,15 +189,16 @@ def test_what_cannot_be_kept_fails_its_job_and_keeps_what_was(
         assert ended(jobs, again).counts["ok"] == COUNT
 
 
+@pytest.mark.parametrize("error", [FULL, READ_ONLY])
 def test_what_is_done_is_kept_when_the_catalogue_is_back(
-    jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch
+    jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch, error: DBAPIError
 ) -> None:
     finish, back, tries = Catalog.finish_chunk, threading.Event(), []
 
     def finished(catalog: Catalog, chunk: Chunk, done: Done) -> KeptJob | None:
         tries.append(done)
         if not back.is_set():
-            raise told_as(FULL)
+            raise told_as(error)
         return finish(catalog, chunk, done)
 
     monkeypatch.setattr(Catalog, "finish_chunk", finished)
@@ -194,7 +207,7 @@ def test_what_is_done_is_kept_when_the_catalogue_is_back(
         wait_for(jobs, lambda: len(tries) > 2 * dispatch.TRIES)
         # Nobody looks at the database any more: it is told all the same.
         wait_for(jobs, lambda: "what is done cannot be kept: " in runner.trouble)
-        assert str(FULL.orig) in runner.trouble
+        assert str(error.orig) in runner.trouble
         back.set()
         assert [ended(jobs, each).phase for each in two] == ["COMPLETED"] * 2
         wait_for(jobs, lambda: not runner.trouble)
@@ -237,27 +250,60 @@ def test_what_the_database_will_never_do_fails_its_job(
         assert_one_fails(jobs, two, str(error.orig))
 
 
+@pytest.mark.parametrize("error", [FULL, READ_ONLY])
 @pytest.mark.parametrize("where", ["taken", "read"])
-def test_a_database_that_is_full_fails_no_job(
-    jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch, where: str
+def test_a_database_that_is_full_or_read_only_fails_no_job(
+    jobs: Jobs,
+    two: tuple[Job, Job],
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+    error: DBAPIError,
 ) -> None:
     take, numbers = chunks._taken, count()
 
     def taken(*given: Any) -> Chunk | None:
         if where == "taken" and not next(numbers):
-            raise FULL
+            raise error
         return take(*given)
 
     def made(catalog: Catalog, chunk: Chunk) -> Batch:
         if where == "read" and not next(numbers):
-            raise told_as(FULL)
+            raise told_as(error)
         return batch_of(catalog, chunk)
 
     monkeypatch.setattr(chunks, "_taken", taken)
     monkeypatch.setattr(dispatch, "batch_of", made)
     with running(jobs) as runner:
-        wait_for(jobs, lambda: str(FULL.orig) in runner.trouble)
+        wait_for(jobs, lambda: str(error.orig) in runner.trouble)
         assert [ended(jobs, each).counts["ok"] for each in two] == [COUNT] * 2
+
+
+def test_a_portal_does_not_start_where_nothing_can_be_kept(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    Catalog.open(f"sqlite:///{path}").close()
+    url = f"sqlite:///file:{path}?mode=ro&uri=true"
+    told = {"catalog": {"database": url}, "results": {"folder": str(tmp_path / "results")}}
+    said = "readonly database; the file and its folder must be writable"
+    with pytest.raises(CatalogSetupError, match=said), open_portal(config_of(told)):
+        raise AssertionError("it was opened")
+
+
+def test_storages_that_can_never_be_looked_up_fail_a_job_and_others_wait(
+    jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a worker has a catalogue of its own that is set up wrongly."""
+    cut, tries = doing._Work._cut, count()
+
+    def looked_up(work: doing._Work, rows: Rows) -> None:
+        if work.batch.job == two[0].id:
+            raise told_as(READ_ONLY)
+        if not next(tries):
+            raise told_as(FULL)
+        cut(work, rows)
+
+    monkeypatch.setattr(doing._Work, "_cut", looked_up)
+    with running(jobs):
+        assert_one_fails(jobs, two, str(READ_ONLY.orig))
 
 
 def test_what_a_pool_cannot_do_at_all_fails_its_job(

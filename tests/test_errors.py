@@ -47,6 +47,7 @@ BUILT_IN: dict[str, type[BaseException]] = {
     "LimitError": Exception,
     "TraceError": ValueError,
     "CatalogError": OSError,
+    "CatalogSetupError": OSError,
 }
 # Variants that crates/python/src/errors.rs leaves to a `_` arm, on purpose: trying again may
 # help (SourceError), or nobody can do anything about it (SwatheError).
@@ -105,7 +106,7 @@ def test_every_class_rust_names_is_there() -> None:
     assert named <= set(CLASSES)
     # Lists of targets, indices of sections and the catalogue are read in Python.
     in_python = {"PixelIndexError", "TargetsError"}
-    in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError"}
+    in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError", "CatalogSetupError"}
     in_python |= {"NoSuchDatasetError", "DatasetError"}
     in_python |= {"SettingsError", "TokenError"}
     in_python |= {"JobError", "NoSuchJobError", "NoSuchResultError", "LimitError"}
@@ -185,7 +186,6 @@ def test_format(tmp_path: Path) -> None:
 def test_no_such_hdu(image: Path) -> None:
     expect(errors.NoSuchHduError, str(image), lambda: swathe.open(image)[7])
     expect(errors.NoSuchHduError, str(image), lambda: swathe.open(image)["SCI"])
-
     with pytest.raises(errors.NoSuchHduError, match="no HDU 7: expected 0; it has 1 HDUs"):
         swathe.cut(image, box=(0, 0, 1, 1), hdu=7)
     with pytest.raises(errors.NoSuchHduError, match="no HDU -7: expected -1 to 0"):
@@ -197,6 +197,7 @@ def test_a_mode_of_many_cuts_that_is_unknown(image: Path, tmp_path: Path) -> Non
     wrong: Any = "sideways"
     with pytest.raises(errors.RegionError, match="mode: expected 'trim', 'partial' or 'strict'"):
         swathe.cut_many(rows, tmp_path / "out", mode=wrong)
+
 
 @pytest.mark.parametrize(
     ("kind", "arguments"),
@@ -234,6 +235,7 @@ def test_regions(kind: type[Exception], arguments: dict[str, Any], image: Path) 
         {"center": (1, float("inf")), "shape": 3},
         {"center": (1, 1), "shape": (0, 3)},
         {"center": (1, 1), "shape": (3, float("nan"))},
+        {"box": (0, 0, 1, 1), "mode": "sideways"},
     ],
 )
 def test_regions_without_sense(arguments: dict[str, Any], image: Path) -> None:
@@ -246,7 +248,6 @@ def test_regions_without_sense(arguments: dict[str, Any], image: Path) -> None:
         {"box": (0, 0, 1)},
         {"box": ("a", 0, 1, 1)},
         {"box": 3},
-        {"box": (0, 0, 1, 1), "mode": "sideways"},
         {"center": (1, 1), "shape": "x"},
         {"box": (0, 0, 1, 1), "hdu": 1.5},
         {"box": (0, 0, 1, 1), "fill": "x"},

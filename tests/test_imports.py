@@ -24,7 +24,7 @@ LAYERS = (
     {"trace.collect", "trace.host"},
     {"catalog.settings", "catalog.values", "catalog.holdings", "catalog.work"},
     {"catalog.rows"},
-    {"catalog.tables", "catalog.packing"},
+    {"catalog.faults", "catalog.tables", "catalog.packing"},
     {"catalog.database", "catalog.migrations.env"},
     {"catalog.migrations", "catalog.migrations.versions"},
     {

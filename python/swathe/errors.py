@@ -27,6 +27,7 @@
     |- TraceError               events cannot be recorded as asked       (ValueError)
     |- LimitError               a user asks for more than is allowed
     `- CatalogError             the catalogue cannot be used         (OSError)
+       `- CatalogSetupError     nor will it, before it is set up otherwise
 """
 
 
@@ -140,3 +141,7 @@ class LimitError(SwatheError):
 
 class CatalogError(SwatheError, OSError):
     """The catalogue cannot be opened, read or written."""
+
+
+class CatalogSetupError(CatalogError):
+    """Its database is read-only, refuses the user, or lacks tables: to try again does not help."""

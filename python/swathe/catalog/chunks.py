@@ -23,7 +23,8 @@ from swathe.catalog.blocks import (
     parts_between,
     rows_with_status,
 )
-from swathe.catalog.database import Database, may_pass
+from swathe.catalog.database import Database
+from swathe.catalog.faults import may_pass, remedy
 from swathe.catalog.jobvalues import add_notes, fail, kept_job
 from swathe.catalog.rows import Rows
 from swathe.catalog.tables import JobChunkTable, JobTable
@@ -59,7 +60,7 @@ class Chunks(Database):
                     with session.begin_nested():
                         chunk = _taken(session, number, runner, lease_until, size)
                 except DBAPIError as error:
-                    if may_pass(error):
+                    if may_pass(error) or remedy(error) is not None:
                         raise
                     _give_up(session, number, self._told(error.orig or error))
                 except CatalogError as error:  # it is damaged; those behind it get their turn

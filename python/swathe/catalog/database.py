@@ -16,20 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, event, text
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    InterfaceError,
-    NoResultFound,
-    OperationalError,
-    SQLAlchemyError,
-)
-from sqlalchemy.exc import TimeoutError as NoConnectionError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoResultFound, SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from swathe.catalog.faults import remedy
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
 from swathe.environment import default_url
-from swathe.errors import CatalogError
+from swathe.errors import CatalogError, CatalogSetupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,19 +115,38 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise CatalogError(self._told(error.orig or error)) from error
+            raise self._error(error, error.orig or error) from error
         except (SQLAlchemyError, sqlite3.Error) as error:
             cause = error.__cause__ if isinstance(error.__cause__, ValueError | TypeError) else None
             if cause is not None:
                 # A value that no column takes is no fault of the database.
                 raise cause from None
-            raise CatalogError(self._told(error)) from error
+            raise self._error(error, error) from error
+
+    def _error(self, error: BaseException, said: object) -> CatalogError:
+        """Give what to raise, which says what to do where waiting does not help."""
+        todo = remedy(error, self._engine.url.database if self._on_sqlite else None)
+        if todo is None:
+            return CatalogError(self._told(said))
+        return CatalogSetupError(f"{self._told(said)}; {todo}")
 
     def _told(self, what: object) -> str:
         said = " ".join(str(what).split()) or type(what).__name__
         for secret in self._secrets:
             said = said.replace(secret, "***")
         return f"{self._shown}: {said}"
+
+    def check_writable(self) -> None:
+        """See whether all tables can be written, before anything is done that is to be kept there.
+
+        Raises:
+            CatalogSetupError: where they cannot.
+            CatalogError: where the database cannot be used now.
+        """
+        with self._writing() as session:
+            for table in Base.metadata.sorted_tables:
+                column = next(iter(table.columns))
+                session.execute(table.update().where(sqlalchemy.false()).values({column: column}))
 
     def _bring_up_to_date(self) -> None:
         with self._engine.connect() as connection:
@@ -189,19 +201,6 @@ class Database:
                 if "locked" not in str(error) or time.monotonic() > limit:
                     raise
                 time.sleep(0.02)
-
-
-def may_pass(error: BaseException) -> bool:
-    """Tell whether what failed may succeed later: the database is away, busy or full.
-
-    It is of what the database said, or of the `CatalogError` that was made of it.
-    """
-    said = error.__cause__ if isinstance(error, CatalogError) else error
-    if isinstance(said, DBAPIError) and said.connection_invalidated:
-        return True
-    # What SQLite says at the begin of a transaction comes as it is.
-    passing = (OperationalError, InterfaceError, NoConnectionError, sqlite3.OperationalError)
-    return isinstance(said, (*passing, OSError))
 
 
 def _parsed(url: str) -> sqlalchemy.URL:

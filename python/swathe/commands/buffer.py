@@ -28,6 +28,9 @@ def buffer(
     from swathe.measuring.results import keep_buffer
 
     place = find_place(store, [] if object_ is None else [object_])
+    if place.is_local:
+        with Catalog.open() as catalog:
+            catalog.check_writable()  # what is found is to be kept
     study = study_buffer(
         place,
         repeats=repeats,

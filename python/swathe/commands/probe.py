@@ -63,6 +63,7 @@ def probe(
     from swathe.measuring.results import keep_host, keep_probe
 
     with Catalog.open() as catalog:
+        catalog.check_writable()  # what is measured is to be kept
         compute = None if host else catalog.compute(this_host())
     also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
     result = probing.probe(

@@ -58,6 +58,7 @@ def open_portal(config: Config) -> Iterator[Portal]:
         SettingsError: where results cannot be kept as the settings say.
     """
     with Catalog.open(config.catalog.database) as catalog:
+        catalog.check_writable()  # jobs would wait without end
         sources = Sources(catalog, config.access.hosts)
         access = Access(config.access.tokens == "required", catalog.token)
         limits = limits_of(config)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from swathe import _swathe, trace
 from swathe.catalog import Outcome
-from swathe.catalog.database import may_pass
+from swathe.catalog.faults import may_pass
 from swathe.catalog.work import Done
 from swathe.environment import cores, this_host
-from swathe.errors import CatalogError, JobError, SwatheError
+from swathe.errors import CatalogError, CatalogSetupError, JobError, SwatheError
 from swathe.workers.batches import batch_of
 from swathe.workers.lasting import Lasting
 from swathe.workers.pool import LocalPool, internal, pauses
@@ -134,7 +134,7 @@ class Runner:
             given.stopped = self._stopped(chunk.job.id)
             self._pool.give(number, batch, given.stopped)
         except BaseException as error:  # a fault of ours must not stop the jobs of others
-            if isinstance(error, CatalogError) and may_pass(error):
+            if isinstance(error, CatalogError) and _is_of_all(error):
                 self._back(number, Done([], complete=False))
                 raise  # so that it is tried again after a while
             if not isinstance(error, SwatheError):
@@ -205,7 +205,7 @@ class Runner:
                 try:
                     return self._tried(write)
                 except CatalogError as error:
-                    if not may_pass(error):
+                    if not _is_of_all(error):
                         raise
                     self._unkept[me] = f"what is done cannot be kept: {error}"
                     log.warning("%s; trying again in %g s", error, pause_s)
@@ -221,7 +221,7 @@ class Runner:
             try:
                 return act()
             except CatalogError as error:
-                if may_pass(error) or self._stopping.is_set():
+                if _is_of_all(error) or self._stopping.is_set():
                     raise
                 log.warning("%s; trying again in %g s", error, pause_s)
                 self._stopping.wait(pause_s)
@@ -382,6 +382,14 @@ class _Clock:
             self._given[job] -= 1
             if not self._given[job]:
                 del self._given[job], self._spans[job]
+
+
+def _is_of_all(error: CatalogError) -> bool:
+    """Tell whether a fault is of the database, not of a job: what is done is kept once it is gone.
+
+    Where somebody must set it right, `Runner.trouble` says so meanwhile.
+    """
+    return may_pass(error) or isinstance(error, CatalogSetupError)
 
 
 def _named(chunk: Chunk) -> str:

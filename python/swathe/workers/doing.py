@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from swathe import _swathe, trace
+from swathe.catalog.faults import may_pass
 from swathe.catalog.rows import CODES, DIGEST_BYTES, Coded, Rows
 from swathe.catalog.work import Done
 from swathe.cutout import Cutout
@@ -79,10 +80,10 @@ def _run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) 
     begun = time.perf_counter()
     try:
         return _Work(batch, place, threads, stopped).run()
-    except CatalogError:
-        # Where storages are could not be looked up: later.
-        return Done([], time.perf_counter() - begun, complete=False)
-    except OutputError as error:
+    except (CatalogError, OutputError) as error:
+        if isinstance(error, CatalogError) and may_pass(error):
+            # Where storages are could not be looked up: later.
+            return Done([], time.perf_counter() - begun, complete=False)
         failure = str(error)
     except Exception as error:  # a fault of ours must not stop the jobs of others
         failure = f"internal: {type(error).__name__}: {error}"
@@ -135,6 +136,7 @@ class _Work:
 
         Raises:
             OutputError: where results cannot be made at all.
+            CatalogError: where storages cannot be looked up.
         """
         rows = self.batch.rows
         begun = time.perf_counter()
@@ -150,6 +152,8 @@ class _Work:
                 self._cut(rows)
             self._put()
             taken_over = not self.aside.exists()
+        except CatalogError:
+            raise  # it is an OSError, too, and no fault of the folder
         except OSError as error:
             taken_over = not self.aside.exists()
             if not taken_over:
