@@ -107,6 +107,9 @@ def make_store(name: str, folder: Path, stack: contextlib.ExitStack) -> Store:
     door = stack.enter_context(servers.xrootd(folder, token))
     base, proxy = reach(door.url)
     query = f"?authz=Bearer%20{token}" if token else ""
+    if token:
+        # Behind another server it looks like that: the URL says what may be asked.
+        base = base.replace("http://", "dav://")
     return Store(name, in_url(base, query), files_in(folder), proxy)
 
 
@@ -207,8 +210,6 @@ def test_missing_object_is_named(store: Store) -> None:
 @pytest.mark.parametrize("kind", ["fit", "fit.fz"])
 @pytest.mark.parametrize("same_size", [False, True])
 def test_replaced_object_never_mixes_pixels(kind: str, same_size: bool, store: Store) -> None:
-    if same_size and store.kind.startswith("xrootd"):
-        pytest.skip("this door tells no ETag and no date: only the size of an object is checked")
     shape = SHAPE if same_size else (SHAPE[0] + 5, SHAPE[1])
     old, new = noise(20, SHAPE), noise(21, shape)
     versions = [contents(image, kind) for image in (old, new)]
@@ -282,6 +283,8 @@ def test_few_requests(kind: str, most: int, store: Store, files: dict[str, bytes
     if store.proxy is None:
         pytest.skip("requests are counted by the proxy")
     store.put(f"few.{kind}", files[kind])
+    if store.kind.startswith("xrootd"):
+        most *= 2  # the date is asked for as well
     for _ in range(2):
         store.proxy.clear()
         swathe.cut(store.url(f"few.{kind}"), box=BOXES[1])

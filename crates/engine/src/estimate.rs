@@ -276,12 +276,15 @@ fn expect(
     let alone = Costs { total_bytes_per_s: costs.total_bytes_per_s, ..share };
     let read_s: f64 = plans.iter().map(|plan| alone.seconds(plan.load, plan.streams)).sum();
     if waits {
-        expected.task.wait_s = read_s;
-        let rounds = plans.iter().filter(|plan| plan.load.requests > 0).count();
+        let reads = plans.iter().filter(|plan| plan.load.requests > 0).count();
+        let questions = if object.source().is_dated() { reads } else { 0 };
+        let rounds = reads + questions;
+        expected.task.wait_s = read_s + questions as f64 * costs.latency_s();
+        expected.traffic.requests += questions as u64;
         expected.lead_s = rounds as f64 * costs.latency_s();
         expected.streams = plans.iter().map(|plan| plan.streams).max().unwrap_or(1);
         if asked_anew {
-            expected.traffic = opening.0;
+            expected.traffic.add(opening.0);
             expected.task.wait_s += opening.1;
             expected.lead_s += costs.open_s + costs.latency_s();
         }

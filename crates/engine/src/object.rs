@@ -183,7 +183,7 @@ impl Object {
 
     /// Whether it can be opened another time without asking, once it is in the index.
     pub(crate) fn can_be_assumed(&self) -> bool {
-        self.source.version().tag.starts_with('"')
+        self.source.can_be_assumed()
     }
 
     pub(crate) fn source(&self) -> &dyn Source {

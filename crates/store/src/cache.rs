@@ -363,6 +363,14 @@ impl Source for Cached {
         self.inner.is_settled()
     }
 
+    fn is_dated(&self) -> bool {
+        self.inner.is_dated()
+    }
+
+    fn can_be_assumed(&self) -> bool {
+        self.inner.can_be_assumed()
+    }
+
     fn at_hand(&self, ranges: &[Range<u64>]) -> Option<Traffic> {
         let (mut parts, mut seen, mut oldest) = (Vec::new(), None, None);
         for range in ranges {

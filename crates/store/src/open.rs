@@ -12,8 +12,9 @@ use std::time::Duration;
 ///
 /// A server must serve ranges. Its object is that version which has the size and the strong ETag
 /// (else `Last-Modified`) seen now; every read checks them, so that a changed object is an error.
-/// One whose server gives neither is "unversioned", and only its size is checked. User and
-/// password of a URL are sent as basic authentication; they and the values of parameters that
+/// Where a server gives neither, but speaks WebDAV or is XRootD, it is asked for the date alone
+/// (PROPFIND), now and after each read. One of which nothing is told is "unversioned", and only
+/// its size is checked. User and password of a URL are sent as basic authentication; they and the values of parameters that
 /// look secret are shown nowhere.
 ///
 /// S3 follows the environment: `AWS_ACCESS_KEY_ID` and its kin, else the profile `AWS_PROFILE`

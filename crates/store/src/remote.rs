@@ -8,6 +8,7 @@
 mod answer;
 mod bucket;
 pub(crate) mod connecting;
+mod dating;
 mod limiter;
 mod net;
 mod object;

@@ -17,7 +17,8 @@ pub const TRUSTED: Duration = Duration::from_secs(60);
 pub struct Version {
     /// Bytes of the object.
     pub size: u64,
-    /// ETag, else `Last-Modified`, else "unversioned"; of a file, modification time and inode.
+    /// ETag, else `Last-Modified`, else what PROPFIND says of that, else "unversioned"; of a file,
+    /// modification time and inode.
     pub tag: String,
 }
 
@@ -130,6 +131,16 @@ pub trait Source: Send + Sync {
     /// Whether any change from now on would show in the version.
     fn is_settled(&self) -> bool {
         self.version().is_told_apart()
+    }
+
+    /// Whether what a read brings is given only after another request, for the date.
+    fn is_dated(&self) -> bool {
+        false
+    }
+
+    /// Whether it can be read at this version without being opened, as reading tells of a change.
+    fn can_be_assumed(&self) -> bool {
+        false
     }
 
     /// What was asked of a server since the last call, opening included; nothing of files.

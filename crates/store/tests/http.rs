@@ -461,6 +461,93 @@ fn a_shrunk_object_without_version_is_an_error() {
     assert_error!(source.read_exact_at(90_020, &mut [0; 3]).unwrap_err(), Changed, "unversioned");
 }
 
+/// A server as XRootD's: it tells the date where that is asked for alone, of a new object from
+/// request `changes` on.
+fn dating(changes: usize) -> Server {
+    Server::start(move |request, number| {
+        let (date, byte) = if number < changes { ("Mon", 1) } else { ("Tue", 2) };
+        if request.method == "PROPFIND" {
+            let said = format!("<x:getlastmodified>{date}</x:getlastmodified>");
+            return reply("207 Multi-Status\nServer: XrootD/v5.5.3", said.as_bytes());
+        }
+        good(request, &[byte; SIZE], "Server: XrootD/v5.5.3")
+    })
+}
+
+fn methods(server: &Server) -> Vec<String> {
+    server.requests().into_iter().map(|request| request.method).collect()
+}
+
+#[test]
+fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
+    let server = dating(usize::MAX);
+    let source = open(&server.url("a")).unwrap();
+    assert_eq!(source.version().tag, "Mon");
+    assert!(source.is_dated() && source.can_be_assumed());
+    // The server was not known: what came before the date is asked for again.
+    assert_eq!(methods(&server), ["GET", "PROPFIND", "GET"]);
+    source.read_exact_at(AT, &mut [0; 10]).unwrap();
+    source.read_exact_at(0, &mut [0; 10]).unwrap();
+    assert_eq!(methods(&server)[3..], ["GET", "PROPFIND"]);
+    let another = open(&server.url("b")).unwrap();
+    assert_eq!(methods(&server)[5..], ["PROPFIND", "GET"]);
+    // One question is enough for all that came before it.
+    let ranges: Vec<Range<u64>> = (0..50).map(|at| AT + at..AT + at + 1).collect();
+    let pieces: Result<Vec<Bytes>, StoreError> = another.fetch(ranges, 50).collect();
+    assert_eq!(pieces.unwrap().concat(), [1; 50]);
+    let asked = methods(&server)[7..].iter().filter(|method| *method == "PROPFIND").count();
+    assert!((1..50).contains(&asked), "{asked}");
+    assert_eq!(methods(&server).last().unwrap(), "PROPFIND");
+}
+
+#[test]
+fn a_change_that_only_the_date_tells_is_an_error() {
+    // After opening; between the bytes and the date; between two pieces.
+    for changes in [3, 4, 5] {
+        let server = dating(changes);
+        let source = open(&server.url("a")).unwrap();
+        let pieces: Vec<_> = source.fetch(vec![AT..AT + 9, AT + 9..AT + 19], 1).collect();
+        let Some(Err(error)) = pieces.last() else { panic!("{changes}: {pieces:?}") };
+        assert_error!(error, Changed, "opened as 100000 Mon");
+        assert!(pieces.iter().flatten().all(|piece| piece.iter().all(|byte| *byte == 1)));
+    }
+}
+
+#[test]
+fn an_object_is_assumed_by_the_date_where_that_is_told_apart() {
+    let server = dating(usize::MAX);
+    let version = |tag: &str| Version { size: SIZE as u64, tag: tag.into() };
+    let assume = |tag| Stores::default().assume(&server.url("a"), version(tag)).unwrap();
+    assert!(assume("Mon").is_none(), "the server is not known yet");
+    open(&server.url("a")).unwrap();
+    let asked = methods(&server).len();
+    assert!(assume("unversioned").is_none() && assume("W/\"one\"").is_none());
+    assume("Mon").unwrap().read_exact_at(AT, &mut [0; 10]).unwrap();
+    assert_eq!(methods(&server)[asked..], ["GET", "PROPFIND"]);
+    let stale = assume("Sun").unwrap();
+    assert_error!(stale.read_exact_at(AT, &mut [0; 10]).unwrap_err(), Changed, "Sun");
+}
+
+#[test]
+fn a_server_that_tells_no_date_apart_is_read_all_the_same() {
+    for answer in ["405 Method Not Allowed", "403 Forbidden", "207 Multi-Status"] {
+        let server = Server::start(move |request, _| match &*request.method {
+            "PROPFIND" => reply(answer, b"<D:getlastmodified/>"),
+            _ => good(request, &[7; SIZE], "Server: XrootD/v5.5.3"),
+        });
+        let source = open(&server.url("a")).unwrap();
+        assert_eq!(source.version().tag, "unversioned", "{answer}");
+        source.read_exact_at(AT, &mut [0; 10]).unwrap();
+        assert_eq!(methods(&server), ["GET", "PROPFIND", "GET"], "{answer}");
+    }
+    // Others are not asked, unless their URL says that they may be.
+    let server = Server::start(|request, _| good(request, &[7; SIZE], ""));
+    open(&server.url("a")).unwrap();
+    assert_eq!(methods(&server), ["GET"]);
+    open(&server.url("a").replace("http", "dav")).unwrap();
+    assert_eq!(methods(&server)[1..], ["GET", "PROPFIND"]);
+}
+
 #[test]
 fn the_tag_is_the_best_the_server_has() {
     for (validators, tag) in [

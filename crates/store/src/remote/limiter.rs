@@ -4,6 +4,7 @@
 use super::patience::Retry;
 use super::silence::Silence;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -23,6 +24,8 @@ pub(super) struct Limiter {
     freed: Notify,
     /// What its answers show of how long to wait for one.
     pub(super) silence: Silence,
+    /// Whether it tells the date of an object only where it is asked for that alone.
+    pub(super) is_dating: AtomicBool,
 }
 
 struct State {
@@ -50,7 +53,8 @@ impl Default for Limiter {
     fn default() -> Limiter {
         let peak = (0, Instant::now());
         let state = State { limit: MOST, in_flight: 0, decreased: None, peak };
-        Limiter { state: Mutex::new(state), freed: Notify::new(), silence: Silence::default() }
+        let (silence, is_dating) = (Silence::default(), AtomicBool::new(false));
+        Limiter { state: Mutex::new(state), freed: Notify::new(), silence, is_dating }
     }
 }
 

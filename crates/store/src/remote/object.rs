@@ -1,11 +1,12 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
+use super::Stall;
+use super::dating::{Begun, Vouched};
 use super::net::{self, net};
 use super::patience::{Failure, Patience};
 use super::reading::Validators;
-use super::target::{Place, Target};
+use super::target::Target;
 use super::told::Told;
-use super::{Stall, shown};
 use crate::error::StoreError;
 use crate::source::{Fetched, Source, Traffic, Version};
 use crate::stores::Store;
@@ -35,6 +36,8 @@ struct Inner {
     seen: Validators,
     /// The first bytes, if they came with opening.
     first: Bytes,
+    /// Where the date must be asked for alone.
+    vouched: Option<Vouched>,
 }
 
 impl Remote {
@@ -46,17 +49,14 @@ impl Remote {
         stall: Stall,
     ) -> Result<Remote, StoreError> {
         let target = Target::new(store, object, named, stall)?;
-        let (size, seen, first) = target.block_on(async |client| target.begin(client).await)?;
-        let tag = match (seen.tag(), &target.place) {
-            (Some(tag), _) if seen.strong().is_some() => tag.to_string(),
-            // Hidden words may be what tells two objects apart, and these tags do not.
-            (tag, Place::Http { url, .. }) => {
-                format!("{}{}", tag.unwrap_or("unversioned"), shown::mark_of_hidden(url))
-            }
-            (tag, Place::Bucket(_)) => tag.unwrap_or("unversioned").to_string(),
+        let begun = target.block_on(async |client| target.begin(client).await)?;
+        let Begun { size, seen, first, is_dated } = begun;
+        let tag = match seen.strong() {
+            Some(tag) => tag.to_string(),
+            None => target.marked(seen.tag().unwrap_or("unversioned")),
         };
-        let version = Version { size, tag };
-        Ok(Remote { inner: Arc::new(Inner { target, version, seen, first }) })
+        let (version, vouched) = (Version { size, tag }, is_dated.then(Vouched::default));
+        Ok(Remote { inner: Arc::new(Inner { target, version, seen, first, vouched }) })
     }
 
     /// An object taken to be at a version seen before, without asking: the first read tells.
@@ -68,12 +68,16 @@ impl Remote {
         stall: Stall,
         version: Version,
     ) -> Result<Option<Remote>, StoreError> {
-        if !version.tag.starts_with('"') {
+        let target = Target::new(store, object, named, stall)?;
+        let is_dated = !version.tag.starts_with('"');
+        let is_date = version.is_told_apart() && !version.tag.starts_with("W/");
+        if is_dated && !(is_date && target.is_dating()) {
             return Ok(None);
         }
-        let target = Target::new(store, object, named, stall)?;
-        let seen = Validators { etag: Some(version.tag.clone()), modified: None };
-        let inner = Inner { target, version, seen, first: Bytes::new() };
+        let etag = (!is_dated).then(|| version.tag.clone());
+        let seen = Validators { etag, ..Validators::default() };
+        let vouched = is_dated.then(Vouched::default);
+        let inner = Inner { target, version, seen, first: Bytes::new(), vouched };
         Ok(Some(Remote { inner: Arc::new(inner) }))
     }
 }
@@ -83,22 +87,42 @@ impl Inner {
         self.version.size
     }
 
-    /// The bytes of a range, going on where an answer broke off.
+    fn changed(&self) -> StoreError {
+        StoreError::Changed { url: self.target.url.clone(), version: self.version.to_string() }
+    }
+
+    /// Give a piece that came, once it is known to be of the version that was opened.
+    async fn vouched(
+        &self,
+        client: &Client,
+        scope: &Scope,
+        (came, piece): (Bytes, u64),
+    ) -> Result<Bytes, StoreError> {
+        if let Some(vouched) = self.vouched.as_ref().filter(|_| piece > 0) {
+            let is_same = |date: &str| self.target.marked(date) == self.version.tag;
+            self.target.vouch(client, scope, vouched, piece, is_same, || self.changed()).await?;
+        }
+        Ok(came)
+    }
+
+    /// The bytes of a range, going on where an answer broke off, and which piece they are of those
+    /// to be vouched for; 0: none of them. What came with opening is none: if it was of a version
+    /// after the date, what is read later says so.
     async fn fetch(
         &self,
         client: &Client,
         range: Range<u64>,
         scope: &Scope,
-    ) -> Result<Bytes, StoreError> {
+    ) -> Result<(Bytes, u64), StoreError> {
         let target = &self.target;
         if range.end > self.len() || range.start > range.end {
             return Err(target.short(&range, self.len().saturating_sub(range.start)));
         }
         if range.is_empty() {
-            return Ok(Bytes::new());
+            return Ok((Bytes::new(), 0));
         }
         if range.end <= self.first.len() as u64 {
-            return Ok(self.first.slice(range.start as usize..range.end as usize));
+            return Ok((self.first.slice(range.start as usize..range.end as usize), 0));
         }
         let mut bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
         let mut patience = Patience::new();
@@ -121,7 +145,8 @@ impl Inner {
                         first_byte_s: first_byte.as_secs_f64(),
                         seconds: began.elapsed().as_secs_f64(),
                     });
-                    return Ok(bytes.into());
+                    let piece = self.vouched.as_ref().map_or(0, Vouched::count);
+                    return Ok((bytes.into(), piece));
                 }
                 Err(failure) => patience.wait(failure, bytes.len() > had).await?,
             }
@@ -141,23 +166,23 @@ impl Inner {
         let began = Instant::now();
         let response = target.send(client, &rest, self.seen.strong(), stall).await?;
         let first_byte = began.elapsed();
-        let changed =
-            || StoreError::Changed { url: target.url.clone(), version: self.version.to_string() };
         let status = response.status();
         if status.is_success() && self.seen.differ(&Validators::of(&response)) {
-            return Err(changed().into());
+            return Err(self.changed().into());
         }
         match status {
             StatusCode::PARTIAL_CONTENT => {}
             StatusCode::OK => return Err(target.no_ranges().into()),
             // Every range asked for was inside the object.
             StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
-                return Err(changed().into());
+                return Err(self.changed().into());
             }
             _ => return Err(target.refused(response, stall).await),
         }
         match target.content_range(&response)? {
-            (_, Some(total)) if total != self.len() => return Err(changed().into()),
+            (_, Some(total)) if total != self.len() => {
+                return Err(self.changed().into());
+            }
             (found, _) if found != rest => return Err(target.wrong_range(&response, &rest)),
             _ => target.body(response, &rest, first_byte, stall, bytes).await?,
         }
@@ -194,6 +219,14 @@ impl Source for Remote {
         self.inner.first.clone()
     }
 
+    fn can_be_assumed(&self) -> bool {
+        self.inner.seen.strong().is_some() || self.is_dated()
+    }
+
+    fn is_dated(&self) -> bool {
+        self.inner.vouched.is_some()
+    }
+
     fn take_traffic(&self) -> Traffic {
         let Target { bytes, requests, .. } = &self.inner.target;
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
@@ -204,8 +237,10 @@ impl Source for Remote {
         let range = offset..offset.saturating_add(buffer.len() as u64);
         let inner = &self.inner;
         let scope = Scope::current();
-        let bytes =
-            inner.target.block_on(async |client| inner.fetch(client, range, &scope).await)?;
+        let bytes = inner.target.block_on(async |client| {
+            let came = inner.fetch(client, range, &scope).await?;
+            inner.vouched(client, &scope, came).await
+        })?;
         buffer.copy_from_slice(&bytes);
         Ok(())
     }
@@ -221,7 +256,17 @@ impl Source for Remote {
         net.runtime.spawn(async move {
             let fetch = |range| inner.fetch(&net.client, range, &scope);
             let fetches = requests.into_iter().map(fetch);
-            let mut pieces = stream::iter(fetches).buffered(streams.max(1) as usize);
+            let streams = streams.max(1) as usize;
+            let came = stream::iter(fetches).buffered(streams);
+            let (inner, scope) = (&inner, &scope);
+            let vouched = |piece: Result<_, _>| async move {
+                inner.vouched(&net.client, scope, piece?).await
+            };
+            // What waits for the date keeps no other request from being sent.
+            let mut pieces = match &inner.vouched {
+                None => came.map(|piece| piece.map(|(bytes, _)| bytes)).left_stream(),
+                Some(_) => came.map(vouched).buffered(2 * streams).right_stream(),
+            };
             // Whoever asked may have enough: what is in flight then ends with this task.
             while let Some(piece) = pieces.next().await {
                 if sender.send(piece).await.is_err() {

@@ -4,6 +4,7 @@ use super::answer::{Said, header, host};
 use super::patience::{Failure, Patience};
 use super::target::{Place, Target};
 use super::told::Told;
+use super::webdav::is_xrootd;
 use crate::error::StoreError;
 use bytes::Bytes;
 use reqwest::header::{
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 pub(super) struct Validators {
     pub(super) etag: Option<String>,
     pub(super) modified: Option<String>,
+    pub(super) is_xrootd: bool,
 }
 
 impl Validators {
@@ -29,6 +31,7 @@ impl Validators {
         Validators {
             etag: header(response, ETAG).map(str::to_string),
             modified: header(response, LAST_MODIFIED).map(str::to_string),
+            is_xrootd: is_xrootd(response),
         }
     }
 
@@ -57,10 +60,11 @@ impl Validators {
 }
 
 impl Target {
-    /// Size, validators and first bytes, with one request if all goes well.
-    pub(super) async fn begin(
+    /// Size, validators and first bytes of an object, whose size may be known.
+    pub(super) async fn begin_with(
         &self,
         client: &Client,
+        size: Option<u64>,
     ) -> Result<(u64, Validators, Bytes), StoreError> {
         let mut patience = Patience::new();
         let scope = Scope::current();
@@ -68,6 +72,7 @@ impl Target {
             let permit = self.limiter.permit().await;
             let stall = self.allowed(&patience);
             let most = self.store.costs.first_bytes();
+            let most = size.map_or(most, |size| most.min(size.max(1)));
             let told = Told::start(&self.about, &scope);
             let attempt = told.during(self.first_bytes(client, most, stall)).await;
             let came = attempt.as_ref().map_or(0, |(_, _, first)| first.len());

@@ -7,7 +7,7 @@ use super::limiter::{self, Limiter};
 use super::patience::{self, Failure, Patience, Retry};
 use super::{Stall, connecting, net, percent_decode, shown, told};
 use crate::error::StoreError;
-use crate::stores::{Address, Store};
+use crate::stores::{Address, Store, is_writable};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use std::ops::Range;
@@ -20,6 +20,8 @@ use tokio::time::timeout;
 /// What to ask for, and what to say of it.
 pub(super) struct Target {
     pub(super) store: Arc<Store>,
+    /// Whether its URL says that it speaks WebDAV.
+    pub(super) is_dav: bool,
     /// Under which what is measured of the store is filed.
     pub(super) store_key: String,
     pub(super) url: String,
@@ -69,10 +71,12 @@ impl Target {
         let (store_key, key) = (store.key(), store.key_of(&url));
         let limiter = limiter::of(&store_key);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
+        let is_dav = is_writable(object);
         let called = if store.name.is_empty() { &store_key } else { &store.name };
         let about = told::about(named.unwrap_or(&url), called);
         let target = Target {
             store,
+            is_dav,
             store_key,
             url,
             key,
@@ -210,6 +214,14 @@ impl Target {
         match is_xrootd && has_mark(name) {
             true => Err(self.unsupported("the server would cut the name before the ?")),
             false => Ok(()),
+        }
+    }
+
+    /// A tag that does not stand for every byte: hidden words may be what tells two objects apart.
+    pub(super) fn marked(&self, tag: &str) -> String {
+        match &self.place {
+            Place::Http { url, .. } => format!("{tag}{}", shown::mark_of_hidden(url)),
+            Place::Bucket(_) => tag.to_string(),
         }
     }
 

@@ -21,7 +21,8 @@ pub(super) const DEPTH: HeaderName = HeaderName::from_static("depth");
 const LOOKED_BYTES: usize = 64 << 10;
 /// What is asked of it (RFC 4918, 9.1).
 const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
-    <propfind xmlns=\"DAV:\"><prop><resourcetype/></prop></propfind>";
+    <propfind xmlns=\"DAV:\"><prop>\
+    <resourcetype/><getlastmodified/><getcontentlength/></prop></propfind>";
 
 /// What a server says of what is at a URL.
 pub(super) struct There {
@@ -124,10 +125,21 @@ impl Target {
 
     /// Ask what is there.
     pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<There, Failure> {
+        let (response, said) = self.properties(client, url, sending(0)).await?;
+        let is_folder = said.is_some_and(|said| is_collection(&said));
+        Ok(There { is_folder, is_xrootd: is_xrootd(&response) })
+    }
+
+    /// What a server says of what is there, if it does; `limit`: how long until it begins to.
+    pub(super) async fn properties(
+        &self,
+        client: &Client,
+        url: &Url,
+        limit: Duration,
+    ) -> Result<(Response, Option<String>), Failure> {
         let request = self.writing(client, method("PROPFIND"), url).header(DEPTH, "0");
         let request = request.header(CONTENT_TYPE, "application/xml").body(QUESTION);
-        let mut response = self.answer(request, url, Some(sending(0))).await?;
-        let is_xrootd = is_xrootd(&response);
+        let mut response = self.answer(request, url, Some(limit)).await?;
         match response.status() {
             StatusCode::MULTI_STATUS => {}
             status
@@ -137,7 +149,7 @@ impl Target {
                 return Err(self.refused(response, self.stall.most).await);
             }
             // Not all servers tell, or not everybody.
-            _ => return Ok(There { is_folder: false, is_xrootd }),
+            _ => return Ok((response, None)),
         }
         let (mut said, host) = (Vec::new(), host(url));
         loop {
@@ -156,8 +168,7 @@ impl Target {
                 return Err(self.network(why + " and more").into());
             }
         }
-        let is_folder = is_collection(&String::from_utf8_lossy(&said));
-        Ok(There { is_folder, is_xrootd })
+        Ok((response, Some(String::from_utf8_lossy(&said).into_owned())))
     }
 
     async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
@@ -220,12 +231,20 @@ pub(super) fn is_xrootd(response: &Response) -> bool {
     header(response, SERVER).is_some_and(|name| name.starts_with("XrootD"))
 }
 
-/// Whether the answer to `QUESTION` has a `collection` in it, which servers give any prefix.
+/// Whether the answer to `QUESTION` has a `collection` in it.
 fn is_collection(said: &str) -> bool {
-    said.split('<').any(|tag| {
-        let name = tag.split(|end: char| end.is_whitespace() || "/>".contains(end)).next();
-        name.and_then(|name| name.rsplit(':').next()) == Some("collection")
-    })
+    property(said, "collection").is_some()
+}
+
+/// The text of a property in the answer to `QUESTION`, if that is there; servers give its name any
+/// prefix.
+pub(super) fn property<'a>(said: &'a str, name: &str) -> Option<&'a str> {
+    let mut tags = said.split('<');
+    let tag = tags.find(|tag| {
+        let found = tag.split(|end: char| end.is_whitespace() || "/>".contains(end)).next();
+        found.and_then(|found| found.rsplit(':').next()) == Some(name)
+    })?;
+    Some(tag.split_once('>').map_or("", |(_, text)| text.trim()))
 }
 
 /// The folder that an object or a folder is in, if there is one to be named.
@@ -254,6 +273,18 @@ mod tests {
             (false, ""),
         ] {
             assert_eq!(is_collection(said), found, "{said}");
+        }
+    }
+
+    #[test]
+    fn properties_have_any_prefix() {
+        for (found, said) in [
+            (Some("Mon"), "<lp1:getlastmodified>Mon</lp1:getlastmodified>"),
+            (Some("Mon"), "<getlastmodified xmlns=\"DAV:\">\n Mon\n</getlastmodified>"),
+            (Some(""), "<D:getlastmodified/>"),
+            (None, "<D:href>/getlastmodified</D:href>"),
+        ] {
+            assert_eq!(property(said, "getlastmodified"), found, "{said}");
         }
     }
 }

@@ -1,0 +1,151 @@
+//! Versions of objects whose server tells neither ETag nor date with their bytes: XRootD, which
+//! tells the date where it is asked for that alone (PROPFIND).
+//!
+//! It is asked before the first bytes, and again after bytes came: what came between two dates that
+//! are the same is of one version, as far as seconds tell. One question serves all that came before it.
+
+use super::patience::{Failure, Patience};
+use super::reading::Validators;
+use super::target::{Place, Target};
+use super::told::Told;
+use super::webdav::property;
+use crate::error::StoreError;
+use bytes::Bytes;
+use reqwest::Client;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use swathe_trace::Scope;
+use tokio::sync::Mutex;
+
+/// What a server says where it is asked for the date alone.
+#[derive(Debug, PartialEq)]
+pub(super) struct Dated {
+    size: Option<u64>,
+    pub(super) date: String,
+}
+
+impl Dated {
+    fn of(said: &str) -> Option<Dated> {
+        let date = property(said, "getlastmodified").filter(|date| !date.is_empty())?.to_string();
+        Some(Dated { size: property(said, "getcontentlength").and_then(|n| n.parse().ok()), date })
+    }
+}
+
+/// An object as it was opened.
+pub(super) struct Begun {
+    pub(super) size: u64,
+    pub(super) seen: Validators,
+    pub(super) first: Bytes,
+    /// Whether the date was asked for alone.
+    pub(super) is_dated: bool,
+}
+
+/// Which of the pieces that came are known to be of the version that was opened.
+#[derive(Default)]
+pub(super) struct Vouched {
+    came: AtomicU64,
+    /// So many of them, counted as they came.
+    vouched: Mutex<u64>,
+}
+
+impl Vouched {
+    /// Count a piece that came just now; gives which it is, from 1.
+    pub(super) fn count(&self) -> u64 {
+        self.came.fetch_add(1, Ordering::SeqCst) + 1
+    }
+}
+
+impl Target {
+    /// Whether the server is known to tell the date of an object only where it is asked for alone.
+    pub(super) fn is_dating(&self) -> bool {
+        self.store.is_doored() || self.limiter.is_dating.load(Ordering::Relaxed)
+    }
+
+    /// Size, validators and first bytes: with one request if all goes well, and one for the date
+    /// where the server is known to tell that only so.
+    pub(super) async fn begin(&self, client: &Client) -> Result<Begun, StoreError> {
+        let scope = Scope::current();
+        let mut asked = self.is_dating();
+        let mut dated = if asked { self.dated(client, &scope, false).await? } else { None };
+        loop {
+            let size = dated.as_ref().and_then(|dated| dated.size);
+            let (size, mut seen, first) = self.begin_with(client, size).await?;
+            if seen.tag().is_none() && !asked && (seen.is_xrootd || self.is_dav) {
+                // The bytes must be the younger ones: those that came may be of a version before.
+                asked = true;
+                dated = self.dated(client, &scope, false).await?;
+                if dated.is_some() {
+                    self.limiter.is_dating.store(true, Ordering::Relaxed);
+                    continue;
+                }
+            }
+            let is_dated = seen.tag().is_none() && dated.is_some();
+            if is_dated {
+                seen.modified = dated.map(|dated| dated.date);
+            }
+            return Ok(Begun { size, seen, first, is_dated });
+        }
+    }
+
+    /// Ask for the date; `None` where the server does not tell it. `must`: it did before, so that
+    /// is an error.
+    async fn dated(
+        &self,
+        client: &Client,
+        scope: &Scope,
+        must: bool,
+    ) -> Result<Option<Dated>, StoreError> {
+        let mut patience = Patience::new();
+        loop {
+            let permit = self.limiter.permit().await;
+            let stall = self.allowed(&patience);
+            let told = Told::start(&self.about, scope);
+            let asked = told.during(self.ask_date(client, stall, must)).await;
+            told.end(0, asked.as_ref().err().map(|failure| &failure.error));
+            permit.tell(asked.as_ref().err().map(|failure| &failure.retry));
+            match asked {
+                Ok(found) => return Ok(found),
+                Err(failure) => patience.wait(failure, false).await?,
+            }
+        }
+    }
+
+    async fn ask_date(
+        &self,
+        client: &Client,
+        stall: Duration,
+        must: bool,
+    ) -> Result<Option<Dated>, Failure> {
+        let Place::Http { url, .. } = &self.place else { return Ok(None) };
+        match self.properties(client, url, stall).await? {
+            (_, Some(said)) => Ok(Dated::of(&said)),
+            (response, None) if must => Err(self.refused(response, self.stall.most).await),
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// Learn whether a piece, and all that has come by now, is of the version that was opened.
+    ///
+    /// # Errors
+    /// `changed`, where the object has another date by now; as asking has it.
+    pub(super) async fn vouch(
+        &self,
+        client: &Client,
+        scope: &Scope,
+        vouched: &Vouched,
+        piece: u64,
+        is_same: impl FnOnce(&str) -> bool,
+        changed: impl FnOnce() -> StoreError,
+    ) -> Result<(), StoreError> {
+        let mut known = vouched.vouched.lock().await;
+        if *known >= piece {
+            return Ok(());
+        }
+        let all = vouched.came.load(Ordering::SeqCst);
+        match self.dated(client, scope, true).await? {
+            Some(now) if is_same(&now.date) => *known = all,
+            _ => return Err(changed()),
+        }
+        Ok(())
+    }
+}
