@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import socket
@@ -16,7 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
@@ -24,12 +24,12 @@ import servers
 import swathe
 from doubles import Handler, serving
 from frames import KINDS, Runner, contents, noise, swathe_command, write_kinds
-from portals import add_survey, database_in, served
+from portals import database_in
 from swathe import trace
 from swathe.catalog import Catalog
 from swathe.environment import this_host
 from swathe.errors import FormatError, NotFoundError, OutputError, TraceError
-from swathe.trace import Coded, Events
+from traces import named, rows
 
 PAIR = ("CUT", "OPEN", "PLAN", "READ", "DECODE", "ASSEMBLE", "HASH", "WRITE", "FETCH", "JOB")
 IDS = ("PID", "THREAD", "JOB", "TARGET", "OBJECT", "REQUEST")
@@ -44,30 +44,6 @@ def ended() -> Iterator[None]:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     return tmp_path / "run.ulm"
-
-
-def value(events: Events, row: int, key: str) -> Any:
-    column = events.fields.get(key)
-    if isinstance(column, Coded):
-        code = column.codes[row]
-        return None if code < 0 else column.words[code]
-    return None if column is None or np.isnan(column[row]) else column[row]
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    """Each event as a mapping, in the order of time."""
-    events = trace.read(path)
-    assert events.damaged_count == 0, events.damaged
-    found = []
-    for row, code in enumerate(events.event.codes):
-        fields = {key: value(events, row, key) for key in events.fields}
-        told = {key: each for key, each in fields.items() if each is not None}
-        found.append({"event": events.event.words[code], "ns": int(events.time_ns[row]), **told})
-    return found
-
-
-def named(found: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [row for row in found if row["event"] == name]
 
 
 def boxes(files: list[Path], count: int) -> dict[str, list[Any]]:
@@ -156,6 +132,34 @@ def test_scopes_are_of_their_thread_and_nest(run: Path) -> None:
     assert ids["OWN"] == ("c", "w")
     assert ids["OTHER"] == ids["NONE"] == (None, None)
     assert found["OTHER"]["THREAD"] != found["OUTER"]["THREAD"]
+
+
+def test_scopes_are_of_the_tasks_begun_in_them(run: Path) -> None:
+    """Tasks take turns in one thread; others work for them in threads."""
+    both = asyncio.Barrier(2)
+
+    async def task(name: str) -> None:
+        with trace.scope(job=name), trace.event("TURN", task=name):
+            await both.wait()
+            await asyncio.to_thread(trace.point, "THREAD", task=name)
+            await asyncio.create_task(later(name))
+            await both.wait()
+
+    async def later(name: str) -> None:
+        trace.point("LATER", task=name)
+
+    async def main() -> None:
+        await asyncio.gather(task("a"), task("b"))
+
+    with trace.recording(run):
+        asyncio.run(main())
+        trace.point("NONE")
+    *told, none, _ = rows(run)
+    assert len(told) == 8 and "JOB" not in none
+    assert all(row["JOB"] == row["TASK"] for row in told)
+    (first, second), ends = named(told, "TURN_START"), named(told, "TURN_END")
+    assert first["THREAD"] == second["THREAD"]
+    assert max(first["ns"], second["ns"]) <= min(row["ns"] for row in ends)
 
 
 @pytest.mark.parametrize("on", [False, True])
@@ -715,47 +719,6 @@ def test_cutouts_are_the_same_with_and_without(tmp_path: Path, run: Path) -> Non
     with trace.recording(run):
         traced = swathe.cut_many(boxes(files, 40), tmp_path / "traced", progress=False)
     assert list(plain["sha256"]) == list(traced["sha256"])
-
-
-def test_requests_to_a_portal_are_told(
-    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(trace.VARIABLE, str(run))
-    with served(tmp_path) as portal:
-        for path in ("/api/?secret=1", "/none"):
-            httpx.get(portal.url + path)
-        until(lambda: run.read_text().count("PORTAL_END") == 2)
-    ends = named(rows(run), "PORTAL_END")
-    assert [row["PATH"] for row in ends] == ["/api/", "/none"]
-    assert (ends[1]["STATUS"], ends[1]["RESULT"], ends[1]["METHOD"]) == (404, "missing", "GET")
-    assert all(row["BYTES"] > 0 for row in ends)
-    assert len(named(rows(run), "PORTAL_START")) == len({row["REQUEST"] for row in ends}) == 2
-
-
-DID = "ivo://swathe.invalid/survey?frame-000001.fit,0"
-
-
-def test_a_request_that_makes_a_job_says_which(
-    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_survey(tmp_path, targets=3)
-    monkeypatch.setenv(trace.VARIABLE, str(run))
-    columns = {"file": ["survey:frame-000001.fit"], "x": [700], "y": [700], "height": [9]}
-    targets = {**columns, "width": [9]}
-    with served(tmp_path) as portal, httpx.Client(base_url=portal.url) as client:
-        job = client.post("/api/jobs", json={"targets": targets}).json()["id"]
-        line = "survey:frame-000001.fit, 700, 700, 9, 9"
-        form = {"targets": (None, line), "do": (None, "submit")}
-        page = client.post("/new", files=form)
-        uws = client.post("/vo/async", data={"ID": DID, "SUB": "[1:2,1:2]"})
-        client.post(f"/api/jobs/{job}/cancel")
-        made = [job, page.headers["location"].rpartition("/")[2]]
-        made.append(uws.headers["location"].rpartition("/")[2])
-        until(lambda: run.read_text().count("METHOD=POST") == 8)
-    told = named(rows(run), "SUBMITTED")
-    assert [row["JOB"] for row in told] == made
-    starts = {row["REQUEST"]: row["PATH"] for row in named(rows(run), "PORTAL_START")}
-    assert [starts[row["REQUEST"]] for row in told] == ["/api/jobs", "/new", "/vo/async"]
 
 
 # ---- The command

@@ -1,11 +1,15 @@
-"""Traces as a job of cuts leaves them, made up: the same seed, the same lines."""
+"""Traces as they were recorded, and as a job of cuts leaves them, made up."""
 
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
-from swathe.trace import lines
+import numpy as np
+
+from swathe import trace
+from swathe.trace import Coded, Events, lines
 
 BEGAN_NS = 1_795_224_638_000_000_000
 """Of runs that are made up: 2026-11-21 01:30:38 UTC."""
@@ -89,3 +93,27 @@ def job(
         *(text for _, text in found),
         line(end + 500, "JOB_END", "node1", PID=4711, JOB="ab12", RESULT="ok"),
     ]
+
+
+def _value(events: Events, row: int, key: str) -> Any:
+    column = events.fields.get(key)
+    if isinstance(column, Coded):
+        code = column.codes[row]
+        return None if code < 0 else column.words[code]
+    return None if column is None or np.isnan(column[row]) else column[row]
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """Each event as a mapping, in the order of time."""
+    events = trace.read(path)
+    assert events.damaged_count == 0, events.damaged
+    found = []
+    for row, code in enumerate(events.event.codes):
+        fields = {key: _value(events, row, key) for key in events.fields}
+        told = {key: each for key, each in fields.items() if each is not None}
+        found.append({"event": events.event.words[code], "ns": int(events.time_ns[row]), **told})
+    return found
+
+
+def named(found: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [row for row in found if row["event"] == name]

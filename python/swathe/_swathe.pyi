@@ -426,10 +426,10 @@ def trace_event(name: str, fields: Mapping[str, str | int | float | None]) -> No
     """Record an event; an error where RESULT is `error`."""
 
 class Scope:
-    """Ids that all events of a thread carry."""
+    """Ids that all events of a context carry: of a thread, or of one of its tasks."""
 
     def enter(self) -> None:
-        """Make them those of this thread."""
+        """Make them those of this context."""
 
 def trace_scope(ids: Mapping[str, str | int | float | None], keep: bool) -> Scope:
-    """Add ids to all events of this thread, `keep`: those it lacks; gives those of before."""
+    """Add ids to all events of this context, `keep`: those it lacks; gives those of before."""

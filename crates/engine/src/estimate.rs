@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use swathe_plan::{Compute, Costs, Load, Plan, Task, finish_s};
 use swathe_store::Traffic;
+use swathe_trace::Scope;
 
 /// Objects looked into at the same time.
 const LOOKERS: usize = 16;
@@ -204,9 +205,11 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
 fn look(units: &[usize], expect: impl Fn(usize) -> Expected + Sync) -> Vec<Expected> {
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<Expected>> = Mutex::new(vec![Expected::default(); units.len()]);
+    let told = Scope::current();
     std::thread::scope(|scope| {
         for _ in 0..LOOKERS.min(units.len()) {
             scope.spawn(|| {
+                told.adopt();
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&unit) = units.get(at) else { break };

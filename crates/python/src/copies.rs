@@ -4,6 +4,7 @@
 use crate::enter::enter;
 use crate::errors::{class_name, to_python};
 use crate::stores::Stores;
+use crate::trace::scope_of;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,6 +76,7 @@ impl Copies {
     ) -> PyResult<Copies> {
         let order = |(from, version, to)| Order { from, version, to };
         let orders = orders.into_iter().map(order).collect();
+        scope_of(py)?.adopt();
         // Not through the user's blocks: what is copied is not read again.
         let inner = swathe_store::Copies::start(stores.inner.clone(), orders, threads);
         Ok(Copies { inner: inner.map_err(|error| to_python(py, &error.into()))? })

@@ -1,6 +1,7 @@
 //! The one way from Python into long work: without the GIL, with Ctrl-C, with errors mapped.
 
 use crate::errors::to_python;
+use crate::trace::scope_of;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +12,7 @@ use swathe_engine::{Cancel, EngineError};
 /// How long Ctrl-C may go unnoticed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
-/// Run `work` on a thread of its own while this one waits for it or for a signal. On a signal
+/// Run `work`, with its events in the scope of Python's context, on a thread of its own while this one waits for it or for a signal. On a signal
 /// `cancel` is set and the signal's exception raised; the thread then ends by itself. Signals reach
 /// only the main thread of Python: any other runs `work` itself.
 pub(crate) fn enter<T: Send + 'static>(
@@ -19,13 +20,14 @@ pub(crate) fn enter<T: Send + 'static>(
     cancel: &Cancel,
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> PyResult<T> {
+    let scope = scope_of(py)?;
     if !is_main(py)? {
+        scope.adopt();
         return match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
             Ok(result) => result.map_err(|error| to_python(py, &error)),
             Err(_) => Err(panicked(py)),
         };
     }
-    let scope = swathe_trace::Scope::current();
     let (sender, mut receiver) = channel();
     let spawned = std::thread::Builder::new().name("swathe".into()).spawn(move || {
         scope.enter();

@@ -4,7 +4,9 @@ use crate::buffers::fill_view;
 use crate::errors::raise;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -162,21 +164,20 @@ pub(crate) fn trace_event(name: &str, fields: &Bound<'_, PyDict>) -> PyResult<()
     if !swathe_trace::is_on() {
         return Ok(());
     }
-    let scope = swathe_trace::Scope::current();
+    let scope = scope_of(fields.py())?;
     let hidden = |(key, _): &&(String, String)| keys.contains(key);
     if scope.ids().iter().any(|id| hidden(&id)) {
         // What the event says of itself counts.
         let rest = scope.ids().iter().filter(|id| !hidden(id)).cloned().collect();
-        let before = swathe_trace::Scope::new(rest).enter();
-        swathe_trace::event(level, name, &ids, |_| {});
-        before.enter();
+        swathe_trace::Scope::new(rest).adopt();
     } else {
-        swathe_trace::event(level, name, &ids, |_| {});
+        scope.adopt();
     }
+    swathe_trace::event(level, name, &ids, |_| {});
     Ok(())
 }
 
-/// Ids that all events of a thread carry.
+/// Ids that all events of a context of Python carry: of a thread, or of one of its tasks.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Scope {
     inner: swathe_trace::Scope,
@@ -184,16 +185,38 @@ pub(crate) struct Scope {
 
 #[pymethods]
 impl Scope {
-    /// Make them those of this thread.
-    fn enter(&self) {
-        self.inner.clone().enter();
+    /// Make them those of this context.
+    fn enter(slf: &Bound<'_, Self>) -> PyResult<()> {
+        variable(slf.py())?.call_method1(intern!(slf.py(), "set"), (slf,)).map(drop)
     }
 }
 
-/// Add ids to all events of this thread, `keep`: those it lacks; gives those of before.
+/// The scope of each context. Native threads are given it where Python enters native code.
+fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let made = VARIABLE.get_or_try_init(py, || -> PyResult<_> {
+        let none = PyDict::new(py);
+        none.set_item("default", Scope { inner: swathe_trace::Scope::default() })?;
+        let class = py.import("contextvars")?.getattr("ContextVar")?;
+        Ok(class.call(("swathe.trace",), Some(&none))?.unbind())
+    })?;
+    Ok(made.bind(py))
+}
+
+/// The scope of the context that this thread is in.
+pub(crate) fn scope_of(py: Python<'_>) -> PyResult<swathe_trace::Scope> {
+    let found = variable(py)?.call_method0(intern!(py, "get"))?;
+    Ok(found.cast::<Scope>()?.get().inner.clone())
+}
+
+/// Add ids to all events of this context, `keep`: those it lacks; gives those of before.
 #[pyfunction]
-pub(crate) fn trace_scope(ids: &Bound<'_, PyDict>, keep: bool) -> PyResult<Scope> {
-    let before = swathe_trace::Scope::current();
+pub(crate) fn trace_scope<'py>(
+    ids: &Bound<'py, PyDict>,
+    keep: bool,
+) -> PyResult<Bound<'py, Scope>> {
+    let py = ids.py();
+    let before = scope_of(py)?;
     let mut all = before.ids().to_vec();
     for (key, value) in ids.iter() {
         let Some((key, value)) = field(&key, &value)? else { continue };
@@ -208,8 +231,8 @@ pub(crate) fn trace_scope(ids: &Bound<'_, PyDict>, keep: bool) -> PyResult<Scope
         all.retain(|(other, _)| *other != key);
         all.push((key, value));
     }
-    swathe_trace::Scope::new(all).enter();
-    Ok(Scope { inner: before })
+    Scope::enter(&Bound::new(py, Scope { inner: swathe_trace::Scope::new(all) })?)?;
+    Bound::new(py, Scope { inner: before })
 }
 
 /// A field as it is written; none for `None`.

@@ -16,6 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use swathe_trace::Scope;
 
 /// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,
 const PART_BYTES: u64 = 8 << 20;
@@ -95,8 +96,12 @@ impl Copies {
         let copies = Copies { done: Mutex::new(receiver), shared };
         let mut started = Vec::new();
         for _ in 0..threads {
-            let (ours, sender) = (copies.shared.clone(), sender.clone());
-            match spawn(Box::new(move || ours.work(&sender))) {
+            let (ours, sender, scope) = (copies.shared.clone(), sender.clone(), Scope::current());
+            let work = move || {
+                scope.enter();
+                ours.work(&sender);
+            };
+            match spawn(Box::new(work)) {
                 Ok(thread) => started.push(thread),
                 Err(source) => {
                     // Nothing is copied once this has failed.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -197,7 +198,8 @@ def _headers(
             while True:
                 while len(waiting) < threads * AHEAD and (next_one := next(rest, None)):
                     listed, before = next_one
-                    waiting[pool.submit(read, listed, before)] = before
+                    begun = pool.submit(copy_context().run, read, listed, before)
+                    waiting[begun] = before
                 if not waiting:
                     return
                 finished, _ = wait(waiting, return_when=FIRST_COMPLETED)

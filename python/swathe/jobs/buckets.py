@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from secrets import token_bytes, token_hex
@@ -203,13 +204,14 @@ class Bucket:
         coming: deque[Future[BinaryIO]] = deque()
         try:
             for name in names:
-                coming.append(pool.submit(self._opened, self._file(job, name)))
+                file = self._file(job, name)
+                coming.append(pool.submit(copy_context().run, self._opened, file))
                 if len(coming) > AHEAD:
-                    with coming.popleft().result() as file:
-                        yield file
+                    with coming.popleft().result() as opened:
+                        yield opened
             while coming:
-                with coming.popleft().result() as file:
-                    yield file
+                with coming.popleft().result() as opened:
+                    yield opened
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

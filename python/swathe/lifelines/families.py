@@ -30,27 +30,33 @@ def parents_of(events: Events, spans: Spans) -> Rows:
 
     It is what it lies in by thread; else the last begun of these that it lies in by time: a stage
     of the same target and process; of the same object and process, and of no target; a batch of
-    the same job and process, or of the same job and worker; the job; any of the same object.
+    the same job and process, or of the same job and worker; the job; any of the same object; the
+    request to a portal. None lies in what is of another request.
     """
     parent = spans.parent.copy()
     codes = {
         name: codes_of(events, name)[0][spans.start]
-        for name in (*HERE, "JOB", "TARGET", "OBJECT", "WORKER")
+        for name in (*HERE, "PORTAL", "JOB", "TARGET", "OBJECT", "WORKER")
     }
 
     def are(*names: str) -> Mask:
         return np.isin(spans.stage, [n for n, name in enumerate(spans.names) if name in names])
 
+    # One thread of a portal answers many requests in turns.
+    asked = codes["PORTAL"]
+    parent[(parent >= 0) & (asked >= 0) & (asked != asked[parent])] = -1
     shared = codes["TARGET"] < 0
     jobs, batches, works = are("JOB"), are("BATCH"), ~are(*AROUND)
     waits = works & ~are(*BESIDE)
+    own = (*HERE, "PORTAL", "JOB")
     ways = (
-        (waits, works, (*HERE, "JOB", "TARGET", "OBJECT"), ("TARGET",)),
-        (waits & shared, works & shared, (*HERE, "JOB", "OBJECT"), ("OBJECT",)),
+        (waits, works, (*own, "TARGET", "OBJECT"), ("TARGET",)),
+        (waits & shared, works & shared, (*own, "OBJECT"), ("OBJECT",)),
         (batches, works, (*HERE, "JOB"), ("JOB",)),
         (batches, works, ("JOB", "WORKER"), ("JOB", "WORKER")),
         (jobs, works | batches, ("JOB",), ("JOB",)),
-        (waits, works, (*HERE, "JOB", "OBJECT"), ("OBJECT",)),
+        (waits, works, (*own, "OBJECT"), ("OBJECT",)),
+        (are("PORTAL"), works, (*HERE, "PORTAL"), ("PORTAL",)),
     )
     for holders, wanted, same, needed in ways:
         key = joined([codes[name] for name in same])

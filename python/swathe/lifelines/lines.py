@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from swathe.trace import Events
 
-KINDS = ("target", "object", "request", "job", "stage")
+KINDS = ("target", "object", "request", "portal", "job", "stage")
 OUTCOMES = ("done", "no result", "unfinished", "failed")
 DONE, EMPTY, UNFINISHED, FAILED = range(4)
 _RESULTS = {"error": FAILED, "missing": FAILED, "no-overlap": EMPTY, "cancelled": EMPTY}
@@ -111,6 +111,8 @@ class Traced:
             case "request":
                 own = self.codes("REQUEST")[0] >= 0
                 return self._grouped(kind, own, ("HOST", "PID", "REQUEST"))
+            case "portal":
+                return self._grouped(kind, self.codes("PORTAL")[0] >= 0, ("HOST", "PID", "PORTAL"))
             case "job":
                 own = (self.codes("JOB")[0] >= 0) & (self.codes("TARGET")[0] < 0)
                 return self._grouped(kind, own & (self.codes("OBJECT")[0] < 0), ("JOB",))

@@ -42,7 +42,10 @@ WITHIN = ("READ", "SEEK", "DECODE", "ASSEMBLE", "HASH", "WRITE")
 """Stages of a cut; where several targets share one, it has begun with the first of them."""
 MONITOR = ("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "CLOCK", "TRACE_END")
 """Of the host monitor, the collector and the recorder: no part of any lifeline."""
-IDS = ("HOST", "PID", "JOB", "TARGET", "OBJECT", "REQUEST", "WORKER", "STORE", "PEER")
+IDS = (
+    *("HOST", "PID", "PORTAL", "JOB", "TARGET", "OBJECT", "REQUEST"),
+    *("WORKER", "STORE", "PEER"),
+)
 START, END, POINT = 1, 2, 0
 
 

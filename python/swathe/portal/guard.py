@@ -90,12 +90,14 @@ class Guard:
                 made = _made(scope["path"], Headers(raw=message.get("headers", [])))
             await send(message)
 
-        number = f"portal-{next(REQUESTS)}"
         path = scope["path"][:1000]
-        with trace.event("PORTAL", request=number, method=scope["method"], path=path) as event:
+        with (
+            trace.scope(portal=f"portal-{next(REQUESTS)}"),
+            trace.event("PORTAL", method=scope["method"], path=path) as event,
+        ):
             await self._answer(scope, receive, send_told)
             if made:
-                trace.point("SUBMITTED", job=made, request=number)
+                trace.point("SUBMITTED", job=made)
             result = "ok" if came["status"] < 400 else "error"
             event.add(**came, result="missing" if came["status"] == 404 else result)
 

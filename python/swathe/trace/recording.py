@@ -166,9 +166,11 @@ def _upper(fields: Mapping[str, Value]) -> dict[str, Value]:
 
 
 class scope:  # noqa: N801, used as a function
-    """Give all events of this thread ids, such as `job` and `worker`, also those of native code.
+    """Give all events of a block ids, such as `job` and `worker`, also those of native code.
 
-    Ids that are there already stay, or are replaced until the block ends.
+    They are of the context of Python (`contextvars`): tasks that are begun in the block have them,
+    and `asyncio.to_thread`; another thread has them where it is given the context. Ids that are
+    there already stay, or are replaced until the block ends.
 
     Raises:
         ValueError: a key is none, or one that events have of themselves.

@@ -8,13 +8,14 @@ use crate::ulm::{Value, decode};
 use std::collections::HashMap;
 
 /// Keys whose values are names, whatever they look like.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "HOST",
     "PROG",
     "LVL",
     "NL.EVNT",
     "PID",
     "THREAD",
+    "PORTAL",
     "JOB",
     "TARGET",
     "OBJECT",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 from starlette.responses import Response
@@ -103,7 +104,7 @@ class Workers:
         if not self._room.acquire(blocking=False):
             raise busy(f"{MOST_WAITING} requests are waiting already")
         try:
-            done = self._pool.submit(work)
+            done = self._pool.submit(copy_context().run, work)
         except BaseException:
             self._room.release()
             raise
