@@ -289,8 +289,32 @@ def test_kinds_of_lines(tmp_path: Path) -> None:
     assert steps(traced, traced.lines("job")) == {"j": [(0, "JOB_START"), (5, "JOB_END")]}
     alone = traced.lines("stage")
     assert [n.item() for n in np.diff(alone.starts)] == [2, 2, 2, 1]
-    with pytest.raises(ValueError, match=r"target, object, request, job, stage, found 'x'"):
+    with pytest.raises(ValueError, match=r"target, object, request, portal, job, .*, found 'x'"):
         traced.lines("x")
+
+
+def test_a_line_of_a_request_to_a_portal_goes_through_all_that_was_done_for_it(
+    tmp_path: Path,
+) -> None:
+    one, other = "PORTAL=portal-1", "PORTAL=portal-2"
+    found = events_of(
+        tmp_path,
+        (0, "PORTAL_START", one),
+        (1, "PORTAL_START", other),
+        (2, "FETCH_START", f"{one} OBJECT=o REQUEST=1"),
+        (3, "FETCH_START", f"{other} OBJECT=o REQUEST=2"),
+        (4, "FETCH_END", f"{other} OBJECT=o REQUEST=2"),
+        (5, "PORTAL_END", other),
+        (6, "FETCH_END", f"{one} OBJECT=o REQUEST=1"),
+        (7, "PORTAL_END", one),
+    )
+    traced = Traced(found)
+    assert traced.kinds() == ["object", "request", "portal", "stage"]
+    names = ("PORTAL_START", "FETCH_START", "FETCH_END", "PORTAL_END")
+    assert steps(traced, traced.lines("portal")) == {
+        "portal-1": list(zip((0, 2, 6, 7), names, strict=True)),
+        "portal-2": list(zip((1, 3, 4, 5), names, strict=True)),
+    }
 
 
 def test_clocks_are_on_one_clock(tmp_path: Path) -> None:

@@ -347,6 +347,37 @@ def test_what_belongs_to_no_job_is_found_by_its_object() -> None:
     assert len({span.trace_id for span in there.spans()}) == 4
 
 
+def test_what_is_done_for_a_request_to_a_portal_lies_in_it_alone() -> None:
+    run = Happened()
+    one, other = {"PORTAL": "portal-1"}, {"PORTAL": "portal-2"}
+    # One thread answers both, one within the time of the other.
+    run.stage(0, 9, "PORTAL", **one)
+    run.stage(1, 8, "PORTAL", **other)
+    run.stage(2, 3, "CUT", OBJECT="x", **one)
+    run.on(thread=2).stage(2, 7, "OPEN", OBJECT="x", **other)
+    run.on(thread=3).stage(4, 5, "FETCH", OBJECT="x", REQUEST=1, **other)
+    run.on(thread=3).stage(4, 6, "FETCH", OBJECT="x", REQUEST=2, **one)
+    run.on(pid=1).stage(4, 5, "CUT", OBJECT="y", **one)
+    with receiver() as there:
+        send(run.events(), there.url)
+    spans = {span.span_id: span for span in there.spans()}
+    found = {}
+    for span in spans.values():
+        asked = told(span.attributes)
+        parent = spans.get(span.parent_span_id)
+        around = None if parent is None else (parent.name, told(parent.attributes)["PORTAL"])
+        found[span.name, asked.get("OBJECT", ""), asked["PORTAL"]] = around
+    assert found == {
+        ("PORTAL", "", "portal-1"): None,
+        ("PORTAL", "", "portal-2"): None,
+        ("CUT", "x", "portal-1"): ("PORTAL", "portal-1"),
+        ("OPEN", "x", "portal-2"): ("PORTAL", "portal-2"),
+        ("FETCH", "x", "portal-2"): ("OPEN", "portal-2"),
+        ("FETCH", "x", "portal-1"): ("PORTAL", "portal-1"),
+        ("CUT", "y", "portal-1"): None,
+    }
+
+
 def test_resources_are_processes() -> None:
     with receiver() as there:
         send(a_job().events(), there.url)
