@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -82,10 +81,9 @@ def catalogue(folder: Path, url: str) -> None:
         scan(catalog, "far", read_list(folder / "list.txt", "", None))
 
 
-def until_ended(run: Path, count: int) -> list[dict[str, Any]]:
-    """The events when so many requests have ended."""
-    wait_until(lambda: run.read_text().count("PORTAL_END") == count)
-    return rows(run)
+def wait_for(run: Path, count: int, event: str = "PORTAL_END") -> None:
+    """Wait until so many requests have ended, or something else has."""
+    wait_until(lambda: run.read_text().count(event) == count)
 
 
 def stages(found: list[dict[str, Any]]) -> set[str]:
@@ -96,7 +94,8 @@ def test_requests_to_a_portal_are_told(tmp_path: Path, run: Path) -> None:
     with served(tmp_path) as portal:
         for path in ("/api/?secret=1", "/none"):
             httpx.get(portal.url + path)
-        ends = named(until_ended(run, 2), "PORTAL_END")
+        wait_for(run, 2)
+    ends = named(rows(run), "PORTAL_END")
     assert [row["PATH"] for row in ends] == ["/api/", "/none"]
     assert (ends[1]["STATUS"], ends[1]["RESULT"], ends[1]["METHOD"]) == (404, "missing", "GET")
     assert all(row["BYTES"] > 0 for row in ends)
@@ -116,7 +115,7 @@ def test_a_request_that_makes_a_job_says_which(tmp_path: Path, run: Path) -> Non
         client.post(f"/api/jobs/{job}/cancel")
         made = [job, page.headers["location"].rpartition("/")[2]]
         made.append(uws.headers["location"].rpartition("/")[2])
-        wait_until(lambda: run.read_text().count("METHOD=POST") == 8)
+        wait_for(run, 8, "METHOD=POST")
     told = named(rows(run), "SUBMITTED")
     assert [row["JOB"] for row in told] == made
     starts = {row["PORTAL"]: row["PATH"] for row in named(rows(run), "PORTAL_START")}
@@ -138,7 +137,8 @@ def test_what_is_done_for_a_request_carries_its_id(
 
         with ThreadPoolExecutor(len(NAMES)) as pool:
             assert list(pool.map(cut, NAMES)) == [200] * len(NAMES)
-        found = until_ended(run, len(NAMES))
+        wait_for(run, len(NAMES))
+    found = rows(run)
     told: dict[str, list[dict[str, Any]]] = {}
     for row in found:
         if "OBJECT" in row:
@@ -153,7 +153,9 @@ def test_what_is_done_for_a_request_carries_its_id(
     for request, of_one in told.items():
         assert {"OPEN", "PLAN", "CUT", "FETCH"} <= stages(of_one)
         for row in of_one:
-            assert starts[request] <= row["ns"] <= ends[request]
+            # A connection that was not needed after all is finished later.
+            if row["event"] != "CONNECT_END":
+                assert starts[request] <= row["ns"] <= ends[request]
     # Each request to a store has its own number beside.
     fetched = named(found, "FETCH_START")
     assert len({row["REQUEST"] for row in fetched}) == len(fetched) >= len(NAMES)
@@ -164,7 +166,8 @@ def test_cuts_that_need_no_thread_carry_it_too(tmp_path: Path, run: Path) -> Non
     with served(tmp_path) as portal, httpx.Client(base_url=portal.url, timeout=120) as client:
         for _ in range(3):
             assert client.get("/vo/sync", params={"ID": DID, "SUB": "[1:9,1:9]"}).is_success
-        found = until_ended(run, 3)
+        wait_for(run, 3)
+    found = rows(run)
     (*_, last) = starts = named(found, "PORTAL_START")
     cuts = named(found, "CUT_END")
     assert [row["PORTAL"] for row in cuts] == [row["PORTAL"] for row in starts]
@@ -184,8 +187,7 @@ def test_an_estimate_is_of_its_request_and_a_job_of_itself(
             assert client.post("/estimate", json={"targets": targets}).is_success
             job = submitted(client, targets)["id"]
             assert finished(client, job)["counts"]["ok"] == 3
-        wait_until(lambda: "JOB_END" in run.read_text())
-        wait_until(lambda: run.read_text().count("PORTAL_START") == len(ended(run)))
+        wait_for(run, 1, "JOB_END")
     found = rows(run)
     paths = {row["PORTAL"]: row["PATH"] for row in named(found, "PORTAL_START")}
     (made,) = named(found, "SUBMITTED")
@@ -198,23 +200,17 @@ def test_an_estimate_is_of_its_request_and_a_job_of_itself(
     assert not any("PORTAL" in row for row in of_job)
 
 
-def ended(run: Path) -> list[dict[str, Any]]:
-    return named(rows(run), "PORTAL_END")
-
-
 def test_threads_of_the_engine_have_the_ids_of_who_asked(tmp_path: Path, far: str) -> None:
     run = tmp_path / "own.ulm"
     targets = {
         "file": [f"{far}/{name}" for name in NAMES],
-        **{key: [20] * 3 for key in ("x0", "y0", "width", "height")},
+        **dict.fromkeys(("x0", "y0", "width", "height"), [20] * 3),
     }
     with trace.recording(run):
         with trace.scope(job="mine"):
             swathe.predict(targets)
-        swathe.predict({key: each[:1] for key, each in targets.items()})
         trace.point("AFTER")
     fetched = named(rows(run), "FETCH_END")
     assert {row["JOB"] for row in fetched} == {"mine"}
     assert {row["OBJECT"] for row in fetched} == {f"{far}/{name}" for name in NAMES}
     assert "JOB" not in named(rows(run), "AFTER")[0]
-    assert os.getpid() == int(fetched[0]["PID"])
