@@ -12,9 +12,10 @@ use swathe_engine::{Cancel, EngineError};
 /// How long Ctrl-C may go unnoticed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
-/// Run `work`, with its events in the scope of Python's context, on a thread of its own while this one waits for it or for a signal. On a signal
+/// Run `work` on a thread of its own while this one waits for it or for a signal. On a signal
 /// `cancel` is set and the signal's exception raised; the thread then ends by itself. Signals reach
-/// only the main thread of Python: any other runs `work` itself.
+/// only the main thread of Python: any other runs `work` itself. Its events have the ids of the
+/// context of Python that it is called in.
 pub(crate) fn enter<T: Send + 'static>(
     py: Python<'_>,
     cancel: &Cancel,
