@@ -37,7 +37,10 @@ def view(
     ] = 1000,
     kind: Annotated[
         str | None,
-        typer.Option(help="A line for each target, object, request, job or stage; else the first."),
+        typer.Option(
+            help="A line for each target, object, request to a store, one to a portal (portal), "
+            "job or stage; else the first."
+        ),
     ] = None,
     events: Annotated[
         str | None,
