@@ -1,6 +1,6 @@
 //! The threads of a batch: each takes unit after unit and cuts what it can of it.
 
-use super::objects::Slot;
+use super::objects::Objects;
 use super::units::{Unit, divide, place, take_part, workers};
 use super::writer::Writer;
 use super::{Job, Target, lock};
@@ -23,7 +23,7 @@ pub(super) struct Shared {
     pub job: Job,
     pub output: Mutex<Option<Arc<Output>>>,
     units: Mutex<VecDeque<Unit>>,
-    pub files: Vec<Mutex<Slot>>,
+    objects: Objects,
     /// Threads, and how many of them are at work on a unit.
     pub workers: u32,
     busy: AtomicU32,
@@ -47,7 +47,7 @@ impl Shared {
             left[unit.file] += 1;
         }
         Shared {
-            files: left.into_iter().map(|units| Mutex::new(Slot::new(units))).collect(),
+            objects: Objects::new(left),
             workers: workers(&job).clamp(1, units.len().max(1)) as u32,
             busy: AtomicU32::new(0),
             units: Mutex::new(units),
@@ -88,7 +88,8 @@ impl Shared {
                 work = Work { stages, begun, ..Work::start(self.cancel.clone()) };
                 self.fail_rest(&unit, writer, &mut work, error);
             }
-            self.release(&unit);
+            let notes = self.objects.release(unit.file, &self.cancel);
+            lock(&self.notes).extend(notes);
         }
         work.stages.about(Ids::default());
         writer.file = None;
@@ -96,6 +97,11 @@ impl Shared {
         work.spare.leave();
         work.stages.enter_untold(Stage::Open);
         work
+    }
+
+    fn open(&self, file: usize) -> Result<Arc<Object>, (bool, String)> {
+        let Job { files, stores, .. } = &self.job;
+        self.objects.open(file, &files[file], stores, &self.cancel)
     }
 
     fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut Work) {
@@ -113,7 +119,7 @@ impl Shared {
             return;
         }
         // The index was behind the server: what it kept is asked for again.
-        self.open_again(unit.file, &object);
+        self.objects.forget(unit.file, &object);
         match self.open(unit.file) {
             Ok(object) => {
                 self.run_opened(unit, &object, writer, work);

@@ -1,34 +1,46 @@
 //! The objects of a batch: each is opened once, and kept while units of it are left.
 
-use super::cutting::Shared;
-use super::units::Unit;
-use super::{Job, lock};
+use super::lock;
 use crate::error::EngineError;
 use crate::object::Object;
-use std::sync::Arc;
+use crate::work::Cancel;
+use std::sync::{Arc, Mutex};
+use swathe_store::Stores;
+
+/// By their numbers in the batch.
+pub(super) struct Objects {
+    slots: Vec<Mutex<Slot>>,
+}
 
 /// An object while units of it are left.
-pub(super) struct Slot {
-    pub units_left: usize,
-    pub opened: Option<Result<Arc<Object>, String>>,
+#[derive(Default)]
+struct Slot {
+    units_left: usize,
+    opened: Option<Result<Arc<Object>, String>>,
     missing: bool,
     /// Whether the index is known to be behind.
     fresh: bool,
 }
 
-impl Slot {
-    pub fn new(units_left: usize) -> Slot {
-        Slot { units_left, opened: None, missing: false, fresh: false }
+impl Objects {
+    /// Each has so many units.
+    pub fn new(units: Vec<usize>) -> Objects {
+        let slot = |units_left| Mutex::new(Slot { units_left, ..Slot::default() });
+        Objects { slots: units.into_iter().map(slot).collect() }
     }
-}
 
-impl Shared {
-    /// The object, opened once for all its units.
-    pub fn open(&self, file: usize) -> Result<Arc<Object>, (bool, String)> {
-        let mut slot = lock(&self.files[file]);
+    /// The object, opened once for all its units; else whether it is missing, and why it is not
+    /// open.
+    pub fn open(
+        &self,
+        number: usize,
+        url: &str,
+        stores: &Stores,
+        cancel: &Cancel,
+    ) -> Result<Arc<Object>, (bool, String)> {
+        let mut slot = lock(&self.slots[number]);
         if slot.opened.is_none() {
-            let Job { files, stores, .. } = &self.job;
-            let opened = Object::open(&files[file], stores, slot.fresh, self.cancel.clone());
+            let opened = Object::open(url, stores, slot.fresh, cancel.clone());
             slot.missing = opened.as_ref().is_err_and(EngineError::is_missing);
             slot.opened = Some(opened.map(Arc::new).map_err(|error| error.to_string()));
         }
@@ -40,8 +52,8 @@ impl Shared {
     }
 
     /// Forget an object that was opened at a version it no longer has.
-    pub fn open_again(&self, file: usize, stale: &Object) {
-        let mut slot = lock(&self.files[file]);
+    pub fn forget(&self, number: usize, stale: &Object) {
+        let mut slot = lock(&self.slots[number]);
         slot.fresh = true;
         if let Some(Ok(object)) = &slot.opened
             && std::ptr::eq(&**object, stale)
@@ -50,21 +62,42 @@ impl Shared {
         }
     }
 
-    /// Close the object after its last unit, and keep what was learnt of it.
-    pub fn release(&self, unit: &Unit) {
-        let mut slot = lock(&self.files[unit.file]);
+    /// Close the object after its last unit, and keep what was learnt of it. Gives what the user
+    /// should be told.
+    pub fn release(&self, number: usize, cancel: &Cancel) -> Vec<String> {
+        let mut slot = lock(&self.slots[number]);
         slot.units_left -= 1;
         if slot.units_left > 0 {
-            return;
+            return Vec::new();
         }
-        if let Some(Ok(object)) = slot.opened.take() {
-            drop(slot);
-            if let Err(error) = object.settle(&self.cancel)
-                && !matches!(error, EngineError::Interrupted)
-            {
-                lock(&self.notes).push(error.to_string());
+        let Some(Ok(object)) = slot.opened.take() else { return Vec::new() };
+        drop(slot);
+        let settled = object.settle(cancel).err();
+        let damage = settled.filter(|error| !matches!(error, EngineError::Interrupted));
+        let mut notes: Vec<String> = damage.iter().map(EngineError::to_string).collect();
+        notes.extend(object.take_notes());
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::path_in;
+
+    #[test]
+    fn only_damage_is_noted_when_an_object_is_closed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = path_in(&folder, "cut-short.fits.gz");
+        std::fs::write(&file, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("written");
+        for (is_interrupted, notes) in [(false, 1), (true, 0)] {
+            let (objects, cancel) = (Objects::new(vec![1]), Cancel::default());
+            objects.open(0, &file, &Stores::default(), &cancel).expect("opened");
+            if is_interrupted {
+                cancel.cancel();
             }
-            lock(&self.notes).extend(object.take_notes());
+            let found = objects.release(0, &cancel);
+            assert_eq!(found.len(), notes, "{found:?}");
         }
     }
 }

@@ -1,31 +1,9 @@
 use super::*;
-use crate::object::Object;
 use crate::testing::{job, path_in, write_pixel};
 
 /// Panics where the name of an object says so.
 pub(super) fn may_panic(url: &str) {
     assert!(!url.ends_with("panics.fits"), "it was to panic");
-}
-
-#[test]
-fn only_damage_is_noted_when_an_object_is_closed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = path_in(&folder, "cut-short.fits.gz");
-    std::fs::write(&file, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("written");
-    for (is_interrupted, notes) in [(false, 1), (true, 0)] {
-        let job = job(&file, path_in(&folder, "out"), OutputKind::Zip);
-        let batch = Batch::start(job, Cancel::default()).expect("begun");
-        let opened = Object::open(&file, &Stores::default(), false, Cancel::default());
-        let mut slot = lock(&batch.shared.files[0]);
-        (slot.units_left, slot.opened) = (1, Some(Ok(Arc::new(opened.expect("opened")))));
-        drop(slot);
-        if is_interrupted {
-            batch.cancel();
-        }
-        batch.shared.release(&Unit { file: 0, hdu: 0, targets: Vec::new(), is_part: false });
-        let found = batch.finish().expect("finished").notes;
-        assert_eq!(found.len(), notes, "{found:?}");
-    }
 }
 
 #[test]
