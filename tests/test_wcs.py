@@ -17,6 +17,7 @@ import pytest
 from astropy.coordinates import SkyCoord
 from astropy.io import fits
 from astropy.nddata import Cutout2D
+from astropy.utils.data import get_pkg_data_filename
 from astropy.wcs import WCS
 
 import swathe
@@ -229,6 +230,24 @@ def test_sip_and_tpv_map_back(new_path: Callable[[str], Path]) -> None:
             cut = swathe.cut(path, box=box)
             assert_maps_back(full, cut.wcs, box[:2], box[2:])
             assert_maps_back(full, written(cut), box[:2], box[2:])
+
+
+def test_plates_of_the_digitized_sky_survey_map_back() -> None:
+    # By its plate solution, in pixels of the plate: that goes before its CRPIX and CD.
+    path = get_pkg_data_filename("data/dss.14.29.56-62.41.05.fits.gz", package="astropy.wcs.tests")
+    with quiet():
+        header = fits.getheader(path)
+        full = WCS(header)
+    assert (header["CNPIX1"], header["CNPIX2"]) == (8860, 1708)
+    for box in ((10, 20, 30, 40), (0, 99, 1, 1), (99, 0, 1, 100)):
+        cut = swathe.cut(path, box=box)
+        found = cut.header["CNPIX1"], cut.header["CNPIX2"]
+        assert found == (8860 + box[0], 1708 + box[1])
+        assert all(isinstance(number, int) for number in found)
+        assert_maps_back(full, cut.wcs, box[:2], box[2:])
+        assert_maps_back(full, written(cut), box[:2], box[2:])
+    beyond = swathe.cut(path, box=(-3, -4, 10, 10), mode="partial")
+    assert_maps_back(full, written(beyond), (-3, -4), (10, 10))
 
 
 def table_hdu(name: str, version: int, column: str, values: Any) -> fits.BinTableHDU:

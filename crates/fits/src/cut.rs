@@ -45,6 +45,8 @@ enum Number {
     Length,
     /// This value less where the cut starts. Left alone where it starts at 0.
     Shifted(f64),
+    /// This value and where the cut starts; whole numbers stay so. Left alone where it starts at 0.
+    Added(f64),
     /// This value, once the axis starts elsewhere.
     Constant(f64),
 }
@@ -69,6 +71,7 @@ impl CutHeader {
                 reference_pixel(header, axis, alternate, &mut edits)?;
             }
             physical(header, axis, &mut edits)?;
+            on_plate(header, axis, &mut edits)?;
         }
         let mut cards = Vec::with_capacity(header.cards().len() * CARD);
         for card in header.cards() {
@@ -106,8 +109,12 @@ impl CutHeader {
             let first = region.start[edit.axis];
             let text = match edit.number {
                 Number::Length => region.stop[edit.axis].abs_diff(first).to_string(),
-                Number::Shifted(_) | Number::Constant(_) if first == 0 => continue,
+                _ if first == 0 => continue,
                 Number::Shifted(value) => format_float(value - first as f64),
+                Number::Added(value) => {
+                    let text = format_float(value + first as f64);
+                    text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
+                }
                 Number::Constant(value) => format_float(value),
             };
             let card = Card::fixed(&edit.keyword, &text, &edit.comment);
@@ -174,6 +181,16 @@ fn physical(header: &Header, axis: usize, edits: &mut Vec<Edit>) -> Result<(), F
     let keyword = format!("LTM{0}_{0}", axis + 1);
     if !header.has(&keyword) {
         edits.push(edit(header, keyword, axis, Number::Constant(1.0)));
+    }
+    Ok(())
+}
+
+/// CNPIXn: where a piece of a plate of the Digitized Sky Survey lies in the plate, in whose pixels its
+/// plate solution (AMDXi, AMDYi) is given.
+fn on_plate(header: &Header, axis: usize, edits: &mut Vec<Edit>) -> Result<(), FitsError> {
+    let keyword = format!("CNPIX{}", axis + 1);
+    if let Some(value) = header.get_float(&keyword)? {
+        edits.push(edit(header, keyword, axis, Number::Added(value)));
     }
     Ok(())
 }
