@@ -22,6 +22,8 @@ from swathe.measuring.feedback import feed_back
 from swathe.measuring.places import find_place
 from swathe.measuring.probe import probe
 from swathe.measuring.results import keep_probe
+from swathe.predict import job_of, sky_of
+from swathe.targets import read_targets
 
 
 @pytest.fixture
@@ -151,6 +153,48 @@ def test_what_computing_costs_is_known(catalog: Catalog) -> None:
     assert compute_costs() is None
     catalog.put_compute(this_host(), {"cut_s": 1e-4}, datetime.now(UTC))
     assert json.loads(compute_costs() or "") == {"cut_s": 1e-4}
+
+
+def test_streams_are_decoded_by_what_that_costs_here(catalog: Catalog, tmp_path: Path) -> None:
+    path = str(tmp_path / "a.fit.gz")
+    Path(path).write_bytes(contents(noise(3, (1489, 2048)), "fit.gz"))
+    swathe.cut(path, box=(0, 0, 1, 1))
+    # Boxes of one row, 40 kB apart: a seek point lies between some.
+    rows = range(0, 1480, 10)
+    boxes = {"file": [path] * len(rows), "x0": [0] * len(rows), "y0": list(rows)}
+    targets = {**boxes, "width": [2048] * len(rows), "height": [1] * len(rows)}
+    decoded = []
+    for restart_s in (1e-9, 1.0):
+        catalog.put_compute(this_host(), {"restart_s": restart_s}, datetime.now(UTC))
+        [how] = swathe.predict(targets).explained
+        assert how["method"] == "from seek points"
+        decoded.append(how["unpacked"])
+        cut = swathe.cut(path, box=(0, 1000, 2048, 1))
+        assert np.array_equal(cut.data, noise(3, (1489, 2048))[1000:1001])
+    assert decoded[0] < decoded[1]
+
+
+def test_what_is_kept_of_servers_is_read_as_files_are(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWATHE_CACHE_BYTES", str(1 << 26))
+    with servers.nginx(_made(tmp_path / "nginx")) as server:
+        (server.folder / "a.fit").write_bytes(contents(noise(5, (1489, 2048)), "fit"))
+        catalog.add_store("web", server.url)
+        swathe.cut("web:a.fit", box=(0, 0, 2048, 1489))
+        pieces = []
+        for latency_s in (1e-7, 1e-2):
+            # Reads of 200 bytes, 4 kB apart: worth a piece each, or one of all.
+            catalog.put_profile(
+                "file:///", this_host(), local_costs(latency_s), {}, datetime.now(UTC)
+            )
+            rows = {"file": ["web:a.fit"], "x0": [1], "y0": [1], "width": [100], "height": [50]}
+            read = read_targets(rows, sky_of)
+            batch = job_of(read, names=["a"], output=str(tmp_path)).start()
+            while batch.poll(0.1) is not None:
+                pass
+            pieces.append(batch.finish()["from_cache"][1])
+    assert pieces[0] >= 50 > 5 >= pieces[1] > 0
 
 
 BUCKET = "s3://frames"

@@ -71,7 +71,7 @@ fuzz_target!(|bytes: &[u8]| {
 /// Sums of the cuts' pixels; -1 where there is an error.
 fn cut_all(path: &std::path::Path, cancel: &Cancel) -> Result<Vec<i64>, String> {
     let path = path.to_str().expect("made above");
-    let object = Object::open(path, &Stores, false, cancel.clone()).map_err(|error| error.to_string())?;
+    let object = Object::open(path, &Stores::default(), false, cancel.clone()).map_err(|error| error.to_string())?;
     let hdus = object.hdus().map_err(|error| error.to_string());
     let mut sums = Vec::new();
     for hdu in hdus?.iter().take(HDUS) {

@@ -20,11 +20,13 @@ pub use source::{Fetched, Source, TRUSTED, Traffic, Version};
 pub use timing::Measured;
 
 use std::sync::Arc;
-use swathe_plan::Costs;
+use swathe_plan::{Compute, Costs};
 
 /// No storage but this machine.
 #[derive(Clone, Default)]
-pub struct Stores;
+pub struct Stores {
+    compute: Arc<Compute>,
+}
 
 /// This machine.
 pub struct Store {
@@ -45,6 +47,11 @@ impl Stores {
     /// The one there is.
     pub fn locate(&self, object: &str) -> (Arc<Store>, String) {
         (Arc::new(Store { costs: Costs::local(), measured: false }), object.to_string())
+    }
+
+    /// What computing costs on this host.
+    pub fn compute(&self) -> &Compute {
+        &self.compute
     }
 
     /// Open a file.

@@ -16,8 +16,11 @@ HduKey: TypeAlias = int | str | tuple[str, int]
 class Stores:
     """The storages that are known."""
 
-    def __init__(self, described: str, costs: str = "{}") -> None:
-        """Take a JSON list of `{"name", "root", "options"}`, and costs measured, by `store_key`."""
+    def __init__(self, described: str, costs: str = "{}", compute: str | None = None) -> None:
+        """Take a JSON list of `{"name", "root", "options"}`, and costs measured, by `store_key`.
+
+        `compute` is what computing costs on this host, as `measure_host` gives it.
+        """
 
     def locate(self, path: str) -> tuple[str, str]:
         """Key of the store of an object, see `store_key`, and the object's URL or path."""
@@ -127,6 +130,9 @@ def measure(
 
 def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:
     """Open an object anew: seconds, and its bytes."""
+
+def measure_restarts(path: str) -> list[float]:
+    """Seconds that decoding takes to start at each seek point of a compressed file."""
 
 def take_timings() -> list[tuple[str, int, int, float, float]]:
     """Timings of real requests since the last call.

@@ -27,6 +27,7 @@ LOCAL_PROFILE = """
     WHERE links.root = ? AND links.host = ?
     ORDER BY profiles.fitted_at DESC, profiles.id DESC LIMIT 1
 """
+LOCAL_COMPUTE = "SELECT compute FROM hosts WHERE host = ?"
 RELOAD_S = 5.0
 """A catalogue on a server is asked again after this time; a file, when it has changed."""
 
@@ -80,8 +81,8 @@ _local: tuple[object, _swathe.Stores | None] | None = None
 def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
     """Give the storages of the catalogue, where one of these objects may lie in them.
 
-    Plain paths need none, but where local files were measured: opening the catalogue as a whole
-    costs more than a cut, so for them a look is taken at that profile alone.
+    Plain paths need none, but where local files or this host were measured: opening the catalogue
+    as a whole costs more than a cut, so for them a look is taken at that alone.
 
     Raises:
         CatalogError: where there is a catalogue that cannot be read.
@@ -195,7 +196,7 @@ def _of(found: Storages, host: str, state: object) -> _Known:
             names.setdefault(f"{root}/", store["name"])
     told = None if compute is None else json.dumps(compute)
     seen = {_plain(root): spread for root, spread in spreads.items()}
-    stores = _swathe.Stores(json.dumps(described), json.dumps(measured))
+    stores = _swathe.Stores(json.dumps(described), json.dumps(measured), told)
     return _Known(state, stores, names, _any_of(names), seen, told)
 
 
@@ -213,7 +214,10 @@ def _plain(root: str) -> str:
 
 
 def _local_files() -> _swathe.Stores | None:
-    """Give what was measured of files in no store, if anything; of a catalogue in a file only."""
+    """Give what was measured of files in no store and of this host, if anything was.
+
+    Of a catalogue in a file only.
+    """
     global _local
     if _adopted is not None:
         return _adopted.stores
@@ -222,27 +226,31 @@ def _local_files() -> _swathe.Stores | None:
     if state is None or not url.startswith("sqlite"):
         return None
     if _local is None or _local[0] != state:
-        costs = _local_costs(url.partition(":///")[2])
+        costs, compute = _local_costs(url.partition(":///")[2])
         stores = None
-        if costs is not None:
-            stores = _swathe.Stores("[]", json.dumps({_plain(LOCAL_ROOT): costs}))
+        if costs is not None or compute is not None:
+            measured = {} if costs is None else {_plain(LOCAL_ROOT): json.loads(costs)}
+            stores = _swathe.Stores("[]", json.dumps(measured), compute)
         # Looking may have touched the files.
         _local = _state(url), stores
     return _local[1]
 
 
-def _local_costs(path: str) -> dict[str, Any] | None:
-    """Read one profile without SQLAlchemy, which takes a third of a second to import."""
+def _local_costs(path: str) -> tuple[str | None, str | None]:
+    """Read a profile, and what computing costs, without SQLAlchemy.
+
+    To import that takes a third of a second.
+    """
     import sqlite3
 
     try:
         with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as database:
-            found = database.execute(LOCAL_PROFILE, (LOCAL_ROOT, this_host())).fetchone()
+            costs = database.execute(LOCAL_PROFILE, (LOCAL_ROOT, this_host())).fetchone()
+            compute = database.execute(LOCAL_COMPUTE, (this_host(),)).fetchone()
     except sqlite3.Error:
         # Whoever needs the catalogue will be told; to cut plain files it is not needed.
-        return None
-    costs: dict[str, Any] | None = None if found is None else json.loads(found[0])
-    return costs
+        return None, None
+    return costs and costs[0], compute and compute[0]
 
 
 def _state(url: str) -> tuple[object, ...] | None:

@@ -4,11 +4,8 @@ use crate::content::remote_requests;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
-use swathe_plan::{Break, Caps};
+use swathe_plan::Break;
 use swathe_store::{Fetched, Source, StoreError};
-
-/// A piece is inflated when all of it is there: it should not be large.
-const CAPS: Caps = Caps { request_bytes: 1 << 20, in_flight_bytes: 16 << 20 };
 
 /// Ranges that were asked for, taken in ascending order.
 pub(crate) struct Ahead {
@@ -19,9 +16,16 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Ask for what covers `ranges`, whose starts ascend.
-    pub(crate) fn start(source: &dyn Source, ranges: &[Range<u64>], share: u32) -> Ahead {
-        let (requests, streams, _) = remote_requests(source, ranges, CAPS, share, Break::Anywhere);
+    /// Ask for what covers `ranges`, whose starts ascend, and is then decoded in so many seconds for
+    /// each byte.
+    pub(crate) fn start(
+        source: &dyn Source,
+        ranges: &[Range<u64>],
+        share: u32,
+        decode_byte_s: f64,
+    ) -> Ahead {
+        let (requests, streams, _) =
+            remote_requests(source, ranges, share, Break::Anywhere, decode_byte_s);
         let fetched = source.fetch(requests.clone(), streams);
         Ahead { fetched, requests: requests.into(), piece: (0, Bytes::new()) }
     }

@@ -1,22 +1,18 @@
 //! The decompressed bytes of an object, whatever it is wrapped in.
 
 use crate::error::EngineError;
-use crate::inflate::{STREAM_GAP_BYTES, StreamReader};
+use crate::inflate::{INPUT_BYTES, OUTPUT_BYTES, StreamReader};
 use crate::memory::{self, BLOCK_BYTES, Memory, Piece};
 use crate::work::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swathe_plan::{Break, Caps, Load, Plan, Reach, plan, windows};
+use swathe_plan::{Break, Caps, Costs, Load, Plan, Reach, TIE, plan, windows};
 use swathe_store::{Source, Traffic};
 
-/// What one thread may hold of an object while it reads it.
+/// What one thread may hold of an object while it reads it: a bound on memory, within which plans
+/// choose.
 pub(crate) const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
-/// A local file is read in pieces that stay in the L2 cache, where no study found others better.
-const LOCAL_CAP_BYTES: u64 = 256 << 10;
-/// Gaps of what is kept here that are read through: 64 KiB from the page cache, and their checksum,
-/// cost about as much as opening a file.
-const HAND_GAP_BYTES: u64 = 64 << 10;
 
 /// How segments will be read.
 pub(crate) struct Planned {
@@ -59,7 +55,7 @@ impl Content {
     pub(crate) fn gap_bytes(&self) -> u64 {
         match self {
             Content::Plain(source) => source.costs().single_gap().unwrap_or(0),
-            Content::Stream(_) => STREAM_GAP_BYTES,
+            Content::Stream(reader) => lock(reader).gap_bytes(),
         }
     }
 
@@ -98,12 +94,12 @@ impl Content {
                     let plan = local_plan(&**source, segments, local_cap_bytes(&**source), at);
                     (plan.requests, 1, Some(plan.seconds))
                 } else {
-                    remote_requests(&**source, segments, CAPS, reading.share, at)
+                    remote_requests(&**source, segments, reading.share, at, 0.0)
                 }
             }
             Content::Stream(_) => {
-                let reach = Reach { gap_bytes: STREAM_GAP_BYTES, cap_bytes: LOCAL_CAP_BYTES };
-                (windows(segments, reach, at), 1, None)
+                let (gap_bytes, cap_bytes) = (self.gap_bytes(), OUTPUT_BYTES as u64);
+                (windows(segments, Reach { gap_bytes, cap_bytes }, at), 1, None)
             }
         };
         let load = Load::of(&requests);
@@ -129,7 +125,7 @@ impl Content {
                 let whole = at == Break::BetweenSegments;
                 let read = match &reading.memory {
                     Some(memory) if memory::takes_blocks_of(&windows) => {
-                        read_kept(&mut reader, &windows, memory, what, reading, sink)
+                        read_kept(&mut reader, &windows, whole, memory, what, reading, sink)
                     }
                     _ => {
                         reader.expect(&windows, reading.share)?;
@@ -209,7 +205,7 @@ fn read_remote(
 
 /// Most bytes of a local file that are read at a time.
 pub(crate) fn local_cap_bytes(source: &dyn Source) -> u64 {
-    source.costs().buffer_bytes.unwrap_or(LOCAL_CAP_BYTES).min(CAPS.request_bytes)
+    source.costs().buffer_bytes().min(CAPS.request_bytes)
 }
 
 /// How segments of a local file are read, in pieces of at most `request_bytes`. Threads do not share
@@ -224,30 +220,61 @@ pub(crate) fn local_plan(
 }
 
 /// What to ask for, how much of it at the same time, and the seconds that is predicted to take.
+/// `decode_byte_s`: as for [`remote_plan`].
 pub(crate) fn remote_requests(
     source: &dyn Source,
     segments: &[Range<u64>],
-    caps: Caps,
     share: u32,
     at: Break,
+    decode_byte_s: f64,
 ) -> (Vec<Range<u64>>, u32, Option<f64>) {
     if let Some((requests, _)) = at_hand(source, segments, at) {
         return (requests, 1, None);
     }
     let costs = source.costs().share(share);
-    let plan = plan(segments, &costs, caps, at, source.connections() / share.max(1));
+    let connected = source.connections() / share.max(1);
+    let plan = remote_plan(segments, &costs, at, connected, decode_byte_s);
     (plan.requests, plan.streams, Some(plan.seconds))
 }
 
-/// Where all segments are kept here, what to read, in pieces for the cache, and what that will ask
-/// of the server. Without the gaps where another plan left those out.
+/// The plan for segments of an object of a server, each byte of which then takes `decode_byte_s`.
+/// Decoding goes on beside reading, but that of a request begins when all of it is there: the last
+/// to come delays the end by what decoding the largest takes. None is made as small as a piece of a
+/// file for that.
+pub(crate) fn remote_plan(
+    segments: &[Range<u64>],
+    costs: &Costs,
+    at: Break,
+    connected: u32,
+    decode_byte_s: f64,
+) -> Plan {
+    let seconds = |plan: &Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
+    let mut best = plan(segments, costs, CAPS, at, connected);
+    if decode_byte_s == 0.0 {
+        return best;
+    }
+    let mut request_bytes = best.load.largest / 2;
+    while request_bytes >= INPUT_BYTES as u64 {
+        let smaller = plan(segments, costs, Caps { request_bytes, ..CAPS }, at, connected);
+        request_bytes = request_bytes.min(smaller.load.largest) / 2;
+        if TIE * seconds(&smaller) < seconds(&best) {
+            best = smaller;
+        }
+    }
+    best
+}
+
+/// Where all segments are kept here, what to read, as of a file, and what that will ask of the
+/// server. Without the gaps where another plan left those out.
 pub(crate) fn at_hand(
     source: &dyn Source,
     segments: &[Range<u64>],
     at: Break,
 ) -> Option<(Vec<Range<u64>>, Traffic)> {
-    [HAND_GAP_BYTES, 0].into_iter().find_map(|gap_bytes| {
-        let requests = windows(segments, Reach { gap_bytes, cap_bytes: LOCAL_CAP_BYTES }, at);
+    let costs = source.costs_at_hand();
+    let cap_bytes = costs.buffer_bytes().min(CAPS.request_bytes);
+    [costs.gap_bytes(), 0].into_iter().find_map(|gap_bytes| {
+        let requests = windows(segments, Reach { gap_bytes, cap_bytes }, at);
         source.at_hand(&requests).map(|traffic| (requests, traffic))
     })
 }
@@ -256,6 +283,7 @@ pub(crate) fn at_hand(
 fn read_kept(
     reader: &mut StreamReader,
     windows: &[Range<u64>],
+    whole: bool,
     memory: &Memory,
     what: &dyn Fn() -> String,
     reading: &Reading,
@@ -282,14 +310,12 @@ fn read_kept(
                     Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
                     // What is needed of a block that is damaged further on may still be right.
                     Err(_) => {
-                        return read_stream(
-                            reader,
-                            &windows[index..],
-                            true,
-                            what,
-                            &reading.cancel,
-                            sink,
-                        );
+                        let mut left = windows[index..].to_vec();
+                        if !whole {
+                            // What lies before was handed on.
+                            left[0].start = window.start.max(start);
+                        }
+                        return read_stream(reader, &left, whole, what, &reading.cancel, sink);
                     }
                 },
             };
@@ -298,10 +324,17 @@ fn read_kept(
             if end < to {
                 return Err(truncated(reader.url(), what(), end, window));
             }
-            gathered.extend_from_slice(&block[(from - start) as usize..(to - start) as usize]);
+            let piece = &block[(from - start) as usize..(to - start) as usize];
+            if whole && window.end - window.start > piece.len() as u64 {
+                gathered.extend_from_slice(piece);
+            } else {
+                sink(from, piece)?;
+            }
             last = Some((number, block));
         }
-        sink(window.start, &gathered)?;
+        if !gathered.is_empty() {
+            sink(window.start, &gathered)?;
+        }
     }
     Ok(())
 }
@@ -333,4 +366,23 @@ fn read_stream(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_to_decode_is_asked_for_in_smaller_requests() {
+        let planned = |decode_byte_s| {
+            remote_plan(&[0..100_000_000], &Costs::remote(), Break::Anywhere, 8, decode_byte_s)
+        };
+        let largest = [0.0, 2e-9, 1e-6].map(|decode_byte_s| planned(decode_byte_s).load.largest);
+        assert!(largest[0] >= largest[1] && largest[1] > largest[2], "{largest:?}");
+        assert!(largest[2] >= INPUT_BYTES as u64 / 2, "{largest:?}");
+        for decode_byte_s in [2e-9, 2e-8, 1e-6] {
+            let seconds = |plan: Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
+            assert!(seconds(planned(decode_byte_s)) <= seconds(planned(0.0)));
+        }
+    }
 }

@@ -1,39 +1,29 @@
 //! Reading inside a gzip, bzip2 or compress stream: forward from where the decoder stands, or
 //! from the nearest seek point.
 
+mod needs;
+
 use crate::ahead::Ahead;
 use crate::error::EngineError;
 use crate::object::about;
 use crate::stages::{tell, tell_end};
 use crate::work::{Cancel, Sink};
+pub(crate) use needs::{Stretch, Unpacking};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use swathe_fits::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
+use swathe_plan::Compute;
 use swathe_store::{Source, Traffic};
 
-/// Compressed bytes fetched at a time. A local read of this size costs 10 us; smaller ones do
-/// not come out faster.
+/// Compressed bytes of a file fetched at a time. A read of this size costs 10 us; smaller ones do not
+/// come out faster.
 pub(crate) const INPUT_BYTES: usize = 128 << 10;
-/// Compressed bytes of a server that are kept after they were decoded.
+/// Compressed bytes of a server that are kept after they were decoded: a restart may enter the block
+/// that the decoder has begun, and nothing is asked for twice.
 const LOOK_BACK_BYTES: usize = 64 << 10;
 /// Decompressed bytes handed on at a time: small enough to stay in the L2 cache.
-const OUTPUT_BYTES: usize = 256 << 10;
-/// Starting at a seek point (a request, and inflating its window) costs about as much as
-/// inflating this many bytes (30 us at 500 MB/s), so shorter gaps are decoded through.
-const RESTART_BYTES: u64 = 16 << 10;
-/// Decompressed bytes that are not worth skipping: handing them on costs less than another piece.
-pub(crate) const STREAM_GAP_BYTES: u64 = 6 << 10;
-
-/// What has to be read and inflated to give some windows.
-pub(crate) struct Stretch {
-    /// Compressed ranges, ascending.
-    pub ranges: Vec<Range<u64>>,
-    /// Bytes that are decompressed.
-    pub raw: u64,
-    /// Whether it is the first time, so that all is.
-    pub first: bool,
-}
+pub(crate) const OUTPUT_BYTES: usize = 256 << 10;
 
 /// A decompressing reader of one object.
 pub(crate) struct StreamReader {
@@ -41,6 +31,7 @@ pub(crate) struct StreamReader {
     /// What events call it.
     called: String,
     table: SeekTable,
+    unpacking: Unpacking,
     /// Whether points were added since that was asked last.
     grown: bool,
     running: Option<Running>,
@@ -69,10 +60,16 @@ struct Running {
 
 impl StreamReader {
     /// A reader with the seek points known so far.
-    pub(crate) fn new(source: Arc<dyn Source>, called: &str, table: SeekTable) -> StreamReader {
+    pub(crate) fn new(
+        source: Arc<dyn Source>,
+        called: &str,
+        table: SeekTable,
+        compute: &Compute,
+    ) -> StreamReader {
         StreamReader {
             source,
             called: called.to_string(),
+            unpacking: Unpacking::of(table.kind, compute),
             table,
             grown: false,
             running: None,
@@ -83,6 +80,16 @@ impl StreamReader {
             ahead: None,
             traffic: Traffic::default(),
         }
+    }
+
+    /// The format.
+    pub(crate) fn kind(&self) -> StreamKind {
+        self.table.kind
+    }
+
+    /// Gaps between windows up to this are decoded rather than skipped.
+    pub(crate) fn gap_bytes(&self) -> u64 {
+        self.unpacking.gap_bytes()
     }
 
     /// The object, as users may see it.
@@ -124,72 +131,8 @@ impl StreamReader {
         }
         let ranges: Vec<Range<u64>> =
             windows.iter().map(|window| self.compressed(window)).collect();
-        self.ahead = Some(Ahead::start(&*self.source, &ranges, share));
+        self.ahead = Some(Ahead::start(&*self.source, &ranges, share, self.stored_byte_s()));
         Ok(())
-    }
-
-    /// What giving these windows, sorted by start, takes. `end`: of the decompressed data, as far as
-    /// its headers tell.
-    pub(crate) fn stretch(&self, windows: &[Range<u64>], end: u64) -> Stretch {
-        let first = self.is_unfinished();
-        if first {
-            let last = windows.iter().map(|window| window.end).max().unwrap_or(0);
-            let size = self.source.len();
-            return Stretch { ranges: vec![0..size], raw: end.max(last), first };
-        }
-        let (mut raw, mut at) = (0, 0);
-        for window in windows {
-            let point = self.table.nearest(window.start).map_or(0, |point| point.raw);
-            // From where the last window ended, unless a seek point is nearer.
-            let from =
-                if point > at + RESTART_BYTES { point } else { at.min(window.start).max(point) };
-            raw += window.end.saturating_sub(from.max(at));
-            at = at.max(window.end);
-        }
-        let ranges = windows.iter().map(|window| self.compressed(window));
-        // A file is read only as far as it is needed; where that is lies between two points.
-        let shorten = |(range, window): (Range<u64>, &Range<u64>)| {
-            let last = self.table.nearest(window.end).map_or((0, 0), |p| (p.raw, p.compressed));
-            let share = (window.end - last.0) as f64
-                / (self.next_raw(window.end).saturating_sub(last.0)).max(1) as f64;
-            let needed = last.1 as f64 + share * range.end.saturating_sub(last.1) as f64;
-            range.start..(needed as u64).clamp(range.start, range.end)
-        };
-        let ranges = if self.source.is_local() {
-            ranges.zip(windows).map(shorten).collect()
-        } else {
-            ranges.collect()
-        };
-        Stretch { ranges, raw, first }
-    }
-
-    /// The first seek point at or after an offset, or the end, in the decompressed data.
-    fn next_raw(&self, raw: u64) -> u64 {
-        let later = self.table.points.partition_point(|point| point.raw < raw);
-        self.table.points.get(later).map_or(self.table.raw_len.unwrap_or(raw), |point| point.raw)
-    }
-
-    /// Where in the object lies what is needed to give a window.
-    fn compressed(&self, window: &Range<u64>) -> Range<u64> {
-        let size = self.source.len();
-        let point = self.table.nearest(window.start);
-        let start = match (&self.running, point) {
-            (Some(running), point)
-                if self.chunk_at <= window.start
-                    && point.is_none_or(|point| point.raw <= self.chunk_end()) =>
-            {
-                running.next
-            }
-            (_, Some(point)) => point.compressed,
-            (_, None) => 0,
-        };
-        let later = self.table.points.partition_point(|point| point.raw < window.end);
-        let end = match self.table.points.get(later) {
-            // Its first bits are the last of what lies before.
-            Some(point) if !self.is_unfinished() => (point.compressed + 1).min(size),
-            _ => size,
-        };
-        start.min(end)..end
     }
 
     /// Up to `max` bytes from `start`; fewer only at the end of the data.
@@ -277,7 +220,7 @@ impl StreamReader {
         let point = self.table.nearest(at);
         let jump = match (&self.running, point) {
             (Some(_), Some(point)) => {
-                at < self.chunk_at || point.raw > self.chunk_end() + RESTART_BYTES
+                at < self.chunk_at || self.is_worth(point.raw, self.chunk_end())
             }
             (Some(_), None) => at < self.chunk_at,
             (None, _) => true,

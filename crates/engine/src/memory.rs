@@ -15,7 +15,7 @@ pub(crate) const BLOCK_BYTES: u64 = 64 << 10;
 const LIMIT_BYTES: u64 = 256 << 20;
 /// Into so many blocks a read is divided at most: 4 GiB.
 const MOST_BLOCKS: u64 = 1 << 16;
-/// Larger pieces are not kept: decoding all of one for a few pixels would take too long.
+/// Larger pieces are not kept: a bound on what the first cut from one does for those to come.
 const MOST_BYTES: usize = 4 << 20;
 /// What keeping a piece takes besides its bytes, about.
 const ENTRY_BYTES: u64 = 200;

@@ -98,7 +98,7 @@ impl Object {
             && let Some(source) = stores.assume(url, version)?
         {
             let kind = kept.seek.as_ref().map(|table| table.kind);
-            return Ok(Object::new(source, called, kind, Some(kept), true, cancel));
+            return Ok(Object::new(source, called, kind, Some(kept), stores, true, cancel));
         }
         let source = stores.open(url)?;
         let mut first = [0; 4];
@@ -108,7 +108,7 @@ impl Object {
         // The headers of a plain local file are as near as the index is.
         let worth_it = kind.is_some() || !source.is_local();
         let kept = if worth_it { kept::load(&*source) } else { None };
-        Ok(Object::new(source, called, kind, kept, false, cancel))
+        Ok(Object::new(source, called, kind, kept, stores, false, cancel))
     }
 
     fn new(
@@ -116,6 +116,7 @@ impl Object {
         called: Option<String>,
         kind: Option<StreamKind>,
         kept: Option<Kept>,
+        stores: &Stores,
         assumed: bool,
         cancel: Cancel,
     ) -> Object {
@@ -134,6 +135,7 @@ impl Object {
                     source.clone(),
                     called.as_deref().unwrap_or(source.url()),
                     table,
+                    stores.compute(),
                 ))))
             }
         };
@@ -355,6 +357,15 @@ impl Object {
             self.note(format!("the index was not written: {message}"));
         }
         Ok(())
+    }
+
+    /// Seconds that decoding takes to start at each seek point of a stream: what this host costs.
+    ///
+    /// # Errors
+    /// As [`Object::settle`].
+    pub fn measure_restarts(&self, cancel: &Cancel) -> Result<Vec<f64>, EngineError> {
+        let reader = self.content.stream_reader();
+        reader.map_or(Ok(Vec::new()), |mut reader| reader.measure_restarts(cancel))
     }
 
     /// Read one more HDU.

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// nothing comes. As measured, see `docs/design/007-cost-model.md`.
 const IDLE: f64 = 0.75;
 
+/// What is best read at a time of a file where nobody studied that: it stays in the L2 cache.
+const BUFFER_BYTES: u64 = 256 << 10;
+
 /// The measured costs of a store (its profile). Times in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -198,12 +201,26 @@ impl Costs {
         (!limited).then_some((latency * speed) as u64)
     }
 
+    /// The gap that costs as much as another request to a store that is asked by one stream.
+    pub fn gap_bytes(&self) -> u64 {
+        self.single_gap().unwrap_or((self.latency_s() * self.stream_bytes_per_s()) as u64)
+    }
+
+    /// Bytes in a second of one request, once they come.
+    fn stream_bytes_per_s(&self) -> f64 {
+        1e6 / (self.request.seconds(1e6) - self.latency_s()).max(1e-9)
+    }
+
+    /// Bytes that are best read at a time: those that a study chose, or what is taken for granted.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.buffer_bytes.unwrap_or(BUFFER_BYTES)
+    }
+
     /// Bytes of a first request for an object of which nothing is known: what comes in an eighth
     /// of the latency, so that looking for a header costs next to nothing beyond the round trip;
     /// at least the two blocks in which most headers end.
     pub fn first_bytes(&self) -> u64 {
-        let speed = 1e6 / (self.request.seconds(1e6) - self.latency_s());
-        ((self.latency_s() / 8.0 * speed) as u64).clamp(4 * 2880, 64 << 10)
+        ((self.latency_s() / 8.0 * self.stream_bytes_per_s()) as u64).clamp(4 * 2880, 64 << 10)
     }
 }
 

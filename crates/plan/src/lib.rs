@@ -8,6 +8,6 @@ mod schedule;
 mod windows;
 
 pub use costs::{Costs, CostsError, Curve, Load};
-pub use planner::{Caps, Plan, plan, soonest};
+pub use planner::{Caps, Plan, TIE, plan, soonest};
 pub use schedule::{Compute, Task, finish_s};
 pub use windows::{Break, Reach, windows};

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Plans whose times differ by less than this are as good as each other, for a profile is not
 /// known any better: of them the one that is the least work for the store is taken.
-const TIE: f64 = 1.01;
+pub const TIE: f64 = 1.01;
 /// Into at most this many requests of the same size the whole is tried to be split.
 const MOST_PIECES: u64 = 1 << 14;
 /// Looking at so many segments takes less than a millisecond.

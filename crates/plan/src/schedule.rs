@@ -24,6 +24,8 @@ pub struct Compute {
     pub gzip_byte_s: f64,
     /// and where seek points are made on the way.
     pub gzip_first_byte_s: f64,
+    /// Starting to inflate at a seek point.
+    pub restart_s: f64,
     /// Each byte decompressed from a bzip2 stream.
     pub bzip2_byte_s: f64,
     /// Each byte decoded from a tile, by its codec.
@@ -50,6 +52,7 @@ impl Default for Compute {
             byte_s: 1.2e-9,
             gzip_byte_s: 2.1e-9,
             gzip_first_byte_s: 2.6e-9,
+            restart_s: 35e-6,
             bzip2_byte_s: 45e-9,
             tile_byte_s: tiles.map(|(codec, seconds)| (codec.to_string(), seconds)).into(),
         }

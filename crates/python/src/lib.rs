@@ -27,7 +27,8 @@ mod _swathe {
     #[pymodule_export]
     use crate::stores::{
         Source, Stores, Timing, assumed_costs, blocks_are_at, blocks_described, blocks_of, confine,
-        measure, measure_open, peer_costs, pull_blocks, share_blocks, store_key, take_timings,
+        measure, measure_open, measure_restarts, peer_costs, pull_blocks, share_blocks, store_key,
+        take_timings,
     };
     #[pymodule_export]
     use crate::trace::{

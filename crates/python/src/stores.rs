@@ -43,13 +43,15 @@ impl From<Description> for swathe_store::Store {
 #[pymethods]
 impl Stores {
     #[new]
-    #[pyo3(signature = (described, costs="{}"))]
-    fn new(described: &str, costs: &str) -> PyResult<Stores> {
+    #[pyo3(signature = (described, costs="{}", compute=None))]
+    fn new(described: &str, costs: &str, compute: Option<&str>) -> PyResult<Stores> {
         let stores: Vec<Description> = serde_json::from_str(described).map_err(wrong)?;
         let costs: BTreeMap<String, Costs> = serde_json::from_str(costs).map_err(wrong)?;
         costs.values().try_for_each(Costs::check).map_err(wrong)?;
         let stores = stores.into_iter().map(swathe_store::Store::from).collect();
-        Ok(Stores { inner: swathe_store::Stores::new(stores).costing(costs) })
+        let inner = swathe_store::Stores::new(stores).costing(costs);
+        let compute = compute.map(serde_json::from_str).transpose().map_err(wrong)?;
+        Ok(Stores { inner: inner.computing(compute.unwrap_or_default()) })
     }
 
     /// Key of the store of an object, and the object's URL or path.
@@ -187,6 +189,17 @@ pub(crate) fn measure_open(
         let began = std::time::Instant::now();
         let source = stores.open(&url)?;
         Ok((began.elapsed().as_secs_f64(), source.len()))
+    })
+}
+
+/// Seconds that decoding takes to start at each seek point of a stream.
+#[pyfunction]
+pub(crate) fn measure_restarts(py: Python<'_>, path: String) -> PyResult<Vec<f64>> {
+    let cancel = Cancel::default();
+    let token = cancel.clone();
+    enter(py, &cancel, move || {
+        let stores = swathe_store::Stores::default();
+        swathe_engine::Object::open(&path, &stores, false, token.clone())?.measure_restarts(&token)
     })
 }
 

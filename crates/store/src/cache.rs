@@ -147,6 +147,8 @@ impl Blocks {
 pub(crate) struct Cached {
     inner: Arc<dyn Source>,
     cells: Arc<Cells>,
+    /// What files of this machine cost, which blocks are.
+    files: Costs,
     /// Whether the server was asked for the version.
     asked: Arc<AtomicBool>,
     came: Arc<Came>,
@@ -187,7 +189,13 @@ impl Cached {
     ) -> Cached {
         let cells = Arc::new(Cells::new(blocks, called, &*inner));
         cells.blocks().note_opened(cells.opened());
-        Cached { inner, cells, asked: Arc::new(AtomicBool::new(asked)), came: Arc::default() }
+        let (asked, came) = (Arc::new(AtomicBool::new(asked)), Arc::default());
+        Cached { inner, cells, files: Costs::local(), asked, came }
+    }
+
+    /// The same, where files cost this.
+    pub(crate) fn on(self, files: Costs) -> Cached {
+        Cached { files, ..self }
     }
 
     /// Divide requests; gives the parts, how many there are up to the end of each request, and when
@@ -268,9 +276,7 @@ impl Cached {
 
     /// Ask for a little that is here rather than with another request.
     fn fill_gaps(&self, first: usize, parts: &mut Vec<Part>) {
-        let costs = self.inner.costs();
-        let speed = 1e6 / (costs.request.seconds(1e6) - costs.latency_s()).max(1e-9);
-        let gap_bytes = costs.single_gap().unwrap_or((costs.latency_s() * speed) as u64);
+        let gap_bytes = self.inner.costs().gap_bytes();
         let mut at = first;
         while let Some([Part::Missing(left), Part::Held(held), Part::Missing(right)]) =
             parts.get(at..at + 3)
@@ -386,6 +392,10 @@ impl Source for Cached {
         }
         let asks = u64::from(self.must_ask(oldest));
         Some(Traffic { bytes: asks, requests: asks, ..Traffic::default() })
+    }
+
+    fn costs_at_hand(&self) -> &Costs {
+        &self.files
     }
 
     fn take_traffic(&self) -> Traffic {

@@ -24,7 +24,8 @@ const PART_BYTES: u64 = 8 << 20;
 const MOST_PARTS: u64 = 10_000;
 /// Whoever waits to send an object anew looks so often whether to stop.
 const STEP: Duration = Duration::from_millis(200);
-/// Parts of one object that are read at the same time.
+/// Parts of one object that are in memory: while one is written, another is read. How many objects
+/// are copied at the same time is what is chosen.
 const STREAMS: u32 = 2;
 
 /// What is to be copied.

@@ -128,6 +128,11 @@ pub trait Source: Send + Sync {
         self.is_local().then(Traffic::default)
     }
 
+    /// What reading what is kept here costs, but for that byte.
+    fn costs_at_hand(&self) -> &Costs {
+        self.costs()
+    }
+
     /// Whether any change from now on would show in the version.
     fn is_settled(&self) -> bool {
         self.version().is_told_apart()

@@ -11,10 +11,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use swathe_plan::Costs;
+use swathe_plan::{Compute, Costs};
 
 /// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
 const DOORED: [&str; 4] = ["root", "roots", "xroot", "xroots"];
+/// Root of the files of this machine that lie in no named store.
+const FILES: &str = "file://";
 /// How long a server whose costs were never measured may send nothing.
 const STALL: Stall = Stall { first: Duration::from_secs(5), most: Duration::from_secs(30) };
 /// One whose costs were: so many times as long as a request of 1 MB takes,
@@ -49,6 +51,7 @@ pub struct Stores {
     stores: Vec<Arc<Store>>,
     /// What was measured, also of storages that have no name, by [`Store::key`].
     measured: Arc<BTreeMap<String, Costs>>,
+    compute: Arc<Compute>,
     blocks: Option<Arc<Blocks>>,
 }
 
@@ -66,6 +69,16 @@ impl Stores {
             None => store.clone(),
         });
         Stores { stores: stores.collect(), measured: Arc::new(measured), ..self }
+    }
+
+    /// The same, read by a host that computes at these costs.
+    pub fn computing(self, compute: Compute) -> Stores {
+        Stores { compute: Arc::new(compute), ..self }
+    }
+
+    /// What computing costs on this host.
+    pub fn compute(&self) -> &Compute {
+        &self.compute
     }
 
     /// The same, with what servers send kept in blocks, and taken from there.
@@ -191,7 +204,8 @@ impl Stores {
     fn wrap(&self, source: Arc<dyn Source>, called: &str, asked: bool) -> Arc<dyn Source> {
         match &self.blocks {
             Some(blocks) if !source.is_local() && source.version().is_told_apart() => {
-                Arc::new(Cached::new(source, called, blocks.clone(), asked))
+                let files = self.measured.get(FILES).cloned().unwrap_or_else(Costs::local);
+                Arc::new(Cached::new(source, called, blocks.clone(), asked).on(files))
             }
             _ => source,
         }
@@ -201,7 +215,7 @@ impl Stores {
     fn unknown(&self, object: &str) -> Store {
         let unnamed = |root: &str| Store::new(String::new(), root.to_string(), BTreeMap::new());
         let store = match object.split_once("://") {
-            None | Some(("file", _)) => unnamed("file://"),
+            None | Some(("file", _)) => unnamed(FILES),
             Some((scheme, rest)) => {
                 let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
                 let host = authority.rsplit('@').next().unwrap_or_default();

@@ -76,8 +76,8 @@ def measure_host(quick: bool = False) -> dict[str, Any]:
         `received_byte_s`: each byte of its answers; `object_s`: opening a local object and
         parsing its header; `cut_s`: each cut, however small; `byte_s`: each byte of pixels cut
         out; `gzip_byte_s`: each byte inflated, and `gzip_first_byte_s`: where seek points are made
-        on the way; `bzip2_byte_s`: each byte decompressed; `tile_byte_s`: by codec, each byte
-        decoded.
+        on the way; `restart_s`: starting to inflate at a seek point; `bzip2_byte_s`: each byte
+        decompressed; `tile_byte_s`: by codec, each byte decoded.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     started = time.perf_counter()
@@ -147,6 +147,7 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
                 found["gzip_first_byte_s"] = first
                 # Its seek points are known now.
                 found["gzip_byte_s"] = _unpacking(path, whole, folder, frame, one.open_s)
+                found["restart_s"] = middle(np.array(_swathe.measure_restarts(str(path))))
             case "bzip2":
                 found["bzip2_byte_s"] = first
             case codec:

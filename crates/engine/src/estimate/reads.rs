@@ -1,17 +1,16 @@
 //! How an object would be read, and how else it could be.
 
 use super::Instead;
-use crate::content::{CAPS, Content, at_hand, local_cap_bytes, local_plan};
+use crate::content::{Content, at_hand, local_cap_bytes, local_plan, remote_plan};
 use crate::cutout::Placed;
-use crate::inflate::{INPUT_BYTES, Stretch};
+use crate::inflate::{INPUT_BYTES, Stretch, Unpacking};
 use crate::object::Object;
 use crate::template::Template;
 use crate::work::Reading;
 use std::ops::Range;
 use swathe_array::Region;
-use swathe_fits::stream::StreamKind;
 use swathe_fits::{Storage, TileTable};
-use swathe_plan::{Break, Compute, Costs, Load, Plan, Reach, plan, soonest, windows};
+use swathe_plan::{Break, Compute, Costs, Load, Plan, Reach, soonest, windows};
 use swathe_store::{Source, Traffic};
 
 /// How regions of an image are read.
@@ -69,7 +68,7 @@ pub(super) fn reads(
                     if source.is_local() {
                         return local_plan(source, round, local_cap_bytes(source), at);
                     }
-                    remote_plan(source, round, costs, at, connected)
+                    asked(source, round, costs, at, connected, 0.0)
                 })
                 .collect();
             let mut others = Vec::new();
@@ -95,18 +94,15 @@ pub(super) fn reads(
                 return Reads { method: "ranges", ..Reads::default() };
             };
             let at = Break::Anywhere;
-            let Stretch { ranges, raw, first } = reader.stretch(&wanted, end);
-            let byte_s = match object.kind() {
-                Some(StreamKind::Bzip2) => compute.bzip2_byte_s,
-                _ if first => compute.gzip_first_byte_s,
-                _ => compute.gzip_byte_s,
-            };
+            let Stretch { ranges, raw, restarts, first } = reader.stretch(&wanted, end);
+            let unpacking = Unpacking::of(reader.kind(), compute);
+            let byte_s = if first { unpacking.first_byte_s } else { unpacking.byte_s };
             let decode_s = unpack_s;
-            let unpack_s = decode_s + raw as f64 * byte_s;
+            let unpack_s = decode_s + raw as f64 * byte_s + restarts as f64 * unpacking.restart_s;
             let plans = vec![if source.is_local() {
                 local_plan(source, &ranges, INPUT_BYTES as u64, at)
             } else {
-                remote_plan(source, &ranges, costs, at, connected)
+                asked(source, &ranges, costs, at, connected, reader.stored_byte_s())
             }];
             let method = if first { "decompressed once" } else { "from seek points" };
             let mut others = Vec::new();
@@ -119,18 +115,19 @@ pub(super) fn reads(
 }
 
 /// The plan for a read of a server, or what it asks where the bytes are kept here.
-fn remote_plan(
+fn asked(
     source: &dyn Source,
     ranges: &[Range<u64>],
     costs: &Costs,
     at: Break,
     connected: u32,
+    decode_byte_s: f64,
 ) -> Plan {
     if let Some((_, Traffic { bytes, requests, .. })) = at_hand(source, ranges, at) {
         let load = Load { requests, bytes, largest: bytes };
         return Plan { load, streams: 1, seconds: costs.seconds(load, 1), ..Plan::default() };
     }
-    plan(ranges, costs, CAPS, at, connected)
+    remote_plan(ranges, costs, at, connected, decode_byte_s)
 }
 
 /// The byte ranges of the rows of regions, sorted; those close together as one.

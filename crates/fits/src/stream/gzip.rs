@@ -12,8 +12,9 @@ const HEADER_LIMIT: usize = 192 << 10;
 const SHARE: u64 = 48;
 /// Bytes of a seek point besides its window.
 const POINT_BYTES: u64 = 14;
-/// Seek points are not closer than this: inflating it costs as much as starting at one. And the
-/// window of one must be out of the reach of matches before the next is begun.
+/// Seek points are not closer than this, whichever host made them: inflating it takes about as long
+/// as starting at one. And the window of one must be out of the reach of matches before the next is
+/// begun.
 const CLOSEST_RAW: u64 = 64 << 10;
 const _: () = assert!(CLOSEST_RAW >= WINDOW_BYTES as u64);
 /// Nor closer than this part of what lies before: 256 points in the first such stretch, then
