@@ -221,7 +221,8 @@ impl Connection<'_> {
         while !data.is_empty() {
             let settings = self.shared.settings();
             let (own, shared) = (settings.connection_bytes_per_s, settings.shared_bytes_per_s);
-            let turn = Link::turn(own).min(Link::turn(shared)).min(data.len());
+            let most = Link::turn(own, settings.turn).min(Link::turn(shared, settings.turn));
+            let turn = most.min(data.len());
             let rest = data.split_off(turn);
             self.link.send(turn, own);
             self.shared.stats.busy(self.shared.link.send(turn, shared));

@@ -23,9 +23,10 @@ impl Link {
         Self(Mutex::new(Slots { free: now, left: now }))
     }
 
-    /// How many bytes to send at once: a quarter of a millisecond of the rate.
-    pub(crate) fn turn(bytes_per_s: u64) -> usize {
-        if bytes_per_s == 0 { usize::MAX } else { (bytes_per_s / 4000).clamp(256, 65536) as usize }
+    /// How many bytes to send at once: those of so much time.
+    pub(crate) fn turn(bytes_per_s: u64, time: Duration) -> usize {
+        let bytes = (bytes_per_s as f64 * time.as_secs_f64()) as usize;
+        if bytes_per_s == 0 { usize::MAX } else { bytes.clamp(256, 65536) }
     }
 
     /// Waits until so many bytes are sent, and gives the time sending took; 0: no limit.
@@ -63,13 +64,14 @@ mod tests {
     #[test]
     fn senders_share_a_link_evenly_and_never_exceed_it() {
         const RATE: u64 = 4_000_000;
+        let turn = Link::turn(RATE, Duration::from_micros(250));
         let (link, start) = (Link::new(), Instant::now());
         let sent: Vec<usize> = thread::scope(|scope| {
             let sender = || {
                 let mut sent = 0;
                 while start.elapsed() < Duration::from_secs(2) {
-                    link.send(Link::turn(RATE), RATE);
-                    sent += Link::turn(RATE);
+                    link.send(turn, RATE);
+                    sent += turn;
                 }
                 sent
             };
