@@ -305,6 +305,21 @@ def test_fetching_costs_more_where_others_wait_behind() -> None:
     assert (spread(0), spread(6)) == ("w1", "w0")
 
 
+def test_what_goes_for_a_copy_costs_more_where_others_wait_behind() -> None:
+    """It will be fetched again, and keep a thread as long as any fetching does."""
+
+    def spread(others: int) -> str:
+        placement = pool(2, ahead=10)
+        placement.hold("w0", "a", MB)
+        placement.hold("w1", "other", 100 * MB)
+        for batch in range(others):
+            placed(placement.place(batch, Work({}, 1.0), 0.0))
+        placed(placement.place("first", work("a", seconds=1.5), 0.0))
+        return placed(placement.place("second", work("a", seconds=1.5), 0.0)).worker
+
+    assert (spread(0), spread(6)) == ("w1", "w0")
+
+
 def test_ties_are_broken_evenly() -> None:
     placement = pool(40, threads=2)
     counts = Counter(

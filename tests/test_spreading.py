@@ -12,8 +12,9 @@ import pytest
 from swathe.workers import member
 from swathe.workers.crew import Crew, Worker
 from swathe.workers.member import Here, Pulled
+from swathe.workers.placement import COPIES
 from swathe.workers.pool import HandOver
-from swathe.workers.spreading import COPIES, Spreading
+from swathe.workers.spreading import Spreading
 
 MB = 1_000_000
 SIZE = 10 * MB

@@ -7,10 +7,9 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from swathe.workers.placement import Placement
+from swathe.workers.placement import ASKED, Placement
 from swathe.workers.pool import Held, Member
 from swathe.workers.rates import Rates
 
@@ -24,8 +23,6 @@ log = logging.getLogger(__name__)
 
 AHEAD = 2
 """Batches that a thread may have: the next is there when it is done with one."""
-ASKED = 3
-"""Holders of an object that a worker is told of."""
 
 
 @dataclass(eq=False)
@@ -91,10 +88,7 @@ class Crew:
 
     def peers(self, source: str, asker: str, chosen: str | None = None) -> list[Peer]:
         """Give who else has blocks of an object, the one that was chosen first."""
-        holders = self.placement.holders(source)
-        first = (chosen,) if chosen is not None and chosen in holders else ()
-        names = dict.fromkeys((*first, *islice(holders, ASKED + 1)))
-        names.pop(asker, None)
+        names = dict.fromkeys(self.placement.peers(source, asker, chosen))
         if (leaver := self.parting.get(source)) is not None:
             names[leaver] = None
         found = (self.workers[name].peer for name in names if name in self.workers)

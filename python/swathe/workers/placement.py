@@ -41,6 +41,10 @@ PARKED = 4
 Those that take less than a second count as less: see `queues`."""
 HELD = 0.98
 """Of what a cache may take on disk, what blocks hold: they have heads, and end somewhere."""
+ASKED = 3
+"""Workers that one which lacks an object is told of, at most."""
+COPIES = 4
+"""Copies that are made at the same time; each worker gets one at a time."""
 LATE = 2.0
 """A copy that was wanted counts as coming for so many times as long as it was to take."""
 
@@ -144,10 +148,11 @@ class _Choice:
     def rank(self, behind: float) -> tuple[float, float]:
         """Give what to compare, where so many batches wait `behind` each.
 
-        A thread that fetches keeps them waiting. Where all else is equal, caches fill evenly.
+        A thread that fetches keeps them waiting, now, and when it fetches again what had to go.
+        Where all else is equal, caches fill evenly.
         """
         room = self.member.cache_bytes
-        worse_s = self.spoils_s + (TRAFFIC + behind) * self.fetch_s
+        worse_s = self.spoils_s + (TRAFFIC + behind) * (self.fetch_s + self.spoils_s)
         taken = self.member.held_bytes + self.member.coming_bytes
         return self.end_s + worse_s, taken / room if room else 0.0
 
@@ -279,6 +284,18 @@ class Placement:
     def holders(self, source: str) -> Mapping[str, int]:
         """Give who holds an object, and how many bytes of it."""
         return self._holders.get(source, {})
+
+    def peers(self, source: str, asker: str, chosen: str | None = None) -> Iterator[str]:
+        """Give those that a worker may ask for an object, the one that was chosen first."""
+        holders = self._holders.get(source, {})
+        first = (chosen,) if chosen is not None and chosen in holders else ()
+        names = dict.fromkeys((*first, *islice(holders, ASKED + 1)))
+        names.pop(asker, None)
+        return islice(names, ASKED)
+
+    def is_coming(self, worker: str, source: str) -> bool:
+        """Tell whether an object is on its way to a worker."""
+        return worker in self._coming.get(source, {})
 
     def load(self, worker: str, now: float) -> float:
         """Give the seconds until a worker has a free thread."""

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LITTLE = 0.01
+"""Of what a batch finds in its worker's cache: it may fetch so much and still tell what computing
+takes."""
+LOOK_S = 0.02
 STOP_S = 10.0
 """A batch that was stopped and does not come back for so long is given up."""
 
@@ -156,8 +160,24 @@ class Sending:
             # Else it is given again when that is seen.
         self.place_all()
 
+    async def _peers_have_it(self, flight: Flight) -> None:
+        """Wait for peers that still fetch what is to come of them, no longer than the store takes.
+
+        That they have it sooner is what was predicted when it was placed.
+        """
+        placement, rates = self._crew.placement, self._crew.rates
+        for source, peer in flight.fetch.items():
+            until = time.monotonic() + rates.store_s(source, flight.objects[source])
+            while peer is not None and placement.is_coming(peer, source):
+                if time.monotonic() >= until:
+                    return
+                await asyncio.sleep(LOOK_S)
+
     async def _carry(self, client: Client, worker: Worker, flight: Flight) -> None:
         address, key = flight.worker, flight.key
+        await self._peers_have_it(flight)
+        if self._by_key.get(key) is not flight or self._crew.workers.get(address) is not worker:
+            return  # it was given to another in the meantime, or given up
         state = self._briefing.invitation[1]
         if worker.state != state:
             await self._join(address, worker)
@@ -191,7 +211,7 @@ class Sending:
             self._crew.hold(address, worked.held)
             self._crew.rates.learn(address, worked.costs)
             self.moved = self.moved.with_done(done, near=flight.near)
-            if done.complete and (flight.near or not flight.objects):
+            if done.complete and _computed(flight, done):
                 predicted_s = self._predicted_s(flight.batch)
                 self._paces.learn(flight.batch.job, predicted_s, done.seconds)
             self.give_back(flight, done)
@@ -295,6 +315,12 @@ def _asked_to_stop(flights: Sequence[Flight]) -> list[tuple[Flight, Exception | 
             log.exception("batch %d: cannot be told whether to stop", flight.number)
             found.append((flight, error))
     return found
+
+
+def _computed(flight: Flight, done: Done) -> bool:
+    """Tell whether a batch took what it takes to compute it: it fetched nothing to speak of."""
+    fetched = done.bytes_moved + done.from_peers[0]
+    return not flight.objects or fetched <= LITTLE * done.from_cache[0]
 
 
 def _failed(error: Exception) -> Done:

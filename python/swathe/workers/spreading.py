@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from swathe.sizes import size_text
 from swathe.workers import member
 from swathe.workers.growth import Block, Plan, hand_over
+from swathe.workers.placement import COPIES
 from swathe.workers.pool import FINISH_S, HandOver
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ HEIRS = 8
 """Of one that leaves: those with the most room."""
 GROUP = 16
 """Objects that an heir is asked to pull at a time."""
-COPIES = 4
-"""Copies that are made at the same time; each worker gets one at a time."""
 COPY_S = 30.0
 """One that takes longer is left as it is."""
 ASK_S = 5.0
