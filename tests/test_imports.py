@@ -68,6 +68,7 @@ LAYERS = (
     {"workers.queues"},
     {"workers.growth", "workers.placement", "workers.rates", "workers.security"},
     {"workers.outcome", "workers.wires", "workers.workload", "workers.batches"},
+    {"workers.simulated"},
     {"workers.simulation", "workers.doing", "workers.flights"},
     {"workers.pool", "workers.member"},
     {"workers.lasting"},

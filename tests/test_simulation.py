@@ -81,6 +81,17 @@ def test_link_of_a_worker_bounds_what_its_threads_fetch() -> None:
     assert run(listed(100, seconds=0.0), pool, near).seconds < 10
 
 
+def test_workers_on_one_machine_share_its_cores() -> None:
+    pool = replace(POOL, workers=8, cores=2)
+    busy = run(listed(80, size=1, seconds=0.5), pool)
+    assert busy.seconds == pytest.approx(80 * 0.5 / 2, rel=0.02)
+    less = run(listed(80, size=1, seconds=0.5), replace(pool, core_s=0.5))
+    assert less.seconds == pytest.approx(80 * 0.5 / 4, rel=0.05)
+    # Who only waits for the store leaves them to others.
+    far = run(listed(80, seconds=0.01), pool, replace(FAR, total_bytes_per_s=math.inf))
+    assert far.seconds == pytest.approx(80 * (2 * 0.05 + 0.5 + 0.01) / 8, rel=0.02)
+
+
 def test_scheduler_bounds_how_many_batches_are_given_out() -> None:
     found = run(listed(1000, size=1, seconds=0.0), replace(POOL, workers=50, dispatch_s=0.01))
     assert found.seconds == pytest.approx(10, rel=0.02)
@@ -166,6 +177,25 @@ def test_hot_object_is_copied_from_peers_not_from_the_store() -> None:
     assert found.store_bytes <= 2 * 5 * MB
     assert found.peer_bytes >= 15 * 5 * MB
     assert found.seconds < 5 + 200 / 20 * 1.5
+
+
+def test_no_more_is_asked_of_peers_than_stays_until_it_is_read() -> None:
+    """An eighth of the cache, as by the engine; the rest comes from the store."""
+    slow = replace(FAR, stream_bytes_per_s=MB, total_bytes_per_s=math.inf)
+    large = Batch("o", (1 << 20) - 1, MB, 1, 20.0)
+    work = Listed([large, Batch("other", 1, MB, 1, 25.0), large])
+    wide = run(work, replace(POOL, workers=2), slow, clients=2)
+    assert (wide.store_bytes, wide.peer_bytes) == (21 * MB, 20 * MB)
+    narrow = run(work, replace(POOL, workers=2, cache_bytes=40 * MB), slow, clients=2)
+    assert (narrow.store_bytes, narrow.peer_bytes) == (36 * MB, 5 * MB)
+
+
+def test_store_is_asked_again_about_what_came_long_ago() -> None:
+    found = run(listed(2, seconds=25.0), rounds=4)
+    first, *later = (each.seconds for each in found.rounds)
+    assert first == pytest.approx(2 * (25.0 + 2 * 0.05 + 0.5))
+    # Each object is 51 s old in the second round.
+    assert later == pytest.approx([50.0, 50.1, 50.1])
 
 
 def test_more_than_fits_is_fetched_again_and_some_of_it_stays() -> None:
@@ -390,6 +420,16 @@ def test_command_is_the_same_whatever_the_hash_seed() -> None:
     assert json.loads(first)["results"][0]["lost"] > 0
 
 
+def test_command_has_workers_share_cores() -> None:
+    asked = "--workers 8 --frames 40 --tier local --cut-ms 50 --json"
+    own, shared = (
+        json.loads(cli(*asked.split(), *more))["results"][0]["seconds"]
+        for more in ((), ("--cores", "2"))
+    )
+    assert shared == pytest.approx(40 * 10 * 0.05 / 2, rel=0.05)
+    assert own == pytest.approx(shared / 4, rel=0.1)
+
+
 def test_command_takes_a_measured_store() -> None:
     with Catalog.open() as catalog:
         catalog.add_store("measured", "https://example.org/survey")
@@ -413,6 +453,7 @@ def test_command_takes_a_measured_store() -> None:
     [
         (("--workers", "0"), "must be 1 to 100000, not 0"),
         (("--workers", "9..3"), "must ascend"),
+        (("--cores", "0"), "--cores"),
         (("--latency-ms", "nan"), "--latency-ms"),
         (("--total-mb-s", "inf"), "must be finite, not inf"),
         (("--workers", "1,x"), "must be N, N,M or N..M"),

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 __version__: str
+TRUSTED_S: float
+"""Seconds after which a server is asked again whether an object is still the same."""
 
 Mode: TypeAlias = Literal["trim", "partial", "strict"]
 OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits"]
@@ -175,6 +177,10 @@ class SimulatedShelf:
     @property
     def bytes(self) -> int:
         """What is taken."""
+
+    @property
+    def young_bytes(self) -> int:
+        """What stays until it is read: no more is asked of peers for one read."""
 
     def note(
         self, name: str, blocks: int, block_bytes: int, seconds: float, now_s: float

@@ -64,6 +64,11 @@ impl SimulatedShelf {
         self.0.bytes()
     }
 
+    #[getter]
+    fn young_bytes(&self) -> u64 {
+        self.0.young_bytes()
+    }
+
     fn note(
         &mut self,
         name: &str,

@@ -62,6 +62,10 @@ def simulate(
     cuts: Annotated[int, typer.Option(min=1, max=100_000, help="Of each batch.")] = 10,
     cut_ms: Annotated[float, typer.Option(min=0, max=1e6, help="Of computing a cut.")] = 0.15,
     threads: Annotated[int, typer.Option(min=1, max=1000, help="Of each worker.")] = 1,
+    cores: Annotated[
+        int | None,
+        typer.Option(min=1, help="That all workers share; else each thread has its own."),
+    ] = None,
     cache_gb: Annotated[float, typer.Option(min=0, help="Of each worker's disk.")] = 10.0,
     link_mb_s: Annotated[
         float, typer.Option(min=0.001, help="Of each worker's link, in and out.")
@@ -113,6 +117,7 @@ def simulate(
     pool = Pool(
         1,
         threads=threads,
+        cores=inf if cores is None else cores,
         cache_bytes=round(cache_gb * 1e9),
         link_bytes_per_s=link_mb_s * 1e6,
         dispatch_s=dispatch_ms / 1e3,

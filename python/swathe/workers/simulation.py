@@ -10,12 +10,12 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
-from swathe._swathe import SimulatedShelf
+from swathe._swathe import TRUSTED_S, SimulatedShelf
 from swathe.workers.growth import (
     Block,
     Demand,
@@ -27,8 +27,9 @@ from swathe.workers.growth import (
     leaving,
 )
 from swathe.workers.outcome import Result, Round, Tally, responses
-from swathe.workers.placement import Placement, Work
+from swathe.workers.placement import COPIES, Placement, Work
 from swathe.workers.rates import Paces
+from swathe.workers.simulated import Blocks, Task, Worker, first
 from swathe.workers.wires import Line, Store, Wires
 from swathe.workers.workload import Batch, Workload
 
@@ -47,6 +48,8 @@ class Pool:
     Attributes:
         workers: how many; with `grow` at the start none but its minimum.
         threads: of each.
+        cores: that all of them share, where they are on one machine; else each thread has its own.
+        core_s: that a batch takes of these for each second of computing, all it takes beside too.
         cache_bytes: of each.
         link_bytes_per_s: of each, in and out.
         peer_latency_s: of a request to another worker.
@@ -62,6 +65,8 @@ class Pool:
 
     workers: int
     threads: int = 1
+    cores: float = inf
+    core_s: float = 1.0
     cache_bytes: int = 10 << 30
     link_bytes_per_s: float = 1.25e8
     peer_latency_s: float = 1e-3
@@ -72,58 +77,6 @@ class Pool:
     walltime_s: float = inf
     start_s: float = 30.0
     grow: Limits | None = None
-
-
-@dataclass(slots=True, eq=False)
-class _Task:
-    """A batch on its way; `fetch` is the peer to ask, `None` the store."""
-
-    batch: Batch
-    asked_at: float
-    client: bool
-    peer: str | None = None
-    near: bool = False
-    from_store: int = 0
-    begun_at: float = 0.0
-    fetched_at: float = 0.0
-
-
-class _Blocks(NamedTuple):
-    """Those that a worker has of an object, a bit for each, and from when on."""
-
-    bits: int = 0
-    each: int = 0
-    ready_at: float = 0.0
-
-    @property
-    def bytes(self) -> int:
-        return self.bits.bit_count() * self.each
-
-    def without(self, count: int) -> _Blocks:
-        """Give the same without so many of the last."""
-        bits = self.bits
-        for _ in range(count):
-            bits &= ~(1 << (bits.bit_length() - 1))
-        return self._replace(bits=bits)
-
-
-@dataclass(slots=True, eq=False)
-class _Worker:
-    """A worker, what it has of each object, and of which it knows the header."""
-
-    name: str
-    since: float
-    kept: SimulatedShelf
-    down: Line
-    up: Line
-    ends: float
-    blocks: dict[str, _Blocks] = field(default_factory=dict)
-    opened: set[str] = field(default_factory=set)
-    queue: deque[_Task] = field(default_factory=deque)
-    running: dict[_Task, None] = field(default_factory=dict)
-    flights: dict[_Task, None] = field(default_factory=dict)
-    idle_since: float = 0.0
-    gone: bool = False
 
 
 class StuckError(ValueError):
@@ -147,13 +100,15 @@ class Simulation:
         self._now = 0.0
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = self._done_at = 0
+        self._cores = Line(pool.cores)
+        self._copying: set[str] = set()
         self._wires = Wires(store, pool.link_bytes_per_s, pool.peer_latency_s)
         self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), Paces()
-        self._workers: dict[str, _Worker] = {}
+        self._workers: dict[str, Worker] = {}
         self._joined = self._asked = self._busy = 0
         self._growth = Growth(pool.grow) if pool.grow is not None else None
         self._source: Iterator[Batch] = iter(())
-        self._pending: deque[_Task] = deque()
+        self._pending: deque[Task] = deque()
         self._undrawn = self._left = self._round = 0
         self._dispatching = False
         self._free_at = 0.0
@@ -203,15 +158,15 @@ class Simulation:
         """Let a client ask for its next batch."""
         if self._undrawn:
             self._undrawn -= 1
-            self._pending.append(_Task(next(self._source), self._now, True))
+            self._pending.append(Task(next(self._source), self._now, True))
 
-    def _next_task(self) -> _Task | None:
+    def _next_task(self) -> Task | None:
         if not self._pending and self._undrawn and not self._clients:
             self._undrawn -= 1
-            self._pending.append(_Task(next(self._source), self._now, False))
+            self._pending.append(Task(next(self._source), self._now, False))
         return self._pending[0] if self._pending else None
 
-    def _done(self, task: _Task) -> None:
+    def _done(self, task: Task) -> None:
         told, batch = self._told, task.batch
         told.done_at.append(self._now)
         told.cuts.append(batch.cuts)
@@ -257,29 +212,38 @@ class Simulation:
             task.asked_at = self._now
         self._free_at = self._now + self._pool.dispatch_s
         worker = self._workers[placed.worker]
-        task.peer = placed.fetch.get(batch.source)
-        if batch.source in placed.fetch and task.peer is None:
+        task.chosen = placed.fetch.get(batch.source)
+        if batch.source in placed.fetch and task.chosen is None:
             task.from_store = batch.bytes
             self._wires.to_come += batch.bytes
         holders = self._placement.holders(batch.source)
-        task.near = worker.name in holders
         self._told.of_held += bool(holders)
-        self._told.on_holder += task.near
+        self._told.on_holder += worker.name in holders
         self._busy += not worker.flights
         worker.flights[task] = None
         if not placed.parked:
-            self._at(self._free_at, self._arrive, worker, task)
+            self._depart(worker, task, self._free_at)
         for source, heir in placed.copies:
-            self._copy(source, self._workers[heir])
+            self._spread(source, self._workers[heir])
         self._dispatch()
 
-    def _arrive(self, worker: _Worker, task: _Task) -> None:
+    def _depart(self, worker: Worker, task: Task, at: float) -> None:
+        """Send a batch to its worker, with who is to be asked for what it lacks."""
+        source = task.batch.source
+        told = self._placement.peers(source, worker.name, task.chosen)
+        coming = task.chosen is not None and self._placement.is_coming(task.chosen, source)
+        # One that is still fetching is waited for.
+        first = (task.chosen,) if coming and task.chosen is not None else ()
+        task.peers = tuple(dict.fromkeys((*first, *told)))
+        self._at(at, self._arrive, worker, task)
+
+    def _arrive(self, worker: Worker, task: Task) -> None:
         if worker.gone:
             return
         worker.queue.append(task)
         self._begin(worker)
 
-    def _begin(self, worker: _Worker) -> None:
+    def _begin(self, worker: Worker) -> None:
         """Let a free thread take the next batch."""
         if not worker.queue or len(worker.running) == self._pool.threads:
             return
@@ -290,20 +254,28 @@ class Simulation:
         task.from_store = 0
         task.begun_at = self._now
         task.fetched_at = self._fetch(worker, task)
-        self._at(task.fetched_at + task.batch.seconds, self._end, worker, task)
+        self._at(task.fetched_at, self._compute, worker, task)
 
-    def _end(self, worker: _Worker, task: _Task) -> None:
+    def _compute(self, worker: Worker, task: Task) -> None:
+        seconds = task.batch.seconds
+        shared = self._cores.take(self._now, self._pool.core_s * seconds)
+        self._at(max(shared, self._now + seconds), self._end, worker, task)
+
+    def _end(self, worker: Worker, task: Task) -> None:
         if worker.gone:
             return
         del worker.running[task]
         del worker.flights[task]
         for due in self._placement.end(task, self._now):
-            assert isinstance(due, _Task)
-            self._at(self._now, self._arrive, worker, due)
-        self._tell(worker, task.batch.source)
-        if task.near:
-            seconds = task.batch.seconds
-            self._paces.learn("", self._pool.predicted * seconds, seconds)
+            assert isinstance(due, Task)
+            self._depart(worker, due, self._now)
+        worker.changed[task.batch.source] = None
+        for source in worker.changed:
+            self._tell(worker, source)
+        worker.changed.clear()
+        if not task.fetched:
+            predicted_s = self._pool.predicted * task.batch.seconds
+            self._paces.learn("", predicted_s, self._now - task.begun_at)
         if not worker.flights:
             self._busy -= 1
             worker.idle_since = self._now
@@ -313,71 +285,102 @@ class Simulation:
 
     # What moves.
 
-    def _fetch(self, worker: _Worker, task: _Task) -> float:
+    def _fetch(self, worker: Worker, task: Task) -> float:
         """Bring what a batch needs; gives when all of it is there."""
         batch, told, wires = task.batch, self._told, self._wires
-        have = worker.blocks.get(batch.source, _Blocks())
+        source, size = batch.source, batch.block_bytes
+        have = worker.blocks.get(source, Blocks())
         here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
-        end = max(self._now, have.ready_at) if here else self._now
-        # What it costs to fetch a block again.
-        block_s = wires.alone_s(batch.block_bytes)
-        peer = self._workers.get(task.peer or "")
-        if missing and peer is not None:
-            theirs = peer.blocks.get(batch.source, _Blocks())
-            if given := theirs.bits & missing:
-                size = given.bit_count() * batch.block_bytes
-                end = max(end, wires.from_peer(worker.down, peer.up, size, theirs.ready_at))
-                block_s = min(block_s, wires.peer_s(batch.block_bytes))
-                told.peer_bytes += size
-                missing &= ~given
-        if missing:
-            size = missing.bit_count() * batch.block_bytes
-            end = max(end, wires.from_store(worker.down, size))
-            told.store_bytes += size
-        if batch.source not in worker.opened:
-            # Whoever has it: the store says which version there is, with its header.
-            worker.opened.add(batch.source)
+        task.fetched = bool(missing)
+        # What another thread of this worker fetches comes once.
+        end = max(self._now, have.ready_at) if here & have.late else self._now
+        came_at = have.came_at if here else inf
+        peers = [self._workers[name] for name in task.peers if name in self._workers]
+        left = first(missing, worker.kept.young_bytes // size)
+        for peer in peers:
+            theirs = peer.blocks.get(source, Blocks())
+            waits = peer.name == task.chosen
+            given = (theirs.bits if waits else theirs.there(self._now)) & left
+            if given:
+                ready_at = theirs.ready_at if given & theirs.late else self._now
+                moved = given.bit_count() * size
+                end = max(end, wires.from_peer(worker.down, peer.up, moved, ready_at))
+                came_at = min(came_at, theirs.came_at)
+                told.peer_bytes += moved
+                left, missing = left & ~given, missing & ~given
+        asked = source not in worker.opened
+        if asked or self._now - came_at > TRUSTED_S:
+            # Whoever has it: the store says which version there is, at first with its header.
+            worker.opened.add(source)
             end += wires.alone_s(0)
-        told.cache_bytes += here.bit_count() * batch.block_bytes
-        self._keep(worker, batch.source, _Blocks(batch.blocks, batch.block_bytes, end), block_s)
+        if missing:
+            # The store is asked for what peers had not.
+            moved = missing.bit_count() * size
+            end += wires.from_store(worker.down, moved) - self._now
+            came_at = min(came_at, end)
+            told.store_bytes += moved
+        told.cache_bytes += here.bit_count() * size
+        # What it costs to fetch a block again.
+        block_s = wires.alone_s(size)
+        if peers:
+            block_s = min(block_s, wires.peer_s(size))
+        new = Blocks(batch.blocks, size, end, batch.blocks & ~have.bits, came_at)
+        self._keep(worker, source, new, block_s)
         return end
 
-    def _keep(self, worker: _Worker, source: str, new: _Blocks, block_s: float) -> None:
+    def _keep(self, worker: Worker, source: str, new: Blocks, block_s: float) -> None:
         """Put blocks into the cache of a worker; what goes for them is gone."""
-        old = worker.blocks.get(source, _Blocks())
-        both = _Blocks(old.bits | new.bits, new.each, max(old.ready_at, new.ready_at))
+        old = worker.blocks.get(source, Blocks())
+        late = new.late if old.ready_at <= self._now else old.late | new.late
+        both = Blocks(
+            old.bits | new.bits,
+            new.each,
+            max(old.ready_at, new.ready_at),
+            late,
+            min(old.came_at, new.came_at),
+        )
         worker.blocks[source] = both
         count = both.bits.bit_count()
         for least, gone in worker.kept.note(source, count, both.each, block_s, self._now):
             left = worker.blocks[least].without(gone)
             if left.bits:
                 worker.blocks[least] = left
-                if worker.name in self._placement.holders(least):
-                    self._placement.hold(worker.name, least, left.bytes)
             else:
                 del worker.blocks[least]
-                self._placement.drop(worker.name, least)
+            worker.changed[least] = None  # which it tells with the next batch that is done
 
-    def _tell(self, worker: _Worker, source: str) -> None:
+    def _tell(self, worker: Worker, source: str) -> None:
         """Say what a worker holds of an object."""
-        size = worker.blocks.get(source, _Blocks()).bytes
-        if size and self._placement.holders(source).get(worker.name) != size:
+        size = worker.blocks.get(source, Blocks()).bytes
+        if not size:
+            self._placement.drop(worker.name, source)
+        elif self._placement.holders(source).get(worker.name) != size:
             self._placement.hold(worker.name, source, size)
 
-    def _copy(self, source: str, heir: _Worker) -> float:
+    def _spread(self, source: str, heir: Worker) -> None:
+        """Copy a hot object to another worker, unless enough are being made."""
+        if heir.name in self._copying or len(self._copying) >= COPIES:
+            self._placement.forgo(heir.name, source)
+            return
+        self._copying.add(heir.name)
+        self._copy(source, heir)
+
+    def _copy(self, source: str, heir: Worker) -> float:
         """Copy an object to another worker, from the one that has most; gives when it is there."""
         holders = self._placement.holders(source)
         giver = self._workers[max(holders, key=lambda name: holders[name])]
-        blocks = giver.blocks[source]
+        blocks = giver.blocks.get(source, Blocks())
         end = self._wires.from_peer(heir.down, giver.up, blocks.bytes, blocks.ready_at)
         self._told.peer_bytes += blocks.bytes
         self._at(end, self._copied, heir, source, blocks._replace(ready_at=end))
         return end
 
-    def _copied(self, heir: _Worker, source: str, blocks: _Blocks) -> None:
-        if not heir.gone:
+    def _copied(self, heir: Worker, source: str, blocks: Blocks) -> None:
+        if blocks.bits and not heir.gone:
             self._keep(heir, source, blocks, self._wires.peer_s(blocks.each))
             self._tell(heir, source)
+        self._placement.forgo(heir.name, source)
+        self._copying.discard(heir.name)
 
     # Who comes and goes.
 
@@ -385,7 +388,7 @@ class Simulation:
         pool = self._pool
         name = f"worker-{self._joined}"
         self._joined += 1
-        worker = _Worker(
+        worker = Worker(
             name,
             self._now,
             SimulatedShelf(pool.cache_bytes),
@@ -411,7 +414,7 @@ class Simulation:
         self._asked += 1
         self._at(self._now + self._pool.start_s, self._come)
 
-    def _lose(self, worker: _Worker) -> None:
+    def _lose(self, worker: Worker) -> None:
         """End a worker wherever it is; what it had to do goes elsewhere."""
         if worker.gone:
             return
@@ -421,7 +424,7 @@ class Simulation:
         if self._growth is None:
             self._ask_worker()
 
-    def _remove(self, worker: _Worker, end: float) -> None:
+    def _remove(self, worker: Worker, end: float) -> None:
         worker.gone = True
         self._busy -= bool(worker.flights)
         self._told.worker_s += end - worker.since
@@ -462,16 +465,16 @@ class Simulation:
                 self._hand_over(self._workers[name], heirs, limits)
         self._at(self._now + TICK_S, self._grow)
 
-    def _alone(self, worker: _Worker) -> Iterator[tuple[str, _Blocks]]:
+    def _alone(self, worker: Worker) -> Iterator[tuple[str, Blocks]]:
         """Give what only this worker holds."""
         for name, held in worker.blocks.items():
-            if len(self._placement.holders(name)) == 1:
+            if self._placement.holders(name).keys() == {worker.name}:
                 yield name, held
 
-    def _worth_s(self, worker: _Worker) -> float:
+    def _worth_s(self, worker: Worker) -> float:
         return sum(self._wires.alone_s(held.bytes) for _, held in self._alone(worker))
 
-    def _hand_over(self, worker: _Worker, heirs: Sequence[_Worker], limits: Limits) -> None:
+    def _hand_over(self, worker: Worker, heirs: Sequence[Worker], limits: Limits) -> None:
         """Let a worker go, and its heirs have what is worth it."""
         rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
         blocks = [

@@ -1,7 +1,7 @@
 //! A shelf of numbers, for simulated pools.
 
-use super::on_disk;
 use super::order::{Level, MARK_EVERY, Place, gain, going};
+use super::{YOUNG, on_disk};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -46,6 +46,12 @@ impl SimulatedShelf {
     /// Bytes that are taken.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes that stay until they are read, whatever they are worth: no more is asked of peers for
+    /// one read.
+    pub fn young_bytes(&self) -> u64 {
+        self.limit / YOUNG
     }
 
     /// Note that at `now_s` an object was used of which so many blocks are here now, some of which
