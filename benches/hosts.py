@@ -1,6 +1,7 @@
 """Pools whose workers are hosts of their own, and what `swathe simulate` says of the same.
 
-    python benches/hosts.py [--smoke] [--only linear|rounds|hot] [--workers 2,4,8] [--output FILE]
+    python benches/hosts.py [--smoke] [--only linear|rounds|hot] [--workers 2,4,8] [--draws N]
+        [--output FILE]
 
 Each worker has a network namespace, and in it a link of its own (56 ms, 4 MB/s) to the same server;
 between workers, links are as fast as this machine is. So more workers are more bandwidth, as in a
@@ -9,10 +10,16 @@ Scheduler, workers and pool show each other certificates. Needs root, iproute2 a
 
 - linear: whole frames, once, from nothing: 2, 4, 8 workers should take half the time each.
 - rounds: the same frames five times, with caches of which four hold all of them.
-- hot: 20 batches for each frame there is, the n-th frame in proportion to 1/n.
+- hot: 20 batches for each frame there is, the n-th frame in proportion to 1/n, with the same
+  caches. What a cache throws out early decides what all do later, so that the same batches take
+  times that differ by a third: several draws are compared, by the sum of their seconds.
 
-The simulation is given the link, the caches, the batches, the seconds that a batch takes a worker
-that has all of it, measured at the start, and those that were predicted, as for a job.
+The simulation is given the link, the caches, the batches, the cores; the seconds that a batch takes
+a worker that has all of it, and those of processors that it takes with all that is done for it,
+measured at the start; and the seconds that were predicted, as for a job. It is run several times,
+with batches that each take up to a tenth more or less, as they do: what counts is the median run.
+
+Results are removed as they come, or new memory for them would be what is measured.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ import json
 import os
 import queue
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -34,9 +42,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from report import machine
 from swathe.catalog import Catalog, this_host
 from swathe.catalog.work import Done
+from swathe.environment import cores
 from swathe.jobs import Folder
 from swathe.measuring.costs import Costs
 from swathe.sample import make_sample
@@ -72,7 +83,15 @@ BLOCK_BYTES = 1 << 18
 CACHE_TIMES = 4
 """So many caches hold all frames."""
 LARGE = 10 << 30
+TURN_MS = 4
+"""In which a link sends: with a thousand bytes at a time, links would take most of two cores."""
+VARIES = 0.1
+RUNS = 9
+"""Of the simulation, in which the seconds of batches vary so much."""
 FRAMES = 24
+DRAWS = 5
+TURNS, EACH = 5, 10
+"""How often batches are measured, and how many of each frame at a time."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +111,21 @@ class Came:
     store_bytes: int
     peer_bytes: int
     on_holder: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a batch takes a worker that has all it needs.
+
+    Attributes:
+        seconds: on the clock.
+        core_s: of processors, also of the scheduler, and of who gives it.
+        predicted_s: of the clock, as for a job.
+    """
+
+    seconds: float
+    core_s: float
+    predicted_s: float
 
 
 def ip(*given: str) -> None:
@@ -143,7 +177,7 @@ def link(name: str, server: str) -> Iterator[None]:
     """Run the proxy on a host, as its link to the server."""
     command = ["ip", "netns", "exec", name, str(proxy_program()), "--upstream", server]
     command += ["--listen", str(PORT), "--rtt-ms", str(RTT_MS)]
-    command += ["--shared-bytes-per-s", str(BYTES_PER_S)]
+    command += ["--shared-bytes-per-s", str(BYTES_PER_S), "--turn-ms", str(TURN_MS)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as running:
         assert running.stdout is not None
@@ -188,9 +222,15 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
             stack.enter_context(link(name, server))
             cache = folder / f"cache-{number}"
             stack.enter_context(worker(name, scheduler, certificates, cache, case.cache_bytes))
-        place, came = Folder(folder / "results"), queue.SimpleQueue[Done]()
-        pool = DaskPool(read_address(scheduler), place, certificates=certificates)
-        pool.start(lambda _number, done: came.put(done))
+        results, came = folder / "results", queue.SimpleQueue[Done]()
+        pool = DaskPool(read_address(scheduler), Folder(results), certificates=certificates)
+
+        def take(number: int, done: Done) -> None:
+            came.put(done)
+            for made in results.glob(f"*-{number}"):
+                shutil.rmtree(made)
+
+        pool.start(take)
         try:
             until = time.monotonic() + PATIENCE_S
             while sum(each.cache_bytes > 0 for each in pool.told().workers) < workers:
@@ -242,39 +282,46 @@ class Turns:
         return iter(self.turns[turn])
 
 
-def simulated(
-    case: Case, workers: int, frame_bytes: int, batch_s: float, predicted_s: float
-) -> Came:
-    """Say how it would run."""
+def simulated(case: Case, workers: int, frame_bytes: int, of: Measured) -> list[Came]:
+    """Say how it would run, several times; the median run is in the middle."""
     blocks = -(-frame_bytes // BLOCK_BYTES)
-    turns = [
-        [Simulated(name, (1 << blocks) - 1, frame_bytes // blocks, 4, batch_s) for name in names]
-        for names in case.rounds
-    ]
     store = Store(RTT_MS / 1e3, BYTES_PER_S, float("inf"), remote=False)
     pool = Pool(
         workers,
+        cores=cores(),
+        core_s=of.core_s / of.seconds,
         cache_bytes=case.cache_bytes,
         link_bytes_per_s=NEAR_BYTES_PER_S,
         dispatch_s=DISPATCH_S,
-        predicted=predicted_s / batch_s,
+        predicted=of.predicted_s / of.seconds,
     )
-    found = Simulation(pool, store, Turns(turns), 0, len(turns), seed=1).run()
-    seconds = [each.seconds for each in found.rounds]
-    return Came(seconds, found.store_bytes, found.peer_bytes, found.on_holder)
+    came = []
+    for seed in range(RUNS):
+        rng = random.Random(seed)
+        turns = []
+        for names in case.rounds:
+            took = [of.seconds * rng.uniform(1 - VARIES, 1 + VARIES) for _ in names]
+            turns.append(
+                [
+                    Simulated(name, (1 << blocks) - 1, frame_bytes // blocks, PARTS, seconds)
+                    for name, seconds in zip(names, took, strict=True)
+                ]
+            )
+        found = Simulation(pool, store, Turns(turns), 0, len(turns), seed).run()
+        seconds = [each.seconds for each in found.rounds]
+        came.append(Came(seconds, found.store_bytes, found.peer_bytes, found.on_holder))
+    return sorted(came, key=lambda each: sum(each.seconds))
 
 
-def cases(names: Sequence[str], size: int) -> list[Case]:
-    """Give what is compared."""
-    rng = random.Random(1)
+def cases(names: Sequence[str], size: int, draws: int) -> list[Case]:
+    """Give what is compared; those of the same name together."""
     weights = [1 / (1 + at) for at in range(len(names))]
-    drawn = rng.choices(names, weights, k=20 * len(names))
     small = int(1.05 * size / CACHE_TIMES)
-    return [
-        Case("linear", [names], LARGE),
-        Case("rounds", [names] * 5, small),
-        Case("hot", [drawn], small),
+    hot = [
+        Case("hot", [random.Random(draw).choices(names, weights, k=20 * len(names))], small)
+        for draw in range(1, draws + 1)
     ]
+    return [Case("linear", [names], LARGE), Case("rounds", [names] * 5, small), *hot]
 
 
 def main() -> None:
@@ -284,6 +331,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("linear", "rounds", "hot"))
     parser.add_argument("--workers", default="2,4,8")
     parser.add_argument("--frames", type=int, default=FRAMES)
+    parser.add_argument("--draws", type=int, default=DRAWS, help="of hot objects")
     parser.add_argument("--sample", type=Path, default=Path("build/sample"), help="where it is")
     parser.add_argument("--output", type=Path, default=Path("build/bench-hosts.json"))
     asked = parser.parse_args()
@@ -294,7 +342,6 @@ def main() -> None:
     make_sample(sample, 60, 1, 2000)
     files = sorted(sample.rglob("*.fit"))[:frames]
     size = files[0].stat().st_size
-    found = []
     with ExitStack() as stack:
         place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
         named = stack.enter_context(tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=place))
@@ -309,47 +356,75 @@ def main() -> None:
             root = f"http://127.0.0.1:{PORT}"
             catalog.add_store("far", root)
             catalog.put_profile(root, this_host(), link_costs().as_dict(), {}, datetime.now(UTC))
-        wanted = [
-            case
-            for case in cases([path.name for path in files], size * len(files))
-            if asked.only in (None, case.name)
-        ]
+        wanted: dict[str, list[Case]] = {}
+        for case in cases([path.name for path in files], size * len(files), asked.draws):
+            if asked.only in (None, case.name):
+                wanted.setdefault(case.name, []).append(case)
         row_s = predicted_row_s(files[0])
-        batch_s = one_batch(wanted[0], upstream, folder / "first", row_s)
-        print(f"a batch of a frame that is there takes {1e3 * batch_s:.0f} ms", end=", ")
-        print(f"{1e3 * PARTS * row_s:.0f} ms were predicted\n")
+        of = one_batch([path.name for path in files[:4]], upstream, folder / "first", row_s)
+        print(f"a batch of a frame that is there takes {1e3 * of.seconds:.0f} ms", end=", ")
+        print(f"{1e3 * of.core_s:.0f} ms of processors; ", end="")
+        print(f"{1e3 * of.predicted_s:.0f} ms were predicted\n")
         print("| case | workers | seconds | simulated | ratio | store / size | simulated | peers |")
         print("|---|---|---|---|---|---|---|---|")
-        for case in wanted:
+        found = []
+        for name, of_name in wanted.items():
             for workers in counts:
-                real = really(case, workers, upstream, folder / f"{case.name}-{workers}", row_s)
-                said = simulated(case, workers, size, batch_s, PARTS * row_s)
-                found.append({"case": case.name, "workers": workers, "real": real, "said": said})
-                whole = size * len(files)
-                real_s, said_s = sum(real.seconds), sum(said.seconds)
-                print(
-                    f"| {case.name} | {workers} | {real_s:.1f} | {said_s:.1f} "
-                    f"| {real_s / said_s:.2f} "
-                    f"| {real.store_bytes / whole:.2f} | {said.store_bytes / whole:.2f} "
-                    f"| {real.peer_bytes / whole:.2f}, {said.peer_bytes / whole:.2f} |",
-                    flush=True,
-                )
+                at = folder / f"{name}-{workers}"
+                real = [
+                    really(case, workers, upstream, at / str(draw), row_s)
+                    for draw, case in enumerate(of_name)
+                ]
+                said = [simulated(case, workers, size, of) for case in of_name]
+                found.append({"case": name, "workers": workers, "real": real, "said": said})
+                show(name, workers, real, said, size * len(files))
     asked.output.parent.mkdir(parents=True, exist_ok=True)
-    asked.output.write_text(
-        json.dumps({"machine": machine(), "found": found}, indent=1, default=vars)
-    )
+    told = {"machine": machine(), "batch": of, "found": found}
+    asked.output.write_text(json.dumps(told, indent=1, default=vars))
     print(f"\n{asked.output}")
 
 
-def one_batch(case: Case, server: str, folder: Path, row_s: float) -> float:
-    """Measure how long a worker takes for a batch that needs nothing from the server."""
-    names = case.rounds[0][:4]
-    known = Case("first", [names], LARGE)
-    with pool_of(1, known, server, folder) as (pool, came):
+def show(
+    case: str, workers: int, real: Sequence[Came], said: Sequence[Sequence[Came]], size: int
+) -> None:
+    """Print a line: sums over what was drawn, and what each took."""
+    middle = [runs[RUNS // 2] for runs in said]
+    real_s, said_s = ([sum(each.seconds) for each in every] for every in (real, middle))
+    whole = size * len(real)
+
+    def sums(every: Sequence[float]) -> str:
+        each = f" ({', '.join(f'{one:.1f}' for one in every)})" if len(every) > 1 else ""
+        return f"{sum(every):.1f}{each}"
+
+    stores, peers = (
+        [sum(getattr(each, kind) for each in every) / whole for every in (real, middle)]
+        for kind in ("store_bytes", "peer_bytes")
+    )
+    print(
+        f"| {case} | {workers} | {sums(real_s)} | {sums(said_s)} "
+        f"| {sum(real_s) / sum(said_s):.2f} | {stores[0]:.2f} | {stores[1]:.2f} "
+        f"| {peers[0]:.2f}, {peers[1]:.2f} |",
+        flush=True,
+    )
+
+
+def one_batch(names: Sequence[str], server: str, folder: Path, row_s: float) -> Measured:
+    """Measure what a worker takes for a batch that needs nothing from the server."""
+    with pool_of(1, Case("first", [names], LARGE), server, folder) as (pool, came):
         through(pool, came, numbered(names, 0, row_s))
-        return statistics.median(
-            through(pool, came, numbered(names, turn, row_s)) / len(names) for turn in range(1, 6)
-        )
+        seconds, begun_s = [], cpu_s()
+        for turn in range(1, TURNS + 1):
+            given = numbered(list(names) * EACH, turn, row_s)
+            seconds.append(through(pool, came, given) / len(given))
+        core_s = (cpu_s() - begun_s) / (TURNS * EACH * len(names))
+    return Measured(statistics.median(seconds), core_s, PARTS * row_s)
+
+
+def cpu_s() -> float:
+    """Give the processor seconds of this process and those that it runs."""
+    this = psutil.Process()
+    times = [each.cpu_times() for each in (this, *this.children(recursive=True))]
+    return float(sum(each.user + each.system for each in times))
 
 
 if __name__ == "__main__":
