@@ -401,7 +401,7 @@ def test_a_portal_tells_that_jobs_are_not_worked_on(
     settings = {"catalog": {"database": database}, "results": {"folder": str(tmp_path / "made")}}
 
     def trouble() -> str:
-        return portal.trouble(portal.pool.told())
+        return portal.told(None).trouble
 
     async def visit() -> None:
         app = make_app(portal)

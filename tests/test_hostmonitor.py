@@ -25,7 +25,7 @@ from frames import SWATHE, Runner, swathe_command
 from portals import wait_until
 from swathe import _swathe
 from swathe.environment import this_host
-from swathe.trace import Coded, host, kernel, read, recording
+from swathe.trace import VARIABLE, Coded, host, kernel, read, recording
 from swathe.trace.collect import Collector
 from swathe.trace.host import Monitor, Pinged, Point, Reading
 from swathe.trace.lines import line
@@ -409,6 +409,19 @@ def test_the_command_to_a_file_and_to_a_collector(tmp_path: Path) -> None:
         assert not found.damaged
         times = found.time_ns[found.event.codes == found.event.words.index("CPU")]
         assert len(set(times.tolist())) == len(times)
+
+
+def test_the_output_of_the_command_is_not_that_of_all_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, everyones = tmp_path / "own.ulm", tmp_path / "everyones.ulm"
+    monkeypatch.setenv(VARIABLE, str(everyones))
+    told = watched("-o", own, enough=lambda _lines: "NL.EVNT=CPU" in own.read_text())
+    assert told.stdout == told.stderr == ""
+    assert "NL.EVNT=CPU" not in everyones.read_text()
+    # Without one it records there, and prints.
+    told = watched(enough=lambda _lines: "NL.EVNT=CPU" in everyones.read_text())
+    assert "NL.EVNT=CPU" in told.stdout
 
 
 def test_lines_are_read_as_they_were_meant(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from PIL import Image
 
 from browsing import PHONE, WIDE, Opened, keep, visiting
 from frames import contents, noise, sky_header
+from pools import pool_of
 from portals import Served, database_in, served, wait_until
 from swathe.catalog import Catalog, Outcome
 from swathe.cli import main
@@ -811,6 +812,71 @@ def test_pages_fit_a_phone(visit: Opened, different: list[str], portal: Served) 
         assert wide == [360, 360], address
         if "?" not in address:
             keep(page, f"phone{address.replace('/', '-')[:20].rstrip('-')}")
+
+
+@pytest.fixture(scope="module")
+def pooled(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Served, str, dict[str, str]]]:
+    """A portal that needs tokens and has a pool; its scheduler, a token of a reader and an admin."""
+    folder = tmp_path_factory.mktemp("pooled")
+    with Catalog.open(database_in(folder)) as catalog:
+        tokens = {scope: catalog.add_token(scope, [scope])[0] for scope in ("read", "admin")}
+    with pool_of(1) as (scheduler, _):
+        settings = f'[access]\ntokens = "required"\n[workers]\nurl = "{scheduler.address}"\n'
+        with served(folder, settings) as running:
+            headers = {"Authorization": f"Bearer {tokens['read']}"}
+            asked = running.url + "/api/pool"
+            wait_until(lambda: len(httpx.get(asked, headers=headers).json()["workers"]) == 1)
+            yield running, scheduler.address, tokens
+
+
+@pytest.mark.parametrize("scope", ["read", "admin"])
+def test_only_who_runs_a_portal_sees_its_scheduler(
+    pooled: tuple[Served, str, dict[str, str]], scope: str
+) -> None:
+    running, scheduler, tokens = pooled
+    place = scheduler.partition("://")[2]
+    with httpx.Client(
+        base_url=running.url, headers={"Authorization": f"Bearer {tokens[scope]}"}
+    ) as client:
+        told = client.get("/api/pool").json()
+        shown = client.get("/pool").text
+    assert told["kind"] == "dask"
+    assert (place in told["address"], place in shown) == (
+        (True,) * 2 if scope == "admin" else (False,) * 2
+    )
+    assert (told["address"] == "") == (scope == "read")
+
+
+def test_what_a_worker_holds_is_in_sight_of_a_phone(
+    pooled: tuple[Served, str, dict[str, str]], browser: Browser
+) -> None:
+    running, _, tokens = pooled
+    headers = {"Authorization": f"Bearer {tokens['admin']}"}
+    with visiting(browser) as opened:
+        page = opened(
+            running.url + "/pool",
+            running.url,
+            viewport=PHONE,
+            has_touch=True,
+            is_mobile=True,
+            extra_http_headers=headers,
+        )
+        table = page.get_by_label("Workers", exact=True)
+        assert (
+            table.evaluate("each => [each.scrollWidth, each.clientWidth]")
+            == [table.evaluate("each => each.clientWidth")] * 2
+        )
+        for name in ("Machine", "Threads", "Busy", "Waiting", "Holds", "State"):
+            box = table.locator(f"td[data-label={name}]").bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] and box["x"] + box["width"] <= PHONE["width"], name
+        said = table.locator("td[data-label=Holds]").evaluate(
+            "each => getComputedStyle(each, '::before').content"
+        )
+        assert said == '"Holds"'
+        keep(page, "phone-pool-workers")
 
 
 def test_pages_are_readable_without_scripts(visit: Opened, job: str, portal: Served) -> None:

@@ -153,7 +153,7 @@ def status(
     if as_json:
         print_json(found)
         return
-    where = found["address"] or "this process"
+    where = found["address"] or ("this process" if found["kind"] == "local" else "a scheduler")
     typer.echo(f"{found['kind']}: {where}, {found['batches']} batches in flight")
     if found["trouble"]:
         typer.echo(f"  {found['trouble']}", err=True)

@@ -90,7 +90,12 @@ def watch_host(
     interval: Annotated[float, typer.Option(min=0.05, max=86400, help="Seconds between.")] = 1.0,
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="PLACE", help="A file, tcp://HOST:PORT; -: stdout."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PLACE",
+            help="A file, tcp://HOST:PORT (not $SWATHE_TRACE, too); -: stdout.",
+        ),
     ] = "-",
     long: Annotated[
         float | None, typer.Option("--for", min=0, metavar="S", help="End after so many seconds.")
@@ -101,7 +106,7 @@ def watch_host(
     ] = None,
 ) -> None:
     """Watch this machine: processors, memory, swap, disks, network, stores."""
-    from swathe.trace import start
+    from swathe.trace import start, stop
     from swathe.trace.host import Monitor, Point
 
     stores = [_pinged(name) for name in store or ()]
@@ -112,6 +117,8 @@ def watch_host(
             sys.stdout.flush()
 
     if output != "-":
+        # What is said here is meant, not what all commands record to.
+        stop()
         start(output)
     with _told_to_end() as ending, Monitor(interval, stores=stores, tell=tell):
         ending.wait(long)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from swathe.portal.streams import Streams
     from swathe.portal.users import Access, User
     from swathe.workers import Pool, Runner
-    from swathe.workers.pool import Held, Told
+    from swathe.workers.pool import Told
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,22 @@ class Portal:
     pool: Pool
     runner: Runner
 
-    def trouble(self, told: Told) -> str:
-        """Say why jobs are not worked on, where the pool tells this; empty where they are."""
+    def sees_all(self, user: User | None) -> bool:
+        """Tell whether a user may know what concerns all, and how the portal is run."""
+        return user is not None and (not self.access.required or user.may("admin"))
+
+    def told(self, user: User | None) -> Told:
+        """Tell what a user may know of who does the work, and why it is not done."""
+        told = self.pool.told()
         trouble = self.runner.trouble
-        return f"jobs are not worked on: {trouble}" if trouble else told.trouble
+        trouble = f"jobs are not worked on: {trouble}" if trouble else told.trouble
+        if self.sees_all(user):
+            return replace(told, trouble=trouble)
+        held = [each for each in told.held if "://" not in each.object]
+        if told.address:
+            trouble = trouble.replace(told.address, "the scheduler")
+            trouble = trouble.replace(told.address.partition("://")[2], "the scheduler")
+        return replace(told, trouble=trouble, address="", held=held)
 
     def url(self, request: HTTPConnection) -> str:
         """Give the URL of the portal as the client knows it, without a slash at the end."""
@@ -53,11 +65,6 @@ class Portal:
             return self.config.server.url.rstrip("/")
         url = request.url
         return f"{url.scheme}://{url.netloc}"
-
-    def held(self, user: User, told: Told) -> list[Held]:
-        """Give what a user may know of what workers hold; URLs are of whoever named them."""
-        sees_all = not self.access.required or user.may("admin")
-        return [each for each in told.held if sees_all or "://" not in each.object]
 
 
 def portal_of(request: HTTPConnection) -> Portal:

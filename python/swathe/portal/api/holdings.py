@@ -123,14 +123,16 @@ def store(request: Request, _user: Reader, name: Name) -> models.StoreDetail:
 def pool(
     request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=MOST_HELD)] = 1000
 ) -> models.Pool:
-    """Tell who does the work of jobs, and what they hold; that of URLs to admins only."""
-    portal = portal_of(request)
-    told = portal.pool.told()
-    held = portal.held(user, told)
+    """Tell who does the work of jobs, and what they hold.
+
+    What they hold of URLs, and the address of the scheduler, are told to admins only.
+    """
+    told = portal_of(request).told(user)
+    held = told.held
     return models.Pool(
         kind=told.kind,
         address=told.address,
-        trouble=portal.trouble(told),
+        trouble=told.trouble,
         batches=told.batches,
         workers=[models.PoolWorker.model_validate(each) for each in told.workers],
         held=[models.HeldObject.model_validate(each) for each in held[:limit]],

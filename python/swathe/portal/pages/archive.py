@@ -127,15 +127,13 @@ def stores(request: Request, _user: Reader) -> Response:
 @router.api_route("/pool", methods=READ)
 def pool(request: Request, user: Reader) -> Response:
     """Show who does the work of jobs, and what they hold."""
-    portal = portal_of(request)
-    told = portal.pool.told()
-    held = sorted(portal.held(user, told), key=lambda each: -each.bytes)
+    told = portal_of(request).told(user)
+    held = sorted(told.held, key=lambda each: -each.bytes)
     shown = held[:ROWS]
     return page(
         request,
         "pool.html",
         pool=told,
-        trouble=portal.trouble(told),
         held=shown,
         more=len(held) - len(shown),
     )

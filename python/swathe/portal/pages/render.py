@@ -66,7 +66,7 @@ def page(
     portal = portal_of(request)
     # Whoever may see this page was asked for just now.
     user = portal.access.remembered(token_of(request))
-    sees_all = user is not None and (not portal.access.required or user.may("admin"))
+    sees_all = portal.sees_all(user)
 
     def here(**changes: Any) -> str:
         """Give the URL of this page with other parameters; `None` leaves one out."""

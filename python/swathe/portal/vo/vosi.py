@@ -105,7 +105,7 @@ def _trouble(service: Service) -> str:
     """Say why jobs are not worked on, in words for everybody; empty where they are."""
     portal = service.portal
     portal.catalog.stores()
-    return by_names(portal.trouble(portal.pool.told()))
+    return by_names(portal.told(None).trouble)
 
 
 def _some(service: Service) -> Match | None:
