@@ -149,6 +149,21 @@ def test_line_joins_what_its_object_shares(tmp_path: Path) -> None:
     }
 
 
+def test_job_began_in_a_process_with_any_line(tmp_path: Path) -> None:
+    found = events_of(
+        tmp_path,
+        (0, "CUT_START", "JOB=j PID=2 OBJECT=o TARGET=b"),
+        (1, "CUT_END", "JOB=j PID=1 OBJECT=o TARGET=b"),
+        (2, "FETCH_START", "PID=1 OBJECT=o REQUEST=1"),
+        (3, "FETCH_END", "PID=1 OBJECT=o REQUEST=1"),
+        (4, "CUT_START", "JOB=j PID=1 OBJECT=o TARGET=a"),
+        (5, "CUT_END", "JOB=j PID=1 OBJECT=o TARGET=a"),
+    )
+    traced = Traced(found)
+    names = [name for _, name in steps(traced, traced.lines("target"))["a"]]
+    assert names == ["FETCH_START", "FETCH_END", "CUT_START", "CUT_END"]
+
+
 def test_line_of_a_second_job_has_nothing_of_the_first(tmp_path: Path) -> None:
     ids = "WORKER=w HOST=a OBJECT=o"
     found = events_of(

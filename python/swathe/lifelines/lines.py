@@ -361,14 +361,14 @@ class _Own:
         traced = self._traced
         has = traced.codes("JOB")[0] >= 0
         lines, own = self._firsts(has[self._mine])
-        # It is the first of a line, or of no line.
-        able = np.concatenate([own, np.flatnonzero(has & (traced.codes("TARGET")[0] < 0))])
+        # Of a line, also of one whose first event another process told, or of no line.
+        able = np.flatnonzero(has & ((traced.codes("TARGET")[0] < 0) | (traced.height >= 0)))
         ids = [traced.codes(name)[0][able] for name in ("HOST", "PID", "JOB")]
         which, count = numbered(ids, len(able))
-        first = np.full(count, len(traced.rank))
-        np.minimum.at(first, which, traced.rank[able])
+        first = np.empty(count, np.int64)
+        first[which[::-1]] = traced.rank[able[::-1]]
         made = np.full(self._count, -1)
-        made[lines] = first[which[: len(own)]]
+        made[lines] = first[which[np.searchsorted(able, own)]]
         return made
 
 
