@@ -818,7 +818,7 @@ def test_pages_fit_a_phone(visit: Opened, different: list[str], portal: Served) 
 def pooled(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Served, str, dict[str, str]]]:
-    """A portal that needs tokens and has a pool; its scheduler, a token of a reader and an admin."""
+    """A portal that needs tokens and has a pool; its scheduler, and tokens of two users."""
     folder = tmp_path_factory.mktemp("pooled")
     with Catalog.open(database_in(folder)) as catalog:
         tokens = {scope: catalog.add_token(scope, [scope])[0] for scope in ("read", "admin")}
@@ -871,7 +871,7 @@ def test_what_a_worker_holds_is_in_sight_of_a_phone(
         for name in ("Machine", "Threads", "Busy", "Waiting", "Holds", "State"):
             box = table.locator(f"td[data-label={name}]").bounding_box()
             assert box is not None
-            assert 0 <= box["x"] and box["x"] + box["width"] <= PHONE["width"], name
+            assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"], name
         said = table.locator("td[data-label=Holds]").evaluate(
             "each => getComputedStyle(each, '::before').content"
         )
