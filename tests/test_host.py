@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from portals import wait_until
 from swathe import _swathe
 from swathe.measuring.host import Frame, make_frames, measure_host, run_batch
 from swathe.predict import job_of
@@ -56,18 +58,24 @@ def test_the_engine_takes_them(compute: dict[str, Any], tmp_path: Path) -> None:
     assert isinstance(job, _swathe.Job)
 
 
+def _takes_about(
+    wanted_s: float, path: Path, boxes: list[tuple[int, int, int, int]], folder: Path
+) -> bool:
+    ran = run_batch([path], boxes, folder)
+    return 0.1 < (ran.cpu_s + ran.unpack_s) / wanted_s < 10
+
+
 def test_unseen_batches_are_predicted_roughly(compute: dict[str, Any], tmp_path: Path) -> None:
     frames: dict[str, Frame] = make_frames(300)
     boxes = [(40 * at, 3 * at, 100, 90) for at in range(40)]
     for kind in ("plain", "gzip"):
         path = tmp_path / f"a{frames[kind].suffix}"
         path.write_bytes(frames[kind].content)
-        # Other threads of this process compute, too, and are counted.
-        ran = min((run_batch([path], boxes, tmp_path) for _ in range(5)), key=lambda ran: ran.cpu_s)
         costs = {name: value for name, value in compute.items() if isinstance(value, float)}
         pixels = 2 * sum(width * height for _, _, width, height in boxes)
         wanted = costs["object_s"] + len(boxes) * costs["cut_s"] + pixels * costs["byte_s"]
         if kind == "gzip":
             wanted += frames[kind].raw_bytes * costs["gzip_first_byte_s"]
-        assert 0.1 < (ran.cpu_s + ran.unpack_s) / wanted < 10
+        # Other threads of this process count, too, and making files may take long for a while.
+        wait_until(partial(_takes_about, wanted, path, boxes, tmp_path))
     assert frames["plain"].raw_bytes == 300 * NAXIS1 * 2
