@@ -239,7 +239,7 @@ def many_clients(found: Found) -> str:
             "![Clients join, nginx over the WAN](ramp-1-ramp-3.png)",
             f"From local files the two cores make {local['peak']:,.0f} crops/s (with "
             f"{local['peak_clients']} clients), where 1,500 to over 10,000 were extrapolated for "
-            f"50 local disks: 100,000 crops would take {local['many']:.3g} s, not 10 to 30. In "
+            f"50 local disks: 100,000 crops would take {local['many']:.3g} s (10 to 30 then). In "
             "2005 100 clients on 50 nodes made 500 to 1,500 crops/s over a LAN and 25 to 130 over "
             "a WAN of 56 ms; here clients, servers and proxies are on one machine and all clients "
             f"share one line, over which they make {lan['peak']:,.0f} (with {lan['peak_clients']}; "
