@@ -149,15 +149,22 @@ def many_targets(survey: Path, rows: int = ROWS) -> dict[str, list[Any]]:
     return columns
 
 
-@contextmanager
-def jobs_of(survey: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+@pytest.fixture
+def survey_jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     """Jobs on a survey, whose chunks are small: there are many of them."""
     monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", ROWS_EACH)
     monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
     monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", ROWS_EACH)
-    url = f"sqlite:///{folder / 'catalog.sqlite'}"
+    url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as catalog:
         catalog.add_store("survey", str(survey))
-        with Jobs(catalog, folder / "results", limits=Limits()) as made:
+        with Jobs(catalog, tmp_path / "results", limits=Limits()) as made:
             yield made
+
+
+@pytest.fixture(scope="module")
+def lone_scheduler() -> Iterator[Process]:
+    """A scheduler, and no worker."""
+    with process("scheduler", "--port", "0") as started:
+        yield started

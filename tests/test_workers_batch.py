@@ -15,7 +15,7 @@ import pytest
 from batching import System, batch_system
 from growers import PREFIX, Watched, growing, slow_command, workers_of
 from jobbing import check, ended
-from pools import Hold, Process, environment, jobs_of, many_targets, process
+from pools import Hold, Process, environment, lone_scheduler, many_targets, survey_jobs
 from portals import served, wait_until
 from swathe.jobs import Jobs, Options
 from swathe.workers.batch_systems import BatchSystem
@@ -44,18 +44,7 @@ def system(
         yield made
 
 
-@pytest.fixture
-def jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    """Jobs on that survey."""
-    with jobs_of(survey, tmp_path, monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[Process]:
-    """A scheduler of ours, and no worker."""
-    with process("scheduler", "--port", "0") as started:
-        yield started
+jobs, scheduler = survey_jobs, lone_scheduler
 
 
 def provider_of(

@@ -32,12 +32,12 @@ from pools import (
     command,
     connected,
     environment,
-    jobs_of,
     many_targets,
     members,
     pool_of,
     process,
     ready,
+    survey_jobs,
 )
 from portals import add_survey, finished, served, submitted, wait_until
 from servers import free_port, nginx, s3s_fs
@@ -62,11 +62,7 @@ def table(survey: Path) -> dict[str, list[Any]]:
     return many_targets(survey)
 
 
-@pytest.fixture
-def jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    """Jobs on that survey."""
-    with jobs_of(survey, tmp_path, monkeypatch) as made:
-        yield made
+jobs = survey_jobs
 
 
 @pytest.fixture(scope="module")

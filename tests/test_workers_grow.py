@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ from growers import (
     workers_of,
 )
 from jobbing import check, ended
-from pools import Hold, Process, command, jobs_of, many_targets, process
+from pools import Hold, Process, command, lone_scheduler, many_targets, survey_jobs
 from portals import SECOND_S, served, wait_until
 from swathe.catalog import Catalog
 from swathe.errors import SettingsError
@@ -40,18 +40,7 @@ from swathe.workers.providers import Processes, Started
 LIMITS = Limits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0)
 
 
-@pytest.fixture
-def jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    """Jobs on that survey."""
-    with jobs_of(survey, tmp_path, monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[Process]:
-    """A scheduler, and no worker."""
-    with process("scheduler", "--port", "0") as started:
-        yield started
+jobs, scheduler = survey_jobs, lone_scheduler
 
 
 def kill(name: str) -> None:

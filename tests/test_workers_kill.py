@@ -9,15 +9,12 @@ import itertools
 import os
 import random
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
 import swathe
 from jobbing import check_each, ended
-from pools import Process, jobs_of, many_targets, members, process, ready
+from pools import Process, many_targets, members, process, ready, survey_jobs
 from portals import wait_until
 from servers import free_port
 from swathe.jobs import Jobs, Options
@@ -28,10 +25,7 @@ WORKERS = 3
 KILL_S = 1.0
 
 
-@pytest.fixture
-def jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    with jobs_of(survey, tmp_path, monkeypatch) as made:
-        yield made
+jobs = survey_jobs
 
 
 def test_each_row_is_done_once_whoever_is_killed(jobs: Jobs, survey: Path, tmp_path: Path) -> None:

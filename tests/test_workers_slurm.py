@@ -16,7 +16,15 @@ from growers import (
     workers_of,
 )
 from jobbing import check, ended
-from pools import Process, environment, jobs_of, many_targets, members, process, ready
+from pools import (
+    Process,
+    environment,
+    lone_scheduler,
+    many_targets,
+    members,
+    ready,
+    survey_jobs,
+)
 from portals import wait_until
 from rigs import IMAGES, at_work, pool_of, rig_of
 from slurming import said, slurm
@@ -39,18 +47,7 @@ def _slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             yield
 
 
-@pytest.fixture
-def jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    """Jobs on that survey."""
-    with jobs_of(survey, tmp_path, monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[Process]:
-    """A scheduler of ours, and no worker."""
-    with process("scheduler", "--port", "0") as started:
-        yield started
+jobs, scheduler = survey_jobs, lone_scheduler
 
 
 def provider_of(url: str, pause_s: float, walltime_s: float, **settings: object) -> Slurm:
