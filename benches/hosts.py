@@ -70,10 +70,11 @@ from workers import (
 )
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from namespaces import Host, bridge, host
 from servers import nginx, proxy_program
 
 BYTES_PER_S = 4_000_000
-NETWORK = "198.18.0"
+BRIDGE, NETWORK = "swathe-bench", "198.18.0"
 """Of those set aside for measurements (RFC 2544)."""
 PORT = 8000
 DISPATCH_S = 0.002
@@ -128,43 +129,6 @@ class Measured:
     predicted_s: float
 
 
-def ip(*given: str) -> None:
-    """Change the network."""
-    subprocess.run(("ip", *given), check=True)
-
-
-@contextmanager
-def bridge() -> Iterator[str]:
-    """Have a network of our own; gives the name of what hosts are connected to."""
-    name = "swathe-bench"
-    ip("link", "add", name, "type", "bridge")
-    try:
-        ip("address", "add", f"{NETWORK}.1/24", "dev", name)
-        ip("link", "set", name, "up")
-        yield name
-    finally:
-        ip("link", "delete", name)
-
-
-@contextmanager
-def host(between: str, number: int) -> Iterator[str]:
-    """Have a host in the network; gives its name."""
-    name, plug = f"swathe-bench-{number}", f"swathe-plug-{number}"
-    ip("netns", "add", name)
-    try:
-        ip("link", "add", plug, "type", "veth", "peer", "name", "eth0", "netns", name)
-        ip("link", "set", plug, "master", between)
-        ip("link", "set", plug, "up")
-        ip("-n", name, "address", "add", f"{NETWORK}.{number + 2}/24", "dev", "eth0")
-        for each in ("lo", "eth0"):
-            ip("-n", name, "link", "set", each, "up")
-        yield name
-    finally:
-        ip("netns", "delete", name)
-        # What was in it is gone only when its last process is.
-        subprocess.run(("ip", "link", "delete", plug), check=False, stderr=subprocess.DEVNULL)
-
-
 def link_costs() -> Costs:
     """Give what a probe of a link would find: the simulation is told the same."""
     rtt_s = RTT_MS / 1e3
@@ -173,9 +137,9 @@ def link_costs() -> Costs:
 
 
 @contextmanager
-def link(name: str, server: str) -> Iterator[None]:
+def link(on: Host, server: str) -> Iterator[None]:
     """Run the proxy on a host, as its link to the server."""
-    command = ["ip", "netns", "exec", name, str(proxy_program()), "--upstream", server]
+    command = on.running(str(proxy_program()), "--upstream", server)
     command += ["--listen", str(PORT), "--rtt-ms", str(RTT_MS)]
     command += ["--shared-bytes-per-s", str(BYTES_PER_S), "--turn-ms", str(TURN_MS)]
     pipe = subprocess.PIPE
@@ -183,16 +147,16 @@ def link(name: str, server: str) -> Iterator[None]:
         assert running.stdout is not None
         assert running.stdin is not None
         if not running.stdout.readline().startswith("listening"):
-            raise RuntimeError(f"{name}: the proxy did not start")
+            raise RuntimeError(f"{on.name}: the proxy did not start")
         yield
         running.stdin.close()
 
 
 @contextmanager
-def worker(name: str, scheduler: str, certificates: Path, cache: Path, most: int) -> Iterator[None]:
+def worker(on: Host, scheduler: str, certificates: Path, cache: Path, most: int) -> Iterator[None]:
     """Run a worker on a host."""
-    command = ["ip", "netns", "exec", name, sys.executable, "-m", "swathe.cli", "pool", "worker"]
-    command += [scheduler, "--threads", "1", "--name", name, "--certificates", str(certificates)]
+    command = on.running(sys.executable, "-m", "swathe.cli", "pool", "worker", scheduler)
+    command += ["--threads", "1", "--name", on.name, "--certificates", str(certificates)]
     command += ["--cache", str(cache), "--cache-gb", str(most / 1e9)]
     # Hosts do not share what they know of objects.
     own = os.environ | {"SWATHE_INDEX_DIR": f"{cache}-index"}
@@ -211,17 +175,17 @@ def worker(name: str, scheduler: str, certificates: Path, cache: Path, most: int
 def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any]:
     """Have a pool of so many hosts; gives it, and where what was done comes."""
     with ExitStack() as stack:
-        between = stack.enter_context(bridge())
+        stack.enter_context(bridge(BRIDGE, NETWORK))
         certificates = folder / "certificates"
         make_certificates(certificates)
         given = ["scheduler", "--host", f"{NETWORK}.1", "--port", "0"]
         given += ["--certificates", str(certificates)]
         scheduler = stack.enter_context(process(*given))
         for number in range(workers):
-            name = stack.enter_context(host(between, number))
-            stack.enter_context(link(name, server))
+            on = stack.enter_context(host(BRIDGE, NETWORK, number))
+            stack.enter_context(link(on, server))
             cache = folder / f"cache-{number}"
-            stack.enter_context(worker(name, scheduler, certificates, cache, case.cache_bytes))
+            stack.enter_context(worker(on, scheduler, certificates, cache, case.cache_bytes))
         results, came = folder / "results", queue.SimpleQueue[Done]()
         pool = DaskPool(read_address(scheduler), Folder(results), certificates=certificates)
 

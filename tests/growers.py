@@ -51,7 +51,11 @@ def slow_command(
     url: str, pause_s: float, walltime_s: float = 0.0, hold: Path = Path("/none/hold")
 ) -> Command:
     """What starts workers of one thread, whose batches take so much longer, or are held."""
-    made = worker_command(url, None, 1, walltime_s)
+    return slowed(worker_command(url, None, 1, walltime_s), pause_s, hold)
+
+
+def slowed(made: Command, pause_s: float, hold: Path) -> Command:
+    """What starts slow workers in the place of others."""
 
     def command(name: str) -> list[str]:
         words = list(made(name))

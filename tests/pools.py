@@ -149,12 +149,17 @@ def many_targets(survey: Path, rows: int = ROWS) -> dict[str, list[Any]]:
     return columns
 
 
+def small_chunks(monkeypatch: pytest.MonkeyPatch, rows: int = ROWS_EACH) -> None:
+    """Have jobs divided in many chunks, of so many rows."""
+    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", rows)
+    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
+    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", rows)
+
+
 @pytest.fixture
 def survey_jobs(survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     """Jobs on a survey, whose chunks are small: there are many of them."""
-    monkeypatch.setattr("swathe.workers.dispatch.FIRST_CHUNK", ROWS_EACH)
-    monkeypatch.setattr("swathe.workers.dispatch.MOST_GROWTH", 1.0)
-    monkeypatch.setattr("swathe.catalog.chunks.LARGEST_CHUNK", ROWS_EACH)
+    small_chunks(monkeypatch)
     url = f"sqlite:///{tmp_path / 'catalog.sqlite'}"
     monkeypatch.setenv("SWATHE_DATABASE", url)
     with Catalog.open(url) as catalog:

@@ -24,6 +24,7 @@ from swathe.workers.batches import Batch
 from swathe.workers.cluster import DaskPool
 from test_workers import started
 
+LOOPBACK = "127.0.0.1"
 IMAGES, SIDE, PARTS = 8, 1024, 4
 SIZE = IMAGES * 2 * SIDE * SIDE
 
@@ -112,17 +113,22 @@ def _pixels(made: Path) -> bytes:
 
 
 def rig_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: tuple[str | Path, ...] = ()
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: tuple[str | Path, ...] = (),
+    address: str = LOOPBACK,
 ) -> Iterator[Rig]:
-    """Images on a server, and a scheduler; all processes are `given` the same."""
+    """Images on a server, and a scheduler, at an address; all processes are `given` the same."""
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path / 'catalog.sqlite'}")
     monkeypatch.setenv("SWATHE_INDEX_DIR", str(tmp_path / "index"))
     (tmp_path / "nginx").mkdir()
     with ExitStack() as stack:
-        server = stack.enter_context(nginx(tmp_path / "nginx"))
+        listens = LOOPBACK if address == LOOPBACK else "0.0.0.0"
+        server = stack.enter_context(nginx(tmp_path / "nginx", listens))
         with Catalog.open() as catalog:
-            catalog.add_store("web", server.url)
-        scheduler = stack.enter_context(process("scheduler", "--port", "0", *given))
+            catalog.add_store("web", server.url.replace(LOOPBACK, address))
+        at = ("--host", address, "--port", "0")
+        scheduler = stack.enter_context(process("scheduler", *at, *given))
         rig = Rig(tmp_path, server, scheduler, stack, given)
         rig.put(1)
         yield rig

@@ -1,4 +1,4 @@
-"""One machine's real Slurm for the tests: without systemd, in a folder, on free ports."""
+"""A real Slurm on this machine for the tests: without systemd, in a folder, on free ports."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from namespaces import Host
 from servers import free_port
 
 PATIENCE_S = 120.0
 CPUS = 6
+LOOPBACK = "127.0.0.1"
 PATHS = "/usr/sbin:/sbin"
 CONF = """
 ClusterName=test
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({address})
 SlurmUser={user}
 SlurmdUser={user}
 SlurmctldPort={controller}
@@ -29,11 +31,11 @@ SlurmdPort={node}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/%n.spool
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
+SlurmdLogFile={folder}/%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -46,20 +48,32 @@ ReturnToService=2
 SwitchType=switch/none
 MpiDefault=none
 KillWait=10
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 State=UNKNOWN
-PartitionName=work Nodes={host} Default=YES MaxTime=INFINITE State=UP
+{nodes}
+PartitionName=work Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+NODE = "NodeName={name} NodeAddr={address} CPUs={cpus} RealMemory=1000 State=UNKNOWN"
+SLURMD = ["slurmd", "-D"]
 
 
 @contextmanager
-def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A controller and a node, and munge; `sbatch` and the like of this process find them."""
+def slurm(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hosts: Sequence[Host] = (),
+    address: str = LOOPBACK,
+) -> Iterator[None]:
+    """Munge, a controller at an address, and nodes; `sbatch` and the like of this process find it.
+
+    Each of the hosts is a node with room for one worker; without any, this machine is one for six.
+    """
+    this = platform.node().partition(".")[0]
+    nodes = [NODE.format(name=each.name, address=each.address, cpus=1) for each in hosts]
+    daemons = {each.name: slurmd_on(each) for each in hosts}
     path = f"{os.environ.get('PATH', '')}:{PATHS}"
     for name in ("munged", "slurmctld", "slurmd", "sbatch"):
         if shutil.which(name, path=path) is None:
             pytest.skip(f"{name} is not installed: slurm-wlm and munge of Debian")
     (folder / "state").mkdir(parents=True)
-    (folder / "spool").mkdir()
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))
     key.chmod(0o600)
@@ -67,11 +81,12 @@ def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     conf.write_text(
         CONF.format(
             folder=folder,
-            host=platform.node().partition(".")[0],
+            host=this,
+            address=address,
             user=getpass.getuser(),
             controller=free_port(),
             node=free_port(),
-            cpus=CPUS,
+            nodes="\n".join(nodes or [NODE.format(name=this, address=LOOPBACK, cpus=CPUS)]),
         )
     )
     monkeypatch.setenv("SLURM_CONF", str(conf))
@@ -80,8 +95,9 @@ def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     munge += [f"--{name}{'' if name == 'socket' else '-file'}={at}" for name, at in files.items()]
     started: list[subprocess.Popen[bytes]] = []
     try:
-        for command in (munge, ["slurmctld", "-D"], ["slurmd", "-D"]):
-            log = (folder / f"{command[0]}.out").open("wb")
+        first = {"munged": munge, "slurmctld": ["slurmctld", "-D"]}
+        for name, command in (first | (daemons or {"slurmd": SLURMD})).items():
+            log = (folder / f"{name}.out").open("wb")
             with log:
                 started.append(
                     subprocess.Popen(
@@ -104,6 +120,13 @@ def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
                 process.wait()
 
 
+def slurmd_on(host: Host) -> list[str]:
+    """What starts a node on a host, which then has the name that it is known by."""
+    # Not by `ip netns exec`: that hides control groups, without which slurmd does not start.
+    there = ["nsenter", f"--net=/run/netns/{host.name}", "unshare", "--uts"]
+    return [*there, "sh", "-c", 'hostname "$0" && exec "$@"', host.name, *SLURMD]
+
+
 def wait_until_there(path: Path, folder: Path) -> None:
     until = time.monotonic() + PATIENCE_S
     while not path.exists():
@@ -112,7 +135,7 @@ def wait_until_there(path: Path, folder: Path) -> None:
 
 
 def wait_until_idle(folder: Path) -> None:
-    """Wait until the node can take jobs."""
+    """Wait until all nodes can take jobs."""
     until = time.monotonic() + PATIENCE_S
     while said(["sinfo", "--noheader", "--format=%T"]) != "idle":
         assert time.monotonic() < until, logs(folder)

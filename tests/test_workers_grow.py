@@ -35,7 +35,7 @@ from swathe.jobs import Jobs, Options
 from swathe.portal.config import config_of
 from swathe.workers.batch_systems import seconds_of
 from swathe.workers.growth import Limits
-from swathe.workers.providers import Processes, Started
+from swathe.workers.providers import Processes, Started, worker_command
 
 LIMITS = Limits(minimum=0, maximum=4, spare=1, soon_s=1.0, idle_s=2.0, start_s=1.0)
 
@@ -171,6 +171,14 @@ def test_growth_goes_on_after_a_fault_of_ours(jobs: Jobs, scheduler: Process) ->
         wait_until(lambda: "RuntimeError: what nobody" in pool.told().grown.trouble)  # type: ignore[union-attr]
         workers_of(pool, lambda there, _: len(there) == 1)
         wait_until(lambda: not pool.told().grown.trouble)  # type: ignore[union-attr]
+
+
+def test_certificates_are_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = worker_command("dask://10.1.2.3:1", Path("made/here"), 1, 0.0)("swathe-0-a")
+    assert words[words.index("--certificates") + 1] == f"{tmp_path}/made/here"
 
 
 def test_a_portal_with_workers_of_its_own(tmp_path: Path, scheduler: Process) -> None:

@@ -100,8 +100,8 @@ def worker_command(
     cache is in a folder of `cache` that no other has at the time, by its name.
     """
     command = [sys.executable, "-m", "swathe.cli", "pool", "worker", url, "--threads", f"{threads}"]
-    if certificates is not None:
-        command += ["--certificates", str(certificates)]
+    if certificates is not None:  # not all batch systems start jobs in the folder of the portal
+        command += ["--certificates", str(certificates.absolute())]
     grace_s = FINISH_S + hand_over_s
     if walltime_s:
         grace_s = min(grace_s, LAST * margin_s(walltime_s))
