@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -61,8 +62,10 @@ options = ["--output={folder}/%x.said"]
 """
 
 
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Host]]:
+@pytest.fixture
+def nodes(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[Host]]:
     """Two hosts that are nodes, with room for a worker each."""
     if os.geteuid() != 0:
         pytest.skip("only root may make hosts of their own")
@@ -74,10 +77,9 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Host]]:
             hosts = [stack.enter_context(host(BRIDGE, NETWORK, number)) for number in range(2)]
         except subprocess.CalledProcessError as error:
             pytest.skip(f"cannot make hosts here: {error}")
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        for name, value in environment().items():
-            patch.setenv(name, value)
-        stack.enter_context(slurm(tmp_path_factory.mktemp("slurm"), patch, hosts, GATE))
+        monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+        folder = tmp_path_factory.mktemp("slurm")  # sockets in it may have 107 characters
+        stack.enter_context(slurm(folder, monkeypatch, hosts, GATE))
         yield hosts
 
 
@@ -120,17 +122,24 @@ def all_images() -> dict[str, list[Any]]:
     }
 
 
-def test_a_pool_grows_over_nodes_and_shrinks_again(
-    rig: Rig, nodes: list[Host], certificates: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Else one might do all before the other is there.
-    hold = Hold(rig.folder / "hold")
-    hold.close()
+@pytest.fixture
+def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hold:
+    """What keeps a worker from doing all before another is there."""
+    made = Hold(tmp_path / "hold")
+    made.close()
 
     def held(*given: Any, **settings: Any) -> Command:
-        return slowed(worker_command(*given, **settings), 0.0, hold.path)
+        return slowed(worker_command(*given, **settings), 0.0, made.path)
 
     monkeypatch.setattr("swathe.portal.app.worker_command", held)
+    # Of quick ones, as these are, the first worker would be given all: it is to be done in no time.
+    monkeypatch.setattr("swathe.workers.sending.Sending._predicted_s", lambda *_: 1.0)
+    return made
+
+
+def test_a_pool_grows_over_nodes_and_shrinks_again(
+    rig: Rig, nodes: list[Host], certificates: Path, hold: Hold
+) -> None:
     assert rig.scheduler.address.startswith(f"tls://{GATE}:")
     refuse_strangers(rig.scheduler, rig.folder, certificates)
     table = all_images()
@@ -173,17 +182,42 @@ def are_on(nodes: list[Host], pool: GrowingPool) -> None:
         assert url.startswith("https://")
         found[each.host] = {urlsplit(at).hostname, urlsplit(url).hostname}
         asks = {"Authorization": f"Bearer {token}"}
-        with pytest.raises(httpx.TransportError, match="(?i)certificate"):
+        with pytest.raises(httpx.TransportError, match=r"(?i)certificate"):
             httpx.get(f"{url}/blocks/{'0' * 32}", headers=asks, verify=False)
     assert found == {each.name: {each.address} for each in nodes}
+
+
+def test_what_a_lost_node_had_is_done_on_another(
+    rig: Rig, nodes: list[Host], certificates: Path, hold: Hold
+) -> None:
+    table = all_images()
+    with portal_of(rig, certificates) as (portal, pool):
+        job = portal.jobs.submit(table, Options(), "me")
+        workers_of(pool, lambda there, busy: len(there) == len(busy) == 2)
+        lost, left = nodes
+        for number in run("ip", "netns", "pids", lost.name).split():
+            os.kill(int(number), signal.SIGKILL)
+        workers_of(pool, lambda there, _: len(there) == 1)
+        assert [each.host for each in pool.told().workers] == [left.name]
+        # As the controller does itself, after a while.
+        run("scontrol", "update", f"nodename={lost.name}", "state=down", "reason=lost")
+        # Another worker is asked for, and there is no place.
+        wait_until(lambda: "PENDING (" in pool.told().grown.trouble)  # type: ignore[union-attr]
+        hold.open()
+        job = ended(portal.jobs, job)
+        check(portal.jobs, job, table, rig.folder)
+
+
+def run(*words: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    return done.stdout
 
 
 def test_workers_without_certificates_of_the_pool_are_turned_away(
     rig: Rig, certificates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = rig.folder / "other"
-    made = subprocess.run(command("init", other), capture_output=True, timeout=120)
-    assert made.returncode == 0
+    run(*command("init", other))
 
     def strange(url: str, _: Path, *given: Any, **settings: Any) -> Command:
         return worker_command(url, other, *given, **settings)
