@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -154,6 +154,27 @@ def test_workers_that_cannot_start_are_told_and_not_tried_all_the_time(
         wait_until(lambda: len(tried) > 1)
     # At most after 1, 2, 4, ... seconds, however often it looks.
     assert len(tried) <= 2 + math.log2(1 + time.monotonic() - begun)
+
+
+def test_why_one_waits_is_told_beside_why_another_ended(jobs: Jobs, scheduler: Process) -> None:
+    names: list[str] = []
+
+    class Full:
+        def start(self, name: str) -> None:
+            names.append(name)
+
+        def known(self) -> Mapping[str, Started]:
+            found = {name: Started("waiting", "no room") for name in names}
+            return found | {name: Started("ended", "its node is down") for name in names[:1]}
+
+        def stop(self, names: Iterable[str]) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    with growing(jobs, scheduler.address, Full(), Limits(minimum=1, maximum=1)) as pool:
+        wait_until(lambda: pool.told().grown.trouble.endswith("its node is down; no room"))  # type: ignore[union-attr]
 
 
 def test_growth_goes_on_after_a_fault_of_ours(jobs: Jobs, scheduler: Process) -> None:

@@ -194,6 +194,7 @@ def test_what_a_lost_node_had_is_done_on_another(
     with portal_of(rig, certificates) as (portal, pool):
         job = portal.jobs.submit(table, Options(), "me")
         workers_of(pool, lambda there, busy: len(there) == len(busy) == 2)
+        wait_until(lambda: pool.told().grown.starting == 0)  # type: ignore[union-attr]
         lost, left = nodes
         for number in run("ip", "netns", "pids", lost.name).split():
             os.kill(int(number), signal.SIGKILL)

@@ -229,7 +229,8 @@ class GrowingPool:
         elif len(staying) > target:
             self._end(len(staying) - target, alive, members, working, now)
         waiting = (each.why for each in alive.values() if each.state == "waiting" and each.why)
-        self._tell(target=target, starting=starting, trouble=self._failed or next(waiting, ""))
+        trouble = "; ".join(filter(None, (self._failed, next(waiting, ""))))
+        self._tell(target=target, starting=starting, trouble=trouble)
 
     def _follow(
         self, started: Any, members: Mapping[str, Member], working: set[str], now: float
