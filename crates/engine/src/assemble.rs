@@ -112,7 +112,6 @@ impl Job {
         Ok(Cutout {
             template: template.clone(),
             region: self.placed.output.clone(),
-            about: std::mem::take(&mut self.placed.about),
             header: filling.header_start..filling.data.start,
             data: filling.data,
             file: filling.file,
@@ -168,7 +167,7 @@ fn from_rows(
         while next < active.len() {
             let sweep = &mut active[next];
             let job = &mut jobs[sweep.job];
-            work.begin(job.id, work.stages.read_since(), &job.placed.about);
+            work.begin(job.id, work.stages.read_since());
             let filling = job.filling(template, &mut work.spare)?;
             let pixels = &mut filling.file[filling.data.clone()];
             if copy_piece(sweep, pixels, at, piece, offset, size) {
@@ -396,7 +395,7 @@ impl Tiles<'_> {
         for &(_, number) in takers {
             let job = &mut self.jobs[number];
             let output = job.placed.output.clone();
-            work.begin(job.id, work.stages.read_since(), &job.placed.about);
+            work.begin(job.id, work.stages.read_since());
             if let Some(part) = region.intersection(&job.placed.inside) {
                 let filling = job.filling(self.template, &mut work.spare)?;
                 let to_pixels = &mut filling.file[filling.data.clone()];

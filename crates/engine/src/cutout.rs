@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{DType, Region, RegionError};
 use swathe_fits::Storage;
-use swathe_trace::Ids;
 
 /// What happens to a box that lies partly outside the image (as astropy's `Cutout2D`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +39,6 @@ pub(crate) struct Placed {
     pub output: Region,
     /// Bytes of the pixels of the cutout.
     pub bytes: usize,
-    /// What the events of its cut are about.
-    pub about: Ids,
     fill: Option<Fill>,
 }
 
@@ -85,7 +82,7 @@ impl Placed {
         }
         check_pieces(template, &overlap.inside)?;
         let fill = filled.then(|| Fill::new(template, fill)).transpose()?;
-        Ok(Placed { inside: overlap.inside, output, bytes, about: Ids::default(), fill })
+        Ok(Placed { inside: overlap.inside, output, bytes, fill })
     }
 
     pub(crate) fn fill_text(&self) -> Option<&str> {
@@ -236,8 +233,6 @@ pub struct Cutout {
     pub header: Range<usize>,
     /// The stored, big-endian pixels in the file.
     pub data: Range<usize>,
-    /// What the events of its cut are about.
-    pub(crate) about: Ids,
 }
 
 impl Cutout {

@@ -234,7 +234,7 @@ impl StreamReader {
         // What begins at the beginning looks for nothing.
         let is_told = swathe_trace::is_on() && (from.is_some() || point > 0);
         if is_told {
-            tell("SEEK_START", Instant::now(), &about, None, |record| {
+            tell(&["SEEK_START"], Instant::now(), &about, None, |record| {
                 from.iter().for_each(|from| _ = record.number("FROM", *from));
                 record.number("TO", at).number("POINT", point);
             });
@@ -243,7 +243,7 @@ impl StreamReader {
         if is_told {
             // What failed has no chunk left to tell how far it came.
             let decoded = done.is_ok().then(|| self.chunk_end().saturating_sub(point));
-            tell_end("SEEK_END", Instant::now(), &about, decoded, done.as_ref().err());
+            tell_end(&["SEEK_END"], Instant::now(), &about, decoded, done.as_ref().err());
         }
         done
     }

@@ -448,17 +448,18 @@ fn told_opening<T>(
     let about = about(called);
     tell_start("OPEN_START", Instant::now(), &about);
     let done = work();
-    tell_end("OPEN_END", Instant::now(), &about, None, done.as_ref().err());
+    tell_end(&["OPEN_END"], Instant::now(), &about, None, done.as_ref().err());
     done
 }
 
 /// What events of an object are about; nothing while none are recorded.
 pub(crate) fn about(called: &str) -> Ids {
     let mut ids = Ids::default();
-    if swathe_trace::is_on() {
-        ids.push("OBJECT", called);
+    if !swathe_trace::is_on() {
+        return ids;
     }
-    ids
+    ids.push("OBJECT", called);
+    ids.shared()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

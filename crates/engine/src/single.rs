@@ -31,7 +31,7 @@ pub fn cut(
         cut_placed(object, &template, placed, cancel, &about)
     });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
-    tell_end("CUT_END", Instant::now(), &about, bytes, cut.as_ref().err());
+    tell_end(&["CUT_END"], Instant::now(), &about, bytes, cut.as_ref().err());
     cut
 }
 
@@ -43,7 +43,7 @@ fn cut_placed(
     about: &Ids,
 ) -> Result<Cutout, EngineError> {
     let mut finished = None;
-    let mut work = Work { keeps: true, begun: vec![true], ..Work::start(cancel.clone()) };
+    let mut work = Work { keeps: true, ..Work::start(cancel.clone()) };
     work.stages.about(about.clone());
     assemble::cut(object, template, vec![(0, placed)], &mut work, &mut |_, cutout, _| {
         finished = Some(cutout);

@@ -150,7 +150,7 @@ impl Stages {
             let (_, name) = EVENTS[stage as usize];
             let at = at.unwrap_or_else(Instant::now);
             let (bytes, planned) = (self.bytes.take(), self.planned.take());
-            tell(name, at, &self.about, Some(ended(error)), |record| {
+            tell(&[name], at, &self.about, Some(ended(error)), |record| {
                 push_bytes(record, bytes);
                 if let Some((requests, seconds)) = planned {
                     record.number("REQUESTS", requests);
@@ -176,42 +176,43 @@ impl Stages {
 
 /// Tell that something began.
 pub(crate) fn tell_start(name: &str, at: Instant, about: &Ids) {
-    tell(name, at, about, None, |_| {});
+    tell(&[name], at, about, None, |_| {});
 }
 
-/// Tell that something ended, and how.
+/// Tell that something ended, or several things at once, and how.
 pub(crate) fn tell_end(
-    name: &str,
+    names: &[&str],
     at: Instant,
     about: &Ids,
     bytes: Option<u64>,
     error: Option<&EngineError>,
 ) {
-    tell(name, at, about, Some(ended(error)), |record| push_bytes(record, bytes));
+    tell(names, at, about, Some(ended(error)), |record| push_bytes(record, bytes));
 }
 
 fn push_bytes(record: &mut Record<'_>, bytes: Option<u64>) {
     bytes.iter().for_each(|bytes| _ = record.number("BYTES", *bytes));
 }
 
-fn ended(error: Option<&EngineError>) -> (&str, Option<&EngineError>) {
+fn ended(error: Option<&EngineError>) -> (&'static str, Option<&EngineError>) {
     (error.map_or("ok", EngineError::result), error)
 }
 
-/// Tell an event, with more of its fields, and how something ended with it.
+/// Tell events that differ in their names only, with more of their fields, and how something ended
+/// with them.
 pub(crate) fn tell(
-    name: &str,
+    names: &[&str],
     at: Instant,
     about: &Ids,
-    ended: Option<(&str, Option<&EngineError>)>,
+    ended: Option<(&'static str, Option<&EngineError>)>,
     fill: impl FnOnce(&mut Record<'_>),
 ) {
     let failed = matches!(ended, Some(("error", _)));
     let level = if failed { Level::Error } else { Level::Usage };
-    swathe_trace::event_at(level, name, at, about, |record| {
+    swathe_trace::events_at(level, names, at, about, |record| {
         fill(record);
         if let Some((result, error)) = ended {
-            record.text("RESULT", result);
+            record.word("RESULT", result);
             if let Some(error) = error {
                 record.text("REASON", &error.to_string());
             }

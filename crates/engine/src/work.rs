@@ -112,13 +112,21 @@ impl Spare {
     }
 }
 
+/// What events tell of a region.
+#[derive(Default)]
+pub(crate) struct Told {
+    about: Ids,
+    /// Its cut has told its beginning.
+    begun: bool,
+}
+
 /// The clock and the reusable buffers of one thread.
 pub struct Work {
     /// Time per stage.
     pub stages: Stages,
     pub(crate) reading: Reading,
-    /// Regions of this unit whose cut has told its beginning.
-    pub(crate) begun: Vec<bool>,
+    /// Of the regions of this unit.
+    pub(crate) told: Vec<Told>,
     /// Whether what is decoded may be wanted again.
     pub(crate) keeps: bool,
     /// For results.
@@ -135,7 +143,7 @@ impl Work {
         Work {
             stages: Stages::start(),
             reading: Reading { cancel, ..Reading::default() },
-            begun: Vec::new(),
+            told: Vec::new(),
             keeps: false,
             spare: Spare::default(),
             tile: Vec::new(),
@@ -148,16 +156,25 @@ impl Work {
         self.reading.traffic
     }
 
+    /// What the events of the cut of a region are about: without that, none tells its beginning.
+    pub(crate) fn about(&mut self, region: usize, about: Ids) {
+        if self.told.len() <= region {
+            self.told.resize_with(region + 1, Told::default);
+        }
+        self.told[region].about = about;
+    }
+
+    /// The same, for its last events.
+    pub(crate) fn take_about(&mut self, region: usize) -> Ids {
+        self.told.get_mut(region).map(|told| std::mem::take(&mut told.about)).unwrap_or_default()
+    }
+
     /// Tell, once, that the cut of a region began.
-    pub(crate) fn begin(&mut self, region: usize, at: Instant, about: &Ids) {
-        if !swathe_trace::is_on() {
-            return;
-        }
-        if self.begun.len() <= region {
-            self.begun.resize(region + 1, false);
-        }
-        if !std::mem::replace(&mut self.begun[region], true) {
-            tell_start("CUT_START", at, about);
+    pub(crate) fn begin(&mut self, region: usize, at: Instant) {
+        if let Some(told) = self.told.get_mut(region)
+            && !std::mem::replace(&mut told.begun, true)
+        {
+            tell_start("CUT_START", at, &told.about);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod columns;
 mod date;
+mod fields;
 mod file;
 mod place;
 mod quick;
@@ -17,9 +18,8 @@ mod ulm;
 mod writer;
 
 pub use columns::{Coded, Damaged, Field, Numbers, ReadError, Table, read};
+pub use fields::{Ids, Record};
 pub use place::{Place, PlaceError};
-pub use recorder::{
-    Counts, Ids, Level, Record, StartError, event, event_at, forget, is_on, start, stop,
-};
+pub use recorder::{Counts, Level, StartError, event, events_at, forget, is_on, start, stop};
 pub use scope::Scope;
 pub use ulm::{LINE_BYTES, Line, UlmError, is_key, parse};

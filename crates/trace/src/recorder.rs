@@ -4,11 +4,11 @@
 //! waits; what finds no room is counted. Nothing that happens to the place where events go fails
 //! or delays the work.
 
+use crate::fields::{Ids, Record};
 use crate::place::{Place, PlaceError};
-use crate::ring::{Head, LARGE, Put, RECORD_BYTES, Ring, SMALL};
+use crate::ring::{Head, LARGE, Put, RECORD_BYTES, Ring, SCOPE, SHARED, SMALL};
 use crate::scope::Scope;
 use crate::sink::{self, From, Sink};
-use crate::ulm::push_short;
 use crate::writer::Writer;
 use std::cell::RefCell;
 use std::io;
@@ -190,87 +190,45 @@ pub fn forget() {
     }
 }
 
-/// Record an event of a moment. `name`: a key; `about`: its first fields.
+/// Record events of a moment that differ in their names only, which are keys. `about`: their first
+/// fields.
 #[inline]
-pub fn event_at(
+pub fn events_at(
     level: Level,
-    name: &str,
+    names: &[&str],
     at: Instant,
     about: &Ids,
     fill: impl FnOnce(&mut Record<'_>),
 ) {
     let number = RECORDING.load(Ordering::Relaxed);
     if number != 0 {
-        record(number, level, name, at, about, fill);
+        record(number, level, names, at, about, fill);
     }
 }
 
-/// Record an event of now.
+/// Record an event of now. `name`: a key; `about`: its first fields.
 #[inline]
 pub fn event(level: Level, name: &str, about: &Ids, fill: impl FnOnce(&mut Record<'_>)) {
     let number = RECORDING.load(Ordering::Relaxed);
     if number != 0 {
-        record(number, level, name, Instant::now(), about, fill);
-    }
-}
-
-/// The fields of an event.
-pub struct Record<'a>(pub(crate) &'a mut Vec<u8>);
-
-/// Fields that many events have, ready to be written.
-#[derive(Clone, Debug, Default)]
-pub struct Ids(Vec<u8>);
-
-impl Ids {
-    /// Add others.
-    pub fn extend(&mut self, others: &Ids) {
-        self.0.extend_from_slice(&others.0);
-    }
-
-    /// Add one.
-    pub fn push(&mut self, key: &str, value: &str) {
-        Record(&mut self.0).text(key, value);
-    }
-}
-
-impl Record<'_> {
-    /// A text. A long one is cut.
-    pub fn text(&mut self, key: &str, value: &str) -> &mut Self {
-        push_short(self.0, key, value);
-        self
-    }
-
-    /// A whole number.
-    pub fn number(&mut self, key: &str, value: u64) -> &mut Self {
-        self.0.push(b' ');
-        self.0.extend_from_slice(key.as_bytes());
-        self.0.push(b'=');
-        let mut digits = [0; 20];
-        let mut at = digits.len();
-        let mut left = value;
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (left % 10) as u8;
-            left /= 10;
-            if left == 0 {
-                break;
-            }
-        }
-        self.0.extend_from_slice(&digits[at..]);
-        self
+        record(number, level, &[name], Instant::now(), about, fill);
     }
 }
 
 /// What a thread records into.
 struct Local {
     recorder: Arc<Recorder>,
+    /// The recorder's, at hand.
+    number: u32,
     /// `None`: there was none left.
     ring: Option<Arc<Ring>>,
     /// How many had been left by others when one was looked for.
     left: u64,
     text: Vec<u8>,
     /// Of the last event.
-    about: Vec<u8>,
+    about: Ids,
+    at: Instant,
+    time_ns: u64,
     /// The scope was not told since it changed.
     scope_changed: bool,
 }
@@ -301,7 +259,7 @@ pub(crate) fn scope_changed() {
 fn record(
     number: u32,
     level: Level,
-    name: &str,
+    names: &[&str],
     at: Instant,
     about: &Ids,
     fill: impl FnOnce(&mut Record<'_>),
@@ -313,7 +271,7 @@ fn record(
             *local = register(number);
         }
         if let Some(local) = &mut *local {
-            local.record(level, name, at, about, fill);
+            local.record(level, names, at, about, fill);
         }
     });
 }
@@ -337,54 +295,74 @@ fn register(number: u32) -> Option<Local> {
         }
     }
     drop(rings);
-    let (text, about) = (Vec::new(), Vec::new());
-    Some(Local { recorder, ring, left, text, about, scope_changed: true })
+    let (text, about) = (Vec::new(), Ids::default());
+    let (at, time_ns) = (anchor(), 0);
+    Some(Local { recorder, number, ring, left, text, about, at, time_ns, scope_changed: true })
 }
 
 impl Local {
     /// Whether there is nothing better to be had for a recorder.
     fn serves(&self, number: u32) -> bool {
-        self.recorder.number == number
+        self.number == number
             && (self.ring.is_some() || self.recorder.left.load(Ordering::Relaxed) == self.left)
     }
 
     fn record(
         &mut self,
         level: Level,
-        name: &str,
+        names: &[&str],
         at: Instant,
-        Ids(about): &Ids,
+        Ids { own, shared }: &Ids,
         fill: impl FnOnce(&mut Record<'_>),
     ) {
+        let events = names.len() as u8;
         let Some(ring) = &self.ring else {
-            self.recorder.homeless.fetch_add(1, Ordering::Relaxed);
+            self.recorder.homeless.fetch_add(events.into(), Ordering::Relaxed);
             return;
         };
         if self.scope_changed {
             let scope = Scope::current();
-            if ring.put(Head::default(), scope.text()) == Put::Lost {
+            let head = Head { level: SCOPE, events, ..Head::default() };
+            if ring.put(head, scope.text()) == Put::Lost {
                 return;
             }
             self.scope_changed = false;
+            self.about = Ids::default();
         }
-        let (Ok(length), Ok(ids)) = (u8::try_from(name.len()), u16::try_from(about.len())) else {
-            return ring.lose();
-        };
-        // Events that follow each other are often about the same.
-        let same = !about.is_empty() && self.about == *about;
+        if !self.about.shares(shared) {
+            let text = shared.as_deref().unwrap_or_default();
+            let head = Head { level: SHARED, events, ..Head::default() };
+            // Equal ones may have been made twice.
+            if self.about.shared.as_deref().unwrap_or_default() != text
+                && ring.put(head, text) == Put::Lost
+            {
+                return;
+            }
+            self.about.shared.clone_from(shared);
+        }
         self.text.clear();
-        self.text.extend_from_slice(name.as_bytes());
+        for name in names {
+            self.text.extend_from_slice(name.as_bytes());
+            self.text.push(b' ');
+        }
+        let (Ok(name), Ok(ids)) = (u8::try_from(self.text.len()), u16::try_from(own.len())) else {
+            return ring.lose(events);
+        };
+        // Events that follow each other are often about the same, and of the same moment.
+        let same = !own.is_empty() && self.about.own == *own;
         if !same {
-            self.text.extend_from_slice(about);
+            self.text.extend_from_slice(own);
         }
         fill(&mut Record(&mut self.text));
-        let time_ns = at.saturating_duration_since(anchor()).as_nanos() as u64;
+        if at != self.at {
+            self.at = at;
+            self.time_ns = at.saturating_duration_since(anchor()).as_nanos() as u64;
+        }
         let ids = if same { 0 } else { ids };
-        let head = Head { name: length, level: level as u8, ids, same, time_ns };
+        let head = Head { name, events, level: level as u8, ids, same, time_ns: self.time_ns };
         let put = ring.put(head, &self.text);
         if !same && put != Put::Lost {
-            self.about.clear();
-            self.about.extend_from_slice(about);
+            self.about.own.clone_from(own);
         }
         if put == Put::Pressing
             && self.recorder.asleep.load(Ordering::Relaxed)

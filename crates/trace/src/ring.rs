@@ -28,6 +28,8 @@ struct Apart(AtomicU64);
 struct Putter {
     /// Words put in since the beginning.
     words: AtomicU64,
+    /// Words known to be taken out: looking often takes that line from the thread that writes.
+    seen: AtomicU64,
     /// Events put in, and events lost.
     events: AtomicU64,
     lost: AtomicU64,
@@ -36,17 +38,25 @@ struct Putter {
 /// A record: what it is, when, and its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// How long the name at the start of the text is; 0: the text is the scope from here on.
+    /// How long the names at the start of the text are, with a space after each; 0: it is no event,
+    /// but what all from here on have: [`SCOPE`], or [`SHARED`].
     pub name: u8,
+    /// How many events it is; of what is none, how many are lost without it.
+    pub events: u8,
     /// How long the ids are that follow it.
     pub ids: u16,
     /// Whether there are none, since they are those of the record before.
     pub same: bool,
-    /// Number of the level.
+    /// Number of the level; of what is no event, what it is.
     pub level: u8,
     /// Nanoseconds of the clock that only goes forward.
     pub time_ns: u64,
 }
+
+/// The ids of the scope; there are no others again.
+pub(crate) const SCOPE: u8 = 0;
+/// The ids that are shared.
+pub(crate) const SHARED: u8 = 1;
 
 pub(crate) struct Ring {
     /// Its number: `THREAD` of its events.
@@ -86,17 +96,23 @@ impl Ring {
     /// Put a record in. By one thread only.
     pub fn put(&self, head: Head, text: &[u8]) -> Put {
         let start = self.put.words.load(Ordering::Relaxed);
-        let used = start - self.taken.0.load(Ordering::Acquire);
         let needed = HEAD + text.len().div_ceil(8) as u64;
+        let mut used = start - self.put.seen.load(Ordering::Relaxed);
+        if (used + needed) * PRESSING > self.size() {
+            let taken = self.taken.0.load(Ordering::Acquire);
+            self.put.seen.store(taken, Ordering::Relaxed);
+            used = start - taken;
+        }
         if text.len() > RECORD_BYTES || used + needed > self.size() {
-            self.lose();
+            self.lose(head.events);
             return Put::Lost;
         }
         let first = text.len() as u64
+            | u64::from(head.ids) << 16
             | u64::from(head.name) << 32
-            | u64::from(head.level) << 40
-            | u64::from(head.same) << 44
-            | u64::from(head.ids) << 48;
+            | u64::from(head.events) << 40
+            | u64::from(head.level) << 48
+            | u64::from(head.same) << 56;
         self.word(start).store(first, Ordering::Relaxed);
         self.word(start + 1).store(head.time_ns, Ordering::Relaxed);
         let (whole, rest) = text.as_chunks::<8>();
@@ -111,15 +127,15 @@ impl Ring {
             self.word(at).store(u64::from_ne_bytes(last), Ordering::Relaxed);
         }
         if head.name != 0 {
-            count_one(&self.put.events);
+            count(&self.put.events, head.events);
         }
         self.put.words.store(start + needed, Ordering::Release);
         if (used + needed) * PRESSING > self.size() { Put::Pressing } else { Put::Done }
     }
 
-    /// Count an event that was not put in. By the same thread.
-    pub fn lose(&self) {
-        count_one(&self.put.lost);
+    /// Count events that were not put in. By the same thread.
+    pub fn lose(&self, events: u8) {
+        count(&self.put.lost, events);
     }
 
     /// Take the records out that are there now, in order, through `text`, which has room for the
@@ -131,12 +147,13 @@ impl Ring {
             let first = self.word(at).load(Ordering::Relaxed);
             let head = Head {
                 name: (first >> 32) as u8,
-                level: (first >> 40) as u8 & 15,
-                same: first >> 44 & 1 == 1,
-                ids: (first >> 48) as u16,
+                events: (first >> 40) as u8,
+                level: (first >> 48) as u8,
+                same: first >> 56 == 1,
+                ids: (first >> 16) as u16,
                 time_ns: self.word(at + 1).load(Ordering::Relaxed),
             };
-            let length = (first as u32 as usize).min(RECORD_BYTES);
+            let length = usize::from(first as u16).min(RECORD_BYTES);
             at += HEAD;
             for chunk in &mut text.as_chunks_mut::<8>().0[..length.div_ceil(8)] {
                 *chunk = self.word(at).load(Ordering::Relaxed).to_ne_bytes();
@@ -193,8 +210,8 @@ impl Ring {
 }
 
 /// By the only thread that counts.
-fn count_one(counter: &AtomicU64) {
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+fn count(counter: &AtomicU64, more: u8) {
+    counter.store(counter.load(Ordering::Relaxed) + u64::from(more), Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -204,7 +221,8 @@ mod tests {
     use std::collections::VecDeque;
 
     fn head(time_ns: u64) -> Head {
-        Head { name: 3, level: 1, ids: 60_000, same: time_ns.is_multiple_of(2), time_ns }
+        let same = time_ns.is_multiple_of(2);
+        Head { name: 3, events: 1, level: 1, ids: 60_000, same, time_ns }
     }
 
     fn taken(ring: &Ring) -> Vec<(Head, Vec<u8>)> {

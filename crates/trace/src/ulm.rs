@@ -155,9 +155,14 @@ pub fn push_short(out: &mut Vec<u8>, key: &str, value: &str) {
     push_field(out, key, &format!("{}...", &value[..end]));
 }
 
+/// Whether a value needs no quotes.
+pub(crate) fn is_bare(value: &str) -> bool {
+    !value.is_empty() && value.bytes().all(|byte| BARE[byte as usize])
+}
+
 /// Append a value, in quotes where it needs them.
 pub fn push_value(out: &mut Vec<u8>, value: &str) {
-    if !value.is_empty() && value.bytes().all(|byte| BARE[byte as usize]) {
+    if is_bare(value) {
         return out.extend_from_slice(value.as_bytes());
     }
     out.push(b'"');

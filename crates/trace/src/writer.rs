@@ -2,8 +2,9 @@
 //! the sink.
 
 use crate::date::push_second;
-use crate::recorder::{Level, Record, Recorder, anchor, lock};
-use crate::ring::{Head, RECORD_BYTES};
+use crate::fields::Record;
+use crate::recorder::{Level, Recorder, anchor, lock};
+use crate::ring::{Head, RECORD_BYTES, SHARED};
 use crate::sink::{From, Sink};
 use crate::ulm::push_field;
 use std::io::{self, Write};
@@ -18,7 +19,7 @@ const LINGER: Duration = Duration::from_millis(50);
 /// How often the two clocks are compared, and when they have come apart.
 const COMPARE: Duration = Duration::from_secs(1);
 const APART_NS: i64 = 20_000;
-/// More than the last event has beside its start: date, name and three numbers.
+/// More than the last event has beside its start: name and three numbers.
 const END_BYTES: usize = 200;
 
 const LEVELS: [(Level, &str); 4] = [
@@ -31,8 +32,6 @@ const LEVELS: [(Level, &str); 4] = [
 pub(crate) struct Writer {
     recorder: Arc<Recorder>,
     sink: Box<dyn Sink>,
-    /// ` HOST=... PROG=... LVL=... NL.EVNT=` of each level.
-    starts: [Vec<u8>; LEVELS.len()],
     /// Of each ring.
     threads: Vec<Known>,
     /// Room for the longest record.
@@ -46,76 +45,119 @@ pub(crate) struct Writer {
 /// What is known of a ring.
 #[derive(Default)]
 struct Known {
-    /// ` PID=... THREAD=... JOB=...`
-    thread: Vec<u8>,
-    /// The ids of its last event.
-    about: Vec<u8>,
+    /// ` PID=... THREAD=... JOB=...`, then the ids of its last event, and those that it shares.
+    text: Vec<u8>,
+    /// Where the first of these end, and where the second.
+    ends: [usize; 2],
+    shared: Vec<u8>,
+}
+
+impl Known {
+    /// What all events from here on have.
+    fn set(&mut self, head: Head, text: &[u8], number: u64) {
+        self.shared.clear();
+        if head.level == SHARED {
+            self.shared.extend_from_slice(text);
+            self.text.truncate(self.ends[1]);
+            return self.text.extend_from_slice(text);
+        }
+        self.text.clear();
+        let pid = std::process::id().into();
+        Record(&mut self.text).number("PID", pid).number("THREAD", number);
+        self.text.extend_from_slice(text);
+        self.ends = [self.text.len(); 2];
+    }
+
+    fn set_own(&mut self, own: &[u8]) {
+        self.text.truncate(self.ends[0]);
+        self.text.extend_from_slice(own);
+        self.ends[1] = self.text.len();
+        self.text.extend_from_slice(&self.shared);
+    }
+}
+
+/// What lines of a level begin with, `DATE=... HOST=... PROG=... LVL=... NL.EVNT=`, as the last
+/// one did.
+struct Start {
+    text: Vec<u8>,
+    us: i64,
+    second: i64,
+}
+
+/// Where in it the second is, and its digits beyond the point.
+const SECOND: std::ops::Range<usize> = 5..19;
+const FRACTION: std::ops::Range<usize> = 20..26;
+
+impl Start {
+    fn new(from: &From, level: &str) -> Start {
+        let mut text = b"DATE=YYYYMMDDhhmmss.ffffff".to_vec();
+        for (key, value) in [("HOST", &from.host[..]), ("PROG", &from.prog), ("LVL", level)] {
+            push_field(&mut text, key, value);
+        }
+        text.extend_from_slice(b" NL.EVNT=");
+        Start { text, us: i64::MIN, second: i64::MIN }
+    }
+
+    /// It at a time.
+    fn at(&mut self, time_ns: i64) -> &[u8] {
+        let us = time_ns.div_euclid(1000);
+        if us != self.us {
+            self.us = us;
+            let (second, us) = (us.div_euclid(1_000_000), us.rem_euclid(1_000_000) as u32);
+            if second != self.second {
+                self.second = second;
+                let mut date = Vec::new();
+                push_second(&mut date, second);
+                self.text[SECOND].copy_from_slice(&date);
+            }
+            let mut unit = 100_000;
+            for digit in &mut self.text[FRACTION] {
+                *digit = b'0' + (us / unit % 10) as u8;
+                unit /= 10;
+            }
+        }
+        &self.text
+    }
 }
 
 /// Lines to be written.
 struct Lines {
     text: Vec<u8>,
     count: u64,
+    starts: [Start; LEVELS.len()],
     offset_ns: i64,
-    /// The last second.
-    second: i64,
-    /// The last date, as it is written.
-    date: Vec<u8>,
 }
 
-/// Digits of a second that are written.
-const FRACTION: usize = 6;
-
 impl Lines {
-    fn push(&mut self, start: &[u8], known: &mut Known, head: Head, text: &[u8]) {
-        let time_ns = self.offset_ns + head.time_ns as i64;
-        let second = time_ns.div_euclid(1_000_000_000);
-        if second != self.second {
-            self.second = second;
-            self.date.clear();
-            self.date.extend_from_slice(b"DATE=");
-            push_second(&mut self.date, second);
-            self.date.extend_from_slice(b".000000");
-        }
-        let fraction = self.date.len() - FRACTION;
-        let mut us = time_ns.rem_euclid(1_000_000_000) as u32 / 1000;
-        for digit in self.date[fraction..].iter_mut().rev() {
-            *digit = b'0' + (us % 10) as u8;
-            us /= 10;
-        }
-        let (name, rest) = text.split_at(usize::from(head.name).min(text.len()));
-        let (ids, fields) = rest.split_at(usize::from(head.ids).min(rest.len()));
+    fn push(&mut self, known: &mut Known, head: Head, text: &[u8]) {
+        let level = usize::from(head.level) % LEVELS.len();
+        let start = self.starts[level].at(self.offset_ns + head.time_ns as i64);
+        let (mut names, rest) = text.split_at(usize::from(head.name).min(text.len()));
+        let (own, fields) = rest.split_at(usize::from(head.ids).min(rest.len()));
         if !head.same {
-            known.about.clear();
-            known.about.extend_from_slice(ids);
+            known.set_own(own);
         }
-        for part in [&self.date, start, name, &known.thread, &known.about, fields, b"\n"] {
-            self.text.extend_from_slice(part);
+        while let Some(end) = names.iter().position(|byte| *byte == b' ') {
+            for part in [start, &names[..end], &known.text, fields, b"\n"] {
+                self.text.extend_from_slice(part);
+            }
+            self.count += 1;
+            names = &names[end + 1..];
         }
-        self.count += 1;
     }
 }
 
 impl Writer {
     pub fn new(recorder: Arc<Recorder>, sink: Box<dyn Sink>, from: &From) -> Writer {
-        let starts = LEVELS.map(|(_, level)| {
-            let mut start = Vec::new();
-            for (key, value) in [("HOST", &from.host[..]), ("PROG", &from.prog), ("LVL", level)] {
-                push_field(&mut start, key, value);
-            }
-            start.extend_from_slice(b" NL.EVNT=");
-            start
-        });
         let lines = Lines {
             text: Vec::with_capacity(BATCH_BYTES + RECORD_BYTES),
             count: 0,
+            starts: LEVELS.map(|(_, level)| Start::new(from, level)),
             offset_ns: offset_ns(),
-            second: i64::MIN,
-            date: Vec::new(),
         };
         let (threads, record) = (Vec::new(), vec![0; RECORD_BYTES].into());
         let (compared, warned) = (Instant::now(), false);
-        Writer { recorder, sink, starts, threads, record, lines, compared, warned }
+        Writer { recorder, sink, threads, record, lines, compared, warned }
     }
 
     pub fn run(&mut self) {
@@ -159,14 +201,9 @@ impl Writer {
             let mut known = std::mem::take(&mut self.threads[index]);
             ring.take(&mut record, &mut |head, text| {
                 if head.name == 0 {
-                    known.thread.clear();
-                    let (pid, number) = (std::process::id().into(), ring.number);
-                    Record(&mut known.thread).number("PID", pid).number("THREAD", number);
-                    known.thread.extend_from_slice(text);
-                    return;
+                    return known.set(head, text, ring.number);
                 }
-                let start = &self.starts[usize::from(head.level) % LEVELS.len()];
-                self.lines.push(start, &mut known, head, text);
+                self.lines.push(&mut known, head, text);
                 if self.lines.text.len() >= BATCH_BYTES {
                     self.flush();
                 }
@@ -191,11 +228,11 @@ impl Writer {
 
     /// The last event: how many there were.
     fn end(&mut self) {
-        let mut text = b"TRACE_END".to_vec();
+        let mut text = b"TRACE_END ".to_vec();
         let name = text.len() as u8;
         let level = Level::Usage as u8;
-        let start = &self.starts[usize::from(level)];
-        let held = self.sink.held(start.len() + END_BYTES);
+        let start = &self.lines.starts[usize::from(level)];
+        let held = self.sink.held(start.text.len() + END_BYTES);
         let counts = self.recorder.counts();
         Record(&mut text)
             .number("PID", std::process::id().into())
@@ -203,7 +240,7 @@ impl Writer {
             .number("DROPPED", counts.dropped - held.min(counts.dropped));
         let time_ns = anchor().elapsed().as_nanos() as u64;
         let head = Head { name, level, time_ns, ..Head::default() };
-        self.lines.push(start, &mut Known::default(), head, &text);
+        self.lines.push(&mut Known::default(), head, &text);
         // It is none of those that are counted, and comes after all that are held.
         let written = self.sink.write(&self.lines.text, &mut 0);
         self.note(written);

@@ -84,8 +84,8 @@ impl Shared {
                 };
                 work.stages.fail(&error());
                 // Its buffers are as they were left.
-                let Work { stages, begun, .. } = work;
-                work = Work { stages, begun, ..Work::start(self.cancel.clone()) };
+                let Work { stages, told, .. } = work;
+                work = Work { stages, told, ..Work::start(self.cancel.clone()) };
                 self.fail_rest(&unit, writer, &mut work, error);
             }
             let notes = self.objects.release(unit.file, &self.cancel);
@@ -107,7 +107,7 @@ impl Shared {
     fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut Work) {
         writer.begin(unit.targets.len());
         writer.file = Some(unit.file);
-        work.begun.clear();
+        work.told.clear();
         let object = match self.open(unit.file) {
             Ok(object) => object,
             Err((missing, message)) => {
@@ -161,12 +161,14 @@ impl Shared {
                 continue;
             }
             match place(&self.job, &template, target) {
-                Ok(mut place) => {
-                    place.about = self.about_in(target, &about);
+                Ok(place) => {
+                    if swathe_trace::is_on() {
+                        work.about(index, self.about_in(target, &about));
+                    }
                     placed.push_back((index, place));
                 }
                 Err(error) => {
-                    writer.fail(index, target, error, &self.about_in(target, &about), work)
+                    writer.fail(index, target, error, self.about_in(target, &about), work)
                 }
             }
         }
@@ -208,7 +210,7 @@ impl Shared {
                 let message = error.to_string();
                 let own = std::mem::replace(&mut error, reopen_error(false, &message));
                 let target = opened.unit.targets[index];
-                writer.fail(index, target, own, &self.about(target, opened.object), work);
+                writer.fail(index, target, own, self.about(target, opened.object), work);
             }
         }
         true
@@ -230,7 +232,7 @@ impl Shared {
             match cutout {
                 Ok(cutout) if hold => held.push((index, cutout)),
                 Ok(cutout) => writer.give(index, target, cutout, &self.job, work),
-                Err(error) => writer.fail(index, target, error, &self.about(target, object), work),
+                Err(error) => writer.fail(index, target, error, self.about(target, object), work),
             }
             Ok(())
         })?;
@@ -256,7 +258,7 @@ impl Shared {
         let object = self.about_file(unit.file);
         for (index, &target) in unit.targets.iter().enumerate() {
             if !writer.reported.get(index).copied().unwrap_or(false) {
-                writer.fail(index, target, error(), &self.about_in(target, &object), work);
+                writer.fail(index, target, error(), self.about_in(target, &object), work);
             }
         }
     }
@@ -275,13 +277,11 @@ impl Shared {
     }
 
     fn about_in(&self, target: usize, object: &Ids) -> Ids {
-        let mut ids = Ids::default();
-        if swathe_trace::is_on() {
-            let Target { name, id, .. } = &self.job.targets[target];
-            ids.push("TARGET", id.as_ref().unwrap_or(name));
-            ids.extend(object);
+        if !swathe_trace::is_on() {
+            return Ids::default();
         }
-        ids
+        let Target { name, id, .. } = &self.job.targets[target];
+        object.after("TARGET", id.as_ref().unwrap_or(name))
     }
 }
 

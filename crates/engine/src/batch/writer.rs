@@ -62,16 +62,16 @@ impl Writer {
         &mut self,
         index: usize,
         target: usize,
-        mut cutout: Cutout,
+        cutout: Cutout,
         job: &Job,
         work: &mut Work,
     ) {
         #[cfg(test)]
         super::tests::may_panic(&job.files[job.targets[target].file]);
         let name = job.targets[target].name.clone();
-        let about = std::mem::take(&mut cutout.about);
+        let about = work.take_about(index);
         match self.output.form(cutout, &name) {
-            Err(error) => self.fail(index, target, error, &about, work),
+            Err(error) => self.fail(index, target, error, about, work),
             Ok(bytes) => {
                 self.reported[index] = true;
                 self.waiting_bytes += bytes.len();
@@ -90,13 +90,14 @@ impl Writer {
         index: usize,
         target: usize,
         error: EngineError,
-        about: &Ids,
+        about: Ids,
         work: &mut Work,
     ) {
         if swathe_trace::is_on() {
             let now = Instant::now();
-            work.begin(index, now, about);
-            tell_end("CUT_END", now, about, None, Some(&error));
+            work.about(index, about);
+            work.begin(index, now);
+            tell_end(&["CUT_END"], now, &work.take_about(index), None, Some(&error));
         }
         if let Some(reported) = self.reported.get_mut(index) {
             *reported = true;
@@ -126,7 +127,7 @@ impl Writer {
                 // All of one target together: what they are about is recorded once.
                 if let Some(began) = began {
                     tell_start("HASH_START", began, &waiting.about);
-                    tell_end("HASH_END", hashed, &waiting.about, None, None);
+                    tell_end(&["HASH_END"], hashed, &waiting.about, None, None);
                 }
                 tell_start("WRITE_START", now, &waiting.about);
             }
@@ -135,8 +136,7 @@ impl Writer {
                 now = Instant::now();
                 let error = written.as_ref().err();
                 let told = error.is_none().then_some(bytes);
-                tell_end("WRITE_END", now, &waiting.about, told, error);
-                tell_end("CUT_END", now, &waiting.about, told, error);
+                tell_end(&["WRITE_END", "CUT_END"], now, &waiting.about, told, error);
             }
             work.spare.keep(waiting.bytes);
             let outcome = written.map(|()| Written { bytes, sha256 });

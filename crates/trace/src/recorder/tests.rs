@@ -193,3 +193,107 @@ fn of_a_full_memory_every_lost_event_is_counted() {
         assert!(text.len() as u64 <= limit);
     }
 }
+
+/// Ids with one of their own, and one that is shared, of some kinds; and as they are written.
+fn some_ids() -> Vec<(Ids, String)> {
+    let shared = |value: &str| {
+        let mut ids = Ids::default();
+        ids.push("OBJECT", value);
+        ids.shared()
+    };
+    let mut alone = Ids::default();
+    alone.push("OBJECT", "c d");
+    let all = [Ids::default(), alone, shared("a"), shared("b"), shared("b").shared()];
+    let written = ["", " OBJECT=\"c d\"", " OBJECT=a", " OBJECT=b", " OBJECT=b"];
+    let with = |target: &'static str| {
+        let each = all.iter().zip(written);
+        each.map(move |(ids, text)| {
+            (ids.after("TARGET", target), format!(" TARGET={target}{text}"))
+        })
+    };
+    let bare = all.iter().cloned().zip(written.map(String::from));
+    bare.chain(with("s")).chain(with("t")).collect()
+}
+
+/// What a line says after its thread.
+fn rest(line: &str) -> &str {
+    let at = line.find(" THREAD=").expect("a thread") + 1;
+    &line[at + line[at..].find(' ').expect("more")..]
+}
+
+#[test]
+fn lines_have_the_ids_they_were_told_with_whatever_was_told_before() {
+    let _alone = alone();
+    let (sender, lines) = channel();
+    let recorder = begin(Gate { open: Arc::new(true.into()), passing: None, lines: sender });
+    let ids = some_ids();
+    let scopes = ["x", "y"].map(|job| Scope::new(vec![("JOB".into(), job.into())]));
+    let mut expected = Vec::new();
+    for (first, before) in &ids {
+        for (round, (second, after)) in ids.iter().enumerate() {
+            // Not each time: the ids of a thread are told anew with its scope.
+            let scope = round / 3 % 2;
+            scopes[scope].adopt();
+            let job = ["x", "y"][scope];
+            let (number, now) = (expected.len() as u64, Instant::now());
+            event(Level::Usage, "TOLD", first, |record| _ = record.number("NUMBER", number));
+            expected.push(format!(" JOB={job}{before} NUMBER={number}"));
+            events_at(Level::Usage, &["A", "B"], now, second, |record| {
+                _ = record.word("RESULT", "ok")
+            });
+            expected.push(format!(" JOB={job}{after} RESULT=ok"));
+            expected.push(format!(" JOB={job}{after} RESULT=ok"));
+        }
+        until_taken(&recorder);
+    }
+    Scope::default().enter();
+    let all = expected.len() as u64;
+    assert_eq!(stop(), Some(Counts { recorded: all, dropped: 0, written: all }));
+    drop(recorder);
+    let text = text_of(lines);
+    let told: Vec<&str> = text.lines().filter(|line| !line.contains("TRACE_END")).collect();
+    assert_eq!(told.len(), expected.len());
+    for (line, expected) in told.iter().zip(&expected) {
+        assert_eq!(rest(line), expected);
+    }
+    for three in told.chunks(3) {
+        let names: Vec<&str> = three.iter().filter_map(|line| line.split(' ').nth(4)).collect();
+        assert_eq!(names, ["NL.EVNT=TOLD", "NL.EVNT=A", "NL.EVNT=B"]);
+    }
+}
+
+#[test]
+fn what_is_lost_counts_each_event_and_leaves_the_ids_of_others_right() {
+    let _alone = alone();
+    let open = Arc::new(AtomicBool::new(false));
+    let (sender, lines) = channel();
+    let recorder = begin(Gate { open: open.clone(), passing: None, lines: sender });
+    let ids = some_ids();
+    let tell = |number: usize| {
+        let (about, _) = &ids[number % ids.len()];
+        // Of lengths that leave more and less room at the end.
+        let long = "x".repeat(number * 7 % 600);
+        events_at(Level::Usage, &["A", "B"], Instant::now(), about, |record| {
+            record.number("NUMBER", number as u64).text("LONG", &long);
+        });
+    };
+    let all = 4000;
+    (0..all).for_each(tell);
+    let lost = lock(&recorder.rings)[0].lost();
+    assert!(lost > 100 && lost.is_multiple_of(2));
+    open.store(true, Ordering::Relaxed);
+    until_taken(&recorder);
+    (all..all + 100).for_each(tell);
+    let counts = stop().expect("recorded");
+    let told = 2 * (all as u64 + 100);
+    assert_eq!((counts.recorded, counts.dropped), (told - lost, lost));
+    assert_eq!(counts.written, counts.recorded);
+    drop(recorder);
+    let text = text_of(lines);
+    for line in text.lines().filter(|line| !line.contains("TRACE_END")) {
+        let number = value(line, "NUMBER");
+        let (_, about) = &ids[number as usize % ids.len()];
+        assert!(rest(line).starts_with(&format!("{about} NUMBER={number} ")), "{line}");
+    }
+    assert_eq!(text.lines().count() as u64, counts.written + 1);
+}

@@ -1,0 +1,84 @@
+//! The fields of events, as they are written.
+
+use crate::ulm::{is_bare, push_short};
+use std::sync::Arc;
+
+/// The fields of an event.
+pub struct Record<'a>(pub(crate) &'a mut Vec<u8>);
+
+/// Fields that many events have, ready to be written.
+#[derive(Clone, Debug, Default)]
+pub struct Ids {
+    pub(crate) own: Vec<u8>,
+    /// Those of others, too, which come last: recorded once for many events in a row.
+    pub(crate) shared: Option<Arc<[u8]>>,
+}
+
+impl Ids {
+    /// Whether it has the very same of others.
+    pub(crate) fn shares(&self, shared: &Option<Arc<[u8]>>) -> bool {
+        match (&self.shared, shared) {
+            (None, None) => true,
+            (Some(mine), Some(others)) => Arc::ptr_eq(mine, others),
+            _ => false,
+        }
+    }
+
+    /// Add one.
+    pub fn push(&mut self, key: &str, value: &str) {
+        Record(&mut self.own).text(key, value);
+    }
+
+    /// The same, to be shared with others.
+    pub fn shared(mut self) -> Ids {
+        self.own.extend_from_slice(self.shared.as_deref().unwrap_or_default());
+        Ids { own: Vec::new(), shared: Some(self.own.into()) }
+    }
+
+    /// These after one more.
+    pub fn after(&self, key: &str, value: &str) -> Ids {
+        let mut own = Vec::with_capacity(key.len() + value.len() + 2 + self.own.len());
+        Record(&mut own).text(key, value);
+        own.extend_from_slice(&self.own);
+        Ids { own, shared: self.shared.clone() }
+    }
+}
+
+impl Record<'_> {
+    /// A text. A long one is cut.
+    pub fn text(&mut self, key: &str, value: &str) -> &mut Self {
+        push_short(self.0, key, value);
+        self
+    }
+
+    /// A word that needs no quotes.
+    #[inline]
+    pub fn word(&mut self, key: &'static str, word: &'static str) -> &mut Self {
+        debug_assert!(is_bare(word), "{key}={word}");
+        for part in [" ", key, "=", word] {
+            self.0.extend_from_slice(part.as_bytes());
+        }
+        self
+    }
+
+    /// A whole number.
+    #[inline]
+    pub fn number(&mut self, key: &str, value: u64) -> &mut Self {
+        self.0.push(b' ');
+        self.0.extend_from_slice(key.as_bytes());
+        self.0.push(b'=');
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        let mut left = value;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        self.0.extend_from_slice(&digits[at..]);
+        self
+    }
+}
