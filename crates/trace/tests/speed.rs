@@ -1,9 +1,9 @@
-//! How many events a thread records a second, and how fast they are read. Not tests: `--ignored
-//! --nocapture`.
+//! How many events a thread records a second, what those of a cut cost, and how fast they are read.
+//! Not tests: `--ignored --nocapture`.
 
 use std::io::Write;
 use std::time::Instant;
-use swathe_trace::{Ids, Level, event, read, start, stop};
+use swathe_trace::{Ids, Level, event, events_at, read, start, stop};
 
 const LINES: usize = 1_000_000;
 
@@ -64,6 +64,64 @@ fn events_per_second() {
     println!("off: {:.2} ns", began.elapsed().as_secs_f64() * 10.0);
 }
 
+/// As the engine tells them: objects of 320 targets, of which 16 are written together.
+#[test]
+#[ignore = "measures"]
+fn cuts() {
+    const CUTS: usize = 20_000;
+    let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
+    let path = folder.path().join("run.ulm");
+    let names: Vec<String> = (0..CUTS).map(|number| format!("star-{number}")).collect();
+    let mut ns: Vec<(f64, f64)> = (0..15)
+        .map(|_| {
+            start(&path.display().to_string(), "swathe", "node7", None).expect("started");
+            let own = std::thread::scope(|scope| {
+                scope.spawn(|| record_cuts(&names)).join().expect("ended") / CUTS as f64 * 1e9
+            });
+            let written = writer_s() / CUTS as f64 * 1e9;
+            assert_eq!(stop().expect("recorded").dropped, 0, "the writer had no time");
+            std::fs::remove_file(&path).expect("removed");
+            (own, written)
+        })
+        .collect();
+    ns.sort_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1)));
+    for (name, (own, written)) in [("median", ns[7]), ("best", ns[0])] {
+        println!("{name}: {own:.0} ns a cut to record it, {written:.0} ns to write it");
+    }
+}
+
+/// Seconds that it took, without pauses in which all is written.
+fn record_cuts(names: &[String]) -> f64 {
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(100));
+    let own_s = || spent_s(std::path::Path::new("/proc/thread-self"));
+    let (before_s, mut now) = (own_s(), Instant::now());
+    for (number, part) in names.chunks(320).enumerate() {
+        let mut object = Ids::default();
+        object
+            .push("OBJECT", &format!("/data/survey/run1/camera3/frame-r-{number:06}-3-0042.fits"));
+        let object = object.shared();
+        for part in part.chunks(16) {
+            let abouts: Vec<Ids> = part.iter().map(|name| object.after("TARGET", name)).collect();
+            for about in &abouts {
+                events_at(Level::Usage, &["CUT_START"], now, about, |_| {});
+            }
+            for about in abouts {
+                events_at(Level::Usage, &["WRITE_START"], now, &about, |_| {});
+                now = Instant::now();
+                events_at(Level::Usage, &["WRITE_END", "CUT_END"], now, &about, |record| {
+                    record.number("BYTES", 43_200).word("RESULT", "ok");
+                });
+            }
+        }
+        if number % 4 == 3 {
+            pause();
+        }
+    }
+    let own_s = own_s() - before_s;
+    pause();
+    own_s
+}
+
 /// Seconds that the thread that writes has computed.
 fn writer_s() -> f64 {
     let tasks = std::fs::read_dir("/proc/self/task").expect("tasks");
@@ -71,7 +129,11 @@ fn writer_s() -> f64 {
     let of =
         |path: &std::path::Path, name| std::fs::read_to_string(path.join(name)).unwrap_or_default();
     let writer = paths.into_iter().find(|path| of(path, "comm").trim() == "swathe-trace");
-    let spent = of(&writer.expect("it runs"), "schedstat");
+    spent_s(&writer.expect("it runs"))
+}
+
+fn spent_s(thread: &std::path::Path) -> f64 {
+    let spent = std::fs::read_to_string(thread.join("schedstat")).expect("of a thread");
     spent.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") / 1e9
 }
 
