@@ -177,14 +177,25 @@ def test_a_scheduler_that_is_killed_and_comes_back(
 
 
 def test_a_pool_without_scheduler_waits_and_ends(
-    jobs: Jobs, table: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
+    jobs: Jobs,
+    table: dict[str, list[Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("swathe.workers.nodes.CONNECT_S", 0.5)
     address = f"dask://127.0.0.1:{free_port()}"
+    refused = f"{address}: cannot connect: Connection refused"
     with running(jobs, address) as pool:
         job = jobs.submit(table, Options(), "me")
-        wait_until(lambda: "connecting" not in pool.told().trouble)
-        assert address in pool.told().trouble
+        wait_until(lambda: pool.told().trouble == refused)
+        told = set()
+
+        def tried_again() -> bool:
+            told.add(pool.told().trouble)
+            return caplog.text.count("trying again") > 1
+
+        wait_until(tried_again)
+        assert told == {refused}
         assert not pool.wanted(0.01)
     assert jobs.job(job.id).counts["waiting"] == ROWS
 
@@ -231,6 +242,23 @@ def test_what_is_no_scheduler(
         url = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(OSError, match=told):
             asyncio.run(reach(url, None, "worker"))
+
+
+def test_a_worker_tells_why_it_has_no_scheduler() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        words = command("worker", f"dask://127.0.0.1:{server.getsockname()[1]}")
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment()) as made:
+            try:
+                assert made.stderr is not None
+                accepted, _ = server.accept()
+                accepted.recv(65536)
+                accepted.close()
+                assert "closes the connection; it may want certificates" in made.stderr.readline()
+                server.close()
+                told = iter(made.stderr.readline, "")
+                assert any("cannot connect: Connection refused;" in line for line in told)
+            finally:
+                made.terminate()
 
 
 def test_a_name_that_is_taken_is_told(cluster: Process) -> None:

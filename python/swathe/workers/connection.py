@@ -73,8 +73,9 @@ class Connection:
 
     async def keep(self, ending: asyncio.Event) -> None:
         """Keep a connection, as long as it takes to make one, until told to end."""
+        self.trouble = f"{self._address}: connecting"
         while not ending.is_set():
-            self.trouble = f"{self._address}: connecting"
+            # What was wrong stays told while it is tried again: it is seen more often than not.
             fault = "the connection is lost"
             try:
                 await reach(self._url, self._security, "client")

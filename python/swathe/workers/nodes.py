@@ -99,20 +99,31 @@ async def reach(url: str, security: Security | None, role: str) -> None:
     except TimeoutError as error:
         raise OSError(f"what listens there says nothing in {2 * CONNECT_S:g} s") from error
     except OSError as error:
-        cause: BaseException | None = error
-        while cause is not None:
+        causes = _causes(error)
+        for cause in causes:
             if isinstance(cause, ssl.SSLError):
                 raise SettingsError(
                     f"the certificates are not of one authority, or it has none: {cause}"
                 ) from error
-            cause = cause.__cause__ or cause.__context__
         if isinstance(error, CommClosedError):
             why = "; it may want certificates" if security is None else ""
             raise OSError(f"what listens there closes the connection{why}") from error
-        raise
+        # Dask says only that it tried for so long, and where in its memory.
+        system = next(
+            (each.strerror for each in causes if isinstance(each, OSError) and each.strerror), ""
+        )
+        raise OSError(f"cannot connect: {system}" if system else str(error)) from error
     except Exception as error:  # whatever Dask makes of words that are not its own
         raise OSError("what listens there is no scheduler of this version") from error
     await comm.close()
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """Give an error, and what it came from."""
+    found = [error]
+    while (cause := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(cause)
+    return found
 
 
 def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> None:
@@ -220,7 +231,7 @@ async def _worker(
         except SettingsError as error:
             raise SettingsError(f"{address}: {error}") from error
         except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
-            fault = str(error.__cause__ or error)  # that Dask could not start a worker is no reason
+            fault = str(error) or type(error).__name__
         if not ending.told.is_set():
             pause_s = next(waits)
             warn(f"{address}: {fault}; looking for it again in {pause_s:g} s")
@@ -237,9 +248,13 @@ async def _work(
     settings: dict[str, Any],
 ) -> None:
     """Be a worker as long as there is a scheduler."""
-    worker = await PoolWorker(
-        url, security=security, memory_limit=0, dashboard=False, death_timeout=30, **settings
-    )
+    try:
+        worker = await PoolWorker(
+            url, security=security, memory_limit=0, dashboard=False, death_timeout=30, **settings
+        )
+    except RuntimeError as error:
+        # That Dask could not start a worker is no reason.
+        raise OSError(str(error.__cause__ or "") or str(error)) from error
     try:
         # Before anybody is told of it.
         here.share(get_address_host(worker.address), _certificates(security))
