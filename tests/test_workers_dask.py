@@ -601,11 +601,23 @@ def test_nothing_else_listens() -> None:
     """No web page of Dask's, neither the scheduler's nor the worker's."""
     with pool_of(1) as (scheduler, [worker]):
         for each in (scheduler, worker):
-            assert listening(each.process.pid) == {int(each.address.rpartition(":")[2])}
+            port = int(each.address.rpartition(":")[2])
+            assert listening(each.process.pid) == {("0100007F", port)}
 
 
-def listening(pid: int) -> set[int]:
-    """The TCP ports that a process listens at."""
+def test_a_worker_with_certificates_listens_where_the_scheduler_is_reached_from(
+    certificates: Path,
+) -> None:
+    given = ("--certificates", certificates)
+    with (
+        process("scheduler", "--port", "0", *given) as scheduler,
+        process("worker", scheduler.address, *given) as worker,
+    ):
+        assert {host for host, _ in listening(worker.process.pid)} == {"0100007F"}
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """The addresses, in hexadecimal, and TCP ports that a process listens at."""
     sockets, found = set(), set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # It reads files, too.
@@ -614,7 +626,8 @@ def listening(pid: int) -> set[int]:
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             words = line.split()
             if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
-                found.add(int(words[1].rpartition(":")[2], 16))
+                host, _, port = words[1].rpartition(":")
+                found.add((host, int(port, 16)))
     return found
 
 

@@ -110,11 +110,9 @@ def worker(
     if cache_gb is not None:
         os.environ["SWATHE_CACHE_BYTES"] = str(round(cache_gb * 1e9))
     address, security = _at(url, certificates, "worker")
-    from swathe.environment import cores, is_loopback
+    from swathe.environment import cores
     from swathe.workers.nodes import serve_worker
 
-    if host is None and security is None and is_loopback(address.host):
-        host = address.host
     with tempfile.TemporaryDirectory(prefix="swathe-worker-") as folder:
         serve_worker(
             address,

@@ -83,8 +83,8 @@ def configure() -> None:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
 
-async def reach(url: str, security: Security | None, role: str) -> None:
-    """Look whether there is a scheduler that lets us in.
+async def reach(url: str, security: Security | None, role: str) -> str:
+    """Look whether there is a scheduler that lets us in; give our address, as it sees us.
 
     Raises:
         OSError: where there is none now.
@@ -116,6 +116,7 @@ async def reach(url: str, security: Security | None, role: str) -> None:
     except Exception as error:  # whatever Dask makes of words that are not its own
         raise OSError("what listens there is no scheduler of this version") from error
     await comm.close()
+    return get_address_host(comm.local_address)
 
 
 def _causes(error: BaseException) -> list[BaseException]:
@@ -199,9 +200,9 @@ def serve_worker(
             lifetime_s,
             grace_s,
             attached,
+            host,
             nthreads=threads,
             name=name,
-            host=host,
             local_directory=folder,
         )
     )
@@ -215,6 +216,7 @@ async def _worker(
     lifetime_s: float | None,
     grace_s: float,
     attached: bool,
+    host: str | None,
     **settings: Any,
 ) -> None:
     ending = _told_to_end(attached)
@@ -224,8 +226,10 @@ async def _worker(
     waits = pauses()
     while not ending.told.is_set():
         try:
-            await reach(url, security, "worker")
-            await _work(url, security, ending, grace_s, tell, settings)
+            seen_at = await reach(url, security, "worker")
+            # Dask would listen at all addresses, and tell of this one.
+            at = {**settings, "host": host or seen_at}
+            await _work(url, security, ending, grace_s, tell, at)
             waits = pauses()
             fault = "the scheduler is gone"
         except SettingsError as error:
