@@ -605,15 +605,22 @@ def test_nothing_else_listens() -> None:
             assert listening(each.process.pid) == {("0100007F", port)}
 
 
+@pytest.mark.parametrize(
+    ("host", "seen"), [("127.0.0.1", "0100007F"), ("::1", f"{'0' * 24}01000000")]
+)
 def test_a_worker_with_certificates_listens_where_the_scheduler_is_reached_from(
-    certificates: Path,
+    host: str, seen: str, certificates: Path
 ) -> None:
+    try:
+        socket.create_server((host, 0), family=socket.getaddrinfo(host, 0)[0][0]).close()
+    except OSError as error:
+        pytest.skip(f"{host}: {error}")
     given = ("--certificates", certificates)
     with (
-        process("scheduler", "--port", "0", *given) as scheduler,
+        process("scheduler", "--host", host, "--port", "0", *given) as scheduler,
         process("worker", scheduler.address, *given) as worker,
     ):
-        assert {host for host, _ in listening(worker.process.pid)} == {"0100007F"}
+        assert {at for at, _ in listening(worker.process.pid)} == {seen}
 
 
 def listening(pid: int) -> set[tuple[str, int]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import dask
 from distributed import Scheduler, Worker
-from distributed.comm.addressing import get_address_host
+from distributed.comm.addressing import get_address_host, unparse_host_port
 from distributed.comm.core import CommClosedError, connect
 
 from swathe.errors import SettingsError, SwatheError
@@ -141,7 +141,7 @@ async def _scheduler(address: Address, security: Security | None, tell: Tell) ->
     ending = _told_to_end(attached=False).told
     try:
         scheduler = await PoolScheduler(
-            host=address.host,
+            host=unparse_host_port(address.host),  # IPv6 in brackets
             port=address.port,
             protocol=f"{protocol(security)}://",
             security=security,
@@ -228,7 +228,7 @@ async def _worker(
         try:
             seen_at = await reach(url, security, "worker")
             # Dask would listen at all addresses, and tell of this one.
-            at = {**settings, "host": host or seen_at}
+            at = {**settings, "host": unparse_host_port(host or seen_at)}
             await _work(url, security, ending, grace_s, tell, at)
             waits = pauses()
             fault = "the scheduler is gone"
