@@ -1009,3 +1009,17 @@ def test_secret_words_are_those_of_the_issue() -> None:
     for word in ("key", "secret", "token", "password", "AWS_SESSION_TOKEN", "auth"):
         with pytest.raises(errors.StoreSettingsError, match="credential"):
             checked_options({word: "x"})
+
+
+def test_the_number_of_a_reservation_is_not_given_again(catalog: Catalog) -> None:
+    now, later = datetime.now(UTC), datetime.now(UTC) + timedelta(hours=1)
+    # Over when the next one comes.
+    past = catalog.reserve(2, now - timedelta(hours=1), now)
+    ended = catalog.reserve(2, now, later)
+    assert catalog.release(ended.number)
+    assert not catalog.release(ended.number)
+    assert not catalog.release(past.number)
+    assert catalog.reservations() == []
+    made = catalog.reserve(3, now, later)
+    assert made.number > ended.number > past.number
+    assert catalog.reservations() == [made]

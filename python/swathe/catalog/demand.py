@@ -50,11 +50,15 @@ class Demand(Database):
         """Keep a reservation; those that are over are forgotten."""
         row = ReservationTable(starts_at=starts_at, ends_at=ends_at, workers=workers)
         with self._writing() as session:
-            session.execute(
-                delete(ReservationTable).where(ReservationTable.ends_at <= datetime.now(UTC))
-            )
             session.add(row)
             session.flush()
+            # Afterwards: a number that was had is not given again.
+            session.execute(
+                delete(ReservationTable).where(
+                    ReservationTable.ends_at <= datetime.now(UTC),
+                    ReservationTable.number != row.number,
+                )
+            )
             return _reserved(row)
 
     def reservations(self) -> list[Reserved]:
@@ -65,12 +69,14 @@ class Demand(Database):
             return [_reserved(row) for row in found]
 
     def release(self, number: int) -> bool:
-        """Forget a reservation; tells whether there was one."""
+        """End a reservation; tells whether there was one."""
+        now = datetime.now(UTC)
         with self._writing() as session:
             row = session.get(ReservationTable, number)
-            if row is not None:
-                session.delete(row)
-            return row is not None
+            if row is None or row.ends_at <= now:
+                return False
+            row.ends_at = now
+            return True
 
 
 def _reserved(row: ReservationTable) -> Reserved:
