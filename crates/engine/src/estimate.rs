@@ -119,7 +119,8 @@ pub fn estimate(
     for unit in &units {
         by_root.entry(roots[unit.file].clone()).or_default().push(unit);
     }
-    let workers = workers(job).saturating_mul(machines).clamp(1, units.len().max(1));
+    let workers = workers(job, units.len().div_ceil(machines.max(1))).saturating_mul(machines);
+    let workers = workers.clamp(1, units.len().max(1));
     let cores = job.threads.saturating_mul(machines);
     by_root
         .into_iter()
@@ -279,12 +280,13 @@ fn expect(
     let alone = Costs { total_bytes_per_s: costs.total_bytes_per_s, ..share };
     let read_s: f64 = plans.iter().map(|plan| alone.seconds(plan.load, plan.streams)).sum();
     if waits {
+        let dates = |plan: &Plan| object.source().questions(plan.load.requests, plan.streams);
         let reads = plans.iter().filter(|plan| plan.load.requests > 0).count();
-        let questions = if object.source().is_dated() { reads } else { 0 };
-        let rounds = reads + questions;
-        expected.task.wait_s = read_s + questions as f64 * costs.latency_s();
-        expected.traffic.requests += questions as u64;
-        expected.lead_s = rounds as f64 * costs.latency_s();
+        // What comes last of a read waits for the last of its questions; the others go on beside it.
+        let dated = plans.iter().filter(|plan| dates(plan) > 0).count();
+        expected.task.wait_s = read_s + dated as f64 * costs.latency_s();
+        expected.traffic.requests += plans.iter().map(dates).sum::<u64>();
+        expected.lead_s = (reads + dated) as f64 * costs.latency_s();
         expected.streams = plans.iter().map(|plan| plan.streams).max().unwrap_or(1);
         if asked_anew {
             expected.traffic.add(opening.0);

@@ -369,8 +369,8 @@ impl Source for Cached {
         self.inner.is_settled()
     }
 
-    fn is_dated(&self) -> bool {
-        self.inner.is_dated()
+    fn questions(&self, requests: u64, streams: u32) -> u64 {
+        self.inner.questions(requests, streams)
     }
 
     fn can_be_assumed(&self) -> bool {

@@ -138,9 +138,9 @@ pub trait Source: Send + Sync {
         self.version().is_told_apart()
     }
 
-    /// Whether what a read brings is given only after another request, for the date.
-    fn is_dated(&self) -> bool {
-        false
+    /// How often a read that makes so many requests also asks for the date, before what came is given.
+    fn questions(&self, _requests: u64, _streams: u32) -> u64 {
+        0
     }
 
     /// Whether it can be read at this version without being opened, as reading tells of a change.

@@ -483,7 +483,7 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
     let server = dating(usize::MAX);
     let source = open(&server.url("a")).unwrap();
     assert_eq!(source.version().tag, "Mon");
-    assert!(source.is_dated() && source.can_be_assumed());
+    assert!(source.can_be_assumed());
     // The server was not known: what came before the date is asked for again.
     assert_eq!(methods(&server), ["GET", "PROPFIND", "GET"]);
     source.read_exact_at(AT, &mut [0; 10]).unwrap();
@@ -493,11 +493,37 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
     assert_eq!(methods(&server)[5..], ["PROPFIND", "GET"]);
     // One question is enough for all that came before it.
     let ranges: Vec<Range<u64>> = (0..50).map(|at| AT + at..AT + at + 1).collect();
-    let pieces: Result<Vec<Bytes>, StoreError> = another.fetch(ranges, 50).collect();
-    assert_eq!(pieces.unwrap().concat(), [1; 50]);
-    let asked = methods(&server)[7..].iter().filter(|method| *method == "PROPFIND").count();
-    assert!((1..50).contains(&asked), "{asked}");
-    assert_eq!(methods(&server).last().unwrap(), "PROPFIND");
+    for (streams, questions) in [(50, 1), (20, 3), (1, 13)] {
+        let before = methods(&server).len();
+        let pieces: Result<Vec<Bytes>, StoreError> = another.fetch(ranges.clone(), streams).collect();
+        assert_eq!(pieces.unwrap().concat(), [1; 50]);
+        let asked = methods(&server).split_off(before);
+        let dates = asked.iter().filter(|method| *method == "PROPFIND").count();
+        assert_eq!((asked.len(), dates), (50 + questions, questions), "{streams} streams");
+        assert_eq!(asked.last().unwrap(), "PROPFIND");
+        assert_eq!(another.questions(50, streams), questions as u64);
+    }
+}
+
+#[test]
+fn pieces_are_given_by_rounds_once_the_date_is_known() {
+    // The date is told when it is opened, after the first round, and after the second.
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(move |request, _| {
+        let dates = match &*request.method {
+            "PROPFIND" => asked.fetch_add(1, Ordering::SeqCst),
+            _ => return good(request, &[1; SIZE], "Server: XrootD/v5.5.3"),
+        };
+        let date = if dates < 2 { "Mon" } else { "Tue" };
+        let said = format!("<x:getlastmodified>{date}</x:getlastmodified>");
+        reply("207 Multi-Status\nServer: XrootD/v5.5.3", said.as_bytes())
+    });
+    let source = open(&server.url("a")).unwrap();
+    let ranges = (0..5).map(|at| AT + at..AT + at + 1).collect();
+    let pieces: Vec<_> = source.fetch(ranges, 1).collect();
+    assert_eq!(pieces[..4].iter().flatten().flatten().copied().collect::<Vec<u8>>(), [1; 4]);
+    assert_error!(pieces[4].as_ref().unwrap_err(), Changed, "Mon");
+    assert_eq!(pieces.len(), 5);
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Shared {
         }
         Shared {
             objects: Objects::new(left),
-            workers: workers(&job).clamp(1, units.len().max(1)) as u32,
+            workers: workers(&job, units.len()) as u32,
             busy: AtomicU32::new(0),
             units: Mutex::new(units),
             output: Mutex::new(Some(output)),

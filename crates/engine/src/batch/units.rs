@@ -24,12 +24,16 @@ pub(crate) struct Unit {
     pub is_part: bool,
 }
 
-/// How many threads to start: as many as may compute, or, where servers are read, as many as their
-/// streams can be used by; each waits most of the time.
-pub(crate) fn workers(job: &Job) -> usize {
+/// How many threads to start for so many units: as many as may compute, or, where servers are read,
+/// as many as their streams can be used by; each waits most of the time. No more of those than take
+/// the units in as few rounds: what is left for the last few is planned with a small share, which
+/// would leave most of the line idle.
+pub(crate) fn workers(job: &Job, units: usize) -> usize {
+    let units = units.max(1);
     let streams = |file: &String| job.stores.server_of(file).map(|(_, costs)| costs.streams);
     let most = job.files.iter().filter_map(streams).max().unwrap_or(1);
-    job.threads.max(WAITING_THREADS.min(most as usize))
+    let rounds = units.div_ceil(WAITING_THREADS.min(most as usize));
+    job.threads.max(units.div_ceil(rounds)).clamp(1, units)
 }
 
 /// Group targets by object and HDU, in the order the objects first appear, each group from the

@@ -2,7 +2,8 @@
 //! tells the date where it is asked for that alone (PROPFIND).
 //!
 //! It is asked before the first bytes, and again after bytes came: what came between two dates that
-//! are the same is of one version, as far as seconds tell. One question serves all that came before it.
+//! are the same is of one version, as far as seconds tell. One question serves all that came before
+//! it: of a read with many requests it is asked when a round of them has come, and at the end.
 
 use super::patience::{Failure, Patience};
 use super::reading::Validators;
@@ -12,10 +13,18 @@ use super::webdav::property;
 use crate::error::StoreError;
 use bytes::Bytes;
 use reqwest::Client;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use swathe_trace::Scope;
-use tokio::sync::Mutex;
+
+/// Where few requests are in flight, so many pieces wait for one question.
+const LEAST_ROUND: u32 = 4;
+
+/// Pieces that come before the date is asked for again. All of them wait for it, and no other: a
+/// question that is still unanswered when the last piece comes would not serve that.
+pub(super) fn round(streams: u32) -> u32 {
+    streams.max(LEAST_ROUND)
+}
 
 /// What a server says where it is asked for the date alone.
 #[derive(Debug, PartialEq)]
@@ -38,21 +47,6 @@ pub(super) struct Begun {
     pub(super) first: Bytes,
     /// Whether the date was asked for alone.
     pub(super) is_dated: bool,
-}
-
-/// Which of the pieces that came are known to be of the version that was opened.
-#[derive(Default)]
-pub(super) struct Vouched {
-    came: AtomicU64,
-    /// So many of them, counted as they came.
-    vouched: Mutex<u64>,
-}
-
-impl Vouched {
-    /// Count a piece that came just now; gives which it is, from 1.
-    pub(super) fn count(&self) -> u64 {
-        self.came.fetch_add(1, Ordering::SeqCst) + 1
-    }
 }
 
 impl Target {
@@ -124,7 +118,7 @@ impl Target {
         }
     }
 
-    /// Learn whether a piece, and all that has come by now, is of the version that was opened.
+    /// Learn whether all that has come by now is of the version that was opened.
     ///
     /// # Errors
     /// `changed`, where the object has another date by now; as asking has it.
@@ -132,20 +126,12 @@ impl Target {
         &self,
         client: &Client,
         scope: &Scope,
-        vouched: &Vouched,
-        piece: u64,
         is_same: impl FnOnce(&str) -> bool,
         changed: impl FnOnce() -> StoreError,
     ) -> Result<(), StoreError> {
-        let mut known = vouched.vouched.lock().await;
-        if *known >= piece {
-            return Ok(());
-        }
-        let all = vouched.came.load(Ordering::SeqCst);
         match self.dated(client, scope, true).await? {
-            Some(now) if is_same(&now.date) => *known = all,
-            _ => return Err(changed()),
+            Some(now) if is_same(&now.date) => Ok(()),
+            _ => Err(changed()),
         }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
 use super::Stall;
-use super::dating::{Begun, Vouched};
+use super::dating::{Begun, round};
 use super::net::{self, net};
 use super::patience::{Failure, Patience};
 use super::reading::Validators;
@@ -36,9 +36,13 @@ struct Inner {
     seen: Validators,
     /// The first bytes, if they came with opening.
     first: Bytes,
-    /// Where the date must be asked for alone.
-    vouched: Option<Vouched>,
+    /// Whether the date must be asked for alone.
+    is_dated: bool,
 }
+
+/// What came of a range, and whether the date is to be asked for before it is given. Not for what
+/// came with opening: if it was of a version after the date, what is read later says so.
+type Piece = (Bytes, bool);
 
 impl Remote {
     /// Open an object: ask for its first bytes, and learn its size and version with them.
@@ -55,8 +59,8 @@ impl Remote {
             Some(tag) => tag.to_string(),
             None => target.marked(seen.tag().unwrap_or("unversioned")),
         };
-        let (version, vouched) = (Version { size, tag }, is_dated.then(Vouched::default));
-        Ok(Remote { inner: Arc::new(Inner { target, version, seen, first, vouched }) })
+        let version = Version { size, tag };
+        Ok(Remote { inner: Arc::new(Inner { target, version, seen, first, is_dated }) })
     }
 
     /// An object taken to be at a version seen before, without asking: the first read tells.
@@ -76,8 +80,7 @@ impl Remote {
         }
         let etag = (!is_dated).then(|| version.tag.clone());
         let seen = Validators { etag, ..Validators::default() };
-        let vouched = is_dated.then(Vouched::default);
-        let inner = Inner { target, version, seen, first: Bytes::new(), vouched };
+        let inner = Inner { target, version, seen, first: Bytes::new(), is_dated };
         Ok(Some(Remote { inner: Arc::new(inner) }))
     }
 }
@@ -91,38 +94,39 @@ impl Inner {
         StoreError::Changed { url: self.target.url.clone(), version: self.version.to_string() }
     }
 
-    /// Give a piece that came, once it is known to be of the version that was opened.
+    /// Give the pieces of a round, once they are known to be of the version that was opened.
     async fn vouched(
         &self,
         client: &Client,
         scope: &Scope,
-        (came, piece): (Bytes, u64),
-    ) -> Result<Bytes, StoreError> {
-        if let Some(vouched) = self.vouched.as_ref().filter(|_| piece > 0) {
+        came: Vec<Result<Piece, StoreError>>,
+    ) -> Vec<Result<Bytes, StoreError>> {
+        if came.iter().flatten().any(|(_, is_asked_for)| *is_asked_for) {
             let is_same = |date: &str| self.target.marked(date) == self.version.tag;
-            self.target.vouch(client, scope, vouched, piece, is_same, || self.changed()).await?;
+            let vouched = self.target.vouch(client, scope, is_same, || self.changed()).await;
+            if let Err(error) = vouched {
+                return vec![Err(error)];
+            }
         }
-        Ok(came)
+        came.into_iter().map(|piece| piece.map(|(bytes, _)| bytes)).collect()
     }
 
-    /// The bytes of a range, going on where an answer broke off, and which piece they are of those
-    /// to be vouched for; 0: none of them. What came with opening is none: if it was of a version
-    /// after the date, what is read later says so.
+    /// The bytes of a range, going on where an answer broke off.
     async fn fetch(
         &self,
         client: &Client,
         range: Range<u64>,
         scope: &Scope,
-    ) -> Result<(Bytes, u64), StoreError> {
+    ) -> Result<Piece, StoreError> {
         let target = &self.target;
         if range.end > self.len() || range.start > range.end {
             return Err(target.short(&range, self.len().saturating_sub(range.start)));
         }
         if range.is_empty() {
-            return Ok((Bytes::new(), 0));
+            return Ok((Bytes::new(), false));
         }
         if range.end <= self.first.len() as u64 {
-            return Ok((self.first.slice(range.start as usize..range.end as usize), 0));
+            return Ok((self.first.slice(range.start as usize..range.end as usize), false));
         }
         let mut bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
         let mut patience = Patience::new();
@@ -145,8 +149,7 @@ impl Inner {
                         first_byte_s: first_byte.as_secs_f64(),
                         seconds: began.elapsed().as_secs_f64(),
                     });
-                    let piece = self.vouched.as_ref().map_or(0, Vouched::count);
-                    return Ok((bytes.into(), piece));
+                    return Ok((bytes.into(), self.is_dated));
                 }
                 Err(failure) => patience.wait(failure, bytes.len() > had).await?,
             }
@@ -220,11 +223,11 @@ impl Source for Remote {
     }
 
     fn can_be_assumed(&self) -> bool {
-        self.inner.seen.strong().is_some() || self.is_dated()
+        self.inner.seen.strong().is_some() || self.inner.is_dated
     }
 
-    fn is_dated(&self) -> bool {
-        self.inner.vouched.is_some()
+    fn questions(&self, requests: u64, streams: u32) -> u64 {
+        if self.inner.is_dated { requests.div_ceil(u64::from(round(streams))) } else { 0 }
     }
 
     fn take_traffic(&self) -> Traffic {
@@ -238,10 +241,11 @@ impl Source for Remote {
         let inner = &self.inner;
         let scope = Scope::current();
         let bytes = inner.target.block_on(async |client| {
-            let came = inner.fetch(client, range, &scope).await?;
-            inner.vouched(client, &scope, came).await
-        })?;
-        buffer.copy_from_slice(&bytes);
+            let came = inner.fetch(client, range, &scope).await;
+            inner.vouched(client, &scope, vec![came]).await.into_iter().collect()
+        });
+        let bytes: Vec<Bytes> = bytes?;
+        buffer.copy_from_slice(&bytes[0]);
         Ok(())
     }
 
@@ -256,16 +260,16 @@ impl Source for Remote {
         net.runtime.spawn(async move {
             let fetch = |range| inner.fetch(&net.client, range, &scope);
             let fetches = requests.into_iter().map(fetch);
-            let streams = streams.max(1) as usize;
-            let came = stream::iter(fetches).buffered(streams);
-            let (inner, scope) = (&inner, &scope);
-            let vouched = |piece: Result<_, _>| async move {
-                inner.vouched(&net.client, scope, piece?).await
-            };
+            let came = stream::iter(fetches).buffered(streams.max(1) as usize);
             // What waits for the date keeps no other request from being sent.
-            let mut pieces = match &inner.vouched {
-                None => came.map(|piece| piece.map(|(bytes, _)| bytes)).left_stream(),
-                Some(_) => came.map(vouched).buffered(2 * streams).right_stream(),
+            let mut pieces = if inner.is_dated {
+                came.chunks(round(streams) as usize)
+                    .map(|came| inner.vouched(&net.client, &scope, came))
+                    .buffered(2)
+                    .flat_map(stream::iter)
+                    .left_stream()
+            } else {
+                came.map(|piece| piece.map(|(bytes, _)| bytes)).right_stream()
             };
             // Whoever asked may have enough: what is in flight then ends with this task.
             while let Some(piece) = pieces.next().await {
