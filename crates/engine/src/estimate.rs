@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::{Compute, Costs, Load, Plan, Task, finish_s};
+use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s};
 use swathe_store::Traffic;
 use swathe_trace::Scope;
 
@@ -90,8 +90,6 @@ pub struct Instead {
 #[derive(Clone, Debug, Default)]
 struct Expected {
     task: Task,
-    /// Seconds until pixels begin to come.
-    lead_s: f64,
     /// Requests in flight.
     streams: u32,
     traffic: Traffic,
@@ -133,19 +131,19 @@ pub fn estimate(
             cancel.check()?;
             let all: Vec<&Expected> =
                 (0..units.len()).map(|index| &found[index * found.len() / units.len()]).collect();
-            let tasks: Vec<Task> = all.iter().map(|expected| expected.task).collect();
+            let tasks: Vec<&Task> = all.iter().map(|expected| &expected.task).collect();
             let mut traffic = Traffic::default();
             all.iter().for_each(|expected| traffic.add(expected.traffic));
             let mut files: Vec<usize> = units.iter().map(|unit| unit.file).collect();
             files.sort_unstable();
             files.dedup();
-            let waits = tasks.iter().any(|task| task.wait_s > 0.0);
+            let waits = tasks.iter().any(|task| !task.steps.is_empty());
             // Those that are lacking when the first objects are read are opened together.
             let open = job.stores.connections(&job.files[units[0].file]);
             let needed: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
             let needed = needed.min(store.costs.streams);
             let connect_s = if waits && open < needed { store.costs.connect_s } else { 0.0 };
-            let line_s = if waits { line_s(&all, &store.costs, workers) } else { 0.0 };
+            let finish_s = finish_s(&tasks, workers, cores, store.costs.total_bytes_per_s);
             let compute_s: f64 = tasks.iter().map(|task| task.compute_s).sum();
             let served_s = if job.stores.is_served_here(&job.files[units[0].file]) {
                 // The server computes too: what it takes for a request, or a byte, was measured
@@ -172,9 +170,7 @@ pub fn estimate(
                 unreadable: faults.len(),
                 faults: faults.into_iter().take(MOST_FAULTS).collect(),
                 traffic,
-                seconds: compute.job_s
-                    + connect_s
-                    + finish_s(&tasks, workers, cores).max(line_s).max(served_s),
+                seconds: compute.job_s + connect_s + finish_s.max(served_s),
                 compute_s,
                 explained: found.into_iter().filter_map(|expected| expected.explained).collect(),
             })
@@ -182,18 +178,15 @@ pub fn estimate(
         .collect()
 }
 
-/// Seconds until all that was asked for has come through the one line, however the parts overlap,
-/// and the last of it is cut.
-fn line_s(all: &[&Expected], costs: &Costs, workers: usize) -> f64 {
-    let bytes: u64 = all
-        .iter()
-        .map(|expected| expected.traffic.bytes + expected.traffic.requests * ANSWER_BYTES)
-        .sum();
-    // The line is idle until the first of the parts that are begun together have been answered.
-    let leads = all.iter().take(workers).map(|expected| expected.lead_s);
-    let lead_s = leads.fold(f64::INFINITY, f64::min);
-    let compute_s: f64 = all.iter().map(|expected| expected.task.compute_s).sum();
-    lead_s + bytes as f64 / costs.total_bytes_per_s + compute_s / all.len() as f64
+/// What asking `requests` for `bytes` is on the line, if it takes so many seconds alone and after
+/// `begin_s` more.
+fn step(costs: &Costs, (begin_s, alone_s): (f64, f64), bytes: u64, requests: u64) -> Step {
+    let latency_s = costs.latency_s();
+    Step {
+        wait_s: begin_s + latency_s,
+        bytes: (bytes + requests * ANSWER_BYTES) as f64,
+        alone_s: (alone_s - latency_s).max(0.0),
+    }
 }
 
 /// At most `most` numbers below `count`, evenly spread.
@@ -236,14 +229,14 @@ fn expect(
     let share = costs.share(workers as u32);
     let opening = if waits {
         let first = costs.first_bytes();
-        let wait_s = costs.open_s + share.request.seconds(first as f64);
-        (Traffic { bytes: first, requests: 1, ..Traffic::default() }, wait_s)
+        let seconds = (costs.open_s, share.request.seconds(first as f64));
+        let traffic = Traffic { bytes: first, requests: 1, ..Traffic::default() };
+        (traffic, vec![step(costs, seconds, first, 1)])
     } else {
-        (Traffic::default(), 0.0)
+        (Traffic::default(), Vec::new())
     };
     let failed = |error: EngineError| Expected {
-        task: Task { wait_s: opening.1, compute_s: compute.object_s },
-        lead_s: opening.1,
+        task: Task { steps: opening.1.clone(), compute_s: compute.object_s },
         streams: 1,
         traffic: opening.0,
         fault: Some(error.to_string()),
@@ -278,29 +271,28 @@ fn expect(
         + unpack_s;
     // That all threads share the line is seen to when their parts are put together.
     let alone = Costs { total_bytes_per_s: costs.total_bytes_per_s, ..share };
-    let read_s: f64 = plans.iter().map(|plan| alone.seconds(plan.load, plan.streams)).sum();
-    if waits {
-        let dates = |plan: &Plan| object.source().questions(plan.load.requests, plan.streams);
-        let reads = plans.iter().filter(|plan| plan.load.requests > 0).count();
-        // What comes last of a read waits for the last of its questions; the others go on beside it.
-        let dated = plans.iter().filter(|plan| dates(plan) > 0).count();
-        expected.task.wait_s = read_s + dated as f64 * costs.latency_s();
-        expected.traffic.requests += plans.iter().map(dates).sum::<u64>();
-        expected.lead_s = (reads + dated) as f64 * costs.latency_s();
-        expected.streams = plans.iter().map(|plan| plan.streams).max().unwrap_or(1);
-        if asked_anew {
-            expected.traffic.add(opening.0);
-            expected.task.wait_s += opening.1;
-            expected.lead_s += costs.open_s + costs.latency_s();
-        }
-    } else {
-        // Copied from the page cache by the thread itself.
-        expected.task.compute_s += read_s;
+    if waits && asked_anew {
+        expected.traffic.add(opening.0);
+        expected.task.steps = opening.1;
+        expected.streams = 1;
     }
-    for plan in &plans {
-        let traffic =
-            Traffic { bytes: plan.load.bytes, requests: plan.load.requests, ..Traffic::default() };
-        expected.traffic.add(traffic);
+    for plan in plans.iter().filter(|plan| plan.load.requests > 0) {
+        let Load { requests, bytes, .. } = plan.load;
+        let dates = object.source().questions(requests, plan.streams);
+        let asked = Traffic { bytes, requests: requests + dates, ..Traffic::default() };
+        expected.traffic.add(asked);
+        let alone_s = alone.seconds(plan.load, plan.streams);
+        if waits {
+            expected.task.steps.push(step(costs, (0.0, alone_s), bytes, asked.requests));
+            if dates > 0 {
+                // For the last of them; the others are asked beside reading.
+                expected.task.steps.push(step(costs, (0.0, 0.0), 0, 0));
+            }
+            expected.streams = expected.streams.max(plan.streams);
+        } else {
+            // Copied from the page cache by the thread itself.
+            expected.task.compute_s += alone_s;
+        }
     }
     if waits {
         expected.task.compute_s += expected.traffic.requests as f64 * compute.request_s

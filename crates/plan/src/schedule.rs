@@ -59,46 +59,135 @@ impl Default for Compute {
     }
 }
 
-/// A part of a job that one thread does: first it waits for a storage, then it computes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// A part of a job that one thread does: first it reads, step after step, then it computes.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Task {
-    /// Seconds of waiting.
-    pub wait_s: f64,
+    /// One after the other.
+    pub steps: Vec<Step>,
     /// Seconds of computing.
     pub compute_s: f64,
 }
 
+/// A wait for a storage, and what it then sends over the line that all share.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Step {
+    /// Seconds until something comes.
+    pub wait_s: f64,
+    /// Bytes that come.
+    pub bytes: f64,
+    /// Seconds that they take where nothing else is on the line.
+    pub alone_s: f64,
+}
+
 /// Seconds until the last of `tasks` is done, taken in order by `workers` of which `cores` can
-/// compute at the same time.
-pub fn finish_s(tasks: &[Task], workers: usize, cores: usize) -> f64 {
-    let (workers, cores) = (workers.max(1), cores.max(1));
+/// compute at the same time. What several read at the same time shares the line evenly, which
+/// carries `bytes_per_s`: it is idle while all of them wait.
+pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64) -> f64 {
+    let workers = workers.clamp(1, tasks.len().max(1));
     // No two times of a heap are compared but as whole nanoseconds.
     let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
-    let mut free: BinaryHeap<Reverse<u64>> = (0..workers).map(|_| Reverse(0)).collect();
-    let mut idle: BinaryHeap<Reverse<u64>> = (0..cores).map(|_| Reverse(0)).collect();
-    let mut last = 0;
-    // Computing is given out in the order in which waiting ends.
-    let mut ready: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
+    let mut events: BinaryHeap<Reverse<(u64, Event, usize)>> =
+        (0..workers).map(|worker| Reverse((0, Event::Free, worker))).collect();
+    let mut at_work: Vec<(&Task, usize)> = vec![(&IDLE, 0); workers];
+    let mut idle: BinaryHeap<Reverse<u64>> = (0..cores.max(1)).map(|_| Reverse(0)).collect();
+    let mut line = Line::new(bytes_per_s);
     let mut rest = tasks.iter();
+    let mut last = 0;
     loop {
-        let next_free = free.peek().map_or(u64::MAX, |Reverse(at)| *at);
-        let next_ready = ready.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-        if next_free <= next_ready
-            && let Some(task) = rest.next()
-        {
-            let Some(Reverse(at)) = free.pop() else { break };
-            ready.push(Reverse((at + nanoseconds(task.wait_s), nanoseconds(task.compute_s))));
-        } else if let Some(Reverse((at, compute))) = ready.pop() {
-            let core = idle.pop().map_or(0, |Reverse(core)| core);
-            let done = at.max(core) + compute;
-            idle.push(Reverse(done));
-            free.push(Reverse(done));
-            last = last.max(done);
-        } else {
-            break;
+        let next = events.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
+        if let Some((at, worker, until)) = line.take_ended(next) {
+            events.push(Reverse((at.max(until), Event::Ready, worker)));
+            continue;
+        }
+        let Some(Reverse((at, event, worker))) = events.pop() else { break };
+        let (task, done) = &mut at_work[worker];
+        match event {
+            Event::Free => {
+                last = last.max(at);
+                if let Some(next) = rest.next() {
+                    (*task, *done) = (next, 0);
+                    events.push(Reverse((at, Event::Ready, worker)));
+                }
+            }
+            Event::Ready => match task.steps.get(*done) {
+                Some(step) => {
+                    events.push(Reverse((at + nanoseconds(step.wait_s), Event::Comes, worker)));
+                }
+                None => {
+                    // Computing is given out in the order in which reading ends.
+                    let core = idle.pop().map_or(0, |Reverse(core)| core);
+                    let end = at.max(core) + nanoseconds(task.compute_s);
+                    idle.push(Reverse(end));
+                    events.push(Reverse((end, Event::Free, worker)));
+                }
+            },
+            Event::Comes => {
+                let Step { bytes, alone_s, .. } = task.steps[*done];
+                *done += 1;
+                line.join(at, bytes, worker, at + nanoseconds(alone_s));
+            }
         }
     }
     last as f64 / 1e9
+}
+
+/// The task of those who have none.
+static IDLE: Task = Task { steps: Vec::new(), compute_s: 0.0 };
+
+/// What happens to a worker.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// It takes the next task.
+    Free,
+    /// A step, or all that was before the first, is done.
+    Ready,
+    /// The bytes of a step begin to come.
+    Comes,
+}
+
+/// A line that all who read share evenly.
+struct Line {
+    bytes_per_s: f64,
+    at: u64,
+    /// Bytes that each of them would have had, who was there from the beginning.
+    carried: f64,
+    /// Those who read: how many bytes each will have had then, in whole millibytes; which worker
+    /// it is, and when it ends at the earliest.
+    readers: BinaryHeap<Reverse<(u64, usize, u64)>>,
+}
+
+impl Line {
+    fn new(bytes_per_s: f64) -> Line {
+        Line { bytes_per_s, at: 0, carried: 0.0, readers: BinaryHeap::new() }
+    }
+
+    fn go_to(&mut self, at: u64) {
+        if !self.readers.is_empty() {
+            let seconds = (at - self.at) as f64 / 1e9;
+            self.carried += seconds * self.bytes_per_s / self.readers.len() as f64;
+        }
+        self.at = at;
+    }
+
+    fn join(&mut self, at: u64, bytes: f64, worker: usize, until: u64) {
+        self.go_to(at);
+        self.readers.push(Reverse((((self.carried + bytes) * 1e3) as u64, worker, until)));
+    }
+
+    /// Who has all first, where that is no later than `before`: when it is, who, and when that one
+    /// ends at the earliest.
+    fn take_ended(&mut self, before: u64) -> Option<(u64, usize, u64)> {
+        let &Reverse((had, worker, until)) = self.readers.peek()?;
+        let left = (had as f64 / 1e3 - self.carried).max(0.0);
+        let seconds = left * self.readers.len() as f64 / self.bytes_per_s;
+        let at = self.at.saturating_add((seconds * 1e9) as u64);
+        if at > before {
+            return None;
+        }
+        self.go_to(at);
+        self.readers.pop();
+        Some((at, worker, until))
+    }
 }
 
 #[cfg(test)]
@@ -107,33 +196,76 @@ mod tests {
     use proptest::prelude::*;
 
     fn task(wait_s: f64, compute_s: f64) -> Task {
-        Task { wait_s, compute_s }
+        Task { steps: vec![Step { wait_s, ..Step::default() }], compute_s }
+    }
+
+    fn finish(tasks: &[Task], workers: usize, cores: usize, bytes_per_s: f64) -> f64 {
+        finish_s(&tasks.iter().collect::<Vec<_>>(), workers, cores, bytes_per_s)
     }
 
     #[test]
     fn waiting_overlaps_and_computing_does_as_far_as_there_are_cores() {
-        assert_eq!(finish_s(&[], 4, 2), 0.0);
-        assert_eq!(finish_s(&[task(1.0, 0.0); 8], 4, 1), 2.0);
-        assert_eq!(finish_s(&[task(0.0, 1.0); 8], 4, 2), 4.0);
-        assert_eq!(finish_s(&[task(1.0, 1.0); 2], 2, 1), 3.0);
-        assert_eq!(finish_s(&[task(1.0, 1.0); 2], 1, 1), 4.0);
-        assert_eq!(finish_s(&[task(3.0, 0.0), task(1.0, 0.0), task(1.0, 0.0)], 2, 1), 3.0);
+        let finish = |tasks: &[Task], workers, cores| finish(tasks, workers, cores, 1.0);
+        assert_eq!(finish(&[], 4, 2), 0.0);
+        assert_eq!(finish(&vec![task(1.0, 0.0); 8], 4, 1), 2.0);
+        assert_eq!(finish(&vec![task(0.0, 1.0); 8], 4, 2), 4.0);
+        assert_eq!(finish(&vec![task(1.0, 1.0); 2], 2, 1), 3.0);
+        assert_eq!(finish(&vec![task(1.0, 1.0); 2], 1, 1), 4.0);
+        assert_eq!(finish(&[task(3.0, 0.0), task(1.0, 0.0), task(1.0, 0.0)], 2, 1), 3.0);
+    }
+
+    #[test]
+    fn a_line_is_shared_by_those_who_read_and_idle_while_all_wait() {
+        let step = |bytes, alone_s| Step { wait_s: 1.0, bytes, alone_s };
+        let reads = |steps: &[Step]| Task { steps: steps.to_vec(), compute_s: 0.0 };
+        let close = |tasks: &[Task], workers, seconds: f64| {
+            let found = finish(tasks, workers, 1, 10.0);
+            assert!((found - seconds).abs() < 1e-6, "{found} {seconds}");
+        };
+        let (ten, slow) = (step(10.0, 1.0), step(10.0, 4.0));
+        close(&[reads(&[ten])], 1, 2.0);
+        close(&vec![reads(&[ten]); 2], 2, 3.0);
+        // Nothing comes for either second in which both wait.
+        close(&vec![reads(&[ten, ten]); 2], 2, 6.0);
+        // One waits while the other reads.
+        close(&[reads(&[ten]), reads(&[Step { wait_s: 2.0, ..ten }])], 2, 3.0);
+        close(&[reads(&[ten]), reads(&[step(20.0, 2.0)])], 2, 4.0);
+        // What is slow by itself shares less than it might.
+        close(&vec![reads(&[slow]); 2], 2, 5.0);
+        close(&vec![reads(&[slow]); 2], 1, 10.0);
     }
 
     proptest! {
         #[test]
         fn between_the_bounds(
-            parts in prop::collection::vec((0.0f64..2.0, 0.0f64..2.0), 1..40),
+            parts in prop::collection::vec(
+                (prop::collection::vec((0.0f64..2.0, 0.0f64..20.0, 1.0f64..3.0), 0..3), 0.0f64..2.0),
+                1..40,
+            ),
             workers in 1usize..9, cores in 1usize..5,
         ) {
-            let tasks: Vec<Task> = parts.iter().map(|&(wait, compute)| task(wait, compute)).collect();
-            let found = finish_s(&tasks, workers, cores);
-            let wait: f64 = parts.iter().map(|part| part.0).sum();
-            let compute: f64 = parts.iter().map(|part| part.1).sum();
-            let longest = parts.iter().map(|part| part.0 + part.1).fold(0.0, f64::max);
-            let least = longest.max(compute / cores as f64).max((wait + compute) / workers as f64);
-            prop_assert!(found >= least - 1e-6, "{found} {least}");
-            prop_assert!(found <= wait + compute + 1e-6);
+            let rate = 10.0;
+            let step = |&(wait_s, bytes, slower): &(f64, f64, f64)| {
+                Step { wait_s, bytes, alone_s: slower * bytes / rate }
+            };
+            let tasks: Vec<Task> = parts
+                .iter()
+                .map(|(steps, compute_s)| {
+                    Task { steps: steps.iter().map(step).collect(), compute_s: *compute_s }
+                })
+                .collect();
+            let found = finish(&tasks, workers, cores, rate);
+            let alone = |task: &Task| -> f64 {
+                task.steps.iter().map(|step| step.wait_s + step.alone_s).sum::<f64>() + task.compute_s
+            };
+            let bytes: f64 = tasks.iter().flat_map(|task| &task.steps).map(|step| step.bytes).sum();
+            let compute: f64 = tasks.iter().map(|task| task.compute_s).sum();
+            let longest = tasks.iter().map(alone).fold(0.0, f64::max);
+            let all: f64 = tasks.iter().map(alone).sum();
+            let least =
+                longest.max(compute / cores as f64).max(all / workers as f64).max(bytes / rate);
+            prop_assert!(found >= least - 1e-5, "{found} {least}");
+            prop_assert!(found <= all + 1e-5, "{found} {all}");
         }
     }
 }

@@ -495,7 +495,8 @@ fn a_date_that_is_told_apart_is_asked_before_and_after_reading() {
     let ranges: Vec<Range<u64>> = (0..50).map(|at| AT + at..AT + at + 1).collect();
     for (streams, questions) in [(50, 1), (20, 3), (1, 13)] {
         let before = methods(&server).len();
-        let pieces: Result<Vec<Bytes>, StoreError> = another.fetch(ranges.clone(), streams).collect();
+        let pieces: Result<Vec<Bytes>, StoreError> =
+            another.fetch(ranges.clone(), streams).collect();
         assert_eq!(pieces.unwrap().concat(), [1; 50]);
         let asked = methods(&server).split_off(before);
         let dates = asked.iter().filter(|method| *method == "PROPFIND").count();
