@@ -18,8 +18,6 @@ use swathe_trace::Scope;
 
 /// Objects looked into at the same time.
 const LOOKERS: usize = 16;
-/// What an answer takes on the line besides its body: of nginx 280 bytes, of others some more.
-const ANSWER_BYTES: u64 = 300;
 /// So many faults are told, of each storage.
 const MOST_FAULTS: usize = 100;
 
@@ -178,17 +176,6 @@ pub fn estimate(
         .collect()
 }
 
-/// What asking `requests` for `bytes` is on the line, if it takes so many seconds alone and after
-/// `begin_s` more.
-fn step(costs: &Costs, (begin_s, alone_s): (f64, f64), bytes: u64, requests: u64) -> Step {
-    let latency_s = costs.latency_s();
-    Step {
-        wait_s: begin_s + latency_s,
-        bytes: (bytes + requests * ANSWER_BYTES) as f64,
-        alone_s: (alone_s - latency_s).max(0.0),
-    }
-}
-
 /// At most `most` numbers below `count`, evenly spread.
 fn spread(count: usize, most: usize) -> Vec<usize> {
     let taken = count.min(most.max(1));
@@ -227,11 +214,14 @@ fn expect(
     let targets = unit.targets.len();
     let waits = job.stores.server_of(&job.files[unit.file]).is_some();
     let share = costs.share(workers as u32);
+    // That all threads share the line is seen to when their parts are put together.
+    let alone = Costs { total_bytes_per_s: costs.total_bytes_per_s, ..share.clone() };
     let opening = if waits {
-        let first = costs.first_bytes();
-        let seconds = (costs.open_s, share.request.seconds(first as f64));
-        let traffic = Traffic { bytes: first, requests: 1, ..Traffic::default() };
-        (traffic, vec![step(costs, seconds, first, 1)])
+        let bytes = costs.first_bytes();
+        let beyond = Step { wait_s: costs.open_s, ..Step::default() };
+        let mut steps = vec![beyond];
+        steps.extend(Step::reading(&alone, Load { requests: 1, bytes, largest: bytes }, 1));
+        (Traffic { bytes, requests: 1, ..Traffic::default() }, steps)
     } else {
         (Traffic::default(), Vec::new())
     };
@@ -269,8 +259,6 @@ fn expect(
         + placed.len() as f64 * compute.cut_s
         + pixels as f64 * compute.byte_s
         + unpack_s;
-    // That all threads share the line is seen to when their parts are put together.
-    let alone = Costs { total_bytes_per_s: costs.total_bytes_per_s, ..share };
     if waits && asked_anew {
         expected.traffic.add(opening.0);
         expected.task.steps = opening.1;
@@ -281,17 +269,14 @@ fn expect(
         let dates = object.source().questions(requests, plan.streams);
         let asked = Traffic { bytes, requests: requests + dates, ..Traffic::default() };
         expected.traffic.add(asked);
-        let alone_s = alone.seconds(plan.load, plan.streams);
         if waits {
-            expected.task.steps.push(step(costs, (0.0, alone_s), bytes, asked.requests));
-            if dates > 0 {
-                // For the last of them; the others are asked beside reading.
-                expected.task.steps.push(step(costs, (0.0, 0.0), 0, 0));
-            }
+            expected.task.steps.extend(Step::reading(&alone, plan.load, plan.streams));
+            // For the last of the dates; the others are asked beside reading.
+            expected.task.steps.extend((dates > 0).then(|| Step::asking(&alone)));
             expected.streams = expected.streams.max(plan.streams);
         } else {
             // Copied from the page cache by the thread itself.
-            expected.task.compute_s += alone_s;
+            expected.task.compute_s += alone.seconds(plan.load, plan.streams);
         }
     }
     if waits {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Answers that share a line evenly end about together; this part of the wait for the next round
 /// nothing comes. As measured, see `docs/design/007-cost-model.md`.
-const IDLE: f64 = 0.75;
+pub(crate) const IDLE: f64 = 0.75;
 
 /// What is best read at a time of a file where nobody studied that: it stays in the L2 cache.
 const BUFFER_BYTES: u64 = 256 << 10;

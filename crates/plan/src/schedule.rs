@@ -1,8 +1,15 @@
 //! The time of a job: what computing costs on this host, and how parts of a job overlap.
 
+use crate::costs::{Costs, IDLE, Load};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+
+/// What an answer takes on the line besides its body: of nginx 280 bytes, of others some more.
+const ANSWER_BYTES: u64 = 300;
+/// So many rounds of requests of all who read begin and end about together. Later ones do not, as
+/// some have less to read than others: what one waits for then comes while others read.
+const ROUNDS_TOGETHER: u64 = 4;
 
 /// What this host takes for its part of the work. Times in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +86,27 @@ pub struct Step {
     pub alone_s: f64,
 }
 
+impl Step {
+    /// Another wait, for an answer that is next to nothing.
+    pub fn asking(costs: &Costs) -> Step {
+        Step { wait_s: costs.latency_s(), bytes: ANSWER_BYTES as f64, alone_s: 0.0 }
+    }
+
+    /// Reading a load on so many streams.
+    pub fn reading(costs: &Costs, load: Load, streams: u32) -> Vec<Step> {
+        let rounds = load.requests.div_ceil(u64::from(streams.max(1))).min(ROUNDS_TOGETHER);
+        let waits = |round| costs.latency_s() * if round == 0 { 1.0 } else { IDLE };
+        let waits_s: f64 = (0..rounds).map(waits).sum();
+        let bytes = load.bytes + load.requests * ANSWER_BYTES;
+        let part = |round| Step {
+            wait_s: waits(round),
+            bytes: bytes as f64 / rounds as f64,
+            alone_s: (costs.seconds(load, streams) - waits_s).max(0.0) / rounds as f64,
+        };
+        (0..rounds).map(part).collect()
+    }
+}
+
 /// Seconds until the last of `tasks` is done, taken in order by `workers` of which `cores` can
 /// compute at the same time. What several read at the same time shares the line evenly, which
 /// carries `bytes_per_s`: it is idle while all of them wait.
@@ -88,7 +116,7 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
     let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
     let mut events: BinaryHeap<Reverse<(u64, Event, usize)>> =
         (0..workers).map(|worker| Reverse((0, Event::Free, worker))).collect();
-    let mut at_work: Vec<(&Task, usize)> = vec![(&IDLE, 0); workers];
+    let mut at_work: Vec<(&Task, usize)> = vec![(&NONE, 0); workers];
     let mut idle: BinaryHeap<Reverse<u64>> = (0..cores.max(1)).map(|_| Reverse(0)).collect();
     let mut line = Line::new(bytes_per_s);
     let mut rest = tasks.iter();
@@ -132,7 +160,7 @@ pub fn finish_s(tasks: &[&Task], workers: usize, cores: usize, bytes_per_s: f64)
 }
 
 /// The task of those who have none.
-static IDLE: Task = Task { steps: Vec::new(), compute_s: 0.0 };
+static NONE: Task = Task { steps: Vec::new(), compute_s: 0.0 };
 
 /// What happens to a worker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
