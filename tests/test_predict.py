@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -125,6 +126,31 @@ def test_no_pixel_is_read_and_headers_are_read_once(
     assert (kept.targets, kept.root) == (12, server.url)
     assert (kept.predicted_bytes, kept.actual_bytes) == (again.bytes, again.bytes)
     assert kept.predicted_s == pytest.approx(made["predicted_s"], rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["fit", "fit.fz", "fit.gz"])
+@pytest.mark.parametrize("streams", [1, 6])
+def test_dates_that_are_asked_for_alone_are_counted(
+    kind: str, streams: int, catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "xrootd").mkdir()
+    shutil.copy(survey / f"0.{kind}", tmp_path / "xrootd")
+    with servers.xrootd(tmp_path / "xrootd") as door:
+        catalog.add_store("door", door.url)
+        known, now = {**COSTS, "streams": streams}, datetime.now(UTC)
+        catalog.put_profile(door.url, this_host(), known, {"model": 0.1}, now)
+        rows = targets([f"door:0.{kind}"])
+        # Tables of tiles, seek points: what a first cut learns.
+        swathe.cut_many(rows, tmp_path / "first", progress=False)
+        predicted = swathe.predict(rows)
+        made = swathe.cut_many(rows, tmp_path / "again", progress=False).meta
+    assert predicted.requests == made["requests"]
+    # How long tiles are stands in the table, which is read.
+    assert predicted.bytes == pytest.approx(made["bytes_moved"], rel=0.01)
+    plans = [plan["load"] for how in predicted.explained for plan in how["plans"]]
+    # One for each round, of four requests at least.
+    rounds = sum(-(-load["requests"] // max(streams, 4)) for load in plans)
+    assert predicted.requests == sum(load["requests"] for load in plans) + rounds
 
 
 @pytest.mark.parametrize("kind", KINDS)

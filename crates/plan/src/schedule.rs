@@ -94,7 +94,8 @@ impl Step {
 
     /// Reading a load on so many streams.
     pub fn reading(costs: &Costs, load: Load, streams: u32) -> Vec<Step> {
-        let rounds = load.requests.div_ceil(u64::from(streams.max(1))).min(ROUNDS_TOGETHER);
+        let streams = streams.max(1);
+        let rounds = load.requests.div_ceil(u64::from(streams)).min(ROUNDS_TOGETHER);
         let waits = |round| costs.latency_s() * if round == 0 { 1.0 } else { IDLE };
         let waits_s: f64 = (0..rounds).map(waits).sum();
         let bytes = load.bytes + load.requests * ANSWER_BYTES;
@@ -261,6 +262,24 @@ mod tests {
         // What is slow by itself shares less than it might.
         close(&vec![reads(&[slow]); 2], 2, 5.0);
         close(&vec![reads(&[slow]); 2], 1, 10.0);
+    }
+
+    #[test]
+    fn a_read_alone_takes_what_its_costs_say() {
+        let costs = Costs { total_bytes_per_s: 1e7, streams: 4, ..Costs::remote() };
+        for (requests, streams, rounds) in [(1, 4, 1), (4, 4, 1), (9, 4, 3), (100, 4, 4), (3, 0, 3)]
+        {
+            let load = Load { requests, bytes: 50_000 * requests, largest: 50_000 };
+            let steps = Step::reading(&costs, load, streams);
+            assert_eq!(steps.len(), rounds);
+            let sent: f64 = steps.iter().map(|step| step.bytes).sum();
+            assert!((sent - (50_300 * requests) as f64).abs() < 1e-3, "{sent}");
+            let task = Task { steps, compute_s: 0.5 };
+            let (found, alone_s) =
+                (finish(&[task], 1, 1, 1e9), costs.seconds(load, streams.max(1)));
+            assert!((found - 0.5 - alone_s).abs() < 1e-6, "{found} {alone_s}");
+        }
+        assert_eq!(Step::reading(&costs, Load::default(), 4), []);
     }
 
     proptest! {

@@ -48,3 +48,22 @@ fn a_unit_that_panics_tells_how_its_stages_and_targets_ended() {
         }
     }
 }
+
+#[test]
+fn objects_of_servers_are_read_in_few_rounds_of_as_many_each() {
+    // Of a server that was not probed eight streams are taken for granted.
+    for (file, threads, units, expected) in [
+        ("http://server.example/a.fits", 2, 1, 1),
+        ("http://server.example/a.fits", 2, 8, 8),
+        ("http://server.example/a.fits", 2, 9, 5),
+        ("http://server.example/a.fits", 2, 20, 7),
+        ("http://server.example/a.fits", 2, 1000, 8),
+        ("http://server.example/a.fits", 6, 9, 6),
+        ("/data/a.fits", 2, 9, 2),
+        ("/data/a.fits", 6, 3, 3),
+        ("/data/a.fits", 6, 0, 1),
+    ] {
+        let job = Job { threads, ..job(file, "out", OutputKind::Folder) };
+        assert_eq!(workers(&job, units), expected, "{file}: {units} units, {threads} threads");
+    }
+}
