@@ -273,7 +273,8 @@ impl Source for Remote {
             };
             // Whoever asked may have enough: what is in flight then ends with this task.
             while let Some(piece) = pieces.next().await {
-                if sender.send(piece).await.is_err() {
+                let is_last = piece.is_err();
+                if sender.send(piece).await.is_err() || is_last {
                     break;
                 }
             }
