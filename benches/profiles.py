@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from simulated import SimulatedStore, place, random_store
+from simulated import SimulatedStore, busy_store, place, random_store
 from swathe.measuring.costs import Costs
 from swathe.measuring.probe import Probe, probe
 
@@ -28,8 +28,21 @@ def probed(store: SimulatedStore, quick: bool) -> Probe:
 def truth(store: SimulatedStore) -> SimulatedStore:
     """The same store without noise."""
     return SimulatedStore(
-        store.latency_s, store.stream_bytes_per_s, store.total_bytes_per_s, store.requests_per_s
+        store.latency_s,
+        store.stream_bytes_per_s,
+        store.total_bytes_per_s,
+        store.requests_per_s,
+        store.served_bytes_per_s,
     )
+
+
+def alone_s(store: SimulatedStore, size: float) -> float:
+    """What one request takes, with what a busy server does for it."""
+    own = min(store.stream_bytes_per_s, store.total_bytes_per_s)
+    work = 0.0
+    if store.served_bytes_per_s is not None:
+        work = 1 / store.requests_per_s + size / store.served_bytes_per_s
+    return store.latency_s + size / own + work
 
 
 def errors(store: SimulatedStore, found: Probe, reads: int = 40) -> list[float]:
@@ -51,12 +64,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stores", type=int, default=100)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--busy", action="store_true", help="servers that take time for bytes")
     parser.add_argument("--worst", type=int, default=5)
     arguments = parser.parse_args()
     rows, host_s = [], 0.0
     named: dict[str, list[float]] = {}
     for seed in range(arguments.stores):
-        store = random_store(seed)
+        store = busy_store(seed) if arguments.busy else random_store(seed)
         began = time.perf_counter()
         found = probed(store, arguments.quick)
         host_s += time.perf_counter() - began
@@ -64,8 +78,8 @@ def main() -> None:
         rows.append((float(np.median(off)), float(np.quantile(off, 0.9)), seed, store, found))
         costs = found.profile.costs
         pairs = {
-            "t(0)": (costs.request[0][1], store.latency_s),
-            "stream": (costs.stream_bytes_per_s(), store.stream_bytes_per_s),
+            "t(0)": (costs.request[0][1], alone_s(store, 0)),
+            "stream": (costs.stream_bytes_per_s(), 1e9 / (alone_s(store, 1e9) - alone_s(store, 0))),
             "total": (costs.total_bytes_per_s, store.total_bytes_per_s),
             "requests": (costs.requests_per_s, store.requests_per_s),
         }
@@ -73,6 +87,8 @@ def main() -> None:
             del pairs["total"]
         if "requests_per_s" not in found.profile.spread:
             del pairs["requests"]
+        if costs.served_bytes_per_s and store.served_bytes_per_s:
+            pairs["served"] = costs.served_bytes_per_s, store.served_bytes_per_s
         if any(note.startswith("request:") for note in found.profile.notes):
             del pairs["stream"]
         for name, (got, true) in pairs.items():
@@ -110,6 +126,7 @@ def figures(of: SimulatedStore | Costs) -> str:
     return (
         f"{1e3 * latency:.3g} ms, {stream / 1e6:.3g} of {of.total_bytes_per_s / 1e6:.3g} MB/s, "
         f"{of.requests_per_s:.3g} requests/s"
+        + (f" and {of.served_bytes_per_s / 1e6:.3g} MB/s" if of.served_bytes_per_s else "")
     )
 
 

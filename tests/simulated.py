@@ -34,6 +34,9 @@ class SimulatedStore:
 
     Attributes
     ----------
+    served_bytes_per_s
+        The server is a busy computer: it works at all requests at once, and serves so many of
+        their bytes in a second, beside what each request takes. None: it does one after the other.
     noise
         Relative, half of it in each request and half in each call.
     outliers
@@ -48,6 +51,7 @@ class SimulatedStore:
     stream_bytes_per_s: float = 5e7
     total_bytes_per_s: float = 2e8
     requests_per_s: float = 1e9
+    served_bytes_per_s: float | None = None
     connect_s: float = 0.04
     open_s: float = 0.0
     noise: float = 0.0
@@ -109,8 +113,9 @@ class SimulatedStore:
         own = np.exp(self.rng.normal(0, self.noise * 0.7, len(sizes))).tolist()
         starts, firsts, ends = ([0.0] * len(sizes) for _ in range(3))
         waiting: list[tuple[float, int]] = []  # first byte at, request
+        serving: list[tuple[float, int]] = []  # ends when so much was worked at each, request
         moving: list[tuple[float, int]] = []  # ends when a stream has moved so many bytes, request
-        now = moved = free_at = 0.0
+        now = moved = worked = free_at = 0.0
         todo = iter(range(len(sizes)))
 
         def start(at: float) -> None:
@@ -118,25 +123,42 @@ class SimulatedStore:
             request = next(todo, None)
             if request is not None:
                 starts[request] = at
-                first = max(at + self.latency_s * own[request] * slower, free_at)
-                free_at = first + slower / self.requests_per_s
+                first = at + self.latency_s * own[request] * slower
+                if self.served_bytes_per_s is None:
+                    first = max(first, free_at)
+                    free_at = first + slower / self.requests_per_s
                 heapq.heappush(waiting, (first, request))
 
         for _ in range(streams):
             start(0.0)
-        while waiting or moving:
+        def move(request: int) -> None:
+            firsts[request] = now
+            heapq.heappush(moving, (moved + sizes[request] * own[request], request))
+
+        while waiting or serving or moving:
             rate = self.stream_bytes_per_s
             if moving:
                 rate = min(rate, self.total_bytes_per_s / len(moving)) / slower
+            begins_at = waiting[0][0] if waiting else np.inf
+            served_at = now + (serving[0][0] - worked) * len(serving) if serving else np.inf
             ends_at = now + (moving[0][0] - moved) / rate if moving else np.inf
-            if waiting and waiting[0][0] <= ends_at:
-                first, request = heapq.heappop(waiting)
-                moved += (first - now) * rate if moving else 0
-                now = firsts[request] = first
-                heapq.heappush(moving, (moved + sizes[request] * own[request], request))
+            then = min(begins_at, served_at, ends_at)
+            worked += (then - now) / len(serving) if serving else 0
+            moved += (then - now) * rate if moving else 0
+            now = then
+            if then == begins_at:
+                _, request = heapq.heappop(waiting)
+                if self.served_bytes_per_s is None:
+                    move(request)
+                else:
+                    work = 1 / self.requests_per_s + sizes[request] / self.served_bytes_per_s
+                    heapq.heappush(serving, (worked + work * own[request] * slower, request))
+            elif then == served_at:
+                worked, request = heapq.heappop(serving)
+                move(request)
             else:
                 moved, request = heapq.heappop(moving)
-                now = ends[request] = ends_at
+                ends[request] = now
                 start(now)
         return list(zip(starts, firsts, ends, strict=True))
 
@@ -154,6 +176,24 @@ def random_store(seed: int) -> SimulatedStore:
         connect_s=2 * latency,
         open_s=0.0,
         noise=float(np.exp(rng.uniform(np.log(0.01), np.log(0.2)))),
+        outliers=0.05,
+        seed=seed,
+    )
+
+
+def busy_store(seed: int) -> SimulatedStore:
+    """A busy computer nearby: RTT 0.2 to 5 ms, 20 to 200 us a request, 0.5 to 5 GB/s besides."""
+    rng = np.random.default_rng(seed)
+    latency = float(np.exp(rng.uniform(np.log(2e-4), np.log(5e-3))))
+    served = float(np.exp(rng.uniform(np.log(5e8), np.log(5e9))))
+    return SimulatedStore(
+        latency_s=latency,
+        stream_bytes_per_s=served * float(rng.choice([0.5, 1, 4])),
+        total_bytes_per_s=served * float(rng.choice([0.5, 1, 8])),
+        requests_per_s=float(np.exp(rng.uniform(np.log(5e3), np.log(5e4)))),
+        served_bytes_per_s=served,
+        connect_s=2 * latency,
+        noise=float(np.exp(rng.uniform(np.log(0.01), np.log(0.1)))),
         outliers=0.05,
         seed=seed,
     )

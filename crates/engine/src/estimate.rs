@@ -147,8 +147,9 @@ pub fn estimate(
                 // The server computes too: what it takes for a request, or a byte, was measured
                 // together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
-                let moved_s = (requests / store.costs.requests_per_s)
-                    .max(bytes / store.costs.total_bytes_per_s);
+                let load = Load { requests: traffic.requests, bytes: traffic.bytes, largest: 0 };
+                let moved_s =
+                    store.costs.served_s(load).max(bytes / store.costs.total_bytes_per_s);
                 let ours_s = requests * compute.request_s + bytes * compute.received_byte_s;
                 moved_s + (compute_s - ours_s).max(0.0) / cores as f64
             } else {

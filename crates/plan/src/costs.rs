@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Answers that share a line evenly end about together; this part of the wait for the next round
-/// nothing comes. As measured, see `docs/design/007-cost-model.md`.
+/// nothing comes, nor is there anything for a busy server to do. As measured, see `docs/design/007-cost-model.md`.
 pub(crate) const IDLE: f64 = 0.75;
 
 /// What is best read at a time of a file where nobody studied that: it stays in the L2 cache.
@@ -29,6 +29,10 @@ pub struct Costs {
     /// Bytes that are best read at a time, one request after the other, where that was studied.
     #[serde(default)]
     pub buffer_bytes: Option<u64>,
+    /// Bytes served in a second, beside what each request takes, where the server was seen to take
+    /// time for them: it is a busy computer, and works at all it was asked for at once.
+    #[serde(default)]
+    pub served_bytes_per_s: Option<f64>,
 }
 
 /// Seconds of one request by its bytes: straight lines between measured points, and beyond the
@@ -92,6 +96,7 @@ impl Costs {
             requests_per_s: 1e7,
             streams: 1,
             buffer_bytes: None,
+            served_bytes_per_s: None,
         }
     }
 
@@ -105,6 +110,7 @@ impl Costs {
             requests_per_s: 2000.0,
             streams: 8,
             buffer_bytes: None,
+            served_bytes_per_s: None,
         }
     }
 
@@ -122,6 +128,7 @@ impl Costs {
         let speeds = [
             ("total_bytes_per_s", self.total_bytes_per_s),
             ("requests_per_s", self.requests_per_s),
+            ("served_bytes_per_s", self.served_bytes_per_s.unwrap_or(1.0)),
         ];
         for (name, value) in speeds {
             if !(1e-6..1e15).contains(&value) {
@@ -157,10 +164,17 @@ impl Costs {
         self.request.seconds(0.0)
     }
 
+    /// Seconds that a load takes a server that makes one request wait for another.
+    pub fn served_s(&self, load: Load) -> f64 {
+        let bytes_s = self.served_bytes_per_s.map_or(0.0, |per_s| load.bytes as f64 / per_s);
+        load.requests as f64 / self.requests_per_s + bytes_s
+    }
+
     /// Seconds to read a load on `streams` open connections:
-    /// `max((1 + i (r - 1)) t(0) + b / B_total, r t(b / n) + (l - 1) / R, t(b / n) + (n - 1) / R,
-    /// t(largest))`, where `r` rounds are `ceil(n / k)`, `l` requests are in the last of them and
-    /// `i` is [`IDLE`] (`docs/design/007-cost-model.md`).
+    /// `max((1 + i (r - 1)) t(0) + b / B_total, r t(b / n) + (l - 1 + i (r - 1) (k - 1)) s(b / n),
+    /// t(b / n) + (n - 1) s(b / n), t(largest))`, where `r` rounds are `ceil(n / k)`, `l` requests
+    /// are in the last of them, `s` is what serving one takes, and `i` is [`IDLE`]; in the second
+    /// of these, 0 where the server takes no time for bytes (`docs/design/007-cost-model.md`).
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         if load.requests == 0 {
             return 0.0;
@@ -170,16 +184,19 @@ impl Costs {
         let waits = 1.0 + IDLE * (rounds - 1.0);
         let shared = waits * self.latency_s() + bytes / self.total_bytes_per_s;
         let last = requests - (rounds - 1.0) * f64::from(streams);
+        let idle = if self.served_bytes_per_s.is_some() { IDLE } else { 0.0 };
+        let waited_for = last - 1.0 + idle * (rounds - 1.0) * (f64::from(streams) - 1.0);
         let each = self.request.seconds(bytes / requests);
-        let streamed = rounds * each + (last - 1.0) / self.requests_per_s;
-        let served = each + (requests - 1.0) / self.requests_per_s;
+        let serve_s = self.served_s(load) / requests;
+        let streamed = rounds * each + waited_for * serve_s;
+        let served = each + (requests - 1.0) * serve_s;
         let largest = self.request.seconds(load.largest as f64);
         shared.max(streamed).max(served).max(largest)
     }
 
     /// Seconds of what all readers of the store share that a load takes up.
     pub fn work_s(&self, load: Load) -> f64 {
-        load.bytes as f64 / self.total_bytes_per_s + load.requests as f64 / self.requests_per_s
+        load.bytes as f64 / self.total_bytes_per_s + self.served_s(load)
     }
 
     /// What is left for each of `parts` readers that read at the same time.
@@ -188,6 +205,7 @@ impl Costs {
         Costs {
             total_bytes_per_s: self.total_bytes_per_s / f64::from(parts),
             requests_per_s: self.requests_per_s / f64::from(parts),
+            served_bytes_per_s: self.served_bytes_per_s.map(|per_s| per_s / f64::from(parts)),
             streams: (self.streams / parts).max(1),
             ..self.clone()
         }
@@ -197,7 +215,9 @@ impl Costs {
     /// stream whose time is a straight line, and no other limit.
     pub fn single_gap(&self) -> Option<u64> {
         let (latency, speed) = self.request.line().filter(|_| self.streams == 1)?;
-        let limited = self.total_bytes_per_s < speed || self.requests_per_s * latency < 1.0;
+        let limited = self.total_bytes_per_s < speed
+            || self.served_bytes_per_s.is_some_and(|per_s| per_s < speed)
+            || self.requests_per_s * latency < 1.0;
         (!limited).then_some((latency * speed) as u64)
     }
 

@@ -3,15 +3,18 @@
 The model of `requests` requests of `bytes` bytes in all, `streams` of them in flight::
 
     T = connect + open + max( waits(rounds) * t(0) + bytes / total_bytes_per_s,
-                              rounds * t(bytes / requests) + (last - 1) / requests_per_s,
-                              t(bytes / requests) + (requests - 1) / requests_per_s,
+                              rounds * t(size) + (last - 1 + idle * before) * s(size),
+                              t(size) + (requests - 1) * s(size),
                               t(largest) )
 
-with t() the time of one request on an idle open connection, rounds = ceil(requests / streams), and
-last requests in the last of them: where a server does one after the other, each that was asked for
-at the same time waits for those before it.
+with size = bytes / requests, t() the time of one request on an idle open connection,
+rounds = ceil(requests / streams), and last requests in the last of them. Where a server does one
+after the other, each that was asked for at the same time waits for those before it: s(size) =
+1 / requests_per_s + size / served_bytes_per_s for each of them.
 Answers that share a line evenly end about together, so that it is idle, after the first round, for
-most of another wait (`IDLE`). It has bandwidth twice, of a stream
+most of another wait (`IDLE`). So is a server that takes time for bytes: it is a busy computer, and
+works at all it was asked for at once. There each round but the last makes its requests wait too,
+before = (rounds - 1) * (streams - 1) of them. The model has bandwidth twice, of a stream
 (the slope of t) and of all together, because neither can stand for the other: where all
 streams share a thin line, splitting a read gains nothing, whatever one stream could carry.
 """
@@ -82,6 +85,9 @@ class Costs:
         streams: more requests in flight were not measured to help.
         buffer_bytes: that are best read at a time, one request after the other, where that was
             studied.
+        served_bytes_per_s: of a server that makes one request wait for another, the bytes it
+            serves in a second, beside what each request takes it; None where its time was not
+            seen to go by bytes.
     """
 
     connect_s: float
@@ -91,6 +97,7 @@ class Costs:
     requests_per_s: float
     streams: int
     buffer_bytes: int | None = None
+    served_bytes_per_s: float | None = None
 
     def request_s(self, size: ArrayLike) -> NDArray[np.float64]:
         """The curve t(), seconds, for sizes in bytes."""
@@ -112,10 +119,18 @@ class Costs:
         rounds = np.ceil(requests / np.asarray(streams))
         line = waits(rounds) * self.request_s(0) + size / self.total_bytes_per_s
         each = self.request_s(size / requests)
-        others = waited_for(requests, streams) / self.requests_per_s
+        others = self.others_s(size / requests, requests, streams)
         queue = np.maximum(rounds * each + others[0], each + others[1])
         slowest = np.maximum(np.maximum(line, queue), self.request_s(largest))
         return np.asarray(slowest, dtype=np.float64)
+
+    def others_s(
+        self, size: ArrayLike, requests: ArrayLike, streams: ArrayLike
+    ) -> NDArray[np.float64]:
+        """Seconds that the last request waits for others of its size; see `waited_for`."""
+        works = self.served_bytes_per_s is not None
+        each = 1 / self.requests_per_s + np.asarray(size) / (self.served_bytes_per_s or np.inf)
+        return np.asarray(waited_for(requests, streams, works) * each, dtype=np.float64)
 
     def stream_bytes_per_s(self) -> float:
         """Bandwidth of one stream, from the end of the curve."""
@@ -138,11 +153,15 @@ def waits(rounds: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1 + IDLE * (rounds - 1)
 
 
-def waited_for(requests: ArrayLike, streams: ArrayLike) -> NDArray[np.float64]:
-    """How many requests the last waits for: in its round, and in all; shape (2, ...)."""
+def waited_for(requests: ArrayLike, streams: ArrayLike, works: bool) -> NDArray[np.float64]:
+    """How many requests the last waits for: in rounds, and in all; shape (2, ...).
+
+    `works`: the server is a busy computer, so that those of former rounds were waited for too.
+    """
     requests, streams = np.broadcast_arrays(requests, streams)
     before = np.ceil(requests / streams) - 1
-    return np.asarray([requests - before * streams - 1, requests - 1.0], dtype=np.float64)
+    in_rounds = requests - before * streams - 1 + IDLE * works * before * (streams - 1)
+    return np.asarray([in_rounds, requests - 1.0], dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ def _follow(catalog: Catalog, root: str) -> bool:
         found.costs,
         total_bytes_per_s=profile.costs.total_bytes_per_s,
         requests_per_s=profile.costs.requests_per_s,
+        served_bytes_per_s=profile.costs.served_bytes_per_s,
     )
     notes = [*(note for note in kept.notes if note != NOTE), NOTE]
     # After the reads, so that they do not count again.

@@ -47,10 +47,13 @@ def fit(samples: Iterable[Sample]) -> Profile:
     limits = fit_limits(reads, curve, notes)
     streams = most_useful_streams(reads, curve, limits, notes)
     total, served = limits.total_bytes_per_s, limits.requests_per_s
+    works = math.isfinite(limits.served_bytes_per_s)
     if math.isfinite(total):
         spread["total_bytes_per_s"] = limits.total_spread
     if math.isfinite(served):
         spread["requests_per_s"] = limits.requests_spread
+    if works:
+        spread["served_bytes_per_s"] = limits.served_spread
     # Limits that were not reached: what the streams take when nothing is shared.
     seen = max(sample.bytes / sample.seconds for sample in reads)
     most = max(sample.streams for sample in reads)
@@ -81,6 +84,7 @@ def fit(samples: Iterable[Sample]) -> Profile:
         total_bytes_per_s=min(max(total, 1.0), COPY_BYTES_PER_S),
         requests_per_s=min(served, UNLIMITED),
         streams=streams,
+        served_bytes_per_s=limits.served_bytes_per_s if works else None,
     )
     spread["model"] = spread_of(ratios(costs, reads))
     return Profile(costs, spread, tuple(notes), rejected)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+NO_TIME = 1e300
+"""Bytes per second of a server for which bytes are nothing."""
+
 PRICE_OF_LIMIT = 4.0
 """How much better, in log-likelihood, the samples must fit before a limit is believed in."""
 
@@ -33,10 +36,12 @@ than that is seen where computers are busy."""
 class Limits:
     """What all streams share; infinite where no limit shows."""
 
-    total_bytes_per_s: float
-    requests_per_s: float
-    total_spread: float
-    requests_spread: float
+    total_bytes_per_s: float = math.inf
+    requests_per_s: float = math.inf
+    served_bytes_per_s: float = math.inf
+    total_spread: float = 0.0
+    requests_spread: float = 0.0
+    served_spread: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,64 +80,91 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
 def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limits:
     """Find what all streams share, from what many of them took beyond the curve.
 
-    Either limit, both or none: the best of the four explanations, where a limit has its price
+    The line, what the server takes for a request, both or none; and with the latter, what it takes
+    for a byte: the best of the six explanations, where a limit has its price
     and must show, see `_shows`. At the crossing of two limits reads take longer
     than either says, which a third would explain: so it has to show where nothing else is near.
     """
     batch = _together(reads, curve.noise)
     if not len(batch.size):
         notes.append("streams: never more than one was measured")
-        return Limits(math.inf, math.inf, 0.0, 0.0)
+        return Limits()
     rounds = np.ceil(batch.requests / batch.streams)
     empty = waits(rounds) * float(curve.seconds[0])
     each = curve(batch.size / batch.requests)
     queue, later = rounds * each, ((rounds - 1) * each)[:, None]
-    others = waited_for(batch.requests, batch.streams)[:, :, None]
+    each_size = batch.size / batch.requests
+    others = [waited_for(batch.requests, batch.streams, works)[:, :, None] for works in (False, True)]
     totals = batch.size / np.maximum(batch.seconds - empty, 0.05 * batch.seconds)
     served = batch.requests / batch.seconds
 
-    def served_s(rate: Array | float) -> Array:
-        """Seconds of each kind of batch at each rate, the line left out."""
-        in_rounds, in_all = each[:, None] + others / rate
+    def served_s(rate: Array | float, work: Array | float) -> Array:
+        """Seconds of each kind of batch, the line left out, shape (kinds, rates times works)."""
+        waiting = others[bool(np.isfinite(work).all())]
+        in_rounds, in_all = each[:, None] + waiting * _serve_s(each_size, rate, work)
         return np.asarray(np.maximum(in_rounds + later, in_all), dtype=np.float64)
 
-    def loss(total: Array, rate: Array) -> Array:
-        """Misfit of each pair of limits, shape (totals, rates)."""
+    def loss(total: Array, rate: Array, work: Array) -> Array:
+        """Misfit of each three limits, shape (totals, rates, works)."""
         line = empty[:, None] + batch.size[:, None] / total
-        calls = served_s(rate)
-        model = np.maximum(line[:, :, None], calls[:, None, :])
-        off = np.log(batch.seconds[:, None, None] / model) / batch.errors[:, None, None]
+        calls = served_s(rate, work).reshape(-1, 1, len(rate), len(work))
+        model = np.maximum(line[:, :, None, None], calls)
+        off = np.log(batch.seconds[:, None, None, None] / model)
+        off /= batch.errors[:, None, None, None]
         # Slower is what outliers are. Faster than a limit is a proof against it.
         bound = np.where(off > 0, HUBER, 4 * HUBER)
         off = np.abs(off)
-        each = np.where(off < bound, off**2 / 2, bound * off - bound**2 / 2)
-        return np.asarray(each.sum(axis=0), dtype=np.float64)
+        misfit = np.where(off < bound, off**2 / 2, bound * off - bound**2 / 2)
+        return np.asarray(misfit.sum(axis=0), dtype=np.float64)
 
     none = np.array([math.inf])
     # One stream alone has been seen to carry this.
     some_totals = _grid(totals, 90, least=0.95 * _one_stream(curve))
     some_rates = _grid(served, 60)
-    best, total, rate = float(loss(none, none)[0, 0]), math.inf, math.inf
-    for tried in ((some_totals, none), (none, some_rates), (some_totals, some_rates)):
-        misfit, its_total, its_rate = _best_pair(loss, *tried)
-        line, calls = empty + batch.size / its_total, served_s(its_rate)[:, 0]
+    best, found = float(loss(none, none, none)[0, 0, 0]), (math.inf,) * 3
+
+    def attempt(*tried: Array) -> tuple[float, ...]:
+        nonlocal best, found
+        misfit, limits = _best_three(loss, tried)
+        total, rate, work = limits
+        line = empty + batch.size / total
+        plain, calls = served_s(rate, math.inf)[:, 0], served_s(rate, work)[:, 0]
         shows = [
             limit == math.inf or _shows(own / np.maximum(queue, other), batch.counts, clear)
             for limit, own, other, clear in (
-                (its_total, line, calls, CLEAR_LINE),
-                (its_rate, calls, line, CLEAR_RATE),
+                (total, line, calls, CLEAR_LINE),
+                (rate, plain, line, CLEAR_RATE),
+                # The bytes themselves, and not that it is a busy computer.
+                (work, calls, np.maximum(line, served_s(rate, NO_TIME)[:, 0]), CLEAR_RATE),
             )
         ]
-        misfit += PRICE_OF_LIMIT * (math.isfinite(its_total) + math.isfinite(its_rate))
+        misfit += PRICE_OF_LIMIT * sum(map(math.isfinite, limits))
         if all(shows) and misfit < best:
-            best, total, rate = misfit, its_total, its_rate
-    line, calls = empty + batch.size / total, served_s(rate)[:, 0]
+            best, found = misfit, limits
+        return limits
+
+    for tried in (some_totals, none):
+        _, rate, _ = attempt(tried, some_rates, none)
+        # What bytes take was part of what a request takes.
+        faster = np.geomspace(rate / 1.2, 16 * rate, 16)
+        attempt(tried[::6], faster, np.geomspace(totals.max() / 4, 32 * totals.max(), 22))
+    attempt(some_totals, none, none)
+    total, rate, work = found
+    line = empty + batch.size / total
+    plain, calls = served_s(rate, math.inf)[:, 0], served_s(rate, work)[:, 0]
+    over = calls / batch.seconds
     return Limits(
-        total,
-        rate,
+        *found,
         spread_of(totals[line >= np.maximum(queue, calls)]),
-        spread_of((calls / batch.seconds)[calls >= CLEAR_RATE * np.maximum(queue, line)]),
+        spread_of(over[calls >= CLEAR_RATE * np.maximum(queue, line)]),
+        spread_of(over[calls >= CLEAR_RATE * np.maximum(plain, line)]),
     )
+
+
+def _serve_s(sizes: Array, rate: Array | float, work: Array | float) -> Array:
+    """Seconds of serving a request of each size, shape (sizes, rates times works)."""
+    each = np.add.outer(1 / np.atleast_1d(rate), np.divide.outer(sizes, np.atleast_1d(work)).T)
+    return np.asarray(each.transpose(2, 0, 1).reshape(len(sizes), -1), dtype=np.float64)
 
 
 def _shows(times: Array, counts: Array, clear: float) -> bool:
@@ -148,16 +180,17 @@ def _grid(values: Array, count: int, least: float = 0.0) -> Array:
     return np.geomspace(low, max(high, low * 1.01), count)
 
 
-def _best_pair(
-    loss: Callable[[Array, Array], Array], totals: Array, rates: Array
-) -> tuple[float, float, float]:
-    """The least loss and its pair: over the grid, then finer twice."""
+def _best_three(
+    loss: Callable[[Array, Array, Array], Array], grids: Sequence[Array]
+) -> tuple[float, tuple[float, ...]]:
+    """The least loss and its limits: over the grid, then finer twice."""
     for _ in range(3):
-        misfits = loss(totals, rates)
-        row, column = np.unravel_index(np.argmin(misfits), misfits.shape)
-        best = float(misfits[row, column]), float(totals[row]), float(rates[column])
-        totals, rates = _finer(totals, int(row)), _finer(rates, int(column))
-    return best
+        misfits = loss(*grids)
+        places = [int(at) for at in np.unravel_index(np.argmin(misfits), misfits.shape)]
+        best = float(misfits.min())
+        limits = tuple(float(of[at]) for of, at in zip(grids, places, strict=True))
+        grids = [_finer(of, at) for of, at in zip(grids, places, strict=True)]
+    return best, limits
 
 
 def _finer(values: Array, place: int) -> Array:
@@ -204,7 +237,8 @@ def most_useful_streams(
         """Whether the model gains nothing from more, at any size measured."""
         at = curve(size)
         line = limits.total_bytes_per_s / np.maximum(size, 1)
-        ceiling = np.minimum(line, limits.requests_per_s)
+        served = _serve_s(size, limits.requests_per_s, limits.served_bytes_per_s)[:, 0]
+        ceiling = 1 / np.maximum(np.maximum(1 / line, served), 1e-15)
         gain = np.minimum(tried[-1] / at, ceiling) / np.minimum(enough / at, ceiling)
         return bool((gain <= 1 + TIE).all())
 

@@ -321,7 +321,9 @@ class _Run:
         rest = [(size, number) for size in sizes for number in streams]
         for place in self.rng.permutation(len(rest)).tolist():
             attempt(*rest[place])
-        return list(found.values())
+        # As most plans read: all at once, and no more.
+        at_once = [cell.at_once() for cell in found.values() if cell.requests > cell.streams > 1]
+        return [*found.values(), *filter(self._try, at_once)]
 
     def _try(self, cell: Cell) -> bool:
         """Measure a cell if it is affordable."""

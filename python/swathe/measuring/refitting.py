@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.measuring.costs import UNLIMITED, Costs, Profile, Sample, waited_for, waits
+from swathe.measuring.costs import UNLIMITED, Costs, Profile, Sample, waits
 from swathe.measuring.robust import (
     COPY_BYTES_PER_S,
     LEAST_S,
@@ -38,8 +38,8 @@ def refit(
 ) -> Profile:
     """Follow what real reads took, oldest first; all that are kept may be given each time.
 
-    Latency, bandwidth of a stream, bandwidth of all and requests per second may each change by
-    a factor. The factors are those of least absolute error, where the profile counts as
+    Latency, bandwidth of a stream, bandwidth of all and what the server serves in a second may
+    each change by a factor. The factors are those of least absolute error, where the profile counts as
     HISTORY_SAMPLES samples that say "no change" and a sample counts half as much as one
     HALF_LIFE_SAMPLES later. So a single sample never moves anything, however odd; a lasting
     change is followed as soon as it is the weightier part; and of two explanations the one
@@ -90,7 +90,7 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     rounds = np.ceil(requests / streams)
     body, idle = costs.request_s(size / requests) - empty, waits(rounds) * empty
     line = size / costs.total_bytes_per_s
-    others = waited_for(requests, streams) / costs.requests_per_s
+    others = costs.others_s(size / requests, requests, streams)
     # First bytes tell of the latency alone, where that is known.
     told = [sample.first_byte_s or math.nan for sample in reads]
     first = np.log(np.maximum(np.array(told), LEAST_S) / empty)
@@ -137,11 +137,13 @@ def _changed(costs: Costs, factors: dict[str, float]) -> Costs:
             new = max(new, last[1] + (size - last[0]) / COPY_BYTES_PER_S)
         last = (size, max(new, LEAST_S))
         request.append(last)
+    served = costs.served_bytes_per_s
     return replace(
         costs,
         request=tuple(request),
         total_bytes_per_s=min(costs.total_bytes_per_s / times["total"], COPY_BYTES_PER_S),
         requests_per_s=min(costs.requests_per_s / times["rate"], UNLIMITED),
+        served_bytes_per_s=None if served is None else served / times["rate"],
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from swathe.sizes import KIB, MIB, megabytes, size_text
@@ -33,6 +33,10 @@ class Cell:
     def bytes(self) -> int:
         """Moved each time."""
         return self.size * self.requests
+
+    def at_once(self) -> Cell:
+        """One round of it."""
+        return replace(self, requests=self.streams)
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,8 @@ class Parameters:
     def choices(self, size: int, streams: int) -> list[Cell]:
         """Ways to measure a combination, the best first.
 
-        Four rounds of all streams, or two: in a single one, what is measured is how requests
-        start, which the model leaves out.
+        Four rounds of all streams, or two: a single one tells little of the line, which is idle
+        until the first of its bytes; it is measured besides.
         """
         numbers = (ALONE, 1) if streams == 1 else (4 * streams, 2 * streams)
         cells = (Cell(size, streams, number) for number in numbers)
