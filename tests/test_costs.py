@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swathe.measuring.costs import Costs
+from swathe.measuring.costs import IDLE, Costs
 
 COSTS = Costs(0.04, 0.02, ((0, 0.02), (1_000_000, 0.04)), 2e8, 500.0, 32)
 
@@ -34,6 +34,17 @@ def test_streams_share_the_line() -> None:
 
 def test_the_server_serves_so_many() -> None:
     assert COSTS.read_s(0, requests=320, streams=32) == pytest.approx(0.02 + 319 / 500)
+
+
+def test_a_busy_server_takes_time_for_bytes_and_each_round() -> None:
+    busy = replace(COSTS, served_bytes_per_s=1e6)
+    each_s = 1 / 500 + 0.01
+    assert busy.read_s(80_000, requests=8, streams=8) == pytest.approx(0.0202 + 7 * each_s)
+    # The first round of twenty makes its requests wait too, but for a quarter of them.
+    rounds_s = 2 * 0.0202 + (19 + IDLE * 19) * each_s
+    served_s = 0.0202 + 39 * each_s
+    assert busy.read_s(400_000, requests=40, streams=20) == pytest.approx(max(rounds_s, served_s))
+    assert busy.read_s(20_000, requests=2, streams=1) == pytest.approx(2 * 0.0202)
 
 
 def test_the_largest_request_is_waited_for() -> None:
@@ -64,6 +75,12 @@ def test_costs_survive_json() -> None:
     assert Costs.from_dict(json.loads(json.dumps(COSTS.as_dict()))) == COSTS
 
 
+def test_costs_of_a_profile_kept_before_are_read() -> None:
+    kept = COSTS.as_dict()
+    del kept["served_bytes_per_s"]
+    assert Costs.from_dict(kept) == COSTS
+
+
 def test_names_are_those_of_the_native_half() -> None:
     assert set(COSTS.as_dict()) == {
         "connect_s",
@@ -73,6 +90,7 @@ def test_names_are_those_of_the_native_half() -> None:
         "requests_per_s",
         "streams",
         "buffer_bytes",
+        "served_bytes_per_s",
     }
 
 

@@ -68,6 +68,24 @@ def test_parameters_of_a_quiet_store_are_found() -> None:
     assert {"total_bytes_per_s", "requests_per_s", "model"} <= set(profile.spread)
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.03])
+def test_what_a_busy_server_takes_for_requests_and_bytes_is_found(noise: float) -> None:
+    store = SimulatedStore(1e-3, 2e9, 4e9, 2e4, served_bytes_per_s=1e9, noise=noise)
+    profile = probed(store)
+    costs = profile.costs
+    assert costs.requests_per_s == pytest.approx(2e4, rel=0.25)
+    assert costs.served_bytes_per_s == pytest.approx(1e9, rel=0.25)
+    assert {"requests_per_s", "served_bytes_per_s"} <= set(profile.spread)
+    assert costs.read_s(1e6, 10, 10) == pytest.approx(1e-3 + 1e5 / 2e9 + 10 * 1.5e-4, rel=0.15)
+
+
+def test_no_time_for_bytes_is_found_where_there_is_none() -> None:
+    for seed in range(25):
+        profile = probed_random(seed)[1]
+        assert profile.costs.served_bytes_per_s is None
+        assert "served_bytes_per_s" not in profile.spread
+
+
 def test_parameters_are_found_through_noise_and_outliers() -> None:
     """Latency within 10 %, the bandwidths and limits that could be told within 25 %: 9 of 10."""
     latency, others = [], []
@@ -256,6 +274,14 @@ def test_a_line_that_became_thin_is_followed(factor: float) -> None:
         for s in reads(now, 50, seed=2, noise=0)
     ]
     assert np.median(off) < 0.1
+
+
+def test_a_busy_server_that_slows_down_is_followed() -> None:
+    known = Profile(replace(KNOWN.costs, served_bytes_per_s=1e8), {"model": 0.05})
+    now = replace(known.costs, requests_per_s=1000.0, served_bytes_per_s=5e7)
+    again = refit(known, [*reads(known.costs, 60), *reads(now, 30, seed=1)]).costs
+    assert again.requests_per_s == pytest.approx(1000, rel=0.1)
+    assert again.served_bytes_per_s == pytest.approx(5e7, rel=0.1)
 
 
 def test_opening_is_followed_too() -> None:

@@ -20,6 +20,7 @@ import swathe
 from frames import KINDS, contents, noise
 from swathe.catalog import Catalog, this_host
 from swathe.errors import NoSuchStoreError, TargetsError
+from swathe.measuring.costs import Costs
 
 COSTS: dict[str, Any] = {
     "connect_s": 0.0,
@@ -101,6 +102,25 @@ def web(catalog: Catalog, survey: Path, folder: Path, **costs: Any) -> Iterator[
         known, now = {**COSTS, **costs}, datetime.now(UTC)
         catalog.put_profile(server.url, this_host(), known, {"model": 0.1}, now)
         yield server
+
+
+@pytest.mark.parametrize("served_bytes_per_s", [None, 1e7])
+def test_both_halves_have_one_model(
+    served_bytes_per_s: float | None, catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    with web(
+        catalog, survey, tmp_path, requests_per_s=300.0, served_bytes_per_s=served_bytes_per_s
+    ):
+        rows = targets(["web:0.fit"], each=12)
+        plan = swathe.predict(rows).explained[0]["plans"][0]
+        kept = catalog.profile(catalog.store("web").key, this_host())
+    assert kept is not None
+    load = plan["load"]
+    assert load["requests"] > 1
+    seconds = Costs.from_dict(kept.costs).read_s(
+        load["bytes"], load["requests"], plan["streams"], load["largest"]
+    )
+    assert plan["seconds"] == pytest.approx(float(seconds))
 
 
 def test_no_pixel_is_read_and_headers_are_read_once(

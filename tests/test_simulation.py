@@ -444,6 +444,7 @@ def test_command_takes_a_measured_store() -> None:
         "total_bytes_per_s": 5e6,
         "requests_per_s": 300.0,
         "remote": True,
+        "served_bytes_per_s": None,
     }
     assert "unmeasured: it was not probed from here" in cli("--store", "unmeasured", code=2)
 

@@ -148,8 +148,7 @@ pub fn estimate(
                 // together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
                 let load = Load { requests: traffic.requests, bytes: traffic.bytes, largest: 0 };
-                let moved_s =
-                    store.costs.served_s(load).max(bytes / store.costs.total_bytes_per_s);
+                let moved_s = store.costs.served_s(load).max(bytes / store.costs.total_bytes_per_s);
                 let ours_s = requests * compute.request_s + bytes * compute.received_byte_s;
                 moved_s + (compute_s - ours_s).max(0.0) / cores as f64
             } else {

@@ -278,6 +278,24 @@ mod tests {
     }
 
     #[test]
+    fn busy_server_takes_time_for_bytes_and_is_idle_between_rounds() {
+        let costs = Costs {
+            request: Curve::affine(0.02, 50e6),
+            total_bytes_per_s: 1e9,
+            requests_per_s: 500.0,
+            served_bytes_per_s: Some(1e6),
+            ..Costs::remote()
+        };
+        let load = |requests| Load { requests, bytes: requests * 10_000, largest: 10_000 };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+        close(costs.seconds(load(8), 8), 0.0202 + 7.0 * 0.012);
+        close(costs.seconds(load(40), 20), 0.0202 + 39.0 * 0.012);
+        close(costs.seconds(load(4), 2), 2.0 * 0.0202 + (1.0 + IDLE) * 0.012);
+        close(costs.seconds(load(2), 1), 2.0 * 0.0202);
+        close(costs.share(2).served_s(load(3)), 2.0 * 3.0 * 0.012);
+    }
+
+    #[test]
     fn impossible_costs_are_refused() {
         assert_eq!(Costs::local().check(), Ok(()));
         assert_eq!(Costs::remote().check(), Ok(()));
@@ -286,6 +304,7 @@ mod tests {
             Costs { open_s: -1.0, ..Costs::remote() },
             Costs { total_bytes_per_s: 0.0, ..Costs::remote() },
             Costs { requests_per_s: f64::INFINITY, ..Costs::remote() },
+            Costs { served_bytes_per_s: Some(0.0), ..Costs::remote() },
             Costs { streams: 0, ..Costs::remote() },
             Costs { buffer_bytes: Some(0), ..Costs::local() },
             Costs { buffer_bytes: Some(1 << 40), ..Costs::local() },

@@ -418,8 +418,10 @@ mod tests {
             latency_s in prop::sample::select(vec![1e-4, 1e-3, 0.02, 0.15]),
             stream in prop::sample::select(vec![1e6, 1e7, 1e8]),
             more in 1.0f64..20.0, streams in 1u32..9, requests_per_s in 50.0f64..1e5,
+            served_bytes_per_s in prop::option::of(prop::sample::select(vec![1e6, 1e7, 1e8, 1e9])),
         ) -> Costs {
-            Costs { requests_per_s, ..costs(latency_s, stream, stream * more, streams) }
+            let known = costs(latency_s, stream, stream * more, streams);
+            Costs { requests_per_s, served_bytes_per_s, ..known }
         }
     }
 

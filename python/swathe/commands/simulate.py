@@ -205,6 +205,7 @@ def _measured(name: str) -> Store:
         stream_bytes_per_s=min(total, costs.streams * costs.stream_bytes_per_s()),
         total_bytes_per_s=total,
         requests_per_s=costs.requests_per_s,
+        served_bytes_per_s=costs.served_bytes_per_s or inf,
         remote=not known[name].url.startswith("file:"),
     )
 

@@ -27,6 +27,10 @@ NO_TIME = 1e300
 PRICE_OF_LIMIT = 4.0
 """How much better, in log-likelihood, the samples must fit before a limit is believed in."""
 
+PRICE_OF_WORK = 12.0
+"""The same of the bytes that a server works through, for which those of a line can be taken: in 2
+of 100 simulated stores that have none they were better by 7 and 9, of nginx by 13 to 58."""
+
 CLEAR_LINE, CLEAR_RATE, VERY_CLEAR = 1.15, 1.2, 1.6
 """A limit binds clearly where it takes this much longer than anything else would; of a rate, less
 than that is seen where computers are busy."""
@@ -138,7 +142,8 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
                 (work, calls, np.maximum(line, served_s(rate, NO_TIME)[:, 0]), CLEAR_RATE),
             )
         ]
-        misfit += PRICE_OF_LIMIT * sum(map(math.isfinite, limits))
+        misfit += PRICE_OF_LIMIT * (math.isfinite(total) + math.isfinite(rate))
+        misfit += PRICE_OF_WORK * math.isfinite(work)
         if all(shows) and misfit < best:
             best, found = misfit, limits
         return limits

@@ -23,7 +23,7 @@ from swathe.errors import NotFoundError
 from swathe.measuring.costs import Costs, Profile, Sample
 from swathe.measuring.fitting import fit, fit_local
 from swathe.measuring.local import cache_state, in_memory
-from swathe.measuring.robust import middle
+from swathe.measuring.robust import counts_of, middle
 from swathe.measuring.schedule import (
     OPENING_BYTES,
     PARTS,
@@ -416,13 +416,14 @@ class _Run:
 
     def _settled(self, cell: Cell) -> bool:
         """Whether the median of a cell is known well enough."""
+        requests = 1 if cell.streams == 1 else cell.requests
+        alike = cell.size * requests, requests, cell.streams
         logs = np.log(
             [
                 sample.seconds
                 for sample in self.samples
                 if sample.kind == "read"
-                and sample.streams == cell.streams
-                and sample.bytes * (cell.requests if cell.streams == 1 else 1) == cell.bytes
+                and (sample.bytes, sample.requests, sample.streams) == alike
                 and sample.seconds > 0
             ]
         )
@@ -503,7 +504,7 @@ def read_table(
     table: dict[int, dict[int, tuple[float, float]]] = {}
     for (size, streams), alike in sorted(groups.items()):
         rates = [sample.bytes / sample.seconds / 1e6 for sample in alike]
-        first = alike[0]
-        model = first.bytes / float(costs.read_s(first.bytes, first.requests, streams)) / 1e6
-        table.setdefault(size, {})[streams] = float(np.median(rates)), model
+        alike_bytes, requests, _ = counts_of(alike)
+        model = alike_bytes / costs.read_s(alike_bytes, requests, streams) / 1e6
+        table.setdefault(size, {})[streams] = float(np.median(rates)), float(np.median(model))
     return table

@@ -19,6 +19,7 @@ class Store:
         stream_bytes_per_s: of one fetch, alone.
         total_bytes_per_s: of all workers together.
         requests_per_s: of all workers together.
+        served_bytes_per_s: those that the server works through beside, of all workers together.
         remote: whether it is reached over the workers' links.
     """
 
@@ -27,6 +28,11 @@ class Store:
     total_bytes_per_s: float
     requests_per_s: float = inf
     remote: bool = True
+    served_bytes_per_s: float = inf
+
+    def served_s(self, size: int) -> float:
+        """Give what the server takes for a fetch, while the next one waits."""
+        return 1 / self.requests_per_s + size / self.served_bytes_per_s
 
 
 TIERS = {
@@ -66,7 +72,7 @@ class Wires:
         self._store = store
         self._link_bytes_per_s, self._peer_latency_s = link_bytes_per_s, peer_latency_s
         self._line = Line(store.total_bytes_per_s)
-        self._calls = Line(store.requests_per_s)
+        self._server = Line(1.0)
 
     def store_s(self, source: str, size: int) -> float:  # noqa: ARG002 - all are in one
         """Predict a fetch from the store, after all that is on its line or soon will be."""
@@ -84,7 +90,7 @@ class Wires:
 
     def from_store(self, down: Line, size: int) -> float:
         """Fetch from the store over the link of a worker; gives when it is there."""
-        end = max(self._line.take(self.now, size), self._calls.take(self.now, 1))
+        end = max(self._line.take(self.now, size), self._server.take(self.now, self._store.served_s(size)))
         if self._store.remote:
             end = max(end, down.take(self.now, size))
         return max(end + self._store.latency_s, self.now + self.alone_s(size))

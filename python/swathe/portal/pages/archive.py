@@ -181,6 +181,11 @@ def cost_rows(profile: Profile) -> list[tuple[str, float, str, float | None, str
             if limited
             else []
         ),
+        *(
+            [("Bytes served", costs["served_bytes_per_s"], "rate", "served_bytes_per_s", "beside")]
+            if costs.get("served_bytes_per_s")
+            else []
+        ),
         ("Streams worth using", costs["streams"], "count", "streams", ""),
         ("Measured over predicted time", 1.0, "ratio", "model", "how well the model fits"),
     ]
