@@ -131,6 +131,7 @@ class SimulatedStore:
 
         for _ in range(streams):
             start(0.0)
+
         def move(request: int) -> None:
             firsts[request] = now
             heapq.heappush(moving, (moved + sizes[request] * own[request], request))

@@ -81,87 +81,110 @@ def _together(reads: Sequence[Sample], noise: float) -> _Together:
     return _Together(table[0], table[1], table[2], table[3], errors, table[4])
 
 
-def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limits:
-    """Find what all streams share, from what many of them took beyond the curve.
+class _Explained:
+    """What each kind of batch took, and what limits say it should have taken.
 
-    The line, what the server takes for a request, both or none; and with the latter, what it takes
-    for a byte: the best of the six explanations, where a limit has its price
-    and must show, see `_shows`. At the crossing of two limits reads take longer
-    than either says, which a third would explain: so it has to show where nothing else is near.
+    A limit is infinite where there is none. Three of them: bytes per second of the line, requests
+    per second of the server, and the bytes per second that it works through beside them.
     """
-    batch = _together(reads, curve.noise)
-    if not len(batch.size):
-        notes.append("streams: never more than one was measured")
-        return Limits()
-    rounds = np.ceil(batch.requests / batch.streams)
-    empty = waits(rounds) * float(curve.seconds[0])
-    each = curve(batch.size / batch.requests)
-    queue, later = rounds * each, ((rounds - 1) * each)[:, None]
-    each_size = batch.size / batch.requests
-    others = [waited_for(batch.requests, batch.streams, works)[:, :, None] for works in (False, True)]
-    totals = batch.size / np.maximum(batch.seconds - empty, 0.05 * batch.seconds)
-    served = batch.requests / batch.seconds
 
-    def served_s(rate: Array | float, work: Array | float) -> Array:
-        """Seconds of each kind of batch, the line left out, shape (kinds, rates times works)."""
-        waiting = others[bool(np.isfinite(work).all())]
-        in_rounds, in_all = each[:, None] + waiting * _serve_s(each_size, rate, work)
-        return np.asarray(np.maximum(in_rounds + later, in_all), dtype=np.float64)
+    def __init__(self, batch: _Together, curve: Curve) -> None:
+        self.batch = batch
+        rounds = np.ceil(batch.requests / batch.streams)
+        self.empty = waits(rounds) * float(curve.seconds[0])
+        self.sizes = batch.size / batch.requests
+        self.each = curve(self.sizes)
+        self.queue = rounds * self.each
+        self.others = [
+            waited_for(batch.requests, batch.streams, works)[:, :, None] for works in (False, True)
+        ]
 
-    def loss(total: Array, rate: Array, work: Array) -> Array:
+    def line_s(self, total: Array | float) -> Array:
+        """Seconds on the line, shape (kinds, totals)."""
+        line = self.empty[:, None] + np.divide.outer(self.batch.size, np.atleast_1d(total))
+        return np.asarray(line, dtype=np.float64)
+
+    def served_s(self, rate: Array | float, work: Array | float) -> Array:
+        """Seconds with the line left out, shape (kinds, rates times works)."""
+        others = self.others[bool(np.isfinite(work).all())]
+        in_rounds, in_all = others * _serve_s(self.sizes, rate, work)
+        each, queue = self.each[:, None], self.queue[:, None]
+        return np.asarray(np.maximum(queue + in_rounds, each + in_all), dtype=np.float64)
+
+    def loss(self, total: Array, rate: Array, work: Array) -> Array:
         """Misfit of each three limits, shape (totals, rates, works)."""
-        line = empty[:, None] + batch.size[:, None] / total
-        calls = served_s(rate, work).reshape(-1, 1, len(rate), len(work))
-        model = np.maximum(line[:, :, None, None], calls)
-        off = np.log(batch.seconds[:, None, None, None] / model)
-        off /= batch.errors[:, None, None, None]
+        calls = self.served_s(rate, work).reshape(-1, 1, len(rate), len(work))
+        model = np.maximum(self.line_s(total)[:, :, None, None], calls)
+        off = np.log(self.batch.seconds[:, None, None, None] / model)
+        off /= self.batch.errors[:, None, None, None]
         # Slower is what outliers are. Faster than a limit is a proof against it.
         bound = np.where(off > 0, HUBER, 4 * HUBER)
         off = np.abs(off)
         misfit = np.where(off < bound, off**2 / 2, bound * off - bound**2 / 2)
         return np.asarray(misfit.sum(axis=0), dtype=np.float64)
 
+    def takes(self, total: float, rate: float, work: float) -> tuple[Array, Array, Array]:
+        """Seconds of each kind on the line, and at the server without its bytes and with them."""
+        plain = NO_TIME if math.isfinite(work) else math.inf
+        return (
+            self.line_s(total)[:, 0],
+            self.served_s(rate, plain)[:, 0],
+            self.served_s(rate, work)[:, 0],
+        )
+
+    def shows(self, total: float, rate: float, work: float) -> bool:
+        """Whether each of the limits that there are takes clearly longer than all else."""
+        line, plain, calls = self.takes(total, rate, work)
+        return all(
+            limit == math.inf
+            or _shows(own / np.maximum(self.queue, other), self.batch.counts, clear)
+            for limit, own, other, clear in (
+                (total, line, calls, CLEAR_LINE),
+                (rate, self.served_s(rate, math.inf)[:, 0], line, CLEAR_RATE),
+                (work, calls, np.maximum(line, plain), CLEAR_RATE),
+            )
+        )
+
+
+def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limits:
+    """Find what all streams share, from what many of them took beyond the curve.
+
+    The line, what the server takes for a request, both or none; and beside the latter, what it
+    takes for a byte: the best of the six explanations, where a limit has its price and must show,
+    see `_shows`. At the crossing of two limits reads take longer than either says, which a third
+    would explain: so it has to show where nothing else is near.
+    """
+    batch = _together(reads, curve.noise)
+    if not len(batch.size):
+        notes.append("streams: never more than one was measured")
+        return Limits()
+    told = _Explained(batch, curve)
+    totals = batch.size / np.maximum(batch.seconds - told.empty, 0.05 * batch.seconds)
     none = np.array([math.inf])
     # One stream alone has been seen to carry this.
     some_totals = _grid(totals, 90, least=0.95 * _one_stream(curve))
-    some_rates = _grid(served, 60)
-    best, found = float(loss(none, none, none)[0, 0, 0]), (math.inf,) * 3
-
-    def attempt(*tried: Array) -> tuple[float, ...]:
-        nonlocal best, found
-        misfit, limits = _best_three(loss, tried)
-        total, rate, work = limits
-        line = empty + batch.size / total
-        plain, calls = served_s(rate, math.inf)[:, 0], served_s(rate, work)[:, 0]
-        shows = [
-            limit == math.inf or _shows(own / np.maximum(queue, other), batch.counts, clear)
-            for limit, own, other, clear in (
-                (total, line, calls, CLEAR_LINE),
-                (rate, plain, line, CLEAR_RATE),
-                # The bytes themselves, and not that it is a busy computer.
-                (work, calls, np.maximum(line, served_s(rate, NO_TIME)[:, 0]), CLEAR_RATE),
-            )
-        ]
-        misfit += PRICE_OF_LIMIT * (math.isfinite(total) + math.isfinite(rate))
-        misfit += PRICE_OF_WORK * math.isfinite(work)
-        if all(shows) and misfit < best:
-            best, found = misfit, limits
-        return limits
-
-    for tried in (some_totals, none):
-        _, rate, _ = attempt(tried, some_rates, none)
+    some_rates = _grid(batch.requests / batch.seconds, 60)
+    some_works = np.geomspace(totals.max() / 4, 32 * totals.max(), 22)
+    explanations = [_best_three(told.loss, (some_totals, none, none))]
+    for lines in (some_totals, none):
+        without = _best_three(told.loss, (lines, some_rates, none))
         # What bytes take was part of what a request takes.
-        faster = np.geomspace(rate / 1.2, 16 * rate, 16)
-        attempt(tried[::6], faster, np.geomspace(totals.max() / 4, 32 * totals.max(), 22))
-    attempt(some_totals, none, none)
-    total, rate, work = found
-    line = empty + batch.size / total
-    plain, calls = served_s(rate, math.inf)[:, 0], served_s(rate, work)[:, 0]
+        faster = without[1][1] * np.geomspace(1 / 1.2, 16, 16)
+        explanations += [without, _best_three(told.loss, (lines[::6], faster, some_works))]
+    best, found = float(told.loss(none, none, none)[0, 0, 0]), (math.inf, math.inf, math.inf)
+    for misfit, limits in explanations:
+        prices = (PRICE_OF_LIMIT, PRICE_OF_LIMIT, PRICE_OF_WORK)
+        paid = sum(
+            price for price, limit in zip(prices, limits, strict=True) if math.isfinite(limit)
+        )
+        if misfit + paid < best and told.shows(*limits):
+            best, found = misfit + paid, limits
+    line, plain, calls = told.takes(*found)
     over = calls / batch.seconds
     return Limits(
         *found,
-        spread_of(totals[line >= np.maximum(queue, calls)]),
-        spread_of(over[calls >= CLEAR_RATE * np.maximum(queue, line)]),
+        spread_of(totals[line >= np.maximum(told.queue, calls)]),
+        spread_of(over[calls >= CLEAR_RATE * np.maximum(told.queue, line)]),
         spread_of(over[calls >= CLEAR_RATE * np.maximum(plain, line)]),
     )
 
@@ -186,16 +209,16 @@ def _grid(values: Array, count: int, least: float = 0.0) -> Array:
 
 
 def _best_three(
-    loss: Callable[[Array, Array, Array], Array], grids: Sequence[Array]
-) -> tuple[float, tuple[float, ...]]:
+    loss: Callable[[Array, Array, Array], Array], grids: tuple[Array, Array, Array]
+) -> tuple[float, tuple[float, float, float]]:
     """The least loss and its limits: over the grid, then finer twice."""
     for _ in range(3):
         misfits = loss(*grids)
-        places = [int(at) for at in np.unravel_index(np.argmin(misfits), misfits.shape)]
-        best = float(misfits.min())
-        limits = tuple(float(of[at]) for of, at in zip(grids, places, strict=True))
-        grids = [_finer(of, at) for of, at in zip(grids, places, strict=True)]
-    return best, limits
+        x, y, z = (int(at) for at in np.unravel_index(np.argmin(misfits), misfits.shape))
+        totals, rates, works = grids
+        best = float(misfits[x, y, z]), (float(totals[x]), float(rates[y]), float(works[z]))
+        grids = _finer(totals, x), _finer(rates, y), _finer(works, z)
+    return best
 
 
 def _finer(values: Array, place: int) -> Array:

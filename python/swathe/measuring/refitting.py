@@ -39,8 +39,8 @@ def refit(
     """Follow what real reads took, oldest first; all that are kept may be given each time.
 
     Latency, bandwidth of a stream, bandwidth of all and what the server serves in a second may
-    each change by a factor. The factors are those of least absolute error, where the profile counts as
-    HISTORY_SAMPLES samples that say "no change" and a sample counts half as much as one
+    each change by a factor. The factors are those of least absolute error, where the profile
+    counts as HISTORY_SAMPLES samples that say "no change" and a sample counts half as much as one
     HALF_LIFE_SAMPLES later. So a single sample never moves anything, however odd; a lasting
     change is followed as soon as it is the weightier part; and of two explanations the one
     with fewer changes is taken. No factor is more than `most`.

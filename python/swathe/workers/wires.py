@@ -90,7 +90,8 @@ class Wires:
 
     def from_store(self, down: Line, size: int) -> float:
         """Fetch from the store over the link of a worker; gives when it is there."""
-        end = max(self._line.take(self.now, size), self._server.take(self.now, self._store.served_s(size)))
+        served_at = self._server.take(self.now, self._store.served_s(size))
+        end = max(self._line.take(self.now, size), served_at)
         if self._store.remote:
             end = max(end, down.take(self.now, size))
         return max(end + self._store.latency_s, self.now + self.alone_s(size))
