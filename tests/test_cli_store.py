@@ -100,6 +100,8 @@ def test_show_tells_the_latest_profile_of_this_host(run: Runner) -> None:
         "total_bytes_per_s": 2.833e10,
         "requests_per_s": 5123.4,
         "streams": 8,
+        "buffer_bytes": None,
+        "served_bytes_per_s": 2.4e9,
     }
     # Parts of the values: no seconds, no MB/s.
     spread = {"connect_s": 0.001, "total_bytes_per_s": 0.17, "model": 0.2}
@@ -121,6 +123,7 @@ def test_show_tells_the_latest_profile_of_this_host(run: Runner) -> None:
         "    total_bytes_per_s 28,330 MB/s ± 17.0%",
         "    requests_per_s 5,123",
         "    streams 8",
+        "    served_bytes_per_s 2,400 MB/s",
         "    model measured over predicted ± 20.0%",
     ]
 

@@ -9,6 +9,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,15 +25,15 @@ from browsing import PHONE, WIDE, Opened, keep, visiting
 from frames import contents, noise, sky_header
 from pools import pool_of
 from portals import Served, database_in, served, wait_until
-from swathe.catalog import Catalog, Outcome
+from swathe.catalog import Catalog, Outcome, this_host
 from swathe.cli import main
+from swathe.measuring.costs import Costs
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.config import config_of
+from swathe.portal.pages.archive import cost_rows
 from swathe.sample import make_sample
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from playwright.sync_api import Browser, Page
 
 EVIL = "<script>alert('x')</script>"
@@ -397,6 +398,20 @@ def test_granules_come_page_by_page(client: httpx.Client) -> None:
     later = text_of(client, "/datasets/frames?start=3")
     assert "frame-000001.fit.gz" in later
     assert "frame-000001.fit 0" not in later
+
+
+def test_what_a_busy_server_takes_for_bytes_is_told(tmp_path: Path) -> None:
+    root, now = "https://example.org/survey", datetime.now(UTC)
+    told = {}
+    for works in (None, 2.4e9):
+        costs = Costs(0.0, 0.0, ((0, 1e-3), (1000, 2e-3)), 1e9, 2e4, 16, served_bytes_per_s=works)
+        with Catalog.open(f"sqlite:///{tmp_path}/catalog.sqlite") as catalog:
+            catalog.put_profile(root, this_host(), costs.as_dict(), {}, now)
+            profile = catalog.profile(root, this_host())
+        assert profile is not None
+        told[works] = {what: value for what, value, *_ in cost_rows(profile)}
+    assert "Bytes served" not in told[None]
+    assert told[2.4e9]["Bytes served"] == 2.4e9
 
 
 def test_store_tells_its_costs(client: httpx.Client) -> None:
