@@ -138,6 +138,22 @@ def test_streams_that_do_not_help_are_not_used() -> None:
     assert probed(SimulatedStore(0.05, 1e7, 1e10, 1e6, noise=0.05)).costs.streams == 64
 
 
+def test_few_streams_are_not_enough_because_no_more_were_measured_there() -> None:
+    """Of a store that is far a probe measures few sizes with few numbers of streams."""
+    far = SimulatedStore(0.15, 1.25e7, 1.25e7, 1e6)
+    measured = [(1024, 64, 256), (1024, 16, 64), (2**18, 64, 128), (2**20, 2, 8), (2**22, 4, 8)]
+    alone = [(size, 1, 1) for size in (1024, 2**14, 2**18, 2**20, 2**22)]
+    samples = [read(far, *each) for each in (*alone, *alone, *measured)]
+    assert fit(samples).costs.streams == 64
+
+
+def read(store: SimulatedStore, size: int, streams: int, requests: int) -> Sample:
+    """Read once."""
+    timings = store.measure("", [(0, size)] * requests, streams)
+    seconds = max(timing.end_s for timing in timings)
+    return Sample("read", size * requests, seconds, requests, streams)
+
+
 def test_limits_that_do_not_show_are_told() -> None:
     profile = fit(samples([1024, MIB] * 3, [0.02, 0.04] * 3))
     assert "total_bytes_per_s" not in profile.spread

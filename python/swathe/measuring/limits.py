@@ -249,26 +249,33 @@ def most_useful_streams(
     errors = np.append(batch.errors, np.full(len(curve.sizes) - 2, 0.03))
     octave = np.round(4 * np.log2(size + 1))
 
+    def modelled_rate(enough: float) -> Array:
+        """Requests in a second of each size that was measured, by the model."""
+        line = np.maximum(size, 1) / limits.total_bytes_per_s
+        served = _serve_s(size, limits.requests_per_s, limits.served_bytes_per_s)[:, 0]
+        return 1 / np.maximum(np.maximum(line, served), curve(size) / enough)
+
     def measured(enough: float) -> bool:
-        """Whether, at every size measured with so many streams, no more were faster."""
-        for value in np.unique(octave[streams == enough]):
+        """Whether, at every size measured with more, no more were faster.
+
+        Where so many were not, which few measurements of a far store leave out, the model says
+        what they do: else two would be enough where nothing else was measured.
+        """
+        likely = modelled_rate(enough)
+        for value in np.unique(octave[streams > enough]):
             here, more = octave == value, (octave == value) & (streams > enough)
-            if not more.any():
-                continue
+            own = here & (streams == enough)
             best = np.argmax(np.where(more, rate, 0))
-            doubt = 2 * np.hypot(errors[best], errors[here & (streams == enough)].max())
-            if rate[best] > rate[here & (streams == enough)].max() * (1 + max(TIE, doubt)):
+            reached, its_error = (
+                (rate[own].max(), errors[own].max()) if own.any() else (likely[best], 0.03)
+            )
+            if rate[best] > reached * (1 + max(TIE, 2 * np.hypot(errors[best], its_error))):
                 return False
         return True
 
     def modelled(enough: float) -> bool:
         """Whether the model gains nothing from more, at any size measured."""
-        at = curve(size)
-        line = limits.total_bytes_per_s / np.maximum(size, 1)
-        served = _serve_s(size, limits.requests_per_s, limits.served_bytes_per_s)[:, 0]
-        ceiling = 1 / np.maximum(np.maximum(1 / line, served), 1e-15)
-        gain = np.minimum(tried[-1] / at, ceiling) / np.minimum(enough / at, ceiling)
-        return bool((gain <= 1 + TIE).all())
+        return bool((modelled_rate(tried[-1]) / modelled_rate(enough) <= 1 + TIE).all())
 
     found = next(int(enough) for enough in tried if modelled(enough) or measured(enough))
     if found == int(tried[-1]):
