@@ -4,9 +4,10 @@ use crate::costs::{Costs, Load};
 use crate::windows::{Break, Reach, windows};
 use std::ops::Range;
 
-/// Plans whose times differ by less than this are as good as each other, for a profile is not
-/// known any better: of them the one that is the least work for the store is taken.
-pub const TIE: f64 = 1.01;
+/// Plans whose times differ by less than this are as good as each other, for profiles are not known
+/// any better (`docs/design/007-cost-model.md`): of them the one that is the least work for the
+/// store is taken.
+pub const TIE: f64 = 1.04;
 /// Into at most this many requests of the same size the whole is tried to be split.
 const MOST_PIECES: u64 = 1 << 14;
 /// Looking at so many segments takes less than a millisecond.
