@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Answers that share a line evenly end about together; this part of the wait for the next round
 /// nothing comes, nor is there anything for a busy server to do. As measured, see `docs/design/007-cost-model.md`.
 pub(crate) const IDLE: f64 = 0.75;
-/// So many rounds of requests of all who read begin and end about together. Later ones do not, as
-/// some have less to read than others: what one waits for then comes while others read.
-pub(crate) const ROUNDS_TOGETHER: u64 = 4;
 
 /// What is best read at a time of a file where nobody studied that: it stays in the L2 cache.
 const BUFFER_BYTES: u64 = 256 << 10;
@@ -36,10 +33,6 @@ pub struct Costs {
     /// time for them: it is a busy computer, and works at all it was asked for at once.
     #[serde(default)]
     pub served_bytes_per_s: Option<f64>,
-    /// What the line carries, where others read over it at the same time and `total_bytes_per_s` is
-    /// one reader's part of that.
-    #[serde(skip)]
-    pub line_bytes_per_s: Option<f64>,
 }
 
 /// Seconds of one request by its bytes: straight lines between measured points, and beyond the
@@ -104,7 +97,6 @@ impl Costs {
             streams: 1,
             buffer_bytes: None,
             served_bytes_per_s: None,
-            line_bytes_per_s: None,
         }
     }
 
@@ -119,7 +111,6 @@ impl Costs {
             streams: 8,
             buffer_bytes: None,
             served_bytes_per_s: None,
-            line_bytes_per_s: None,
         }
     }
 
@@ -184,17 +175,14 @@ impl Costs {
     /// t(b / n) + (n - 1) s(b / n), t(largest))`, where `r` rounds are `ceil(n / k)`, `l` requests
     /// are in the last of them, `s` is what serving one takes, and `i` is [`IDLE`]; in the second
     /// of these, 0 where the server takes no time for bytes (`docs/design/007-cost-model.md`).
-    /// Where others read at the same time, later waits than those of [`ROUNDS_TOGETHER`] are
-    /// filled by what they read: `B_total` is this reader's part for these, and the line for all.
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         if load.requests == 0 {
             return 0.0;
         }
         let (requests, bytes) = (load.requests as f64, load.bytes as f64);
         let rounds = load.requests.div_ceil(u64::from(streams)) as f64;
-        let waits = |rounds: f64| (1.0 + IDLE * (rounds - 1.0)) * self.latency_s();
-        let shared = waits(rounds.min(ROUNDS_TOGETHER as f64)) + bytes / self.total_bytes_per_s;
-        let line = waits(rounds) + bytes / self.line_bytes_per_s.unwrap_or(self.total_bytes_per_s);
+        let waits = 1.0 + IDLE * (rounds - 1.0);
+        let shared = waits * self.latency_s() + bytes / self.total_bytes_per_s;
         let last = requests - (rounds - 1.0) * f64::from(streams);
         let idle = if self.served_bytes_per_s.is_some() { IDLE } else { 0.0 };
         let waited_for = last - 1.0 + idle * (rounds - 1.0) * (f64::from(streams) - 1.0);
@@ -203,7 +191,7 @@ impl Costs {
         let streamed = rounds * each + waited_for * serve_s;
         let served = each + (requests - 1.0) * serve_s;
         let largest = self.request.seconds(load.largest as f64);
-        shared.max(line).max(streamed).max(served).max(largest)
+        shared.max(streamed).max(served).max(largest)
     }
 
     /// Seconds of what all readers of the store share that a load takes up.
@@ -219,7 +207,6 @@ impl Costs {
             requests_per_s: self.requests_per_s / f64::from(parts),
             served_bytes_per_s: self.served_bytes_per_s.map(|per_s| per_s / f64::from(parts)),
             streams: (self.streams / parts).max(1),
-            line_bytes_per_s: Some(self.line_bytes_per_s.unwrap_or(self.total_bytes_per_s)),
             ..self.clone()
         }
     }
@@ -306,26 +293,6 @@ mod tests {
         close(costs.seconds(load(4), 2), 2.0 * 0.0202 + (1.0 + IDLE) * 0.012);
         close(costs.seconds(load(2), 1), 2.0 * 0.0202);
         close(costs.share(2).served_s(load(3)), 2.0 * 3.0 * 0.012);
-    }
-
-    #[test]
-    fn later_waits_are_filled_by_what_others_read() {
-        let costs = Costs {
-            request: Curve::affine(0.1, 1e8),
-            total_bytes_per_s: 8e6,
-            requests_per_s: 1e9,
-            ..Costs::remote()
-        };
-        let load = |requests| Load { requests, bytes: 1_000_000, largest: 500_000 };
-        let waits = |rounds: f64| 0.1 * (1.0 + IDLE * (rounds - 1.0));
-        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
-        close(costs.seconds(load(8), 1), 8.0 * 0.10125);
-        close(costs.seconds(load(4), 2), waits(2.0) + 0.125);
-        let shared = costs.share(8);
-        close(shared.seconds(load(8), 2), waits(4.0) + 1.0);
-        close(shared.seconds(load(16), 2), waits(4.0) + 1.0);
-        close(shared.share(2).seconds(load(16), 2), waits(4.0) + 2.0);
-        close(costs.share(2).seconds(load(40), 2), 20.0 * 0.10025);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! The time of a job: what computing costs on this host, and how parts of a job overlap.
 
-use crate::costs::{Costs, IDLE, Load, ROUNDS_TOGETHER};
+use crate::costs::{Costs, IDLE, Load};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// What an answer takes on the line besides its body: of nginx 280 bytes, of others some more.
 const ANSWER_BYTES: u64 = 300;
+/// So many rounds of requests of all who read begin and end about together. Later ones do not, as
+/// some have less to read than others: what one waits for then comes while others read.
+const ROUNDS_TOGETHER: u64 = 4;
 
 /// What this host takes for its part of the work. Times in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
