@@ -1,10 +1,11 @@
 """What recording events costs.
 
-    python benches/tracing.py [--smoke] [--rounds N] [--rows N] [--output FILE]
+    python benches/tracing.py [--smoke] [--rounds N] [--rows N] [--events DIR] [--output FILE]
 
 Events a second from Python, with all of them written to the memory disk. And cuts of 100 x 100
 pixels at random from the plain frames of a sample survey in the page cache, results on the memory
-disk, by one thread and by two: in turns with events recorded and without, each round beginning
+disk, events in a file on the disk of temporary files, as users have them (`--events DIR`: in
+another folder). By one thread and by two, in turns with events recorded and without, each round beginning
 with the other. What is reported is the median over rounds of the ratio within a round, of wall
 time and of CPU time (which includes the thread that writes).
 
@@ -61,9 +62,11 @@ def points(work: Path, count: int) -> dict[str, Any]:
     }
 
 
-def once(columns: dict[str, list[Any]], work: Path, threads: int, on: bool) -> dict[str, float]:
-    """Cut all, with events recorded or not."""
-    out, run = work / "out", work / "run.ulm"
+def once(
+    columns: dict[str, list[Any]], work: Path, run: Path, threads: int, on: bool
+) -> dict[str, float]:
+    """Cut all, with events recorded to `run` or not."""
+    out = work / "out"
     run.unlink(missing_ok=True)
     if on:
         trace.start(run)
@@ -87,16 +90,16 @@ def once(columns: dict[str, list[Any]], work: Path, threads: int, on: bool) -> d
 
 
 def compared(
-    columns: dict[str, list[Any]], work: Path, threads: int, rounds: int
+    columns: dict[str, list[Any]], work: Path, run: Path, threads: int, rounds: int
 ) -> dict[str, Any]:
     """Give what recording adds, in percent, and what is recorded."""
     ratios: dict[str, list[float]] = {"cut_s": [], "cpu_s": []}
     rates: dict[bool, list[float]] = {True: [], False: []}
     on: dict[str, float] = {}
-    once(columns, work, threads, True)
+    once(columns, work, run, threads, True)
     for number in range(rounds):
         order = (False, True) if number % 2 else (True, False)
-        found = {each: once(columns, work, threads, each) for each in order}
+        found = {each: once(columns, work, run, threads, each) for each in order}
         on = found[True]
         for key, ratio in ratios.items():
             ratio.append(found[True][key] / found[False][key])
@@ -126,11 +129,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--sample", type=Path, help="a sample survey that is there")
+    parser.add_argument("--events", type=Path, help="where events are written")
     parser.add_argument("--output", type=Path, help="JSON file for the figures")
     given = parser.parse_args()
     rounds, rows = (2, 200) if given.smoke else (given.rounds, given.rows)
     place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
     work = Path(tempfile.mkdtemp(prefix="swathe-trace-", dir=place))
+    events = Path(tempfile.mkdtemp(prefix="swathe-trace-", dir=given.events))
     os.environ.setdefault("SWATHE_DATABASE", f"sqlite:///{work}/catalog.sqlite")
     try:
         drawn = given.sample or work / "sample"
@@ -143,10 +148,13 @@ def main() -> None:
         found = {
             "machine": machine(),
             "points": points(work, 2_000 if given.smoke else POINTS),
-            "cut_many": [compared(columns, work, threads, rounds) for threads in (1, 2)],
+            "cut_many": [
+                compared(columns, work, events / "run.ulm", threads, rounds) for threads in (1, 2)
+            ],
         }
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        for folder in (work, events):
+            shutil.rmtree(folder, ignore_errors=True)
     for key, value in found.items():
         for line in value if isinstance(value, list) else [value]:
             print(key, json.dumps(line))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from simulated import SimulatedStore, place
-from swathe.errors import NotFoundError
+from simulated import SimulatedStore, Timing, place
+from swathe.errors import ChangedError, NotFoundError
 from swathe.measuring.buffer import SIZES, BufferStudy, study_buffer
 from swathe.measuring.plots import buffer_figure
 from swathe.sizes import MIB
@@ -47,6 +50,19 @@ def test_budgets_are_kept() -> None:
     found = simulated(store, budget_s=20.0, budget_bytes=100 * MIB)
     assert found.took_s <= 20
     assert found.bytes_moved == store.bytes_moved <= 100 * MIB
+
+
+class ShorterStore(SimulatedStore):
+    """Its object was cut short while it is read."""
+
+    def measure(self, *args: Any, **options: Any) -> list[Timing]:
+        whole = super().measure(*args, **options)
+        return [replace(whole[0], bytes=whole[0].bytes - 1), *whole[1:]]
+
+
+def test_an_object_that_gives_less_than_it_holds_is_an_error() -> None:
+    with pytest.raises(ChangedError, match="bytes came of"):
+        simulated(ShorterStore(object_bytes=MIB))
 
 
 def test_differences_within_the_noise_are_ties() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from swathe import _swathe
 from swathe.catalog import this_host
-from swathe.errors import NotFoundError
+from swathe.errors import ChangedError, NotFoundError
 from swathe.measuring.costs import Sample
 from swathe.measuring.local import cache_state, in_memory
 from swathe.measuring.robust import TIE
@@ -138,6 +138,7 @@ def study_buffer(
 
     Raises:
         NotFoundError: where there is nothing to read.
+        ChangedError: where less came than was asked for.
     """
     name, stores = place.objects[0], place.stores
     seed = seed if seed is not None else int.from_bytes(os.urandom(4), "big")
@@ -182,8 +183,14 @@ def study_buffer(
                 resident.extend(in_memory(path, [offset for offset, _ in ranges[:8]]))
             timings = reader.measure(name, ranges, 1, stores=stores)
             asked = sum(range_bytes for _, range_bytes in ranges)
+            came = sum(timing.bytes for timing in timings)
+            if came != asked:
+                raise ChangedError(
+                    f"{_swathe.shown(name)}: {came} bytes came of {asked} asked for within its "
+                    f"{length} bytes; was it changed while it was read?"
+                )
             took = max(timing.end_s for timing in timings) - min(t.start_s for t in timings)
-            if took <= 0 or sum(timing.bytes for timing in timings) != asked:
+            if took <= 0:
                 continue
             moved += asked + opening
             request_s[column] = np.fmin(request_s[column], took / requests)
