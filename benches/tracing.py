@@ -5,9 +5,9 @@
 Events a second from Python, with all of them written to the memory disk. And cuts of 100 x 100
 pixels at random from the plain frames of a sample survey in the page cache, results on the memory
 disk, events in a file on the disk of temporary files, as users have them (`--events DIR`: in
-another folder). By one thread and by two, in turns with events recorded and without, each round beginning
-with the other. What is reported is the median over rounds of the ratio within a round, of wall
-time and of CPU time (which includes the thread that writes).
+another folder). By one thread and by two, in turns with events recorded and without, each round
+beginning with the other. What is reported is the median over rounds of the ratio within a round,
+of wall time and of CPU time (which includes the thread that writes).
 
 How many events Rust records a second: `cargo test --release -p swathe-trace --test speed --
 --ignored --nocapture`.
