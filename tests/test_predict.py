@@ -259,6 +259,42 @@ def test_targets_that_cannot_be_cut_cost_nothing_of_any_replica(
     assert (found.bytes, found.requests, found.per_store) == (0, 0, {})
 
 
+def test_replicas_that_lack_what_others_have_serve_nothing(
+    catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    for name, files in {"half": ["0.fit"], "none": []}.items():
+        (tmp_path / name).mkdir()
+        for file in files:
+            shutil.copy(survey / file, tmp_path / name)
+        catalog.add_store(name, str(tmp_path / name))
+    catalog.add_store("whole", str(survey))
+    rows = targets([f"{number}.fit" for number in range(3)])
+    sky = {"file": ["0.fit"], "ra": [10.0], "dec": [2.0], "size_deg": [0.01]}
+    alone = swathe.predict(rows, stores=["whole"])
+    for others in (["half"], ["none"], ["none", "half"]):
+        found = swathe.predict(rows, stores=[*others, "whole"])
+        assert found.shares == {"whole": 1.0} | dict.fromkeys(others, 0.0)
+        assert (found.bytes, found.requests) == (alone.bytes, alone.requests)
+        assert found.seconds == pytest.approx(alone.seconds)
+        assert any("1.fit" in fault for fault in found.faults)
+    # Places in the sky need headers before anything is known of the object.
+    (fault,) = swathe.predict(sky, stores=["none"]).faults
+    assert fault.startswith("target 0: ") and "0.fit" in fault
+    table = tmp_path / "targets.csv"
+    table.write_text("file,x0,y0,width,height\n0.fit,5,6,70,80\n1.fit,5,6,70,80\n")
+    told = run("predict", "--targets", str(table), "--store", "half", "--store", "whole").stderr
+    assert "half is not used: it lacks what another store has" in told
+    assert "will give nothing" not in told
+
+
+def test_targets_of_the_sky_in_files_that_are_not_there_are_told(tmp_path: Path) -> None:
+    none, table = tmp_path / "none.fit", tmp_path / "targets.csv"
+    table.write_text(f"id,file,ra,dec,size_deg\na,{none},1,2,0.1\nb,{none},1,2,0.1\n")
+    (fault,) = swathe.predict(table).faults
+    assert fault.startswith("target a: ") and "none.fit" in fault
+    assert fault in run("predict", "--targets", str(table)).stderr
+
+
 def test_more_workers_take_less_time_but_share_the_store(survey: Path) -> None:
     rows = targets([str(survey / f"{number}.fit.bz2") for number in range(3)] * 5)
     one, four = (swathe.predict(rows, threads=1, workers=count) for count in (1, 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 UNMEASURED_SPREAD = 1.0
 """Of storages, or a machine, never probed: the time may be half or twice what is expected."""
 LOCAL_SPREAD = 0.3
+MOST_FAULTS = 100
+"""So many reasons why targets cannot be cut are told; of objects the engine tells as many."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,11 @@ class Prediction:
         bytes: moved from all storages.
         requests: made to all storages.
         per_store: by storage: its name or key; with several replicas, what each would cost alone.
-        shares: the part of the objects that each replica serves in the cheapest mixture.
+        shares: the part of the objects that each replica serves in the cheapest mixture; none
+            where it lacks what another has.
         explained: how some objects will be read; see `swathe predict --explain`.
-        faults: why objects cannot be read, of up to a hundred of each storage.
+        faults: why objects cannot be read, of up to a hundred of each storage, and why targets
+            cannot be cut, each reason once.
         compute_s: seconds of computing, over all threads.
         beside_s: of a job of a portal, the part of `seconds` beside reading and cutting.
     """
@@ -117,17 +121,27 @@ def predict(
 
     threads = threads or cores()
     if not stores:
-        job = job_of(read_targets(targets, sky_of), mode=mode, planes=planes, threads=threads)
-        return expected(job, machines=workers)
+        return _expected_of(read_targets(targets, sky_of), mode, planes, threads, workers)
     for name in stores:
         if not is_named(f"{name}:x"):
             raise NoSuchStoreError(f"there is no store {name!r}")
     found = {}
     for name in stores:
         read = read_targets(targets, sky_of, store=name)
-        job = job_of(read, mode=mode, planes=planes, threads=threads)
-        found[name] = expected(job, machines=workers)
+        found[name] = _expected_of(read, mode, planes, threads, workers)
     return mixture(found, threads * workers)
+
+
+def _expected_of(
+    read: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
+) -> Prediction:
+    """Say what a list will cost, and why some of it cannot be cut."""
+    found = expected(job_of(read, mode=mode, planes=planes, threads=threads), machines=machines)
+    first: dict[str, str] = {}
+    for row, (status, reason) in sorted(read.faults.items()):
+        if status != "no-overlap":
+            first.setdefault(reason, f"target {read.ids[row]}: {reason}")
+    return replace(found, faults=[*found.faults, *list(first.values())[:MOST_FAULTS]])
 
 
 def job_of(
@@ -188,13 +202,16 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
 def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
     """Spread the work over replicas so that all end together: that is soonest.
 
-    Each serves objects in proportion to its speed; computing is not made faster by that.
+    Each serves objects in proportion to its speed; computing is not made faster by that. One that
+    lacks objects that another has serves none: it would seem fast for what it cannot give.
     """
-    speeds = {name: 1 / max(found.seconds, 1e-9) for name, found in alone.items()}
-    shares = {name: speed / sum(speeds.values()) for name, speed in speeds.items()}
-    compute_s = max(found.compute_s for found in alone.values())
+    readable = {name: _readable(found) for name, found in alone.items()}
+    whole = {name: alone[name] for name in alone if readable[name] == max(readable.values())}
+    speeds = {name: 1 / max(found.seconds, 1e-9) for name, found in whole.items()}
+    shares = {name: speeds.get(name, 0.0) / sum(speeds.values()) for name in alone}
+    compute_s = max(found.compute_s for found in whole.values())
     seconds = max(1 / sum(speeds.values()), compute_s / threads)
-    best = min(alone, key=lambda name: alone[name].seconds)
+    best = min(whole, key=lambda name: whole[name].seconds)
     if seconds > 0.98 * alone[best].seconds:
         # Not worth a second storage.
         seconds, shares = alone[best].seconds, {name: float(name == best) for name in alone}
@@ -212,6 +229,11 @@ def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
         [fault for found in alone.values() for fault in found.faults],
         compute_s,
     )
+
+
+def _readable(found: Prediction) -> int:
+    """Give how many objects can be read."""
+    return sum(cost.objects - cost.unreadable for cost in found.per_store.values())
 
 
 def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> list[str]:

@@ -96,11 +96,25 @@ def _show(found: Prediction) -> None:
     read = sum(cost.headers_read for cost in found.per_store.values())
     if read:
         typer.echo(f"Headers of {_objects(read)} were read: the index lacked them.")
-    lacking = sum(cost.unreadable for cost in found.per_store.values())
+    _show_faults(found)
+
+
+def _show_faults(found: Prediction) -> None:
+    """Say what cannot be read; the job will lack it, but for what another replica has."""
+    unused = [name for name, share in found.shares.items() if not share]
+    unread = {name: cost.unreadable for name, cost in found.per_store.items()}
+    lacking = sum(count for name, count in unread.items() if name not in unused)
     if lacking:
         typer.echo(f"{_objects(lacking)} cannot be read, and will give nothing:", err=True)
-        for fault in found.faults[:SHOWN_FAULTS]:
-            typer.echo(f"  {fault}", err=True)
+    elif found.faults:
+        typer.echo("what cannot be read or cut:", err=True)
+    for fault in found.faults[:SHOWN_FAULTS]:
+        typer.echo(f"  {fault}", err=True)
+    if len(found.faults) > SHOWN_FAULTS:
+        typer.echo(f"  and {len(found.faults) - SHOWN_FAULTS:,} more, see --json", err=True)
+    for name in unused:
+        if unread.get(name, 1):
+            typer.echo(f"{name} is not used: it lacks what another store has", err=True)
 
 
 def _explain(how: dict[str, Any]) -> None:
