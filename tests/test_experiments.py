@@ -990,7 +990,7 @@ def test_load_runs_light_and_heavy_mixes(survey: Path, tmp_path: Path) -> None:
     keep(study, tmp_path / "out")
 
 
-def test_buffer_is_the_study_in_this_form(survey: Path, tmp_path: Path) -> None:
+def test_buffer_is_the_study_in_this_form(survey: Path) -> None:
     settings = Buffer(stores=(str(survey),), repeats=1, budget_s=0.5)
     study = buffer(settings)
     assert set(study.table["store"]) == {str(survey)}

@@ -455,7 +455,7 @@ def test_any_text_is_read_as_it_was_meant(
             assert column.tolist() == [float(text)]
 
 
-def test_the_command_ends_when_told(tmp_path: Path) -> None:
+def test_the_command_ends_when_told() -> None:
     process = subprocess.Popen(
         [SWATHE, "trace", "host", "--interval", "0.1"], stdout=subprocess.PIPE, text=True
     )

@@ -217,7 +217,7 @@ def test_large_results_are_put_and_read_in_parts(jobs: Jobs, tmp_path: Path) -> 
 
 
 def test_results_are_put_before_the_disk_is_full(
-    jobs: Jobs, images: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    jobs: Jobs, images: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("swathe.workers.doing.PUT_BYTES", 10_000)
     most = 0

@@ -144,7 +144,7 @@ def test_any_text_can_be_read_again(
     assert [text.split() for text in texts(kept["reason"])] == plain[-1:] * len(ids)
 
 
-def test_new_manifest_says_interrupted(tmp_path: Path) -> None:
+def test_new_manifest_says_interrupted() -> None:
     made = Manifest(["a", "b"], ["f", "g"], {})
     assert list(made.table()["status"]) == ["error", "error"]
     assert list(made.table()["reason"]) == ["interrupted", "interrupted"]

@@ -693,7 +693,7 @@ def test_requests_to_a_server_are_told_without_secrets(tmp_path: Path, run: Path
     assert begun[0]["ns"] <= first["ns"] <= fetch["ns"]
 
 
-def test_connections_that_are_refused_or_led_elsewhere_are_told(tmp_path: Path, run: Path) -> None:
+def test_connections_that_are_refused_or_led_elsewhere_are_told(run: Path) -> None:
     port = servers.free_port()
 
     class Leads(Handler):

@@ -294,7 +294,7 @@ class Deadly:
         return os._exit, (1,)
 
 
-def test_a_batch_that_kills_workers_is_not_tried_for_ever(jobs: Jobs, tmp_path: Path) -> None:
+def test_a_batch_that_kills_workers_is_not_tried_for_ever(jobs: Jobs) -> None:
     deadly = replace(batch(["survey:x.fits"], 1), options=Deadly())  # type: ignore[arg-type]
     with pool_of(DEATHS) as (scheduler, _):
         pool = connected(scheduler.address, jobs.place)
