@@ -293,6 +293,60 @@ def test_syslog_gets_a_datagram_each(tmp_path: Path) -> None:
     assert told[1].startswith("<11>") and "LVL=Error" in told[1]
 
 
+def test_syslog_is_waited_for_while_it_reads(tmp_path: Path) -> None:
+    # The kernel holds ten or so that are not read yet, and an ordinary run has thousands.
+    path, told = tmp_path / "log", []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(str(path))
+        log.settimeout(120)
+
+        def read() -> None:
+            while "TRACE_END" not in (told or [""])[-1]:
+                told.append(log.recv(10_000).decode())
+                if len(told) % 100 == 1:
+                    time.sleep(0.02)
+
+        reading = threading.Thread(target=read, daemon=True)
+        trace.start(f"syslog:{path}")
+        for number in range(3_000):
+            trace.point("TOLD", number=number)
+        reading.start()
+        counts = trace.stop()
+        reading.join(10 if counts.dropped else 120)
+    assert counts == trace.Counts(3_000, 0, 3_000)
+    assert len(told) == 3_001
+
+
+def test_syslog_that_is_stuck_holds_up_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(str(path))
+        trace.start(f"syslog:{path}")
+        for _ in range(3_000):
+            trace.point("LOST")
+        counts = trace.stop()
+    assert counts.recorded == 3_000 == counts.dropped + counts.written
+    assert counts.dropped > 2_000
+    assert capfd.readouterr().err.count("events cannot be written to syslog:") == 1
+
+
+def test_a_pipe_that_nobody_reads_yet_holds_up_nothing(
+    run: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(run)
+    trace.start(run)
+    trace.point("LOST")
+    until(lambda: "Broken pipe" in capfd.readouterr().err)
+    reader = os.open(run, os.O_RDONLY | os.O_NONBLOCK)
+    trace.point("TOLD")
+    assert trace.stop() == trace.Counts(2, 1, 1)
+    said = os.read(reader, 10_000).decode()
+    os.close(reader)
+    assert "NL.EVNT=TOLD" in said and "NL.EVNT=LOST" not in said and "RECORDED=2" in said
+
+
 def test_a_full_disk_never_fails_the_work(capfd: pytest.CaptureFixture[str]) -> None:
     trace.start("/dev/full")
     for _ in range(3):
@@ -741,6 +795,15 @@ def test_any_command_records(tmp_path: Path) -> None:
     assert failed.returncode == 2 and "ftp://" in failed.stderr
     lost = swathe_command("--trace", "/dev/full", *cut)
     assert lost.returncode == 0 and "events were dropped" in lost.stderr
+
+
+def test_drops_that_nobody_can_be_told_of_do_not_fail_the_command(tmp_path: Path) -> None:
+    image = tmp_path / "a.fit"
+    image.write_bytes(contents(noise(1), "fit"))
+    command = [sys.executable, "-m", "swathe.cli", "--trace", "/dev/full", "info", str(image)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full)
+    assert done.returncode == 0
 
 
 def test_what_a_command_starts_does_not_overwrite_its_memory(

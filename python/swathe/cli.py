@@ -117,7 +117,11 @@ def _end_trace() -> None:
     counts = trace.stop()
     if counts.dropped:
         every = counts.written + counts.dropped
-        typer.echo(f"swathe: {counts.dropped:,} of {every:,} events were dropped", err=True)
+        try:
+            typer.echo(f"swathe: {counts.dropped:,} of {every:,} events were dropped", err=True)
+        except OSError:
+            # Nobody can be told, and the work was done all the same.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _fail(error: BaseException, code: int, message: str | None = None) -> None:

@@ -4,7 +4,7 @@
 use crate::sink::{Sink, count, write_all};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -102,8 +102,14 @@ impl Rotated {
 fn append_to(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
-    // Who opens a pipe to read and write waits for nobody, and hears of nobody who leaves.
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    if let Ok(found) = fs::metadata(path)
+        && !found.is_file()
+    {
+        // Who opens a pipe to write waits for who reads it: for a moment that is this process. Who
+        // keeps it open to read hears of nobody who leaves.
+        let is_pipe = found.file_type().is_fifo();
+        let _reader =
+            is_pipe.then(|| File::options().read(true).write(true).open(path)).transpose()?;
         return options.open(path);
     }
     match options.clone().read(true).open(path) {

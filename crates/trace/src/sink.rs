@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Takes lines. Those that it has not written it adds to `lost`: lines, not bytes.
 pub(crate) trait Sink: Send {
@@ -101,6 +102,9 @@ struct Syslog {
 
 /// Facility `user`.
 const FACILITY: u8 = 1 << 3;
+/// The kernel may hold no more than ten datagrams that the daemon has not read: it is waited for.
+/// One that takes nothing for this long is stuck.
+const PATIENCE: Duration = Duration::from_millis(500);
 const SEVERITIES: [(&[u8], u8); 2] = [(b" LVL=Error ", 3), (b" LVL=Warning ", 4)];
 const INFORMATIONAL: u8 = 6;
 
@@ -108,7 +112,7 @@ impl Syslog {
     fn open(path: &std::path::Path, prog: &str) -> io::Result<Syslog> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(path)?;
-        socket.set_nonblocking(true)?;
+        socket.set_write_timeout(Some(PATIENCE))?;
         let prog: String = prog.chars().filter(char::is_ascii_graphic).take(32).collect();
         let tag = format!("{prog}[{}]: ", std::process::id());
         Ok(Syslog { socket, path: path.into(), tag, message: Vec::new() })
@@ -131,7 +135,12 @@ impl Syslog {
 impl Sink for Syslog {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
         let mut failed = Ok(());
+        let mut is_stuck = false;
         for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            if is_stuck {
+                *lost += 1;
+                continue;
+            }
             let mut sent = self.send(line);
             // The daemon was started anew.
             if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
@@ -139,6 +148,7 @@ impl Sink for Syslog {
             }
             if let Err(error) = sent {
                 *lost += 1;
+                is_stuck = error.kind() == io::ErrorKind::WouldBlock;
                 failed = Err(error);
             }
         }
