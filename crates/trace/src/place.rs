@@ -49,6 +49,7 @@ const LOG: &str = "/dev/log";
 const KEEP: u32 = 5;
 const MEMORY_MB: u64 = 64;
 const MOST_MB: u64 = 1 << 20;
+const MB: u64 = 1_000_000;
 
 impl std::str::FromStr for Place {
     type Err = PlaceError;
@@ -85,10 +86,10 @@ fn parse(place: &str) -> Result<Place, String> {
         let (path, mut given) = options(rest)?;
         let mb = take(&mut given, "mb")?.unwrap_or(MEMORY_MB);
         none_left(&given, "mb")?;
-        return Ok(Place::Memory { path: named(path)?, bytes: mb << 20 });
+        return Ok(Place::Memory { path: named(path)?, bytes: mb * MB });
     }
     let (path, mut given) = options(place)?;
-    let rotate_bytes = take(&mut given, "rotate_mb")?.map(|mb| mb << 20);
+    let rotate_bytes = take(&mut given, "rotate_mb")?.map(|mb| mb * MB);
     let keep = take(&mut given, "keep")?;
     none_left(&given, "rotate_mb and keep")?;
     if keep.is_some() && rotate_bytes.is_none() {
@@ -137,12 +138,12 @@ mod tests {
         let file =
             |path: &str, rotate_bytes, keep| Place::File { path: path.into(), rotate_bytes, keep };
         assert_eq!(place("run.ulm"), file("run.ulm", None, 5));
-        assert_eq!(place("/a b/r?rotate_mb=100"), file("/a b/r", Some(100 << 20), 5));
-        assert_eq!(place("r?rotate_mb=1&keep=2"), file("r", Some(1 << 20), 2));
+        assert_eq!(place("/a b/r?rotate_mb=100"), file("/a b/r", Some(100 * MB), 5));
+        assert_eq!(place("r?rotate_mb=1&keep=2"), file("r", Some(MB), 2));
         assert_eq!(place("stderr"), Place::Stderr);
         assert_eq!(place("syslog"), Place::Syslog { path: "/dev/log".into() });
         assert_eq!(place("syslog:/x"), Place::Syslog { path: "/x".into() });
-        assert_eq!(place("memory:m?mb=2"), Place::Memory { path: "m".into(), bytes: 2 << 20 });
+        assert_eq!(place("memory:m?mb=2"), Place::Memory { path: "m".into(), bytes: 2 * MB });
         assert_eq!(place("tcp://[::1]:90"), Place::Collector { address: "[::1]:90".into() });
     }
 
