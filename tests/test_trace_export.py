@@ -540,3 +540,8 @@ def test_the_commands(
         assert sent["spans"] == len(there.spans()) == 12
         assert "12 spans with 2 points" in command("trace", "export", run, "--otlp", there.url)
     command("trace", "export", run, "--otlp", there.url, code=6)
+    with run.open("a") as file:
+        file.write("no event\n")
+    made = ("trace", "export", run, "--chrome", tmp_path / "trace.json")
+    assert command.json(*made)["damaged"] == 1
+    assert "1 damaged lines left out" in command.told(*made)[1]

@@ -166,9 +166,11 @@ def export(
 
         write_whole(chrome, save)
         if as_json:
-            print_json({"chrome": str(chrome), "events": len(events.time_ns)})
+            told = {"chrome": str(chrome), "events": len(events.time_ns)}
+            print_json({**told, "damaged": events.damaged_count})
         else:
             typer.echo(f"{chrome}: {len(events.time_ns)} events; open it at ui.perfetto.dev")
+            _tell_damaged(events)
         return
     assert otlp is not None
     try:
@@ -177,12 +179,18 @@ def export(
         raise SettingsError(OTEL.format(error)) from error
     sent = send(events, otlp)
     if as_json:
-        print_json(asdict(sent))
+        print_json({**asdict(sent), "damaged": events.damaged_count})
     else:
         typer.echo(
             f"{sent.spans} spans with {sent.points} points, in {sent.requests} requests; left out: "
             f"{sent.unfinished} stages without an end, {sent.unowned} points in no stage"
         )
+        _tell_damaged(events)
+
+
+def _tell_damaged(events: Events) -> None:
+    if events.damaged_count:
+        typer.echo(f"  note: {events.damaged_count} damaged lines left out", err=True)
 
 
 @contextmanager
