@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from swathe.cli import app
 from swathe.commands.bench import SINGULAR
-from swathe.errors import SettingsError
+from swathe.errors import OutputError, SettingsError
 from swathe.experiments.settings import KINDS, Ramp, Region, Single, settings_of
 from swathe.sample import make_sample
 
@@ -53,6 +53,22 @@ def test_region_writes_tables_figures_and_report(survey: Path, tmp_path: Path) -
     assert json.loads(said)["settings"] == table.meta["settings"]
     code, said = invoke("compare", tmp_path / "out", tmp_path / "again", "--json")
     assert code == 0 and len(json.loads(said)["rows"]) == 1
+
+
+def test_an_output_that_cannot_be_is_told_before_anything_is_measured(
+    survey: Path, tmp_path: Path
+) -> None:
+    from test_experiments import keep_samples, samples_of
+
+    (tmp_path / "file").write_text("mine")
+    keep_samples(tmp_path / "other", samples_of({"x": 1.0}, 1))
+    words = ["buffer", "--store", survey / "frame-000001.fit"]
+    with pytest.raises(OutputError, match="file: results cannot be written there"):
+        invoke(*words, "-o", tmp_path / "file")
+    with pytest.raises(SettingsError, match="other: has results of 'region'"):
+        invoke(*words, "-o", tmp_path / "other")
+    with pytest.raises(SettingsError, match="other: has results of 'region'"):
+        invoke("compare", tmp_path / "other", tmp_path / "other", "-o", tmp_path / "other")
 
 
 def test_single_from_flags_alone(survey: Path, tmp_path: Path) -> None:

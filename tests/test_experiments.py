@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
+import psutil
 import pytest
 
 import swathe
@@ -522,6 +523,14 @@ def test_the_peak_of_few_windows_is_their_mean(rates: list[float]) -> None:
     assert (found.clients, found.response_ms) == (1, 5.0)
 
 
+@pytest.mark.parametrize("last", [13.0, 10.1])
+def test_the_peak_is_no_less_than_what_all_clients_get(last: float) -> None:
+    clients, throughput = np.array([2.0, 4, 4]), np.array([9.0, last, last])
+    found = peak({"clients": clients, "throughput": throughput, "median": np.array([1.0, 2, 3])})
+    assert found.rate == found.all_rate == last
+    assert (found.clients, found.response_ms) == (4, 2.0)
+
+
 def test_a_ramp_of_less_than_three_windows_raises(survey: Path) -> None:
     settings = Ramp(stores=(str(survey),), clients=1, stay_s=0.5, window_s=1.0)
     with pytest.raises(SettingsError, match=r"ramp\.stay_s: expected at least 3 windows of 1 s"):
@@ -673,14 +682,30 @@ def test_a_client_whose_thread_dies_is_noticed() -> None:
     assert sorted(testers._threads(be, [0, 2])) == [0, 2]
 
 
-def test_a_client_whose_process_fails_says_why() -> None:
+def test_a_client_whose_process_fails_says_why(tmp_path: Path) -> None:
     def be(number: int) -> list[Any]:
         if number == 1:
             raise OSError("too many open files")
         return []
 
     with pytest.raises(SourceError, match=r"client 2: its process .*OSError: too many open files"):
-        testers._processes(be, [0, 1])
+        testers._processes(be, [0, 1], tmp_path)
+
+
+def test_clients_end_with_who_wanted_them(survey: Path) -> None:
+    work = {"kind": "cut", "what": [(str(survey / "frame-000001.fit"), (0, 0, 9, 9))]}
+    order = {"join_s": 0.0, "length_s": 600.0, "rate": 1.0, "work": work, "kind": "process"}
+    with Clients({**order, "clients": [0, 1, 2]}) as tester:
+        tester.go(time.time())
+        process = psutil.Process(tester.process.pid)
+        while len(clients := process.children()) < 3:
+            time.sleep(0.01)
+        folder = tester.path
+    gone, there = psutil.wait_procs(clients, timeout=30)
+    for client in there:
+        client.kill()
+    assert len(gone) == 3 and not there
+    assert not folder.exists()
 
 
 def test_clients_that_cannot_work_are_an_error() -> None:

@@ -46,11 +46,12 @@ def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]],
     kind = declared.KINDS[name]
 
     def command(**given: Any) -> None:
-        from swathe.experiments.report import keep
+        from swathe.experiments.report import keep, ready
 
         file, output, scratch = given.pop("file"), given.pop("output"), given.pop("scratch")
         quiet, as_json = given.pop("quiet"), given.pop("json")
         settings = declared.settings_of(kind, file, given)
+        ready(output, name)
         study = run(settings, scratch, _silent if quiet else _say)
         folder = keep(study, output)
         _show(study, folder, as_json)
@@ -195,8 +196,10 @@ def compare(
     from swathe.errors import SettingsError
     from swathe.experiments.compare import TOO_FEW, samples_needed
     from swathe.experiments.compare import compare as compare_folders
-    from swathe.experiments.report import keep
+    from swathe.experiments.report import keep, ready
 
+    if output:
+        ready(output, "compare")
     study = compare_folders(first, second, tie=tie, alpha=alpha, seed=seed)
     _show(study, keep(study, output) if output else None, as_json)
     if fail_on_regression and any(study.table["verdict"] == "worse"):

@@ -12,6 +12,7 @@ import hmac
 import io
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 
 from swathe.environment import in_url, is_loopback, this_host
 from swathe.errors import SettingsError, SourceError
@@ -320,7 +322,13 @@ class Clients:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()
+        if self.process.poll() is None:
+            # Clients are processes of its own: they would go on to load the store without it.
+            self.process.send_signal(signal.SIGSTOP)
+            clients = psutil.Process(self.process.pid).children()
+            self.process.kill()
+            for client in clients:
+                client.kill()
         self.process.communicate()
         self.errors.close()
         self.folder.cleanup()

@@ -227,7 +227,8 @@ class Peak:
     """The best of a ramp.
 
     Attributes:
-        rate: good answers a second in the best three windows together.
+        rate: good answers a second in the best three windows together, or, where that is more,
+            when all clients are there.
         clients: the fewest with which the rate was within 5 % of that.
         response_ms: median response of what was due in the middle one.
         all_ms: median response when all clients are there.
@@ -248,15 +249,18 @@ def peak(at: dict[str, Array]) -> Peak:
     width = min(3, len(rates))
     smooth = np.convolve(rates, np.ones(width) / width, "valid")
     first = (len(rates) - len(smooth)) // 2
-    best = float(smooth.max(initial=0.0))
-    enough = int(np.argmax(smooth >= ENOUGH * best)) + first if best else 0
     everyone = at["clients"] == at["clients"].max(initial=0.0)
+    all_rate = _median(at["throughput"][everyone])
+    # Of a short ramp all three may begin before all are there.
+    best = max(float(smooth.max(initial=0.0)), all_rate)
+    good = np.flatnonzero(smooth >= ENOUGH * best) + first
+    enough = int((good if len(good) else np.flatnonzero(everyone))[0]) if best else 0
     return Peak(
         best,
         int(at["clients"][enough]),
         float(at["median"][enough]),
         _median(at["median"][everyone]),
-        _median(at["throughput"][everyone]),
+        all_rate,
     )
 
 

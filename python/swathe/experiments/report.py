@@ -6,14 +6,15 @@ import html
 import io
 import json
 import math
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swathe.cutout import write_whole
-from swathe.errors import OutputError
-from swathe.experiments.study import REPORT, RESULTS, SAMPLES, samples_table
+from swathe.errors import OutputError, SettingsError
+from swathe.experiments.study import REPORT, RESULTS, SAMPLES, kept, samples_table
 from swathe.measuring.plots import save, svg_text
 
 if TYPE_CHECKING:
@@ -35,6 +36,24 @@ dt{color:#666}dd{margin:0;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}svg{background:#fff}
 th,td{border-color:#444}}
 """
+
+
+def ready(folder: str | os.PathLike[str], kind: str) -> None:
+    """Make a folder before anything is measured, or see that it can take results of a kind.
+
+    Raises:
+        OutputError: where nothing can be written there.
+        SettingsError: where it has results of another experiment.
+    """
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path) as file:
+            file.write(b"results")
+    except OSError as error:
+        raise OutputError(f"{path}: results cannot be written there: {error}") from error
+    if (path / RESULTS).exists() and (other := kept(path)[0].meta["experiment"]) != kind:
+        raise SettingsError(f"{path}: has results of {other!r}, not of {kind!r}")
 
 
 def keep(study: Study, folder: str | os.PathLike[str]) -> Path:

@@ -130,8 +130,9 @@ def run(order: dict[str, Any], start: float) -> NDArray[Any]:
         with asking(work, number) as ask:
             return run_client(number, schedule, ask, Clock(), tell)
 
-    found = _threads(be, numbers) if order["kind"] == "thread" else _processes(be, numbers)
-    return as_records(found)
+    if order["kind"] == "thread":
+        return as_records(_threads(be, numbers))
+    return as_records(_processes(be, numbers, Path(order["records"]).parent))
 
 
 def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
@@ -146,9 +147,9 @@ def _threads(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
     return found
 
 
-def _processes(be: Callable[[int], list[Any]], numbers: list[int]) -> list[Any]:
+def _processes(be: Callable[[int], list[Any]], numbers: list[int], folder: Path) -> list[Any]:
     """Split into a process for each client; this one has no threads."""
-    with tempfile.TemporaryDirectory(prefix="swathe-ramp-") as name:
+    with tempfile.TemporaryDirectory(prefix="clients-", dir=folder) as name:
         children = []
         for number in numbers:
             pid = os.fork()
