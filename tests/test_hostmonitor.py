@@ -466,6 +466,21 @@ def test_the_command_ends_when_told() -> None:
     assert process.returncode == 0
 
 
+def test_the_command_ends_when_nobody_reads_it() -> None:
+    command = [str(SWATHE), "trace", "host", "--interval", "0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(120) != 0
+        assert process.stderr.read() == b""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    # Python itself cannot write what is left, and has a code of its own for that.
+    assert done.returncode in (6, 120)
+    assert done.stderr == "swathe: standard output: No space left on device\n"
+
+
 def test_the_command_asks_stores(tmp_path: Path) -> None:
     (tmp_path / "a.fits").write_bytes(bytes(2880))
     told = watched("--store", tmp_path / "a.fits", enough=lambda lines: "=PING" in lines)

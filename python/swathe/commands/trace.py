@@ -106,15 +106,23 @@ def watch_host(
     ] = None,
 ) -> None:
     """Watch this machine: processors, memory, swap, disks, network, stores."""
+    from swathe.errors import OutputError
     from swathe.trace import start, stop
     from swathe.trace.host import Monitor, Point
 
     stores = [_pinged(name) for name in store or ()]
+    failed: list[OSError] = []
 
     def tell(point: Point) -> None:
-        if output == "-":
+        if output != "-":
+            return
+        try:
             sys.stdout.write(point.as_line() + "\n")
             sys.stdout.flush()
+        except OSError as error:
+            # The thread that reads has nobody to raise it to.
+            failed.append(error)
+            ending.set()
 
     if output != "-":
         # What is said here is meant, not what all commands record to.
@@ -122,6 +130,10 @@ def watch_host(
         start(output)
     with _told_to_end() as ending, Monitor(interval, stores=stores, tell=tell):
         ending.wait(long)
+    for error in failed:
+        if isinstance(error, BrokenPipeError):
+            raise error
+        raise OutputError(f"standard output: {error.strerror}") from error
 
 
 @app.command()
