@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -133,6 +134,8 @@ def watch_host(
     for error in failed:
         if isinstance(error, BrokenPipeError):
             raise error
+        # What is left in its buffer cannot be written either, of which Python would tell anew.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise OutputError(f"standard output: {error.strerror}") from error
 
 
