@@ -3,9 +3,14 @@
 use reqwest::Url;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Parameters whose names contain one of these are hidden.
-const SECRET_WORDS: [&str; 8] =
-    ["signature", "token", "credential", "key", "x-amz-", "password", "secret", "auth"];
+/// Parameters whose names contain one of these are hidden: what the catalogue refuses
+/// (`_SECRET_WORDS` of `python/swathe/catalog/settings.py`) is not shown either.
+const SECRET_WORDS: [&str; 11] = [
+    "secret", "token", "passw", "pwd", "key", "credential", "signature", "auth", "bearer", "cookie",
+    "x-amz-",
+];
+/// And those of these names.
+const SECRET_NAMES: [&str; 4] = ["pass", "sig", "sas", "jwt"];
 /// Shorter secrets are not looked for in texts: they would be found everywhere.
 const SECRET_BYTES: usize = 4;
 
@@ -115,7 +120,7 @@ fn hidden(url: &Url) -> impl Iterator<Item = String> {
 
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name == "sig" || SECRET_WORDS.iter().any(|word| name.contains(word))
+    SECRET_NAMES.contains(&&*name) || SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 #[cfg(test)]
@@ -130,6 +135,8 @@ mod tests {
             ("http://host/a?X-Amz-Date=1&id=2", "http://host/a?X-Amz-Date=...&id=2"),
             ("http://host/a?%74oken=abc#part", "http://host/a?token=..."),
             ("http://host/a?sig=abc&ApiKey=d&se=e", "http://host/a?sig=...&ApiKey=...&se=e"),
+            ("http://host/a?pwd=b&passwd=c&jwt=d", "http://host/a?pwd=...&passwd=...&jwt=..."),
+            ("http://host/a?SAS=b&pass=c&bypass=d", "http://host/a?SAS=...&pass=...&bypass=d"),
             ("ftp://me:pass@host/a", "ftp://host/a"),
             ("http://me:pa/ss@host/a", "http://..."),
         ] {
