@@ -71,6 +71,14 @@ def test_what_it_will_use_is_told_first() -> None:
     assert found.requests <= int(text.split()[2])
 
 
+@pytest.mark.parametrize("quick", [False, True])
+def test_no_more_requests_than_told_are_made_of_a_store_that_varies(quick: bool) -> None:
+    store, told = SimulatedStore(noise=0.8), list[str]()
+    found = simulated(store, quick=quick, budget_s=1e9, budget_bytes=1 << 50, tell=told.append)
+    assert found.stopped == "rounds"
+    assert found.requests <= int(told[0].split()[2])
+
+
 def test_the_same_seed_reads_the_same() -> None:
     one, other, third = SimulatedStore(), SimulatedStore(), SimulatedStore()
     simulated(one), simulated(other), simulated(third, seed=2)
@@ -146,9 +154,11 @@ def test_writing_to_a_bucket_is_measured(tmp_path: Path, monkeypatch: pytest.Mon
             monkeypatch.setenv(name, value)
         with Catalog.open() as catalog:
             catalog.add_store("lake", "s3://frames/run1", options={"probe_object": "a.fits"})
-            found = probe(find_place("lake"), budget_s=10, write=True)
+            told = list[str]()
+            found = probe(find_place("lake"), budget_s=10, write=True, tell=told.append)
             keep_probe(catalog, found)
             kept = catalog.samples(found.root, this_host(), ["write"])
+    assert "a fifth of it for writing" in told[0]
     assert found.writing is not None
     # Two round trips: it is put, and looked at.
     assert 0.04 < found.writing.request[0][1] < 0.2
@@ -319,6 +329,25 @@ def test_command_buffer(
     run(monkeypatch, "buffer", str(folder / "a.fits"), *options)
     said = capsys.readouterr().out
     assert "chosen" in said and "not kept: the store was not probed" in said
+
+
+@pytest.mark.parametrize("command", ["probe", "buffer"])
+@pytest.mark.parametrize("plot", ["a.pdf", "none/a.png"])
+def test_a_plot_that_cannot_be_written_is_refused_before_anything_is_measured(
+    command: str,
+    plot: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["swathe", command, str(folder / "a.fits"), "--plot", str(folder / plot), "--json"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    output = capsys.readouterr()
+    assert ended.value.code == 6
+    assert json.loads(output.out)["kind"] == "OutputError"
+    assert len(output.err.splitlines()) == 1  # nothing of what it would use
 
 
 def test_files_are_read_by_the_buffer_that_was_chosen(

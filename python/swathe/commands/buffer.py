@@ -39,14 +39,14 @@ def buffer(
         seed=seed,
         tell=lambda text: typer.echo(text, err=True),
     )
-    if plot is not None:
-        from swathe.measuring.plots import buffer_figure, save
-
-        save(buffer_figure(study, f"{study.object} from {study.host}"), plot)
     kept = None
     if place.is_local:
         with Catalog.open() as catalog:
             kept = keep_buffer(catalog, place.root, study)
+    if plot is not None:
+        from swathe.measuring.plots import buffer_figure, save
+
+        save(buffer_figure(study, f"{study.object} from {study.host}"), plot)
     table = study.table()
     if as_json:
         rows = [dict(zip(table.colnames, row, strict=True)) for row in table.as_array().tolist()]

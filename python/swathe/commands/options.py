@@ -25,12 +25,24 @@ def planes_of(text: str | None) -> tuple[int, int] | None:
     return int(first), int(last)
 
 
+def _plot_path(path: Path | None) -> Path | None:
+    """Refuse what no plot can be written to before anything is measured."""
+    if path is None:
+        return None
+    from swathe.measuring.plots import plot_path
+
+    return plot_path(path)
+
+
 # Of what measures.
 Measured = Annotated[
     str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")]
-Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: *.png, *.svg or *.html.")]
+Plot = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", callback=_plot_path, help="Draw it: *.png, *.svg or *.html."),
+]
 
 # Of whoever takes part in a pool.
 Certificates = Annotated[

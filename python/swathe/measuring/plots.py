@@ -149,21 +149,31 @@ def save(made: Figure, path: str | os.PathLike[str], caption: str = "") -> None:
     Raises:
         OutputError: where the name ends otherwise, or it cannot be written.
     """
-    where = Path(path)
+    where = plot_path(path)
     try:
         match where.suffix.lower():
             case ".png":
                 made.savefig(where, dpi=130)
             case ".svg":
                 where.write_text(svg_text(made))
-            case ".html":
-                where.write_text(page(made, caption))
             case _:
-                raise OutputError(f"{where}: a plot is *.png, *.svg or *.html")
+                where.write_text(page(made, caption))
     except OSError as error:
-        if isinstance(error, OutputError):
-            raise
         raise OutputError(f"{where}: {error}") from error
+
+
+def plot_path(path: str | os.PathLike[str]) -> Path:
+    """Give where a figure is to be written, if one can be; asked before anything is measured.
+
+    Raises:
+        OutputError: where the name ends otherwise than `save` writes, or its folder is not there.
+    """
+    where = Path(path)
+    if where.suffix.lower() not in (".png", ".svg", ".html"):
+        raise OutputError(f"{where}: a plot is *.png, *.svg or *.html")
+    if not where.parent.is_dir():
+        raise OutputError(f"{where}: there is no folder {where.parent}")
+    return where
 
 
 def page(made: Figure, caption: str = "") -> str:

@@ -82,10 +82,11 @@ class Parameters:
     def __str__(self) -> str:
         cells = self.cells()
         streams = max((cell.streams for cell in cells), default=1)
-        requests = self.rounds * sum(cell.requests + cell.streams for cell in cells)
+        # All of a cell, once more all at once, and for each the object is opened.
+        requests = self.rounds * sum(cell.requests + cell.streams + 2 for cell in cells)
         size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
         return (
             f"at most {requests} requests, {megabytes(size)} and {self.budget_s:g} s: "
             f"{size_text(self.sizes[0])} to {size_text(self.sizes[-1])}, "
-            f"1 to {streams} streams"
+            f"1 to {streams} streams{', up to a fifth of it for writing' * self.write}"
         )
