@@ -6,7 +6,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// Parameters whose names contain one of these are hidden: what the catalogue refuses
 /// (`_SECRET_WORDS` of `python/swathe/catalog/settings.py`) is not shown either.
 const SECRET_WORDS: [&str; 11] = [
-    "secret", "token", "passw", "pwd", "key", "credential", "signature", "auth", "bearer", "cookie",
+    "secret",
+    "token",
+    "passw",
+    "pwd",
+    "key",
+    "credential",
+    "signature",
+    "auth",
+    "bearer",
+    "cookie",
     "x-amz-",
 ];
 /// And those of these names.
