@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe import _swathe, trace
 from swathe.archive import mend
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
     from swathe._swathe import Mode, OutputKind
+    from swathe.predict import Prediction
     from swathe.targets import Targets
 
     Told = tuple[list[int], list[str], list[str], list[int], list[str], list[str]]
@@ -38,6 +39,19 @@ LOOKED_INTO = 16
 """Objects of each storage that the prediction of every job looks into; the rest are like them."""
 CHECKPOINT_S = 10.0
 """The manifest is written this often while the work goes on, in case the process is killed."""
+
+
+class _Place(NamedTuple):
+    """Where results go, and the manifest of them."""
+
+    path: Path
+    kind: OutputKind
+    manifest: Path
+
+    @classmethod
+    def of(cls, path: Path) -> _Place:
+        kind = output_kind(path)
+        return cls(path, kind, (path if kind == "folder" else path.parent) / MANIFEST)
 
 
 def cut_many(
@@ -83,33 +97,27 @@ def cut_many(
         OutputError: where results cannot be written at all.
         KeyboardInterrupt: after Ctrl-C, once the manifest is written.
     """
-    from swathe.predict import expected, job_of, keep_outcome, sky_of
+    from swathe.predict import expected, job_of, sky_of
     from swathe.targets import read_targets
 
     started = time.perf_counter()
-    path = Path(output)
-    kind = output_kind(path)
-    manifest_path = (path if kind == "folder" else path.parent) / MANIFEST
-    earlier = _earlier(manifest_path, path, resume)
+    place = _Place.of(Path(output))
+    earlier = _earlier(place, resume)
     read = read_targets(targets, sky_of)
-    _make_folder(manifest_path.parent)
+    _make_folder(place.manifest.parent)
 
-    meta: dict[str, Any] = {"output": path.name, "mode": mode, "swathe": _swathe.__version__}
+    meta = {"output": place.path.name, "mode": mode, "swathe": _swathe.__version__}
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
-    todo = _keep_earlier(manifest, read, earlier, path, kind)
-    for row in todo:
-        if row in read.faults:
-            manifest.status[row], manifest.reason[row] = read.faults[row]
-            manifest.source_version[row] = ""
-    todo = [row for row in todo if row not in read.faults]
-    paths = {row: member(read.names[row], kind) for row in todo}
+    todo = _keep_earlier(manifest, read, earlier, place)
+    todo = _without_faults(manifest, read, todo)
+    paths = {row: member(read.names[row], place.kind) for row in todo}
     job = job_of(
         read,
         todo,
         list(paths.values()),
-        output=str(path),
-        kind=kind,
+        output=str(place.path),
+        kind=place.kind,
         mode=mode,
         fill=fill,
         planes=_plane_pair(planes),
@@ -119,47 +127,17 @@ def cut_many(
     try:
         prediction = expected(job, LOOKED_INTO)
     except KeyboardInterrupt:
-        manifest.write(manifest_path)
+        manifest.write(place.manifest)
         raise
     if earlier is None:
         # Should the process be killed: no manifest of an older run vouches for this one.
-        Manifest([], [], meta).write(manifest_path)
-    low_s, high_s = prediction.interval_s
-    log.info(
-        "%s: predicted %.2f s (%.2f to %.2f s) for %d targets: %d bytes in %d requests",
-        *(path, prediction.seconds, low_s, high_s, len(todo)),
-        *(prediction.bytes, prediction.requests),
-    )
-    begun = time.perf_counter()
+        Manifest([], [], meta).write(place.manifest)
+    _tell_prediction(prediction, place, len(todo))
     with (
         trace.scope.where_none(job=token_hex(4)),
         trace.event("JOB", rows=len(todo), predicted_s=round(prediction.seconds, 6)) as event,
     ):
-        batch = job.start()
-        with (
-            _interrupt_later(batch.cancel),
-            progress_bar("cutting", progress, len(todo)) as show,
-        ):
-            try:
-                _collect(batch, manifest, todo, paths, show, manifest_path)
-            except BaseException:
-                batch.cancel()
-                raise
-            finally:
-                try:
-                    cost = batch.finish()
-                    meta["predicted_s"] = round(prediction.seconds, 6)
-                    meta["actual_s"] = round(time.perf_counter() - begun, 6)
-                    meta.update(_cost(cost, started))
-                    log.info(
-                        "%s: took %.2f s, predicted %.2f s: %d bytes in %d requests",
-                        *(path, meta["actual_s"], prediction.seconds),
-                        *(meta["bytes_moved"], meta["requests"]),
-                    )
-                    meta.update(manifest.counts())
-                    meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {kind}")
-                finally:
-                    manifest.write(manifest_path)
+        _run(job, prediction, manifest, paths, place, progress, started)
         event.add(bytes=int(sum(manifest.bytes)))
     return manifest.table()
 
@@ -195,51 +173,41 @@ def _make_folder(folder: Path) -> None:
         raise OutputError(f"{folder}: cannot make the folder: {error}") from error
 
 
-def _earlier(manifest_path: Path, output: Path, resume: bool) -> Table | None:
+def _earlier(place: _Place, resume: bool) -> Table | None:
     """Give the manifest of an earlier run into this output, if it is wanted.
 
     Raises:
         OutputError: where the manifest there belongs to another output, which would lose it.
     """
-    if not resume and (output.is_dir() or manifest_path.parent == output):
+    if not resume and (place.path.is_dir() or place.manifest.parent == place.path):
         return None
-    table = read_manifest(manifest_path)
-    if table is not None and table.meta.get("output") != output.name:
+    table = read_manifest(place.manifest)
+    if table is not None and table.meta.get("output") != place.path.name:
         raise OutputError(
-            f"{manifest_path}: is the manifest of {table.meta.get('output')!r}; give "
-            f"{output.name} a folder of its own"
+            f"{place.manifest}: is the manifest of {table.meta.get('output')!r}; give "
+            f"{place.path.name} a folder of its own"
         )
     return table if resume else None
 
 
 def _keep_earlier(
-    manifest: Manifest, targets: Targets, earlier: Table | None, output: Path, kind: OutputKind
+    manifest: Manifest, targets: Targets, earlier: Table | None, place: _Place
 ) -> list[int]:
     """Take over what an earlier run finished, and why it failed at others; gives those to do."""
     if earlier is None:
         return list(range(len(targets)))
-    from swathe.targets import unique_names
-
-    rows = {member(name, kind): row for row, name in enumerate(targets.names)}
-    # What failed has no path, but had a name by its id.
-    names = unique_names(earlier["id"].tolist())
-    columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
-    for name, status, reason, source, version in zip(names, *columns, strict=True):
-        row = rows.get(member(name, kind))
-        if status in FAILED and row is not None and source == manifest.source[row]:
-            # It stands until the row ends anew: this run may be stopped before that.
-            manifest.status[row], manifest.reason[row] = status, reason
-            manifest.source_version[row] = version
+    rows = {member(name, place.kind): row for row, name in enumerate(targets.names)}
+    _keep_failed(manifest, rows, earlier, place)
     done = {}
     for kept in earlier[earlier["status"] == "ok"]:
         row = rows.get(str(kept["path"]))
         if row is not None and str(kept["source"]) == manifest.source[row]:
             done[str(kept["path"])] = kept
     sizes = {path: int(kept["bytes"]) for path, kept in done.items()}
-    if kind == "folder":
-        there = {path for path, size in sizes.items() if _has_size(output / path, size)}
+    if place.kind == "folder":
+        there = {path for path, size in sizes.items() if _has_size(place.path / path, size)}
     else:
-        there = mend(output, kind, sizes, rows)
+        there = mend(place.path, place.kind, sizes, rows)
     todo = []
     for path, row in rows.items():
         if path not in there or path not in done:
@@ -251,6 +219,30 @@ def _keep_earlier(
         manifest.source_version[row] = str(kept["source_version"])
         manifest.sha256[row] = str(kept["sha256"])
     return todo
+
+
+def _keep_failed(manifest: Manifest, rows: dict[str, int], earlier: Table, place: _Place) -> None:
+    """Take over why an earlier run failed at rows, which are given by path within the output."""
+    from swathe.targets import unique_names
+
+    # What failed has no path, but had a name by its id.
+    names = unique_names(earlier["id"].tolist())
+    columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
+    for name, status, reason, source, version in zip(names, *columns, strict=True):
+        row = rows.get(member(name, place.kind))
+        if status in FAILED and row is not None and source == manifest.source[row]:
+            # It stands until the row ends anew: this run may be stopped before that.
+            manifest.status[row], manifest.reason[row] = status, reason
+            manifest.source_version[row] = version
+
+
+def _without_faults(manifest: Manifest, targets: Targets, todo: list[int]) -> list[int]:
+    """Enter why some rows cannot be cut; gives the others."""
+    for row in todo:
+        if row in targets.faults:
+            manifest.status[row], manifest.reason[row] = targets.faults[row]
+            manifest.source_version[row] = ""
+    return [row for row in todo if row not in targets.faults]
 
 
 def _has_size(path: Path, size: int) -> bool:
@@ -273,15 +265,70 @@ def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | Non
     return planes
 
 
+def _tell_prediction(prediction: Prediction, place: _Place, targets: int) -> None:
+    low_s, high_s = prediction.interval_s
+    log.info(
+        "%s: predicted %.2f s (%.2f to %.2f s) for %d targets: %d bytes in %d requests",
+        *(place.path, prediction.seconds, low_s, high_s, targets),
+        *(prediction.bytes, prediction.requests),
+    )
+
+
+def _run(
+    job: _swathe.Job,
+    prediction: Prediction,
+    manifest: Manifest,
+    paths: dict[int, str],
+    place: _Place,
+    progress: bool,
+    started: float,
+) -> None:
+    """Do the job. However it ends, the manifest is written and says what was done."""
+    begun = time.perf_counter()
+    batch = job.start()
+    with (
+        _interrupt_later(batch.cancel),
+        progress_bar("cutting", progress, len(paths)) as show,
+    ):
+        try:
+            _collect(batch, manifest, paths, show, place)
+        except BaseException:
+            batch.cancel()
+            raise
+        finally:
+            try:
+                cost = batch.finish()
+                manifest.meta["predicted_s"] = round(prediction.seconds, 6)
+                manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
+                manifest.meta.update(_cost(cost, started))
+                _keep_outcome(prediction, manifest, place)
+            finally:
+                manifest.write(place.manifest)
+
+
+def _keep_outcome(prediction: Prediction, manifest: Manifest, place: _Place) -> None:
+    """Say what the work took, to the user, the manifest and the catalogue."""
+    from swathe.predict import keep_outcome
+
+    meta = manifest.meta
+    log.info(
+        "%s: took %.2f s, predicted %.2f s: %d bytes in %d requests",
+        *(place.path, meta["actual_s"], prediction.seconds),
+        *(meta["bytes_moved"], meta["requests"]),
+    )
+    meta.update(manifest.counts())
+    meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {place.kind}")
+
+
 def _collect(
     batch: _swathe.Batch,
     manifest: Manifest,
-    todo: list[int],
     paths: dict[int, str],
     show: Callable[[int], None],
-    manifest_path: Path,
+    place: _Place,
 ) -> None:
-    """Enter rows into the manifest as they are done."""
+    """Enter rows into the manifest as they are done; the batch has them in the order of paths."""
+    todo = list(paths)
     done, saved = 0, time.monotonic()
     for columns in told(batch):
         for target, status, reason, size, version, sha256 in zip(*columns, strict=True):
@@ -293,7 +340,7 @@ def _collect(
             done += 1
         show(done)
         if time.monotonic() - saved > CHECKPOINT_S:
-            manifest.write(manifest_path)
+            manifest.write(place.manifest)
             saved = time.monotonic()
 
 
