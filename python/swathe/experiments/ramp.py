@@ -216,6 +216,117 @@ def _one(
     return schedule, np.concatenate(parts), hosts
 
 
+def _study(
+    settings: Ramp,
+    told: dict[str, Any],
+    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]],
+) -> Study:
+    from astropy.table import Table
+
+    from swathe.experiments import figures
+
+    rows, samples, drawn, sentences, notes = [], [], {}, [], []
+    more: dict[str, Table] = {}
+    for place, (name, (schedule, records, hosts)) in enumerate(found.items(), 1):
+        at = over_time(records, schedule, settings.clients, settings.window_s)
+        sent = lags(records, schedule)
+        row = _row(settings, name, schedule, records, hosts, at, sent)
+        rows.append(row)
+        samples += _samples(f"{name} {settings.model}", at)
+        clients = Table(rows=each_client(records, schedule, settings.clients), units=OF_CLIENTS)
+        named = list(hosts)
+        clients["host"] = [named[at] if at >= 0 else "" for at in clients["host"]]
+        good = records[records["status"] == OK]
+        seen = {"due": good["due"] - schedule.start, "response": good["done"] - good["due"]}
+        drawn[f"ramp-{place}"] = figures.ramp(name, at, seen)
+        drawn[f"clients-{place}"] = figures.per_client(name, clients)
+        more[f"Over time: {name}"] = Table(at, units=OVER_TIME)
+        more[f"Each client: {name}"] = clients
+        sentences.append(_sentence(row))
+        notes += [f"{name}: {each}" for each in _notes(row, *sent, hosts)]
+    units = {"offered": "1/s", "sent": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
+    units |= {"lag": "ms", "cpu": "%", "peak_response": "ms", "all_response": "ms"}
+    return Study(
+        "ramp",
+        f"{settings.clients} clients join, {settings.model} model",
+        plain(settings),
+        told,
+        Table(rows=rows, units=units),
+        samples,
+        drawn,
+        sentences,
+        notes,
+        more,
+    )
+
+
+def _row(
+    settings: Ramp,
+    name: str,
+    schedule: Schedule,
+    records: NDArray[Any],
+    hosts: dict[str, Host],
+    at: dict[str, NDArray[Any]],
+    sent: tuple[NDArray[Any], NDArray[Any]],
+) -> dict[str, Any]:
+    """Give one ramp as a row of the table."""
+    best = peak(at)
+    status = records["status"]
+    good = records[status == OK]
+    asked, lag_s = sent
+    length = schedule.end - schedule.start
+    return {
+        "target": name,
+        "model": settings.model,
+        "clients": settings.clients,
+        "answers": len(good),
+        "late": int((good["done"] > schedule.end).sum()),
+        "failed": int((status == FAILED).sum()),
+        "unsent": int((status == UNSENT).sum()),
+        "offered": len(records) / length,
+        "sent": float((asked["sent"] <= schedule.end).sum()) / length,
+        "lag": 1e3 * float(np.quantile(lag_s, 0.95)) if len(lag_s) else np.nan,
+        "cpu": max(each["cpu_percent"] for each in hosts.values()),
+        "peak": best.rate,
+        "peak_clients": best.clients,
+        "peak_response": best.response_ms,
+        "all_response": best.all_ms,
+        "all_rate": best.all_rate,
+        "many": MANY / best.rate if best.rate else np.nan,
+    }
+
+
+def _samples(name: str, at: dict[str, NDArray[Any]]) -> list[tuple[str, int, float, str, str]]:
+    """Give what comparisons of runs look at: windows with all clients."""
+    everyone = at["clients"] == at["clients"].max()
+    rates, medians = at["throughput"][everyone], at["median"][everyone]
+    return [(f"{name} throughput", 0, float(rate), "1/s", "higher") for rate in rates] + [
+        (f"{name} response", 0, float(ms), "ms", "lower") for ms in medians if np.isfinite(ms)
+    ]
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    return (
+        f"{row['target']}: {number(row['peak'])} crops/s at most, reached with "
+        f"{row['peak_clients']} clients at {row['peak_response']:.3g} ms; with all "
+        f"{row['clients']}: {number(row['all_rate'])} crops/s at {row['all_response']:.3g} ms. At "
+        f"that peak 100,000 crops would take {number(row['many'])} s (extrapolated, not run)."
+    )
+
+
+def _notes(
+    row: dict[str, Any], asked: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
+) -> Iterator[str]:
+    """Say what went wrong, and what limits what was measured."""
+    if row["failed"] or row["unsent"]:
+        yield f"{row['failed']} failed, {row['unsent']} could not be sent"
+    if reasons := [each["failure"] for each in hosts.values() if each["failure"]]:
+        yield f"one of those that failed: {reasons[0]}"
+    yield from _limits(row, asked, lag_s, hosts)
+    if row["late"]:
+        yield f"{row['late']} were answered after the end"
+
+
 def _limits(
     row: dict[str, Any], asked: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
 ) -> Iterator[str]:
@@ -243,91 +354,3 @@ def _limits(
             else f"clients themselves were late by {part} of all responses, which do not show it"
         )
         yield f"{whole}; 5 % of requests by more than {row['lag']:.3g} ms"
-
-
-def _study(
-    settings: Ramp,
-    told: dict[str, Any],
-    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]],
-) -> Study:
-    from astropy.table import Table
-
-    from swathe.experiments import figures
-
-    rows, samples, drawn, sentences, notes = [], [], {}, [], []
-    more: dict[str, Table] = {}
-    for place, (name, (schedule, records, hosts)) in enumerate(found.items(), 1):
-        at = over_time(records, schedule, settings.clients, settings.window_s)
-        best = peak(at)
-        status = records["status"]
-        good = records[status == OK]
-        asked, lag_s = lags(records, schedule)
-        row = {
-            "target": name,
-            "model": settings.model,
-            "clients": settings.clients,
-            "answers": len(good),
-            "late": int((good["done"] > schedule.end).sum()),
-            "failed": int((status == FAILED).sum()),
-            "unsent": int((status == UNSENT).sum()),
-            "offered": len(records) / (schedule.end - schedule.start),
-            "sent": float((asked["sent"] <= schedule.end).sum()) / (schedule.end - schedule.start),
-            "lag": 1e3 * float(np.quantile(lag_s, 0.95)) if len(lag_s) else np.nan,
-            "cpu": max(each["cpu_percent"] for each in hosts.values()),
-            "peak": best.rate,
-            "peak_clients": best.clients,
-            "peak_response": best.response_ms,
-            "all_response": best.all_ms,
-            "all_rate": best.all_rate,
-            "many": MANY / best.rate if best.rate else np.nan,
-        }
-        rows.append(row)
-        everyone = at["clients"] == at["clients"].max()
-        samples += [
-            (f"{name} {settings.model} throughput", 0, float(rate), "1/s", "higher")
-            for rate in at["throughput"][everyone]
-        ]
-        samples += [
-            (f"{name} {settings.model} response", 0, float(ms), "ms", "lower")
-            for ms in at["median"][everyone]
-            if np.isfinite(ms)
-        ]
-        clients = Table(rows=each_client(records, schedule, settings.clients), units=OF_CLIENTS)
-        named = list(hosts)
-        clients["host"] = [named[at] if at >= 0 else "" for at in clients["host"]]
-        seen = {
-            "due": good["due"] - schedule.start,
-            "response": good["done"] - good["due"],
-        }
-        drawn[f"ramp-{place}"] = figures.ramp(name, at, seen)
-        drawn[f"clients-{place}"] = figures.per_client(name, clients)
-        more[f"Over time: {name}"] = Table(at, units=OVER_TIME)
-        more[f"Each client: {name}"] = clients
-        sentences.append(
-            f"{name}: {number(best.rate)} crops/s at most, reached with {best.clients} clients at "
-            f"{best.response_ms:.3g} ms; with all {settings.clients}: {number(best.all_rate)} "
-            f"crops/s at {best.all_ms:.3g} ms. At that peak 100,000 crops would take "
-            f"{number(row['many'])} s "
-            "(extrapolated, not run)."
-        )
-        if row["failed"] or row["unsent"]:
-            notes.append(f"{name}: {row['failed']} failed, {row['unsent']} could not be sent")
-        if reasons := [each["failure"] for each in hosts.values() if each["failure"]]:
-            notes.append(f"{name}: one of those that failed: {reasons[0]}")
-        notes += [f"{name}: {each}" for each in _limits(row, asked, lag_s, hosts)]
-        if row["late"]:
-            notes.append(f"{name}: {row['late']} were answered after the end")
-    units = {"offered": "1/s", "sent": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
-    units |= {"lag": "ms", "cpu": "%", "peak_response": "ms", "all_response": "ms"}
-    return Study(
-        "ramp",
-        f"{settings.clients} clients join, {settings.model} model",
-        plain(settings),
-        told,
-        Table(rows=rows, units=units),
-        samples,
-        drawn,
-        sentences,
-        notes,
-        more,
-    )
