@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from astropy.table import Table
     from numpy.typing import NDArray
 
+    Case = tuple[str, str, str]
+    """Name, unit, and whether `lower` or `higher` is better."""
     Rounds = dict[int, list[float]]
 
 ALPHA = 0.05
@@ -66,49 +68,8 @@ def compare(
     both = [case for case in old if case in new]
     if not both:
         raise SettingsError(f"{first} and {second} have no case in common")
-    rng = np.random.default_rng(seed)
-    least = [least_chance(len(_values(old[case])), len(_values(new[case]))) for case in both]
-    # With ties the normal distribution can give less than there are orders for.
-    chances = [
-        max(rank_test(_values(old[case]), _values(new[case])), lowest)
-        for case, lowest in zip(both, least, strict=True)
-    ]
-    reached = [able <= alpha for able in best_corrected(chances, least)]
-    rows = []
-    for case, chance, corrected, enough in zip(both, chances, holm(chances), reached, strict=True):
-        ratio = ratio_of_medians(_rounds(old[case]), _rounds(new[case]), rng)
-        unit, better = case[1], case[2]
-        verdict = _verdict(ratio.low, ratio.high, float(corrected), better, tie, alpha)
-        rows.append(
-            {
-                "case": case[0],
-                "unit": unit,
-                "first": float(np.median(_values(old[case]))),
-                "second": float(np.median(_values(new[case]))),
-                "ratio": ratio.value,
-                "low": ratio.low,
-                "high": ratio.high,
-                "p": chance,
-                "corrected": float(corrected),
-                "verdict": verdict if enough else TOO_FEW,
-            }
-        )
-    missing = [case[0] for case in old if case not in new] + [c[0] for c in new if c not in old]
-    worse = [row for row in rows if row["verdict"] == "worse"]
-    better_ones = [row for row in rows if row["verdict"] == "better"]
-    few = [row for row in rows if row["verdict"] == TOO_FEW]
-    alike = len(rows) - len(worse) - len(better_ones) - len(few)
-    sentences = [
-        f"{len(rows)} cases: {len(worse)} worse, {len(better_ones)} better, {alike} alike"
-        + (f", {len(few)} of too few samples to tell." if few else ".")
-    ]
-    if few:
-        needed = samples_needed(len(rows), alpha)
-        sentences.append(
-            f"{few[0]['case']}: too few samples to tell; with {len(rows)} cases {needed} are "
-            "needed in each run (more rounds, longer levels)."
-        )
-    sentences += [f"{row['case']}: {row['verdict']}, {_told(row)}." for row in worse + better_ones]
+    rows = _rows([(case, old[case], new[case]) for case in both], tie, alpha, seed)
+    missing = [case[0] for case in [*old, *new] if case not in old or case not in new]
     told = {"first": results.meta["circumstances"], "second": others.meta["circumstances"]}
     return Study(
         "compare",
@@ -118,9 +79,63 @@ def compare(
         Table(rows=rows),
         [],
         {"differences": figures.differences(rows, "Second over first")},
-        sentences,
+        _sentences(rows, alpha),
         [f"in one of them only: {case}" for case in missing] + _unlike(results, others),
     )
+
+
+def _rows(
+    cases: Sequence[tuple[Case, Rounds, Rounds]], tie: float, alpha: float, seed: int
+) -> list[dict[str, Any]]:
+    """Compare both runs of each case; gives the rows of the table."""
+    rng = np.random.default_rng(seed)
+    values = [(_values(first), _values(second)) for _, first, second in cases]
+    least = [least_chance(len(first), len(second)) for first, second in values]
+    # With ties the normal distribution can give less than there are orders for.
+    chances = [
+        max(rank_test(first, second), lowest)
+        for (first, second), lowest in zip(values, least, strict=True)
+    ]
+    corrected = [float(chance) for chance in holm(chances)]
+    reached = [able <= alpha for able in best_corrected(chances, least)]
+    rows = []
+    for at, ((name, unit, better), first, second) in enumerate(cases):
+        ratio = ratio_of_medians(_rounds(first), _rounds(second), rng)
+        verdict = _verdict(ratio.low, ratio.high, corrected[at], better, tie, alpha)
+        rows.append(
+            {
+                "case": name,
+                "unit": unit,
+                "first": float(np.median(values[at][0])),
+                "second": float(np.median(values[at][1])),
+                "ratio": ratio.value,
+                "low": ratio.low,
+                "high": ratio.high,
+                "p": chances[at],
+                "corrected": corrected[at],
+                "verdict": verdict if reached[at] else TOO_FEW,
+            }
+        )
+    return rows
+
+
+def _sentences(rows: Sequence[Mapping[str, Any]], alpha: float) -> list[str]:
+    worse, better, few = (
+        [row for row in rows if row["verdict"] == verdict]
+        for verdict in ("worse", "better", TOO_FEW)
+    )
+    alike = len(rows) - len(worse) - len(better) - len(few)
+    said = [
+        f"{len(rows)} cases: {len(worse)} worse, {len(better)} better, {alike} alike"
+        + (f", {len(few)} of too few samples to tell." if few else ".")
+    ]
+    if few:
+        needed = samples_needed(len(rows), alpha)
+        said.append(
+            f"{few[0]['case']}: too few samples to tell; with {len(rows)} cases {needed} are "
+            "needed in each run (more rounds, longer levels)."
+        )
+    return said + [f"{row['case']}: {row['verdict']}, {_told(row)}." for row in worse + better]
 
 
 def _told(row: Mapping[str, Any]) -> str:
@@ -154,8 +169,8 @@ def _verdict(low: float, high: float, chance: float, better: str, tie: float, al
     return "worse" if (low > 1) == (better == "lower") else "better"
 
 
-def _cases(samples: Table) -> dict[tuple[str, str, str], Rounds]:
-    found: dict[tuple[str, str, str], Rounds] = defaultdict(lambda: defaultdict(list))
+def _cases(samples: Table) -> dict[Case, Rounds]:
+    found: dict[Case, Rounds] = defaultdict(lambda: defaultdict(list))
     columns = (samples[name].tolist() for name in ("case", "unit", "better", "round", "value"))
     for case, unit, better, turn, value in zip(*columns, strict=True):
         found[str(case), str(unit), str(better)][int(turn)].append(float(value))
