@@ -22,7 +22,7 @@ from swathe.experiments.statistics import summary
 from swathe.experiments.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from astropy.table import Table
 
@@ -79,68 +79,48 @@ def single(
             if any(can(client, method, place) for method in settings.methods for place in stores)
         ]
         program, notes = able(wanted, folder)
-        clients = [client for client in wanted if client not in notes]
-        runs = _Runs(settings, folder, program)
-        cases = {
-            Case(place.shown, method, crops, client): place
-            for place in stores
-            for method in settings.methods
-            for crops in settings.crops
-            for client in clients
-            if can(client, method, place)
-        }
+        cases = _cases(settings, stores, [client for client in wanted if client not in notes])
         if not cases:
             why = "".join(f"; {client}: {reason}" for client, reason in notes.items())
             raise SettingsError(f"single.clients: none of them can do any of this{why}")
-        # We keep what we learn of a file, so each of our cases has a process of its own.
-        groups = [[case] for case in cases if case.client in OURS] + [
-            [case for case in cases if case.client == client]
-            for client in clients
-            if client not in OURS
-        ]
-        found: dict[Case, list[list[list[float]]]] = defaultdict(list)
-        reasons: dict[Case, str] = {}
+        groups = _groups(cases)
+        found = _Found(cases, _Runs(settings, folder, program), notes, say)
         for turn in range(settings.repeats):
             say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
             # Each round begins elsewhere, so that a slow minute falls on all.
             first = turn * len(groups) // settings.repeats
-            for group in filter(None, groups[first:] + groups[:first]):
-                due = {
-                    case: cases[case]
-                    for case in group
-                    if case not in reasons and case.client not in notes
-                }
-                try:
-                    ran = runs.run(due, turn)
-                except SourceError as error:
-                    client = group[0].client
-                    if client in OURS:
-                        raise
-                    # It crashed, or did not end: what it did before is of other rounds than ours.
-                    notes[client] = str(error)
-                    say(f"{client}: left out: {error}")
-                    continue
-                for case, done in ran.items():
-                    if "rows" in done:
-                        found[case].append(done["rows"])
-                        continue
-                    if case.client in OURS and not done["error"].startswith("NotFoundError"):
-                        raise SourceError(f"{case.name}: {done['error']}")
-                    reasons[case] = done["error"]
-                    say(f"{case.name}: left out: {done['error']}")
-    left_out = [f"{client}: left out: {why}" for client, why in notes.items()]
-    left_out += [f"{case.name}: left out: {why}" for case, why in reasons.items()]
-    timed = {
-        case: found[case]
-        for case in cases
-        if case not in reasons and case.client not in notes and found[case]
-    }
-    return _study(settings, told, timed, left_out)
+            for group in groups[first:] + groups[:first]:
+                found.run(group, turn)
+    return _study(settings, told, found.timed(), found.left_out())
 
 
 def can(client: str, method: str, place: Shelf) -> bool:
     """Tell whether a client does this: fsspec is for sections of images on servers, in place."""
     return client != FSSPEC or (place.folder is None and method in ("FIT", "fz"))
+
+
+def _cases(settings: Single, stores: Sequence[Shelf], clients: Sequence[str]) -> dict[Case, Shelf]:
+    """Give what is compared, and where the images of each case are."""
+    return {
+        Case(place.shown, method, crops, client): place
+        for place in stores
+        for method in settings.methods
+        for crops in settings.crops
+        for client in clients
+        if can(client, method, place)
+    }
+
+
+def _groups(cases: Iterable[Case]) -> list[list[Case]]:
+    """Give the cases that share a process: each of ours its own, as we keep what we learn."""
+    groups: list[list[Case]] = []
+    others: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.client in OURS:
+            groups.append([case])
+        else:
+            others[case.client].append(case)
+    return groups + list(others.values())
 
 
 def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
@@ -164,6 +144,60 @@ def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
         why = "libcfitsio with its header is not installed" if "fitsio" in done.stderr else said
         return "", {**reasons, "cfitsio": why}
     return program, reasons
+
+
+class _Found:
+    """What cases came to, round by round, and why some are left out."""
+
+    def __init__(
+        self,
+        cases: dict[Case, Shelf],
+        runs: _Runs,
+        unable: dict[str, str],
+        say: Callable[[str], None],
+    ) -> None:
+        """Take cases, what runs them, why some clients cannot run, and who is told of more."""
+        self._cases, self._runs, self._say = cases, runs, say
+        self._rows: dict[Case, list[list[list[float]]]] = defaultdict(list)
+        self._clients, self._reasons = unable, dict[Case, str]()
+
+    def _is_out(self, case: Case) -> bool:
+        return case in self._reasons or case.client in self._clients
+
+    def run(self, group: Sequence[Case], turn: int) -> None:
+        """Run cases of one client once more, but those that are left out."""
+        client = group[0].client
+        due = {case: self._cases[case] for case in group if not self._is_out(case)}
+        try:
+            ran = self._runs.run(due, turn)
+        except SourceError as error:
+            if client in OURS:
+                raise
+            # It crashed, or did not end: what it did before is of other rounds than ours.
+            self._clients[client] = str(error)
+            self._say(f"{client}: left out: {error}")
+            return
+        for case, done in ran.items():
+            if "rows" in done:
+                self._rows[case].append(done["rows"])
+                continue
+            if client in OURS and not done["error"].startswith("NotFoundError"):
+                raise SourceError(f"{case.name}: {done['error']}")
+            self._reasons[case] = done["error"]
+            self._say(f"{case.name}: left out: {done['error']}")
+
+    def timed(self) -> dict[Case, list[list[list[float]]]]:
+        """Give the rows of each round, of the cases that ran in all."""
+        return {
+            case: self._rows[case]
+            for case in self._cases
+            if not self._is_out(case) and self._rows[case]
+        }
+
+    def left_out(self) -> list[str]:
+        """Say who and what was left out, and why."""
+        clients = [f"{client}: left out: {why}" for client, why in self._clients.items()]
+        return clients + [f"{case.name}: left out: {why}" for case, why in self._reasons.items()]
 
 
 class _Runs:
