@@ -25,7 +25,7 @@ from swathe.measuring.schedule import OPENING_BYTES
 from swathe.sizes import KIB, MIB, megabytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from astropy.table import Table
     from numpy.typing import NDArray
@@ -140,10 +140,10 @@ def study_buffer(
         NotFoundError: where there is nothing to read.
         ChangedError: where less came than was asked for.
     """
-    name, stores = place.objects[0], place.stores
+    name = place.objects[0]
     seed = seed if seed is not None else int.from_bytes(os.urandom(4), "big")
     rng = np.random.default_rng(seed)
-    length = reader.measure_open(name, stores)[1]
+    length = reader.measure_open(name, place.stores)[1]
     if length < 1:
         raise NotFoundError(f"{name}: is empty; nothing to measure")
     sizes = np.array([size for size in SIZES if size <= length] or [length])
@@ -164,41 +164,28 @@ def study_buffer(
     share_s, share_bytes = budget_s / repeats / len(sizes), budget_bytes // repeats // len(sizes)
     request_s = np.full(len(sizes), np.nan)
     path = place.file(name)
-    for turn in range(repeats):
-        # The first time upwards: a size tells how many requests of the next there is time for.
-        order = range(len(sizes)) if turn == 0 else rng.permutation(len(sizes)).tolist()
-        for column in order:
-            size, left = int(sizes[column]), budget_s - (clock() - started)
-            known = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
-            affordable = 4 if math.isnan(known) else int(min(share_s, left) / known)
-            whole = -(-length // size)
-            requests = max(min(affordable, share_bytes // size, whole), 1)
-            # What a first read takes nobody knows.
-            late = left <= 0 or requests * known > left
-            if samples and (late or moved + requests * size + opening > budget_bytes):
-                continue
-            first = int(rng.integers(whole))
-            ranges = [_range((first + step) % whole, size, length) for step in range(requests)]
-            if path is not None:
-                resident.extend(in_memory(path, [offset for offset, _ in ranges[:8]]))
-            timings = reader.measure(name, ranges, 1, stores=stores)
-            asked = sum(range_bytes for _, range_bytes in ranges)
-            came = sum(timing.bytes for timing in timings)
-            if came != asked:
-                raise ChangedError(
-                    f"{_swathe.shown(name)}: {came} bytes came of {asked} asked for within its "
-                    f"{length} bytes; was it changed while it was read?"
-                )
-            took = max(timing.end_s for timing in timings) - min(t.start_s for t in timings)
-            if took <= 0:
-                continue
-            moved += asked + opening
-            request_s[column] = np.fmin(request_s[column], took / requests)
-            seconds[turn, column] = took * length / asked
-            parts[column] = max(parts[column], asked / length)
-            samples.append(
-                Sample("read", asked, took, requests, 1, asked_bytes=asked, at=time.time())
-            )
+    for turn, column in _turns(repeats, len(sizes), rng):
+        size, left = int(sizes[column]), budget_s - (clock() - started)
+        known = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
+        affordable = 4 if math.isnan(known) else int(min(share_s, left) / known)
+        whole = -(-length // size)
+        requests = max(min(affordable, share_bytes // size, whole), 1)
+        # What a first read takes nobody knows.
+        late = left <= 0 or requests * known > left
+        if samples and (late or moved + requests * size + opening > budget_bytes):
+            continue
+        first = int(rng.integers(whole))
+        ranges = [_range((first + step) % whole, size, length) for step in range(requests)]
+        if path is not None:
+            resident.extend(in_memory(path, [offset for offset, _ in ranges[:8]]))
+        asked, took = _read(reader, place, ranges, length)
+        if took <= 0:
+            continue
+        moved += asked + opening
+        request_s[column] = np.fmin(request_s[column], took / requests)
+        seconds[turn, column] = took * length / asked
+        parts[column] = max(parts[column], asked / length)
+        samples.append(Sample("read", asked, took, requests, 1, asked_bytes=asked, at=time.time()))
     return BufferStudy(
         _swathe.shown(name),
         length,
@@ -215,3 +202,28 @@ def study_buffer(
 
 def _range(slot: int, size: int, length: int) -> tuple[int, int]:
     return slot * size, min(size, length - slot * size)
+
+
+def _turns(repeats: int, sizes: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Give which size is read next: the repeat it is of, and its place among the sizes."""
+    for turn in range(repeats):
+        # The first time upwards: a size tells how many requests of the next there is time for.
+        order = range(sizes) if turn == 0 else rng.permutation(sizes).tolist()
+        for column in order:
+            yield turn, column
+
+
+def _read(
+    reader: Reader, place: Place, ranges: list[tuple[int, int]], length: int
+) -> tuple[int, float]:
+    """Read ranges of the object, one after the other; gives their bytes, and the seconds."""
+    name = place.objects[0]
+    timings = reader.measure(name, ranges, 1, stores=place.stores)
+    asked = sum(range_bytes for _, range_bytes in ranges)
+    came = sum(timing.bytes for timing in timings)
+    if came != asked:
+        raise ChangedError(
+            f"{_swathe.shown(name)}: {came} bytes came of {asked} asked for within its "
+            f"{length} bytes; was it changed while it was read?"
+        )
+    return asked, max(timing.end_s for timing in timings) - min(t.start_s for t in timings)
