@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from swathe._swathe import Described
     from swathe.workers.crew import Crew, Worker
 
+    Share = list[tuple[str, Described]]
+    """Objects of an heir, and what blocks they have."""
+
 log = logging.getLogger(__name__)
 
 HEIRS = 8
@@ -152,14 +155,7 @@ class Spreading:
         _, bytes_per_s = crew.rates.peer
         plan = hand_over(blocks, rooms, bytes_per_s, max(0.0, until - time.monotonic()))
         refused = self._refused(plan, blocks)
-        described: dict[str, Described] = {}
-        if plan.given:
-            asked = [source for source, _ in plan.given]
-            described = await crew.ask(address, ASK_S, member.describe, asked) or {}
-        shares: dict[str, list[str]] = {}
-        for source, heir in plan.given:
-            if source in described:
-                shares.setdefault(heir, []).append(source)
+        shares = await self._shares(address, plan)
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
         if not shares:
             self._tell(told, state="refused", refused=refused or "it held nothing alone")
@@ -167,14 +163,15 @@ class Spreading:
         told = self._tell(told, state="handing over", heirs=heirs, refused=refused)
         peer, sizes = worker.peer, {each.source: each.size for each in blocks}
 
-        async def give(heir: str, sources: Sequence[str]) -> None:
+        async def give(heir: str, share: Share) -> None:
             nonlocal told
-            for at in range(0, len(sources), GROUP):
+            for at in range(0, len(share), GROUP):
                 left_s = until - time.monotonic()
                 if left_s <= 0 or peer is None or self._is_gone(address, worker):
                     return
-                group = sources[at : at + GROUP]
-                wanted = [(source, described[source], [peer]) for source in group]
+                wanted = [
+                    (source, described, [peer]) for source, described in share[at : at + GROUP]
+                ]
                 pulled = await crew.ask(heir, left_s, member.pull, wanted, left_s, True)
                 if pulled is None:
                     return
@@ -190,22 +187,22 @@ class Spreading:
                     seconds=time.monotonic() - began,
                 )
 
-        await asyncio.gather(*(give(heir, sources) for heir, sources in shares.items()))
+        await asyncio.gather(*(give(heir, share) for heir, share in shares.items()))
         whole = told.objects == sum(map(len, shares.values()))
-        told = self._tell(
-            told, state="done" if whole else "broken off", seconds=time.monotonic() - began
-        )
-        log.warning(
-            "worker %s leaves: %d objects, %d blocks, %s went to %s in %.1f s%s%s",
-            told.worker,
-            told.objects,
-            told.blocks,
-            size_text(told.bytes),
-            ", ".join(told.heirs),
-            told.seconds,
-            "" if whole else "; broken off",
-            f"; not: {refused}" if refused else "",
-        )
+        state = "done" if whole else "broken off"
+        _log(self._tell(told, state=state, seconds=time.monotonic() - began))
+
+    async def _shares(self, address: str, plan: Plan) -> dict[str, Share]:
+        """Give what each heir is to pull: what the one that leaves still has."""
+        if not plan.given:
+            return {}
+        asked = [source for source, _ in plan.given]
+        described = await self._crew.ask(address, ASK_S, member.describe, asked) or {}
+        shares: dict[str, Share] = {}
+        for source, heir in plan.given:
+            if source in described:
+                shares.setdefault(heir, []).append((source, described[source]))
+        return shares
 
     def _alone(self, held: Mapping[str, int]) -> Iterator[Block]:
         """Give what nobody else holds as much of, and what it costs to fetch it again."""
@@ -247,3 +244,17 @@ class Spreading:
             if each is told:
                 self._hand_overs[at] = new
         return new
+
+
+def _log(told: HandOver) -> None:
+    log.warning(
+        "worker %s leaves: %d objects, %d blocks, %s went to %s in %.1f s%s%s",
+        told.worker,
+        told.objects,
+        told.blocks,
+        size_text(told.bytes),
+        ", ".join(told.heirs),
+        told.seconds,
+        "; broken off" if told.state == "broken off" else "",
+        f"; not: {told.refused}" if told.refused else "",
+    )
