@@ -33,7 +33,7 @@ from swathe.lifelines.stages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from swathe.trace import Events
 
@@ -275,60 +275,58 @@ class _Own:
         able: Index,
         of_line: Index,
     ) -> list[tuple[Index, Index]]:
-        traced = self._traced
-        height = traced.height[shared]
-        partner = traced.partner[shared]
-
-        def last(kind: int, before: Index, lines: Index, which: NDArray[np.bool_]) -> Index:
-            """Give for some lines the last event of a kind at or before a rank; -1: none."""
-            chosen = which & (height == heights[kind])
-            ranks = traced.rank[shared[chosen]]
-            return _last(of_shared[chosen], ranks, shared[chosen], of_line[lines], before[lines])
-
-        everyone = np.arange(len(able))
-        all_shared = np.ones(len(shared), bool)
-        found: list[tuple[Index, Index]] = []
-
-        def add(events: Index, lines: Index) -> None:
-            found.append((events, able[lines]))
-
+        joining = _Joining(self._traced, heights, shared, of_shared, of_line)
         if stage in AROUND and START in heights:
-            begun = last(START, self._first[able], everyone, all_shared)
-            add(begun[begun >= 0], everyone[begun >= 0])
-            ended = np.where(begun >= 0, traced.partner[begun], -1)
-            after = (ended >= 0) & (traced.rank[ended] >= self._last[able])
-            add(ended[after], everyone[after])
-            return found
-        if stage in WITHIN and START in heights:
-            chosen = height == heights[START]
-            ranks = traced.rank[shared[chosen]]
-            begun = _first(of_shared[chosen], ranks, shared[chosen], of_line, self._first[able])
-            there = (begun >= 0) & (traced.rank[begun] <= self._last[able])
-            # Who has such a stage of its own, as results that are hashed alone, shares none.
-            alone = np.zeros(self._count, bool)
-            alone[self._line[np.isin(self._height, [*heights.values()])]] = True
-            there &= ~alone[able]
-            add(begun[there], everyone[there])
-            ended = np.where(there, traced.partner[begun], -1)
-            add(ended[ended >= 0], everyone[ended >= 0])
-            return found
+            joined = self._around(joining, able)
+        elif stage in WITHIN and START in heights:
+            joined = self._within(joining, able)
+        else:
+            joined = self._before(joining, able)
+        return [(events, able[lines]) for events, lines in joined]
+
+    def _around(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
+        """Join the stage that a line lies in: its end too, if that is behind all of the line."""
+        everyone = np.arange(len(able))
+        begun = joining.last(START, self._first[able], everyone)
+        yield begun[begun >= 0], everyone[begun >= 0]
+        ended = np.where(begun >= 0, self._traced.partner[begun], -1)
+        after = (ended >= 0) & (self._traced.rank[ended] >= self._last[able])
+        yield ended[after], everyone[after]
+
+    def _within(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
+        """Join the first stage that begins within a line that has none of its own."""
+        traced = self._traced
+        everyone = np.arange(len(able))
+        begun = joining.first(START, self._first[able])
+        there = (begun >= 0) & (traced.rank[begun] <= self._last[able])
+        # Who has such a stage of its own, as results that are hashed alone, shares none.
+        alone = np.zeros(self._count, bool)
+        alone[self._line[np.isin(self._height, [*joining.heights.values()])]] = True
+        there &= ~alone[able]
+        yield begun[there], everyone[there]
+        ended = np.where(there, traced.partner[begun], -1)
+        yield ended[ended >= 0], everyone[ended >= 0]
+
+    def _before(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
+        """Join the last stage, or point, that ended before the line came to what follows it."""
+        heights = joining.heights
+        everyone = np.arange(len(able))
         none = everyone
         for kind in (END, POINT):
             if kind not in heights:
                 continue
-            ended = last(kind, self._next(heights[kind])[able], everyone, all_shared)
+            ended = joining.last(kind, self._next(heights[kind])[able], everyone)
             there = ended >= 0
-            add(ended[there], everyone[there])
+            yield ended[there], everyone[there]
             if kind == END:
-                begun = np.where(there, traced.partner[ended], -1)
-                add(begun[begun >= 0], everyone[begun >= 0])
+                begun = np.where(there, self._traced.partner[ended], -1)
+                yield begun[begun >= 0], everyone[begun >= 0]
                 none = everyone[~there]
         if START in heights:
             # Begun and never ended: only where no whole one was found.
             before = self._next(heights[START])[able]
-            begun = last(START, before, none, partner < 0)
-            add(begun[begun >= 0], none[begun >= 0])
-        return found
+            begun = joining.last(START, before, none, unpaired=True)
+            yield begun[begun >= 0], none[begun >= 0]
 
     def _next(self, height: int) -> Index:
         """Give for each line the rank of its first event above a lane, else of its last one."""
@@ -370,6 +368,40 @@ class _Own:
         made = np.full(self._count, -1)
         made[lines] = first[which[np.searchsorted(able, own)]]
         return made
+
+
+@dataclass(frozen=True)
+class _Joining:
+    """The shared events of one stage, and the lines they may be of, in groups by their ids.
+
+    Attributes:
+        heights: the lane of each kind of event that the stage has.
+        of_shared: the group of each shared event.
+        of_line: the group of each line.
+    """
+
+    traced: Traced
+    heights: dict[int, int]
+    shared: Index
+    of_shared: Index
+    of_line: Index
+
+    def last(self, kind: int, before: Index, lines: Index, *, unpaired: bool = False) -> Index:
+        """Give for some lines the last event of a kind at or before a rank; -1: none."""
+        groups, ranks, events = self._events(kind, unpaired)
+        return _last(groups, ranks, events, self.of_line[lines], before[lines])
+
+    def first(self, kind: int, after: Index) -> Index:
+        """Give for each line the first event of a kind at or after a rank; -1: none."""
+        return _first(*self._events(kind), self.of_line, after)
+
+    def _events(self, kind: int, unpaired: bool = False) -> tuple[Index, Index, Index]:
+        """Give groups, ranks and indexes of the events of a kind."""
+        chosen = self.traced.height[self.shared] == self.heights[kind]
+        if unpaired:
+            chosen &= self.traced.partner[self.shared] < 0
+        events = self.shared[chosen]
+        return self.of_shared[chosen], self.traced.rank[events], events
 
 
 def _first(groups: Index, ranks: Index, events: Index, of: Index, after: Index) -> Index:
