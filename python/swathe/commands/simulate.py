@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import inf, isfinite
 from pathlib import Path
@@ -16,17 +17,22 @@ from swathe.errors import NoSuchStoreError, StoreSettingsError
 from swathe.sizes import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.figure import Figure
 
-    from swathe.workers.outcome import Result
+    from swathe.workers.outcome import Result, Round
     from swathe.workers.wires import Store
     from swathe.workers.workload import Workload
 
 MOST_WORKERS = 100_000
 MOST_BATCHES = 10_000_000
 KINDS = ("job", "random", "hot")
+COLUMNS = (
+    *("workers", "cuts/s", "time", "p50", "p95", "own cache", "peers", "store", "in caches"),
+    *("worker time", "wasted", "lost"),
+)
+OF_ROUNDS = ("round", "time", "cuts/s", "p50", "p95", "from the store")
 
 
 def simulate(
@@ -102,13 +108,7 @@ def simulate(
         if number is not None and not isfinite(number):
             raise typer.BadParameter(f"must be finite, not {number}")
     sizes = _sizes(workers)
-    at = _store(store, tier)
-    if latency_ms is not None:
-        at = replace(at, latency_s=latency_ms / 1e3)
-    if fetch_mb_s is not None:
-        at = replace(at, stream_bytes_per_s=fetch_mb_s * 1e6)
-    if total_mb_s is not None:
-        at = replace(at, total_bytes_per_s=total_mb_s * 1e6)
+    at = _changed(_store(store, tier), latency_ms, fetch_mb_s, total_mb_s)
     todo = _workload(workload, frames, batches or frames, cuts, cut_ms, seed)
     if todo.count * rounds > MOST_BATCHES:
         raise typer.BadParameter(
@@ -125,18 +125,15 @@ def simulate(
         fails_s=inf if fails_h is None else 3600 * fails_h,
         walltime_s=inf if walltime_h is None else 3600 * walltime_h,
     )
-    # Nothing made here refers to itself; to look whether it does takes as long as the rest.
-    gc.disable()
     found = []
-    try:
+    with _no_collector():
         for size in sizes:
             limits = Limits(maximum=size, idle_s=idle_s, start_s=start_s) if grow else None
             sized = replace(pool, workers=size, grow=limits)
-            found.append(Simulation(sized, at, todo, clients, rounds, seed).run())
-    except StuckError as error:
-        raise typer.BadParameter(f"{size} workers: {error}") from error
-    finally:
-        gc.enable()
+            try:
+                found.append(Simulation(sized, at, todo, clients, rounds, seed).run())
+            except StuckError as error:
+                raise typer.BadParameter(f"{size} workers: {error}") from error
     if plot is not None:
         from swathe.measuring.plots import save
 
@@ -145,6 +142,20 @@ def simulate(
         print_json({"store": _told(at), "results": [asdict(result) for result in found]})
     else:
         _show(found, at)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Collect no garbage meanwhile.
+
+    Nothing made by a simulation refers to itself; to look whether it does takes as long as the
+    rest.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _sizes(text: str) -> list[int]:
@@ -183,6 +194,18 @@ def _store(name: str | None, tier: str | None) -> Store:
     if tier is not None:
         raise typer.BadParameter("give --store or --tier")
     return _measured(name)
+
+
+def _changed(
+    store: Store, latency_ms: float | None, fetch_mb_s: float | None, total_mb_s: float | None
+) -> Store:
+    """Give a store with what was asked for instead of its own."""
+    return replace(
+        store,
+        latency_s=store.latency_s if latency_ms is None else latency_ms / 1e3,
+        stream_bytes_per_s=store.stream_bytes_per_s if fetch_mb_s is None else fetch_mb_s * 1e6,
+        total_bytes_per_s=store.total_bytes_per_s if total_mb_s is None else total_mb_s * 1e6,
+    )
 
 
 def _measured(name: str) -> Store:
@@ -237,56 +260,40 @@ def _show(found: Sequence[Result], store: Store) -> None:
         f"store: {1e3 * store.latency_s:.3g} ms, {store.stream_bytes_per_s / 1e6:,.4g} MB/s "
         f"for one, {shared}"
     )
-    print_table(
-        (
-            "workers",
-            "cuts/s",
-            "time",
-            "p50",
-            "p95",
-            "own cache",
-            "peers",
-            "store",
-            "in caches",
-            "worker time",
-            "wasted",
-            "lost",
-        ),
-        [
-            (
-                f"{result.workers:,}",
-                _rate(result.cuts_per_s),
-                _seconds(result.seconds),
-                _seconds(result.p50_s),
-                _seconds(result.p95_s),
-                size_text(result.cache_bytes),
-                size_text(result.peer_bytes),
-                size_text(result.store_bytes),
-                f"{result.hit_rate:.1%}",
-                _seconds(result.worker_s),
-                f"{result.wasted_s / result.worker_s:.0%}" if result.worker_s else "",
-                f"{result.lost:,}",
-            )
-            for result in found
-        ],
-    )
+    print_table(COLUMNS, [_row(result) for result in found])
     for result in found:
         if len(result.rounds) > 1:
             typer.echo(f"\n{result.workers:,} workers, by round")
-            print_table(
-                ("round", "time", "cuts/s", "p50", "p95", "from the store"),
-                [
-                    (
-                        f"{number}",
-                        _seconds(each.seconds),
-                        _rate(each.cuts_per_s),
-                        _seconds(each.p50_s),
-                        _seconds(each.p95_s),
-                        size_text(each.store_bytes),
-                    )
-                    for number, each in enumerate(result.rounds, 1)
-                ],
-            )
+            rows = [_round(number, each) for number, each in enumerate(result.rounds, 1)]
+            print_table(OF_ROUNDS, rows)
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    return (
+        f"{result.workers:,}",
+        _rate(result.cuts_per_s),
+        _seconds(result.seconds),
+        _seconds(result.p50_s),
+        _seconds(result.p95_s),
+        size_text(result.cache_bytes),
+        size_text(result.peer_bytes),
+        size_text(result.store_bytes),
+        f"{result.hit_rate:.1%}",
+        _seconds(result.worker_s),
+        f"{result.wasted_s / result.worker_s:.0%}" if result.worker_s else "",
+        f"{result.lost:,}",
+    )
+
+
+def _round(number: int, each: Round) -> tuple[str, ...]:
+    return (
+        f"{number}",
+        _seconds(each.seconds),
+        _rate(each.cuts_per_s),
+        _seconds(each.p50_s),
+        _seconds(each.p95_s),
+        size_text(each.store_bytes),
+    )
 
 
 def _rate(per_s: float) -> str:
