@@ -1,0 +1,214 @@
+use super::*;
+use crate::costs::Curve;
+use proptest::prelude::*;
+
+const CAPS: Caps = Caps { request_bytes: 1 << 30, in_flight_bytes: 1 << 36 };
+
+/// All connections that may be wanted are open.
+const OPEN: u32 = u32::MAX;
+
+fn costs(latency_s: f64, stream: f64, total: f64, streams: u32) -> Costs {
+    Costs {
+        request: Curve::affine(latency_s, stream),
+        total_bytes_per_s: total,
+        requests_per_s: 1e6,
+        streams,
+        ..Costs::remote()
+    }
+}
+
+fn rows(count: u64, bytes: u64, stride: u64) -> Vec<Range<u64>> {
+    (0..count).map(|row| row * stride..row * stride + bytes).collect()
+}
+
+#[test]
+fn one_stream_reads_through_gaps_cheaper_than_a_request() {
+    let costs = costs(0.01, 1e6, 1e6, 1); // a request is worth 10 kB
+    let plan = plan(&[0..10, 9_000..9_010, 25_000..25_010], &costs, CAPS, Break::Anywhere, OPEN);
+    assert_eq!(plan.requests, [0..9_010, 25_000..25_010]);
+    assert_eq!((plan.streams, plan.reach.gap_bytes), (1, 10_000));
+}
+
+#[test]
+fn idle_streams_make_merging_dear() {
+    // 1 MiB gaps on Azure (VirtualiZarr #1033): separate requests in flight together win.
+    let plan = plan(
+        &rows(25, 100_000, 600_000),
+        &costs(0.03, 50e6, 400e6, 32),
+        CAPS,
+        Break::Anywhere,
+        OPEN,
+    );
+    assert!(plan.requests.len() >= 25 && plan.load.bytes == 2_500_000, "{plan:?}");
+    assert!(plan.streams >= 25);
+}
+
+#[test]
+fn a_shared_limit_makes_splitting_useless() {
+    // 235 ms, 3.5 MB/s however many streams (PERFLAB): one request is as good as any, and
+    // the one to choose, for it asks the server least.
+    let plan = plan(&[0..6_000_000], &costs(0.235, 3.5e6, 3.5e6, 32), CAPS, Break::Anywhere, OPEN);
+    assert_eq!((plan.requests.len(), plan.streams), (1, 1));
+}
+
+#[test]
+fn large_range_is_split_where_each_stream_is_slow() {
+    // Trans-Atlantic read (arrow #36441): many streams, small requests.
+    let costs = costs(0.09, 5e6, 500e6, 64);
+    let plan = plan(&[0..64_000_000], &costs, CAPS, Break::Anywhere, OPEN);
+    let whole = costs.seconds(Load::of(&[0..64_000_000]), 1);
+    assert!(plan.seconds * 6.0 < whole, "{} {whole}", plan.seconds);
+}
+
+#[test]
+fn a_sparse_file_is_read_whole_where_skipping_is_dear() {
+    // mountpoint #795: skipping 99 MB every 399 MB was slower than reading everything, when
+    // a new request costs a window of its own. With measured costs it never is.
+    let segments = rows(3, 300_000_000, 399_000_000);
+    let costs = costs(0.05, 90e6, 90e6, 1);
+    let caps = Caps { request_bytes: u64::MAX, in_flight_bytes: u64::MAX };
+    let plan = plan(&segments, &costs, caps, Break::Anywhere, OPEN);
+    assert_eq!(plan.load.bytes, 900_000_000);
+}
+
+#[test]
+fn opening_connections_is_weighed() {
+    let costs = Costs { connect_s: 0.02, ..costs(0.02, 100e6, 100e6, 8) };
+    let segments = rows(10, 20, 4096);
+    let connected = |connected| plan(&segments, &costs, CAPS, Break::Anywhere, connected);
+    assert_eq!((connected(1).streams, connected(1).requests.len()), (1, 1));
+    assert!(connected(8).load.bytes < connected(1).load.bytes);
+    assert!(connected(0).seconds > connected(1).seconds + 0.019);
+}
+
+#[test]
+fn caps_hold_whatever_is_cheapest() {
+    let caps = Caps { request_bytes: 1 << 20, in_flight_bytes: 2 << 20 };
+    let plan = plan(&[0..100 << 20], &costs(0.1, 1e6, 1e9, 64), caps, Break::Anywhere, OPEN);
+    assert!(plan.load.largest <= 1 << 20);
+    assert!(plan.load.largest * u64::from(plan.streams) <= 2 << 20, "{plan:?}");
+}
+
+#[test]
+fn nothing_costs_nothing() {
+    assert_eq!(plan(&[], &Costs::remote(), CAPS, Break::Anywhere, OPEN), Plan::default());
+    let empty = plan(&[5..5], &Costs::local(), CAPS, Break::Anywhere, OPEN);
+    assert_eq!((empty.requests.len(), empty.seconds), (0, 0.0));
+}
+
+#[test]
+fn a_million_segments_are_planned() {
+    let segments: Vec<_> = (0..1_000_000u64)
+        .map(|n| n * 5_000 + n * 7_919 % 3_000..n * 5_000 + n * 7_919 % 3_000 + 200)
+        .collect();
+    let plan = plan(&segments, &Costs::remote(), CAPS, Break::Anywhere, OPEN);
+    assert!(plan.load.requests > 0);
+}
+
+/// The least time over all ways to close gaps, to split evenly (where segments may be broken),
+/// and all numbers of streams.
+fn brute_force(segments: &[Range<u64>], costs: &Costs, at: Break, connected: u32) -> f64 {
+    let gaps = segments.len() - 1;
+    let mut best = f64::INFINITY;
+    for closed in 0..1u32 << gaps {
+        let mut merged = vec![segments[0].clone()];
+        for (gap, segment) in segments[1..].iter().enumerate() {
+            match merged.last_mut() {
+                Some(last) if closed >> gap & 1 == 1 => last.end = segment.end,
+                _ => merged.push(segment.clone()),
+            }
+        }
+        let load = Load::of(&merged);
+        let most = if at == Break::Anywhere { 2 * u64::from(costs.streams) } else { 1 };
+        for pieces in 1..=most {
+            let cap = load.bytes.div_ceil(pieces);
+            let split = windows(&merged, Reach { gap_bytes: 0, cap_bytes: cap }, Break::Anywhere);
+            let split = if pieces == 1 { load } else { Load::of(&split) };
+            for streams in 1..=costs.streams {
+                best = best.min(seconds_on(split, streams, costs, connected));
+            }
+        }
+    }
+    best
+}
+
+prop_compose! {
+    fn any_costs()(
+        latency_s in prop::sample::select(vec![1e-4, 1e-3, 0.02, 0.15]),
+        stream in prop::sample::select(vec![1e6, 1e7, 1e8]),
+        more in 1.0f64..20.0, streams in 1u32..9, requests_per_s in 50.0f64..1e5,
+        served_bytes_per_s in prop::option::of(prop::sample::select(vec![1e6, 1e7, 1e8, 1e9])),
+    ) -> Costs {
+        let known = costs(latency_s, stream, stream * more, streams);
+        Costs { requests_per_s, served_bytes_per_s, ..known }
+    }
+}
+
+prop_compose! {
+    fn any_segments(most: usize)(
+        steps in prop::collection::vec((1u64..2_000_000, 1u64..300_000), 1..most),
+        touch: bool,
+    ) -> Vec<Range<u64>> {
+        let mut at = 0;
+        steps.into_iter().map(|(gap, bytes)| {
+            let start = if touch && gap % 2 == 0 { at } else { at + gap };
+            at = start + bytes;
+            start..at
+        }).collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn small_cases_are_near_the_optimum(costs in any_costs(), segments in any_segments(7)) {
+        let found = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
+        let best = brute_force(&segments, &costs, Break::Anywhere, OPEN);
+        prop_assert!(found <= best * 1.05, "{found} {best}");
+    }
+
+    #[test]
+    fn small_cases_of_tiles_are_near_the_optimum(
+        costs in any_costs(), segments in any_segments(7), connected in 1u32..9,
+    ) {
+        let found = plan(&segments, &costs, CAPS, Break::BetweenSegments, connected).seconds;
+        let best = brute_force(&segments, &costs, Break::BetweenSegments, connected);
+        prop_assert!(found <= best * 1.05, "{found} {best}");
+    }
+
+    #[test]
+    fn requests_cover_every_segment_once_and_keep_the_caps(
+        costs in any_costs(), segments in any_segments(60),
+        request_kib in 1u64..4096, flights in 1u64..20, anywhere: bool,
+    ) {
+        let caps = Caps { request_bytes: request_kib << 10, in_flight_bytes: (flights * request_kib) << 10 };
+        let at = if anywhere { Break::Anywhere } else { Break::BetweenSegments };
+        let plan = plan(&segments, &costs, caps, at, OPEN);
+        for pair in plan.requests.windows(2) {
+            prop_assert!(pair[0].end <= pair[1].start);
+        }
+        for segment in &segments {
+            let covered: u64 = plan.requests.iter()
+                .map(|r| r.end.min(segment.end).saturating_sub(r.start.max(segment.start)))
+                .sum();
+            prop_assert_eq!(covered, segment.end - segment.start);
+            prop_assert!(anywhere || plan.requests.iter().any(|r| r.start <= segment.start && segment.end <= r.end));
+        }
+        prop_assert_eq!(plan.load, Load::of(&plan.requests));
+        prop_assert!(plan.streams >= 1 && plan.streams <= costs.streams);
+        let unbroken = segments.iter().map(|s| s.end - s.start).max().unwrap_or(0);
+        let most = if anywhere { caps.request_bytes } else { caps.request_bytes.max(unbroken) };
+        prop_assert!(plan.load.largest <= most);
+        prop_assert!(plan.streams == 1 || plan.load.largest * u64::from(plan.streams) <= caps.in_flight_bytes);
+    }
+
+    #[test]
+    fn never_dearer_than_a_request_each_or_one_for_all(
+        costs in any_costs(), segments in any_segments(60),
+    ) {
+        let found = plan(&segments, &costs, CAPS, Break::Anywhere, OPEN).seconds;
+        let span = segments[0].start..segments[segments.len() - 1].end;
+        let whole = costs.seconds(Load::of(&[span]), 1);
+        let each = (1..=costs.streams).map(|k| costs.seconds(Load::of(&segments), k)).fold(f64::INFINITY, f64::min);
+        prop_assert!(found <= whole && found <= each, "{found} {whole} {each}");
+    }
+}
