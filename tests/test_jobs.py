@@ -786,7 +786,7 @@ def test_time_beside_the_engine_is_taken_for_granted_at_first() -> None:
 def test_jobs_teach_what_jobs_like_them_take(jobs: Jobs, images: list[str]) -> None:
     table = targets(images, 30)
     options = Options(format="png")
-    before = jobs.estimate(table, options, "me").prediction
+    before = jobs.estimate(table, options).prediction
     assert before is not None
     assert 0 < before.beside_s < before.seconds
     with running(jobs):
@@ -795,10 +795,10 @@ def test_jobs_teach_what_jobs_like_them_take(jobs: Jobs, images: list[str]) -> N
     assert [(job.operation, job.format) for job in kept] == [("cut", "png")] * 3
     assert [job.rows for job in kept] == [job.counts["ok"] for job in reversed(done)]
     assert all(0 < job.engine_s < job.busy_s for job in kept)
-    after = jobs.estimate(table, options, "me").prediction
+    after = jobs.estimate(table, options).prediction
     assert after is not None
     assert after.beside_s != before.beside_s
     # Of another kind nothing was learned.
-    others = jobs.estimate(table, Options(format="npy"), "me").prediction
+    others = jobs.estimate(table, Options(format="npy")).prediction
     assert others is not None
     assert others.beside_s == pytest.approx(beside([], "npy", 30)[0])

@@ -165,7 +165,7 @@ def test_unknown_datasets(jobs: Jobs) -> None:
     with pytest.raises(NoSuchDatasetError, match="moon"):
         jobs.submit(places(), Options(dataset="moon"), "me")
     with pytest.raises(NoSuchDatasetError, match="mars"):
-        jobs.estimate(places() | {"dataset": ["mars"] * 4}, Options(), "me")
+        jobs.estimate(places() | {"dataset": ["mars"] * 4}, Options())
 
 
 @pytest.mark.parametrize("given", [{"bands": "r"}, {"dataset": "sky"}, {"time": [1, 2]}])
@@ -179,7 +179,7 @@ def test_options_that_choose_images_go_with_no_file(jobs: Jobs, given: dict[str,
 def test_estimate(jobs: Jobs) -> None:
     table = places()
     table["ra"][1] = float("nan")
-    estimate = jobs.estimate(table, Options(), "me")
+    estimate = jobs.estimate(table, Options())
     assert (estimate.targets, estimate.rows, estimate.unmatched) == (4, 8, 1)
     assert estimate.matches == [("a", 5), ("b", 0), ("nowhere", 0), ("pole", 1)]
     assert [name for name, _ in estimate.faults] == ["b", "nowhere"]
@@ -187,7 +187,7 @@ def test_estimate(jobs: Jobs) -> None:
     assert estimate.prediction is not None
     assert estimate.prediction.bytes > 6 * 30 * 30 * 4
     assert estimate.bytes_out == pytest.approx(6 * (30 * 30 * 4 + 5760), rel=0.2)
-    nothing = jobs.estimate({name: values[2:3] for name, values in table.items()}, Options(), "me")
+    nothing = jobs.estimate({name: values[2:3] for name, values in table.items()}, Options())
     assert (nothing.prediction, nothing.bytes_out, nothing.unmatched) == (None, 0, 1)
 
 

@@ -225,7 +225,7 @@ def test_a_batch_says_what_was_predicted_of_its_rows(
     box = {"x": [4] * 12, "y": [4] * 12, "height": [3] * 12, "width": [3] * 12}
     table = {"file": images * 4, **box}
     with Jobs(catalog, tmp_path / "results", limits=Limits()) as jobs:
-        found = jobs.estimate(table, Options(format="png"), "me").prediction
+        found = jobs.estimate(table, Options(format="png")).prediction
         assert found is not None
         assert 0 < found.compute_s == sum(cost.compute_s for cost in found.per_store.values())
         jobs.submit(table, Options(format="png"), "me")

@@ -111,18 +111,12 @@ class Jobs:
         self._closed = True
         self.wake()
 
-    def estimate(
-        self,
-        table: Any,
-        options: Options,
-        owner: str,  # noqa: ARG002 - as for submit; what is allowed may depend on it
-    ) -> Estimate:
+    def estimate(self, table: Any, options: Options) -> Estimate:
         """Say what a job would be and cost, without reading a pixel.
 
         Args:
             table: targets, as `submit` takes them.
             options: what to make of them.
-            owner: name of the user.
 
         Raises:
             TargetsError: where the list cannot be read or lacks columns.

@@ -127,11 +127,11 @@ def _options(asked: models.Asked) -> Options:
 
 
 @router.post("/estimate", response_model=models.Estimate, openapi_extra=_body(models.Asked))
-async def estimate(request: Request, user: Reader) -> Any:
+async def estimate(request: Request, _user: Reader) -> Any:
     """Tell what a job would be and cost. No pixel is read."""
     table, asked = await _asked(request, models.Asked)
     jobs = portal_of(request).jobs
-    return await run_in_threadpool(jobs.estimate, table, _options(asked), user.name)
+    return await run_in_threadpool(jobs.estimate, table, _options(asked))
 
 
 @router.post(

@@ -100,7 +100,7 @@ def _answer(request: Request, asked: Asked, owner: str, submit: bool) -> Respons
                 raise TargetsError(_refusal(pasted))
             job = jobs.submit(table, options, owner, name=asked.fields["name"][:LONGEST_NAME])
             return RedirectResponse(f"/jobs/{job.id}", 303, HEADERS)
-        estimate = jobs.estimate(table, options, owner)
+        estimate = jobs.estimate(table, options)
     except SwatheError as error:
         if not submit:  # Told, as was asked for.
             return _form(request, asked, error=text_of(error))
