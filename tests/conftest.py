@@ -36,7 +36,9 @@ from astropy.io import fits  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
+import frames  # noqa: E402
 from browsing import chromium  # noqa: E402
+from clouds import forget_credentials  # noqa: E402
 from jobbing import running  # noqa: E402
 from postgres import new_database, postgres_server  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
@@ -129,6 +131,17 @@ def jobs(catalog: Catalog, tmp_path: Path) -> Iterator[Jobs]:
     """Jobs of that catalogue, which nobody works on."""
     with Jobs(catalog, tmp_path / "results", limits=Limits()) as made:
         yield made
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> frames.Runner:
+    """Runs commands with a catalogue of the test's own, and no credentials."""
+    forget_credentials(monkeypatch)
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    monkeypatch.setenv("COLUMNS", "200")
+    return frames.Runner(monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -144,8 +145,24 @@ def swathe_command(
     )
 
 
+@dataclass
+class Ran:
+    """What a command printed, and its exit code."""
+
+    code: object
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What one that succeeded printed with `--json`."""
+        assert (self.code, self.err) == (0, "")
+        assert len(self.out.splitlines()) == 1
+        return json.loads(self.out)
+
+
 class Runner:
-    """Runs commands in this process."""
+    """Runs commands in this process, as each new one takes half a second."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         """Take what pytest gives a test."""
@@ -158,14 +175,18 @@ class Runner:
 
     def told(self, *words: object, code: int = 0) -> tuple[str, str]:
         """Run a command that ends with this code; give what it printed, and what it said beside."""
+        ran = self.ran(*words)
+        assert ran.code == code, ran.err or ran.out
+        return ran.out, ran.err
+
+    def ran(self, *words: object) -> Ran:
+        """Run a command, however it ends."""
         from swathe.cli import main
 
         self.monkeypatch.setattr(sys, "argv", ["swathe", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             main()
-        out, err = self.capsys.readouterr()
-        assert ended.value.code == code, err or out
-        return out, err
+        return Ran(ended.value.code, *self.capsys.readouterr())
 
     def json(self, *words: object, code: int = 0) -> Any:
         """Run a command with `--json`."""

@@ -6,57 +6,30 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import swathe
-from frames import SWATHE
+from frames import SWATHE, Ran, Runner
 from swathe.catalog import Catalog, this_host
-from swathe.cli import main
 
 NOON = datetime(2026, 3, 20, 12, tzinfo=UTC)
 SURVEY = {"name": "survey", "url": "https://archive.example/dr17", "tier": "lan", "options": {}}
 
 
-class Ran:
-    """What a command printed, and its exit code."""
-
-    def __init__(self, code: object, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self) -> Any:
-        assert (self.code, self.err) == (0, "")
-        assert len(self.out.splitlines()) == 1
-        return json.loads(self.out)
-
-
-class Runner:
-    """Runs commands in this process, as each new one takes half a second."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.monkeypatch, self.capsys = monkeypatch, capsys
-
-    def __call__(self, words: str, *more: str) -> Ran:
-        self.monkeypatch.setattr(sys, "argv", ["swathe", "store", *words.split(), *more])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Ran(ended.value.code, *self.capsys.readouterr())
+Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Runner:
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
-    monkeypatch.setenv("COLUMNS", "200")
-    return Runner(monkeypatch, capsys)
+def run(run: Runner) -> Run:
+    """Runs `swathe store` with words of one text, and more words."""
+    return lambda words, *more: run.ran("store", *words.split(), *more)
 
 
-def test_add_list_show_remove(run: Runner) -> None:
+def test_add_list_show_remove(run: Run) -> None:
     assert run("list --json").json == {"stores": []}
     assert run("add survey https://Archive.example/dr17/ --json").json == SURVEY
     options = "--option anonymous=True --option endpoint=http://host:9000/"
@@ -70,7 +43,7 @@ def test_add_list_show_remove(run: Runner) -> None:
     assert run("list --json").json == {"stores": [SURVEY]}
 
 
-def test_what_people_read(run: Runner, tmp_path: Path) -> None:
+def test_what_people_read(run: Run, tmp_path: Path) -> None:
     said = run("list")
     assert (said.code, said.out) == (0, "")
     assert said.err == "no stores yet; add one: swathe store add NAME URL\n"
@@ -92,7 +65,7 @@ def test_what_people_read(run: Runner, tmp_path: Path) -> None:
     assert run("remove lake").out == "lake: removed\n"
 
 
-def test_show_tells_the_latest_profile_of_this_host(run: Runner) -> None:
+def test_show_tells_the_latest_profile_of_this_host(run: Run) -> None:
     run("add survey https://archive.example/dr17")
     costs = {
         "connect_s": 0.0561234567,
@@ -143,7 +116,7 @@ def test_show_tells_the_latest_profile_of_this_host(run: Runner) -> None:
         ("add here s3://b --option secret_key=hush", 2, "StoreSettingsError", "AWS profile"),
     ],
 )
-def test_errors_are_one_line(words: str, code: int, kind: str, said: str, run: Runner) -> None:
+def test_errors_are_one_line(words: str, code: int, kind: str, said: str, run: Run) -> None:
     run("add there /data")
     ran = run(words, "--json")
     assert ran.code == code
@@ -166,7 +139,7 @@ def test_errors_are_one_line(words: str, code: int, kind: str, said: str, run: R
         ("", "Usage"),
     ],
 )
-def test_usage(words: str, said: str, run: Runner) -> None:
+def test_usage(words: str, said: str, run: Run) -> None:
     ran = run(words)
     assert ran.code == 2
     assert said in (ran.err + ran.out).replace("URL", "url")
@@ -184,7 +157,7 @@ def test_usage(words: str, said: str, run: Runner) -> None:
 )
 @pytest.mark.parametrize("words", ["list", "show survey", "add survey /data", "remove survey"])
 def test_catalogue_that_fails_exits_7(
-    words: str, url: str, said: str, run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: str, url: str, said: str, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "text").write_text("no database\n" * 200)
     monkeypatch.setenv("SWATHE_DATABASE", url.replace("FOLDER", str(tmp_path)))

@@ -33,15 +33,6 @@ RA = [10.0, 359.99, 200.0]
 
 
 @pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Runner:
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
-    monkeypatch.setenv("COLUMNS", "200")
-    return Runner(monkeypatch, capsys)
-
-
-@pytest.fixture
 def archive(tmp_path: Path) -> Path:
     """A folder of three frames in two folders, and what is none."""
     folder = tmp_path / "archive"

@@ -24,16 +24,6 @@ from webdav import webdav
 Put = Callable[[str, bytes], None]
 
 
-@pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Runner:
-    clouds.forget_credentials(monkeypatch)
-    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
-    monkeypatch.setenv("COLUMNS", "200")
-    return Runner(monkeypatch, capsys)
-
-
 @pytest.fixture(scope="module")
 def azurite() -> Iterator[Azurite]:
     with clouds.azurite() as running:
