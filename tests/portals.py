@@ -135,6 +135,24 @@ def add_survey(folder: Path, frames: int = 1, targets: int = 200) -> Path:
     return folder / "targets.csv"
 
 
+@contextmanager
+def survey_in_database(
+    folder: Path, request: pytest.FixtureRequest, targets: int
+) -> Iterator[Path]:
+    """A folder with a sample survey, in a catalogue of the kind that the fixture asks for."""
+    with put_database(folder, request):
+        add_survey(folder, targets=targets)
+        yield folder
+
+
+def targets_in(folder: Path) -> dict[str, list[Any]]:
+    """The targets of the survey that `add_survey` made, as columns."""
+    from astropy.table import Table
+
+    table = Table.read(folder / "targets.csv", format="ascii.csv")
+    return {name: table[name].tolist() for name in table.colnames}
+
+
 def finished(client: httpx.Client, job: str) -> dict[str, Any]:
     """The job when it has ended."""
     told = client.get(f"/jobs/{job}").json()

@@ -25,12 +25,12 @@ import swathe
 from portals import (
     SECOND_S,
     Served,
-    add_survey,
     database_in,
     finished,
-    put_database,
     served,
     submitted,
+    survey_in_database,
+    targets_in,
     wait_until,
 )
 from swathe.catalog import Catalog
@@ -48,9 +48,7 @@ streams = 5
 def folder(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
-    made = tmp_path_factory.mktemp("portal")
-    with put_database(made, request):
-        add_survey(made, targets=TARGETS)
+    with survey_in_database(tmp_path_factory.mktemp("portal"), request, TARGETS) as made:
         yield made
 
 
@@ -68,8 +66,7 @@ def client(portal: Served) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def targets(folder: Path) -> dict[str, list[Any]]:
-    table = Table.read(folder / "targets.csv", format="ascii.csv")
-    return {name: table[name].tolist() for name in table.colnames}
+    return targets_in(folder)
 
 
 def first(targets: dict[str, list[Any]], count: int) -> dict[str, list[Any]]:

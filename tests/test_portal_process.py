@@ -24,13 +24,12 @@ from astropy.table import Table
 import swathe
 from portals import (
     SECOND_S,
-    add_survey,
     command_for,
     database_in,
     finished,
-    put_database,
     served,
     submitted,
+    survey_in_database,
     wait_until,
 )
 from servers import free_port
@@ -44,9 +43,7 @@ TARGETS = 40
 def folder(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
-    made = tmp_path_factory.mktemp("portal")
-    with put_database(made, request):
-        add_survey(made, targets=TARGETS)
+    with survey_in_database(tmp_path_factory.mktemp("portal"), request, TARGETS) as made:
         yield made
 
 
