@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from swathe import cli
 from swathe.catalog import Catalog, this_host
 from swathe.errors import NotFoundError, OutputError, RegionError
 from swathe.known import stores_for
-from swathe.measuring.buffer import BufferStudy
+from swathe.measuring.buffer import BufferStudy, study_buffer
 from swathe.measuring.costs import Costs
 from swathe.measuring.places import Place, find_place
 from swathe.measuring.plots import probe_figure, save
@@ -119,6 +120,19 @@ def test_an_object_of_a_few_bytes_is_enough() -> None:
 def test_an_empty_object_is_refused() -> None:
     with pytest.raises(NotFoundError, match="is empty"):
         simulated(SimulatedStore(object_bytes=0))
+
+
+def test_neither_a_result_nor_an_error_tells_secrets_of_urls() -> None:
+    url = "https://me:pa55w0rd-hush@archive.example/f.fits?token=t0ken-hush"
+    named = replace(place(), objects=(url,))
+    store = SimulatedStore()
+    told = str(probe(named, quick=True, reader=store, clock=lambda: store.clock_s).as_dict())  # type: ignore[arg-type]
+    assert "archive.example/f.fits" in told and "hush" not in told
+    empty = SimulatedStore(object_bytes=0)
+    for measure in (probe, study_buffer):
+        with pytest.raises(NotFoundError, match="archive.example") as raised:
+            measure(named, reader=empty, clock=lambda: empty.clock_s)  # type: ignore[arg-type]
+        assert "hush" not in str(raised.value)
 
 
 def test_a_result_is_plain_json() -> None:

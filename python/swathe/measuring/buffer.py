@@ -145,7 +145,7 @@ def study_buffer(
     rng = np.random.default_rng(seed)
     length = reader.measure_open(name, place.stores)[1]
     if length < 1:
-        raise NotFoundError(f"{name}: is empty; nothing to measure")
+        raise NotFoundError(f"{_swathe.shown(name)}: is empty; nothing to measure")
     sizes = np.array([size for size in SIZES if size <= length] or [length])
     if tell:
         most = min(budget_bytes, repeats * len(sizes) * length)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from swathe import _swathe
 from swathe.sizes import KIB, MIB, megabytes, size_text
 
 OPENING_BYTES = 32 * KIB
@@ -60,8 +61,8 @@ class Parameters:
     write: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """In numbers, texts and lists."""
-        own = asdict(self).items()
+        """In numbers, texts and lists, without secrets: objects are named as users see them."""
+        own = asdict(replace(self, objects=tuple(map(_swathe.shown, self.objects)))).items()
         return {name: list(of) if isinstance(of, tuple) else of for name, of in own}
 
     def cells(self) -> list[Cell]:
