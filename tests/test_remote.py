@@ -213,6 +213,15 @@ def test_password_and_token_open_but_are_not_shown(
         assert not [secret for secret in SECRETS if any(secret in text for text in shown)]
 
 
+def test_what_one_secret_opened_is_not_given_to_another(server: FileServer) -> None:
+    for url in secret_urls(server):
+        swathe.cut(url, box=BOX)
+        wrong = url.replace(PASSWORD, f"{PASSWORD}x").replace(TOKEN, f"{TOKEN}x")
+        for _ in range(2):
+            with pytest.raises(AccessError, match="40[13]"):
+                swathe.cut(wrong, box=BOX)
+
+
 def test_password_and_token_are_in_no_error(server: FileServer, tmp_path: Path) -> None:
     wrong = [url.replace("a.fit.gz", "none.fit") for url in secret_urls(server)]
     wrong += [url.replace(server.host, "127.0.0.1:1") for url in secret_urls(server)]

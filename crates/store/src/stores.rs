@@ -180,8 +180,8 @@ impl Stores {
     }
 
     /// An object of a server, taken to be at a version seen before: nothing is asked, and reading
-    /// is [`StoreError::Changed`] if it is no longer true. `None` where reading could not tell,
-    /// and for files.
+    /// is [`StoreError::Changed`] if it is no longer true. `None` where reading could not tell, where
+    /// hidden words of the URL may say which object is meant and who may read it, and for files.
     ///
     /// # Errors
     /// As [`crate::open`], but for what only the server knows.

@@ -73,6 +73,9 @@ impl Remote {
         version: Version,
     ) -> Result<Option<Remote>, StoreError> {
         let target = Target::new(store, object, named, stall)?;
+        if target.is_hiding() {
+            return Ok(None);
+        }
         let is_dated = !version.tag.starts_with('"');
         let is_date = version.is_told_apart() && !version.tag.starts_with("W/");
         if is_dated && !(is_date && target.is_dating()) {

@@ -66,6 +66,11 @@ pub(super) fn secrets(url: &Url) -> Vec<String> {
     secrets
 }
 
+/// Whether [`shown`] leaves something out.
+pub(super) fn hides(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some() || hidden(url).next().is_some()
+}
+
 /// A few characters that tell apart URLs that are shown alike; nothing where nothing is hidden.
 /// Too few to find a secret by.
 pub(super) fn mark_of_hidden(url: &Url) -> String {
@@ -161,6 +166,18 @@ mod tests {
             assert!(found.iter().any(|found| found == secret), "{secret} not in {found:?}");
         }
         assert!(!found.contains(&"open".to_string()));
+    }
+
+    #[test]
+    fn a_user_a_password_and_secret_parameters_are_hidden() {
+        for (url, hidden) in [
+            ("http://host/a?id=1", false),
+            ("http://host/a?token=1", true),
+            ("http://user@host/a", true),
+            ("http://:word@host/a", true),
+        ] {
+            assert_eq!(hides(&Url::parse(url).unwrap()), hidden, "{url}");
+        }
     }
 
     #[test]

@@ -217,6 +217,11 @@ impl Target {
         }
     }
 
+    /// Whether words of its URL are hidden: they may say which object is meant, and who may read it.
+    pub(super) fn is_hiding(&self) -> bool {
+        matches!(&self.place, Place::Http { url, .. } if shown::hides(url))
+    }
+
     /// A tag that does not stand for every byte: hidden words may be what tells two objects apart.
     pub(super) fn marked(&self, tag: &str) -> String {
         match &self.place {
