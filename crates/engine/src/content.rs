@@ -7,7 +7,7 @@ use crate::work::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swathe_plan::{Break, Caps, Costs, Load, Plan, Reach, TIE, plan, windows};
+use swathe_plan::{Break, Caps, Costs, Load, Plan, Reach, TIE, part_of, plan, windows};
 use swathe_store::{Source, Traffic};
 
 /// What one thread may hold of an object while it reads it: a bound on memory, within which plans
@@ -232,7 +232,7 @@ pub(crate) fn remote_requests(
         return (requests, 1, None);
     }
     let costs = source.costs().share(share);
-    let connected = source.connections() / share.max(1);
+    let connected = part_of(source.connections(), share);
     let plan = remote_plan(segments, &costs, at, connected, decode_byte_s);
     (plan.requests, plan.streams, Some(plan.seconds))
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s};
+use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s, part_of};
 use swathe_store::Traffic;
 use swathe_trace::Scope;
 
@@ -249,7 +249,7 @@ fn expect(
     // They come with the answer to that.
     let opened_bytes = if asked_anew { object.source().first().len() as u64 } else { 0 };
     // At least the one that the object was, or will be, opened on.
-    let connected = (object.connections() / workers as u32).max(1);
+    let connected = part_of(object.connections(), workers as u32).max(1);
     let Reads { method, plans, unpacked, unpack_s, instead } =
         reads(&object, &template, &placed, &share, connected, opened_bytes, compute);
 

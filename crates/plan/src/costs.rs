@@ -85,6 +85,12 @@ impl Curve {
     }
 }
 
+/// Of so many streams, or open connections, those that each of `parts` readers may use: twice its
+/// even part, for seldom do all use theirs at the same time (`docs/design/007-cost-model.md`).
+pub fn part_of(count: u32, parts: u32) -> u32 {
+    (count.saturating_mul(2) / parts.max(1)).clamp(count.min(1), count)
+}
+
 impl Costs {
     /// A local disk before it was probed: `pread` from the page cache, measured on a 2.5 GHz Xeon.
     pub fn local() -> Costs {
@@ -199,14 +205,14 @@ impl Costs {
         load.bytes as f64 / self.total_bytes_per_s + self.served_s(load)
     }
 
-    /// What is left for each of `parts` readers that read at the same time.
+    /// What each of `parts` readers that read at the same time is to reckon with.
     pub fn share(&self, parts: u32) -> Costs {
         let parts = parts.max(1);
         Costs {
             total_bytes_per_s: self.total_bytes_per_s / f64::from(parts),
             requests_per_s: self.requests_per_s / f64::from(parts),
             served_bytes_per_s: self.served_bytes_per_s.map(|per_s| per_s / f64::from(parts)),
-            streams: (self.streams / parts).max(1),
+            streams: part_of(self.streams, parts),
             ..self.clone()
         }
     }
@@ -293,6 +299,12 @@ mod tests {
         close(costs.seconds(load(4), 2), 2.0 * 0.0202 + (1.0 + IDLE) * 0.012);
         close(costs.seconds(load(2), 1), 2.0 * 0.0202);
         close(costs.share(2).served_s(load(3)), 2.0 * 3.0 * 0.012);
+    }
+
+    #[test]
+    fn readers_may_use_streams_that_others_leave() {
+        assert_eq!([1, 2, 3, 10, 64, 1000].map(|parts| part_of(64, parts)), [64, 64, 42, 12, 2, 1]);
+        assert_eq!((part_of(0, 1), part_of(u32::MAX, 1)), (0, u32::MAX));
     }
 
     #[test]
