@@ -13,12 +13,15 @@ from links import (
     PIXEL_BYTES,
     SHARED,
     Link,
+    asked,
     blocks_of,
     header_bytes,
     merged,
+    planned,
     probe,
     race,
     reach,
+    reading,
 )
 
 RIVALS = ("gap 0", "64 kB gap", "1 MiB gap", "blocks of 5 MiB", "blocks of 512 KiB", "whole")
@@ -80,7 +83,8 @@ def choices(repeats: int) -> list[dict[str, Any]]:
                 for x, y, across, up in wanted
                 for row in range(up)
             )
-            ways = {
+            ours, at_once = planned({"file": [url] * len(wanted), **columns})
+            theirs = {
                 "gap 0": (merged(segments, 0), 10),
                 "64 kB gap": (merged(segments, 64_000), 10),
                 "1 MiB gap": (merged(segments, 1 << 20), 10),
@@ -88,9 +92,9 @@ def choices(repeats: int) -> list[dict[str, Any]]:
                 "blocks of 512 KiB": (blocks_of(segments, 512 << 10, size_bytes), 1),
                 "whole": ([(0, size_bytes)], 1),
             }
-            row = {"case": what, "link": link.name}
-            row |= race({"file": [url] * len(wanted), **columns}, ways, repeats)
+            ways = {"swathe": ours, **{name: {url: [one]} for name, one in theirs.items()}}
+            row = {"case": what, "link": link.name, "requests": len(asked(ours))}
+            row |= race({name: reading(way, at_once) for name, way in ways.items()}, repeats)
         found.append(row)
-        print(f"  {what}: " + ", ".join(
-            f"{way} {row[way]:.3f}" for way in ("swathe", *ways)), flush=True)  # fmt: skip
+        print(f"  {what}: " + ", ".join(f"{way} {row[way]:.3f}" for way in ways), flush=True)
     return found

@@ -10,7 +10,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -37,9 +39,13 @@ WIDTH, HEIGHT, PIXEL_BYTES = 2048, 1489, 2
 FRAMES = 20
 SHARED, STREAM = 12_500_000, 5_000_000
 MOST_STREAMS = 64
-SHORT_S, SHORT_REPEATS = 0.05, 40
-Way: TypeAlias = tuple[list[tuple[int, int]], int]
-"""Requests (offset, bytes), and how many are in flight."""
+REPEATED_S, MOST_REPEATS = 1.0, 40
+Segments: TypeAlias = list[tuple[int, int]]
+"""Offset and bytes of each."""
+Round: TypeAlias = tuple[Segments, int]
+"""Requests, and how many are in flight."""
+Way: TypeAlias = dict[str, list[Round]]
+"""How each object is read, one round after the other."""
 
 
 @dataclass(frozen=True)
@@ -130,40 +136,75 @@ def probe(link: Link, name: str = "frame-000001.fit") -> None:
         raise RuntimeError(f"probe of {link.name}: {done.stderr}")
 
 
-def race(rows: dict[str, list[Any]], ways: dict[str, Way], repeats: int) -> dict[str, Any]:
-    """Median seconds of our plan for boxes of one object, and of other ways to read it.
+def planned(rows: dict[str, list[Any]]) -> tuple[Way, int]:
+    """Our plan for boxes, and how many objects it reads at a time.
 
-    All find the connections open that they may want: who goes first would open them for the rest.
-    They go in an order drawn anew each time, for who follows the whole object finds the caches of
-    the processor full of that; what takes milliseconds is read more often.
+    It finds the connections open that it may want, as others then do: who goes first would open
+    them for the rest.
     """
-    url = rows["file"][0]
-    _swathe.measure(url, [(0, 1)] * MOST_STREAMS, MOST_STREAMS, stores=known_stores())
-    plan = swathe.predict(rows).explained[0]["plans"][0]
-    ours = [(at["start"], at["end"] - at["start"]) for at in plan["requests"]]
-    ways = {"swathe": (ours, plan["streams"]), **ways}
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    urls = list(dict.fromkeys(rows["file"]))
+    _swathe.measure(urls[0], [(0, 1)] * MOST_STREAMS, MOST_STREAMS, stores=known_stores())
+    explained = swathe.predict(rows).explained
+    ours = {
+        url: [
+            ([(at["start"], at["end"] - at["start"]) for at in plan["requests"]], plan["streams"])
+            for plan in how["plans"]
+        ]
+        for url, how in zip(urls, explained, strict=True)
+    }
+    return ours, explained[0]["at_once"]
 
-    def read(name: str) -> None:
-        timings = _swathe.measure(url, *ways[name], stores=known_stores())
-        seconds[name].append(max(timing.end_s for timing in timings))
 
-    for name in ways:
-        read(name)
-    short = [name for name in ways if seconds[name][0] < SHORT_S]
+def asked(way: Way) -> Segments:
+    """All requests of a way to read."""
+    return [one for rounds in way.values() for requests, _ in rounds for one in requests]
+
+
+def reading(way: Way, at_once: int) -> Callable[[], float]:
+    """What reads so many objects at a time, and gives the seconds that took."""
+    stores = known_stores() or _swathe.Stores("[]")
+    sources = {url: stores.open(url) for url in way}
+
+    def follow(url: str) -> None:
+        for requests, streams in way[url]:
+            sources[url].measure(requests, streams)
+
+    def read() -> float:
+        with ThreadPoolExecutor(at_once) as threads:
+            began = time.perf_counter()
+            for _ in threads.map(follow, way):
+                pass
+            return time.perf_counter() - began
+
+    return read
+
+
+def race(ways: dict[str, Callable[[], float]], repeats: int) -> dict[str, float]:
+    """Median seconds of ways to do the same, of which the first is ours.
+
+    They go in an order drawn anew each time, for who follows the whole object finds the caches of
+    the processor full of that; what takes little is done more often.
+    """
+    seconds: dict[str, list[float]] = {name: [way()] for name, way in ways.items()}
+    # Without merging it mostly takes long, and once is enough to tell.
+    turns = {
+        name: max(
+            repeats - 1 if name != "no merging" else 0,
+            min(MOST_REPEATS, int(REPEATED_S / seconds[name][0])),
+        )
+        for name in ways
+    }
     draw = random.Random(7)
-    for turn in range(max(repeats - 1, SHORT_REPEATS if "swathe" in short else 0)):
+    for turn in range(max(turns.values())):
         for name in draw.sample(list(ways), len(ways)):
-            # Seconds, once is enough to tell.
-            if name in short or (turn < repeats - 1 and name != "no merging"):
-                read(name)
-    found: dict[str, Any] = {name: statistics.median(taken) for name, taken in seconds.items()}
-    return found | {"bytes": sum(length for _, length in ours), "requests": len(ours)}
+            if turn < turns[name]:
+                seconds[name].append(ways[name]())
+    return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
-def merged(segments: list[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+def merged(segments: Segments, gap: int) -> Segments:
     """Requests (offset, bytes) where gaps up to `gap` bytes are read through."""
-    found: list[tuple[int, int]] = []
+    found: Segments = []
     for start, length in segments:
         if found and start <= sum(found[-1]) + gap:
             last, taken = found[-1]
@@ -173,7 +214,7 @@ def merged(segments: list[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
     return found
 
 
-def blocks_of(segments: list[tuple[int, int]], size: int, end: int) -> list[tuple[int, int]]:
+def blocks_of(segments: Segments, size: int, end: int) -> Segments:
     """The aligned blocks that hold the segments, each a request."""
     touched = (range(start // size, -(-(start + length) // size)) for start, length in segments)
     numbers = sorted({number for numbers in touched for number in numbers})

@@ -18,8 +18,11 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from astropy.io import fits
 
 import choices
 import remote_peers
@@ -34,13 +37,19 @@ from links import (
     STREAM,
     WIDTH,
     Link,
+    Segments,
+    Way,
+    asked,
     boxes,
-    header_bytes,
     merged,
+    planned,
     probe,
     race,
     reach,
+    reading,
 )
+from swathe import _swathe
+from swathe.known import known_stores
 from swathe.sample import make_sample
 
 PARTS = ("predictions", "plans", "latency", "link", "peers", "choices")
@@ -55,6 +64,8 @@ LINKS = (
     Link("xrootd", 20, shared=SHARED),
     Link("xrootd", 150, shared=SHARED),
 )
+GAPS = {"no merging": 0, "1 MiB gap": 1 << 20, "64 kB gap": 64_000}
+ONE_FRAME = ((1, 10), (1, 100), (1, 1000), (10, 10), (10, 100), (30, 100), (100, 10))
 SIZES = ((1, 10), (1, 100), (1, 1000), (10, 10), (10, 100), (10, 1000), (100, 10), (100, 100),
          (1000, 10), (1000, 100))  # fmt: skip
 
@@ -92,32 +103,127 @@ def predictions(link: Link, repeats: int) -> list[dict[str, Any]]:
     return found
 
 
-def plans(link: Link, repeats: int) -> list[dict[str, Any]]:
-    """Seconds to fetch what boxes of one frame need: our plan, and what others would do."""
+def plans(link: Link, survey: Path, repeats: int) -> list[dict[str, Any]]:
+    """Seconds to fetch what boxes need: our plan, and what others would do.
+
+    Of one plain frame, and of the batches that are predicted.
+    """
     found = []
-    url = f"{link.id}:frame-000001.fit"
-    first, size_bytes = header_bytes(url), swathe.open(url).size
-    for count, size in ((1, 10), (1, 100), (1, 1000), (10, 10), (10, 100), (30, 100), (100, 10)):
+    cases: list[tuple[dict[str, list[Any]], dict[str, Any]]] = []
+    for count, size in ONE_FRAME:
         rows = boxes(count, size, "fit", link.id, seed=size + count)
-        rows["file"] = [url] * count
-        segments = sorted(
-            (first + PIXEL_BYTES * (WIDTH * (y + row) + x), PIXEL_BYTES * size)
-            for x, y in zip(rows["x0"], rows["y0"], strict=True)
-            for row in range(size)
-        )
-        ways = {
-            "no merging": (merged(segments, 0), 10),
-            "1 MiB gap": (merged(segments, 1 << 20), 10),
-            "64 kB gap": (merged(segments, 64_000), 10),
-            "whole": ([(0, size_bytes)], 1),
-        }
-        row = {"link": link.name, "targets": count, "size": size}
-        row |= race(rows, ways, repeats)
-        row["least_bytes"] = sum(length for _, length in merged(segments, 0))
+        rows["file"] = [f"{link.id}:frame-000001.fit"] * count
+        cases.append((rows, {"targets": count, "size": size, "kind": "fit", "frames": 1}))
+    for number, (count, size) in enumerate(SIZES):
+        kind = KINDS[number % len(KINDS)]
+        rows = boxes(count, size, kind, link.id, seed=1000 * number)
+        frames = len(set(rows["file"]))
+        cases.append((rows, {"targets": count, "size": size, "kind": kind, "frames": frames}))
+    for rows, case in cases:
+        ours, at_once = planned(rows)
+        requests = asked(ours)
+        row = {"link": link.name, **case, "at_once": at_once, "requests": len(requests)}
+        row["bytes"] = sum(length for _, length in requests)
+        if case["kind"] == "fit.gz":
+            row |= race(unpacking(rows, at_once), repeats)
+        else:
+            ways = {"swathe": ours, **others(rows, survey)}
+            row |= race({name: reading(way, at_once) for name, way in ways.items()}, repeats)
         found.append(row)
-        print(f"  {link.name}: {count} x {size} px: " + ", ".join(
-            f"{name} {row[name]:.3f}" for name in ("swathe", *ways)), flush=True)  # fmt: skip
+        print("  {link}: {targets} x {size} px {kind}, {frames} frames: ".format(**row) + ", ".join(
+            f"{name} {row[name]:.3f}" for name in ("swathe", *GAPS, "whole") if name in row
+        ), flush=True)  # fmt: skip
     return found
+
+
+def others(rows: dict[str, list[Any]], survey: Path) -> dict[str, Way]:
+    """What others would ask for: gaps of a constant size read through, or all of each object."""
+    wanted: dict[str, list[tuple[int, int, int]]] = {}
+    for url, *box in zip(rows["file"], rows["x0"], rows["y0"], rows["width"], strict=True):
+        wanted.setdefault(url, []).append((box[0], box[1], box[2]))
+    ways: dict[str, Way] = {name: {} for name in (*GAPS, "whole")}
+    for url, found in wanted.items():
+        file = survey / url.partition(":")[2]
+        rounds = tiles(file, found) if file.suffix == ".fz" else [pixels(file, found)]
+        for name, gap in GAPS.items():
+            ways[name][url] = [(merged(segments, gap), 10) for segments in rounds]
+        ways["whole"][url] = [([(0, file.stat().st_size)], 1)]
+    return ways
+
+
+def unpacking(rows: dict[str, list[Any]], at_once: int) -> dict[str, Callable[[], float]]:
+    """What cuts from gzip frames of which only the headers are known, and gives the seconds.
+
+    Ours, whose plans are made so that inflating goes on beside reading; and copying the objects
+    to the memory disk, so many at a time, to cut from the copies, as nobody else can begin
+    elsewhere than at the beginning. Both ask for each object's size and version first.
+    """
+    stores = known_stores() or _swathe.Stores("[]")
+    urls = list(dict.fromkeys(rows["file"]))
+    copies = FOLDER / "copies"
+    here = {**rows, "file": [str(copies / url.partition(":")[2]) for url in rows["file"]]}
+
+    def cut(columns: dict[str, list[Any]]) -> float:
+        _swathe.clear_kept("index")
+        swathe.predict(columns)
+        with tempfile.TemporaryDirectory(dir=FOLDER) as output:
+            meta = swathe.cut_many(columns, output, progress=False).meta
+        assert meta["ok"] == len(columns["file"]), meta
+        return float(meta["actual_s"])
+
+    def copy(url: str) -> None:
+        source = stores.open(url)
+        (copies / url.partition(":")[2]).write_bytes(source.read(0, source.size))
+
+    def whole() -> float:
+        copies.mkdir()
+        with ThreadPoolExecutor(at_once) as threads:
+            began = time.perf_counter()
+            for _ in threads.map(copy, urls):
+                pass
+            copied_s = time.perf_counter() - began
+        seconds = copied_s + cut(here)
+        shutil.rmtree(copies)
+        return seconds
+
+    return {"swathe": lambda: cut(rows), "whole": whole}
+
+
+def pixels(file: Path, wanted: list[tuple[int, int, int]]) -> Segments:
+    """The rows of boxes (x, y, pixels across and up) of a plain frame."""
+    with fits.open(file) as hdus:
+        first = hdus[0].fileinfo()["datLoc"]
+    return sorted(
+        (first + PIXEL_BYTES * (WIDTH * (y + row) + x), PIXEL_BYTES * size)
+        for x, y, size in wanted
+        for row in range(size)
+    )
+
+
+def tiles(file: Path, wanted: list[tuple[int, int, int]]) -> list[Segments]:
+    """The rows of the table that say where tiles lie, and then the tiles.
+
+    As in plans made before the table is read, all are taken to be of the same length.
+    """
+    with fits.open(file, disable_image_compression=True) as hdus:
+        header, first = hdus[1].header, hdus[1].fileinfo()["datLoc"]
+    across, up, count = header["ZTILE1"], header["ZTILE2"], header["NAXIS2"]
+    in_row = -(-WIDTH // across)
+    numbers = sorted(
+        {
+            row * in_row + column
+            for x, y, size in wanted
+            for row in range(y // up, -(-(y + size) // up))
+            for column in range(x // across, -(-(x + size) // across))
+        }
+    )
+    row_bytes = header["NAXIS1"]
+    heap = first + header.get("THEAP", row_bytes * count)
+    length = header["PCOUNT"] // count
+    return [
+        [(first + row_bytes * number, row_bytes) for number in numbers],
+        [(heap + length * number, length) for number in numbers],
+    ]
 
 
 def latency(files: Path) -> list[dict[str, Any]]:
@@ -192,9 +298,12 @@ def summary(results: dict[str, Any]) -> None:
         print(f"\npredictions: {len(errors)} cases, median error {statistics.median(errors):.1%}, "
               f"90th percentile {errors[int(len(errors) * 0.9)]:.1%}")  # fmt: skip
     if results.get("plans"):
-        rivals = ("no merging", "1 MiB gap", "64 kB gap", "whole")
-        best = [row["swathe"] / min(row[name] for name in rivals) for row in results["plans"]]
-        worst = [max(row[name] for name in rivals) / row["swathe"] for row in results["plans"]]
+        rivals = (*GAPS, "whole")
+        best, worst = [], []
+        for row in results["plans"]:
+            theirs = [row[name] for name in rivals if name in row]
+            best.append(row["swathe"] / min(theirs))
+            worst.append(max(theirs) / row["swathe"])
         print(f"plans: {len(best)} cases, at most {max(best):.2f} times the best of the others "
               f"(median {statistics.median(best):.2f}); {statistics.median(worst):.1f} times as "
               "fast as the worst in the median")  # fmt: skip
@@ -235,7 +344,7 @@ def main() -> None:
                 with reach(link, survey):
                     probe(link)
                     if wanted("plans"):
-                        results["plans"] += plans(link, repeats)
+                        results["plans"] += plans(link, survey, repeats)
                     if wanted("predictions"):
                         results["predictions"] += predictions(link, repeats)
         if wanted("latency"):

@@ -54,6 +54,11 @@ class Source:
     def read(self, start: int, stop: int) -> bytes:
         """The bytes `[start, stop)`, at most 64 MiB."""
 
+    def measure(
+        self, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool = False
+    ) -> list[Timing]:
+        """Time reads of `(offset, length)`, so many in flight; `fresh`: each on a new connection."""
+
 class Listing:
     """The objects of a bucket, page by page."""
 
@@ -128,7 +133,7 @@ def measure(
     fresh: bool = False,
     stores: Stores | None = None,
 ) -> list[Timing]:
-    """Time reads of `(offset, length)`, so many in flight; `fresh`: each on a new connection."""
+    """Open an object and time reads of it: `Source.measure`."""
 
 def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:
     """Open an object anew: seconds, and its bytes."""

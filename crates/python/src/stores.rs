@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use swathe_engine::Cancel;
+use swathe_engine::{Cancel, EngineError};
 use swathe_plan::Costs;
 use swathe_store::{Blocks, Described, Identity};
 
@@ -122,6 +122,18 @@ impl Source {
         })?;
         Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
     }
+
+    #[pyo3(signature = (requests, streams, *, fresh=false))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        requests: Vec<(u64, u64)>,
+        streams: u32,
+        fresh: bool,
+    ) -> PyResult<Vec<Timing>> {
+        let source = self.inner.clone();
+        enter(py, &Cancel::default(), move || timed(&*source, &requests, streams, fresh))
+    }
 }
 
 /// Under which what is measured of a store is filed. See `_swathe.pyi`.
@@ -162,18 +174,24 @@ pub(crate) fn measure(
     stores: Option<&Stores>,
 ) -> PyResult<Vec<Timing>> {
     let stores = inner(py, stores)?;
-    let found = enter(py, &Cancel::default(), move || {
-        let ranges: Vec<_> =
-            requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
-        Ok(stores.open(&url)?.measure(&ranges, streams, fresh)?)
-    })?;
+    enter(py, &Cancel::default(), move || timed(&*stores.open(&url)?, &requests, streams, fresh))
+}
+
+fn timed(
+    source: &dyn swathe_store::Source,
+    requests: &[(u64, u64)],
+    streams: u32,
+    fresh: bool,
+) -> Result<Vec<Timing>, EngineError> {
+    let ranges: Vec<_> =
+        requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
     let timing = |found: swathe_store::Measured| Timing {
         bytes: found.bytes,
         start_s: found.start_s,
         first_byte_s: found.first_byte_s,
         end_s: found.end_s,
     };
-    Ok(found.into_iter().map(timing).collect())
+    Ok(source.measure(&ranges, streams, fresh)?.into_iter().map(timing).collect())
 }
 
 /// Open an object anew: seconds, and its bytes.
