@@ -126,12 +126,12 @@ def test_neither_a_result_nor_an_error_tells_secrets_of_urls() -> None:
     url = "https://me:pa55w0rd-hush@archive.example/f.fits?token=t0ken-hush"
     named = replace(place(), objects=(url,))
     store = SimulatedStore()
-    told = str(probe(named, quick=True, reader=store, clock=lambda: store.clock_s).as_dict())  # type: ignore[arg-type]
+    told = str(probe(named, quick=True, reader=store, clock=lambda: store.clock_s).as_dict())
     assert "archive.example/f.fits" in told and "hush" not in told
     empty = SimulatedStore(object_bytes=0)
     for measure in (probe, study_buffer):
-        with pytest.raises(NotFoundError, match="archive.example") as raised:
-            measure(named, reader=empty, clock=lambda: empty.clock_s)  # type: ignore[arg-type]
+        with pytest.raises(NotFoundError, match=r"archive\.example") as raised:
+            measure(named, reader=empty, clock=lambda: empty.clock_s)
         assert "hush" not in str(raised.value)
 
 

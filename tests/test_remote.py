@@ -218,7 +218,7 @@ def test_what_one_secret_opened_is_not_given_to_another(server: FileServer) -> N
         swathe.cut(url, box=BOX)
         wrong = url.replace(PASSWORD, f"{PASSWORD}x").replace(TOKEN, f"{TOKEN}x")
         for _ in range(2):
-            with pytest.raises(AccessError, match="40[13]"):
+            with pytest.raises(AccessError, match=r"40[13]"):
                 swathe.cut(wrong, box=BOX)
 
 

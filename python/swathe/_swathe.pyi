@@ -57,7 +57,7 @@ class Source:
     def measure(
         self, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool = False
     ) -> list[Timing]:
-        """Time reads of `(offset, length)`, so many in flight; `fresh`: each on a new connection."""
+        """Time reads of `(offset, length)`, so many in flight; `fresh`: each anew connected."""
 
 class Listing:
     """The objects of a bucket, page by page."""
