@@ -358,16 +358,19 @@ def test_reader_that_has_had_enough(option: list[str], tmp_path: Path) -> None:
     assert ran.returncode in (0, 1, 141)
 
 
-def test_full_output_pipe_to_full_device(folder: Path) -> None:
+@pytest.mark.parametrize("words", [["info", "a.fit"], ["info", "a.fit", "--json"], ["--version"]])
+def test_full_output_pipe_to_full_device(words: list[str], folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
-            [SWATHE, "info", folder / "a.fit"],
+            [SWATHE, *words],
+            cwd=folder,
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
-    assert ran.returncode != 0
+    said = "swathe: cannot write what it prints: No space left on device\n"
+    assert (ran.stderr, ran.returncode) == (said, 6)
 
 
 def test_version_and_help() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -36,6 +37,7 @@ EXIT_CODES = (
     "7 catalogue cannot be used, 70 internal, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
 )
 INTERNAL = 70
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SHOWN_ROWS = 5
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.TargetsError, 2),
@@ -89,7 +91,11 @@ app.command()(simulate)
 def main() -> None:
     """Run the command line; turn errors into one line and an exit code."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            # What cannot be written is told by us, not when Python ends.
+            sys.stdout.flush()
     except errors.SwatheError as error:
         _fail(error, next(code for kind, code in _CODES if isinstance(error, kind)))
     except KeyboardInterrupt as error:
@@ -101,15 +107,23 @@ def main() -> None:
         raise
     except BrokenPipeError:
         # Whoever read our output has had enough, as `| head` has.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(141)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            _drop_output()
+            _fail(error, 6, f"cannot write what it prints: {error.strerror}")
         # A fault of ours. Python's own exit code would say that some targets failed.
         if not os.environ.get("SWATHE_DEBUG"):
             traceback.print_exc()
         _fail(error, INTERNAL, f"internal error: {type(error).__name__}: {error}")
     finally:
         _end_trace()
+
+
+def _drop_output() -> None:
+    """Let nothing more be written to standard output, which failed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_trace() -> None:
