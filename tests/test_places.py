@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import swathe
 from servers import nginx, s3s_fs
 from swathe.catalog import Catalog
 from swathe.errors import NotFoundError, RegionError, StoreSettingsError
@@ -56,6 +57,23 @@ def test_urls_outside_of_stores_belong_to_their_server() -> None:
         find_place("http://host.example/x/")
     with pytest.raises(StoreSettingsError, match="ftp:// is not known"):
         find_place("ftp://host.example/x")
+    with pytest.raises(NotFoundError, match="is no file, nor a store; see: swathe store list"):
+        find_place("none")
+
+
+def test_a_store_that_is_not_there_is_told(catalog: Catalog, folder: Path) -> None:
+    catalog.add_store("survey", str(folder))
+    for name, said in (
+        (
+            "nowhere:a.fits",
+            r"a\.fits: not found; nor is there a store 'nowhere', see: swathe store list",
+        ),
+        ("survey:none.fits", r"none\.fits: not found$"),
+        ("a:b.fits", r"a:b\.fits: not found$"),
+        ("./nowhere:a.fits", r"nowhere:a\.fits: not found$"),
+    ):
+        with pytest.raises(NotFoundError, match=said):
+            swathe.open(name)
 
 
 def test_a_named_folder(catalog: Catalog, folder: Path) -> None:

@@ -175,7 +175,10 @@ impl Stores {
     pub fn open(&self, object: &str) -> Result<Arc<dyn Source>, StoreError> {
         let (store, url) = self.locate(object);
         let stall = store.stall();
-        let source = store.open(&url, (url != object).then_some(object), stall)?;
+        let is_named = url != object;
+        let opened = store.open(&url, is_named.then_some(object), stall);
+        let source =
+            opened.map_err(|error| if is_named { error } else { no_store(error, object) })?;
         Ok(self.wrap(source, object, true))
     }
 
@@ -238,6 +241,22 @@ impl Stores {
             }
             None => store,
         }
+    }
+}
+
+/// Of a file that is not there, and may be meant for an object of a store: that there is no such store.
+fn no_store(error: StoreError, object: &str) -> StoreError {
+    let is_name = |name: &str| {
+        name.len() > 1 && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    };
+    match (error, object.split_once(':')) {
+        (StoreError::NotFound { url, why }, Some((name, rest)))
+            if why.is_empty() && is_name(name) && !rest.starts_with("//") =>
+        {
+            let why = format!("; nor is there a store '{name}', see: swathe store list");
+            StoreError::NotFound { url, why }
+        }
+        (error, _) => error,
     }
 }
 

@@ -88,6 +88,8 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
     if not chosen:
         if not is_store and url.endswith("/"):
             raise NotFoundError(f"{_swathe.shown(name)}: is no object, nor a store; {NAME_ONE}")
+        if path is not None and not path.exists() and "/" not in name and ":" not in name:
+            raise NotFoundError(f"{name}: is no file, nor a store; see: swathe store list")
         chosen = _largest_listed(name) if is_store else [name]
     writable = f"{folder}/" if folder is not None else None
     if is_store and url.partition("://")[0] in (*BUCKETS, *WEBDAV):
