@@ -373,6 +373,11 @@ def test_full_output_pipe_to_full_device(words: list[str], folder: Path) -> None
     assert (ran.stderr, ran.returncode) == (said, 6)
 
 
+def test_output_that_is_closed() -> None:
+    ran = subprocess.run(["bash", "-c", f"{SWATHE} --version >&-"], capture_output=True, text=True)
+    assert (ran.stderr, ran.returncode) == ("", 0)
+
+
 def test_version_and_help() -> None:
     assert run("--version").stdout == f"swathe {swathe.__version__}\n"
     shown = run("--help")

@@ -94,8 +94,10 @@ def main() -> None:
         try:
             app()
         finally:
-            # What cannot be written is told by us, not when Python ends.
-            sys.stdout.flush()
+            # What cannot be written is told by us, not when Python ends. There is none where it
+            # was closed before.
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except errors.SwatheError as error:
         _fail(error, next(code for kind, code in _CODES if isinstance(error, kind)))
     except KeyboardInterrupt as error:
