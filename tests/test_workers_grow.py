@@ -34,6 +34,7 @@ from swathe.errors import SettingsError
 from swathe.jobs import Jobs, Options
 from swathe.portal.config import config_of
 from swathe.workers.batch_systems import seconds_of
+from swathe.workers.growing import GrowingPool
 from swathe.workers.growth import Limits
 from swathe.workers.providers import Processes, Started, worker_command
 
@@ -59,6 +60,11 @@ def pids(name: str) -> list[int]:
     return found
 
 
+def target_of(pool: GrowingPool) -> int | None:
+    grown = pool.told().grown
+    return grown.target if grown else None
+
+
 def test_a_pool_grows_with_the_queue_and_shrinks_again(
     jobs: Jobs, scheduler: Process, survey: Path, tmp_path: Path
 ) -> None:
@@ -76,7 +82,8 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
         workers_of(pool, lambda there, _: len(there) == 4)
         hold.open()
         job = ended(jobs, job)
-        workers_of(pool, lambda there, _: len(there) == 1)
+        # On a busy machine workers may be gone before the pool has made up its mind.
+        workers_of(pool, lambda there, _: len(there) == 1 and target_of(pool) == 1)
         grown = pool.told().grown
     assert grown is not None
     assert (grown.by, grown.target, grown.starting, grown.trouble) == ("processes", 1, 0, "")
