@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Answers that share a line evenly end about together; this part of the wait for the next round
-/// nothing comes, nor is there anything for a busy server to do. As measured, see `docs/design/007-cost-model.md`.
+/// Answers that share a line evenly end about together, so that between rounds one waits first and
+/// then others are sent to: of the shorter of these this part is not hidden behind the longer. Nor
+/// is there anything for a busy server to do. As measured, see `docs/design/007-cost-model.md`.
 pub(crate) const IDLE: f64 = 0.75;
 
 /// What is best read at a time of a file where nobody studied that: it stays in the L2 cache.
@@ -177,21 +178,24 @@ impl Costs {
     }
 
     /// Seconds to read a load on `streams` open connections:
-    /// `max((1 + i (r - 1)) t(0) + b / B_total, r t(b / n) + (l - 1 + i (r - 1) (k - 1)) s(b / n),
-    /// t(b / n) + (n - 1) s(b / n), t(largest))`, where `r` rounds are `ceil(n / k)`, `l` requests
-    /// are in the last of them, `s` is what serving one takes, and `i` is [`IDLE`]; in the second
-    /// of these, 0 where the server takes no time for bytes (`docs/design/007-cost-model.md`).
+    /// `max(r t(0) + b / B_total - (1 - i) (r - 1) min(t(0), (k - 1) b / n / B_total),
+    /// r t(b / n) + (l - 1 + i (r - 1) (k - 1)) s(b / n), t(b / n) + (n - 1) s(b / n), t(largest))`,
+    /// where `r` rounds are `ceil(n / k)`, `l` requests are in the last of them, `s` is what serving
+    /// one takes, and `i` is [`IDLE`]; in the second of these, 0 where the server takes no time for
+    /// bytes (`docs/design/007-cost-model.md`).
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         if load.requests == 0 {
             return 0.0;
         }
         let (requests, bytes) = (load.requests as f64, load.bytes as f64);
         let rounds = load.requests.div_ceil(u64::from(streams)) as f64;
-        let waits = 1.0 + IDLE * (rounds - 1.0);
-        let shared = waits * self.latency_s() + bytes / self.total_bytes_per_s;
+        let (latency_s, line_s) = (self.latency_s(), bytes / self.total_bytes_per_s);
+        let others = f64::from(streams) - 1.0;
+        let hidden_s = (1.0 - IDLE) * (rounds - 1.0) * latency_s.min(others * line_s / requests);
+        let shared = rounds * latency_s + line_s - hidden_s;
         let last = requests - (rounds - 1.0) * f64::from(streams);
         let idle = if self.served_bytes_per_s.is_some() { IDLE } else { 0.0 };
-        let waited_for = last - 1.0 + idle * (rounds - 1.0) * (f64::from(streams) - 1.0);
+        let waited_for = last - 1.0 + idle * (rounds - 1.0) * others;
         let each = self.request.seconds(bytes / requests);
         let serve_s = self.served_s(load) / requests;
         let streamed = rounds * each + waited_for * serve_s;

@@ -2,21 +2,22 @@
 
 The model of `requests` requests of `bytes` bytes in all, `streams` of them in flight::
 
-    T = connect + open + max( waits(rounds) * t(0) + bytes / total_bytes_per_s,
+    T = connect + open + max( rounds * t(0) + line - hidden,
                               rounds * t(size) + (last - 1 + idle * before) * s(size),
                               t(size) + (requests - 1) * s(size),
                               t(largest) )
 
-with size = bytes / requests, t() the time of one request on an idle open connection,
-rounds = ceil(requests / streams), and last requests in the last of them. Where a server does one
-after the other, each that was asked for at the same time waits for those before it: s(size) =
-1 / requests_per_s + size / served_bytes_per_s for each of them.
-Answers that share a line evenly end about together, so that it is idle, after the first round, for
-most of another wait (`IDLE`). So is a server that takes time for bytes: it is a busy computer, and
-works at all it was asked for at once. There each round but the last makes its requests wait too,
-before = (rounds - 1) * (streams - 1) of them. The model has bandwidth twice, of a stream
-(the slope of t) and of all together, because neither can stand for the other: where all
-streams share a thin line, splitting a read gains nothing, whatever one stream could carry.
+with size = bytes / requests, t() the time of one request on an idle open connection, line =
+bytes / total_bytes_per_s, rounds = ceil(requests / streams), and last requests in the last of them.
+Answers that share a line evenly end about together, so that each round first waits and then is
+sent: of the shorter of these, a part is hidden behind the longer; see `line_s`. Where a server does
+one after the other, each that was asked for at the same time waits for those before it: s(size) =
+1 / requests_per_s + size / served_bytes_per_s for each of them. Where it takes time for bytes it is
+a busy computer, and works at all it was asked for at once: each round but the last makes its
+requests wait too, before = (rounds - 1) * (streams - 1) of them, for most of that (`IDLE`).
+The model has bandwidth twice, of a stream (the slope of t) and of all together, because neither can
+stand for the other: where all streams share a thin line, splitting a read gains nothing, whatever
+one stream could carry.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ UNLIMITED = 1e9
 """Requests per second of a server that was not seen to make one wait for another."""
 
 IDLE = 0.75
-"""The part of a wait, between rounds of requests, in which nothing comes: 0.72 to 0.96 through
-nginx and XRootD, 0.5 to 1 in simulated stores, less the noisier they are (docs/design/007)."""
+"""The part that is not hidden, between rounds of requests, of the wait and of what is sent to
+others, whichever is shorter: 0.72 to 0.96 through nginx and XRootD, 0.5 to 1 in simulated stores,
+less the noisier they are (docs/design/007)."""
 
 Kind = Literal["connect", "open", "read", "write"]
 
@@ -117,7 +119,7 @@ class Costs:
         """Seconds for `requests` of `size` bytes in all on open connections; arrays are welcome."""
         size, requests = np.asarray(size, dtype=float), np.asarray(requests, dtype=float)
         rounds = np.ceil(requests / np.asarray(streams))
-        line = waits(rounds) * self.request_s(0) + size / self.total_bytes_per_s
+        line = line_s(self.request_s(0), size / self.total_bytes_per_s, requests, streams)
         each = self.request_s(size / requests)
         others = self.others_s(size / requests, requests, streams)
         queue = np.maximum(rounds * each + others[0], each + others[1])
@@ -148,9 +150,23 @@ class Costs:
         return cls(**{**costs, "request": request})
 
 
-def waits(rounds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many times the latency a line is idle that is shared by rounds of requests."""
-    return 1 + IDLE * (rounds - 1)
+def line_s(
+    wait_s: ArrayLike, sending_s: ArrayLike, requests: ArrayLike, streams: ArrayLike
+) -> NDArray[np.float64]:
+    """Seconds of requests on a line that their answers share: each round waits, and is sent.
+
+    Args:
+        wait_s: until the first byte of an answer comes.
+        sending_s: of all answers, one after the other. After the first round, what is sent to
+            others hides a part of the wait, or that a part of what is sent: 1 - `IDLE` of the
+            shorter.
+        requests: how many.
+        streams: how many of them at a time.
+    """
+    later = np.ceil(np.asarray(requests) / streams) - 1
+    others_s = (np.asarray(streams) - 1) * np.asarray(sending_s) / requests
+    hidden_s = (1 - IDLE) * later * np.minimum(wait_s, others_s)
+    return np.asarray((1 + later) * wait_s + sending_s - hidden_s, dtype=np.float64)
 
 
 def waited_for(requests: ArrayLike, streams: ArrayLike, works: bool) -> NDArray[np.float64]:

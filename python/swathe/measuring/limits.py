@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.measuring.costs import waited_for, waits
+from swathe.measuring.costs import line_s, waited_for
 from swathe.measuring.robust import HUBER, TIE, middle, noise_of, spread_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class _Explained:
     def __init__(self, batch: _Together, curve: Curve) -> None:
         self.batch = batch
         rounds = np.ceil(batch.requests / batch.streams)
-        self.empty = waits(rounds) * float(curve.seconds[0])
+        self.wait_s = float(curve.seconds[0])
         self.sizes = batch.size / batch.requests
         self.each = curve(self.sizes)
         self.queue = rounds * self.each
@@ -101,8 +101,9 @@ class _Explained:
 
     def line_s(self, total: Array | float) -> Array:
         """Seconds on the line, shape (kinds, totals)."""
-        line = self.empty[:, None] + np.divide.outer(self.batch.size, np.atleast_1d(total))
-        return np.asarray(line, dtype=np.float64)
+        sending_s = np.divide.outer(self.batch.size, np.atleast_1d(total))
+        batch = self.batch.requests[:, None], self.batch.streams[:, None]
+        return line_s(self.wait_s, sending_s, *batch)
 
     def served_s(self, rate: Array | float, work: Array | float) -> Array:
         """Seconds with the line left out, shape (kinds, rates times works)."""
@@ -159,7 +160,8 @@ def fit_limits(reads: Sequence[Sample], curve: Curve, notes: list[str]) -> Limit
         notes.append("streams: never more than one was measured")
         return Limits()
     told = _Explained(batch, curve)
-    totals = batch.size / np.maximum(batch.seconds - told.empty, 0.05 * batch.seconds)
+    empty_s = told.line_s(math.inf)[:, 0]
+    totals = batch.size / np.maximum(batch.seconds - empty_s, 0.05 * batch.seconds)
     none = np.array([math.inf])
     # One stream alone has been seen to carry this.
     some_totals = _grid(totals, 90, least=0.95 * _one_stream(curve))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.measuring.costs import UNLIMITED, Costs, Profile, Sample, waits
+from swathe.measuring.costs import UNLIMITED, Costs, Profile, Sample, line_s
 from swathe.measuring.robust import (
     COPY_BYTES_PER_S,
     LEAST_S,
@@ -88,8 +88,8 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     size, requests, streams = counts_of(reads)
     empty = costs.request[0][1]
     rounds = np.ceil(requests / streams)
-    body, idle = costs.request_s(size / requests) - empty, waits(rounds) * empty
-    line = size / costs.total_bytes_per_s
+    body = costs.request_s(size / requests) - empty
+    sending = size / costs.total_bytes_per_s
     others = costs.others_s(size / requests, requests, streams)
     # First bytes tell of the latency alone, where that is known.
     told = [sample.first_byte_s or math.nan for sample in reads]
@@ -102,7 +102,7 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
         latency, stream, total, rate = np.exp(factors).T[:, :, None]
         each = empty * latency + body * stream
         queue = np.maximum(rounds * each + others[0] * rate, each + others[1] * rate)
-        shared = idle * latency + line * total
+        shared = line_s(empty * latency, sending * total, requests, streams)
         model = np.maximum(queue, shared)
         moved = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
