@@ -22,6 +22,7 @@ from swathe.commands.output import print_json
 from swathe.commands.predict import predict
 from swathe.commands.serve import serve
 from swathe.commands.simulate import simulate
+from swathe.sizes import seconds_text
 from swathe.trace.recording import for_children
 
 if TYPE_CHECKING:
@@ -325,9 +326,11 @@ def _cut_table(
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
         told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        times = (meta[name] for name in ("total_s", "actual_s", "predicted_s"))
+        total, actual, predicted = map(seconds_text, times)
         typer.echo(
-            f"{output}: {told or 'no targets'}, in {meta['total_s']:.2f} s, of which cutting took "
-            f"{meta['actual_s']:.2f} s (predicted {meta['predicted_s']:.2f} s)"
+            f"{output}: {told or 'no targets'}, in {total}, of which cutting took {actual} "
+            f"(predicted {predicted})"
         )
         lacking = manifest[manifest["status"] != "ok"]
         for row in lacking[:SHOWN_ROWS]:

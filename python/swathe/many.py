@@ -18,6 +18,7 @@ from swathe.environment import cores
 from swathe.errors import OutputError
 from swathe.manifest import FAILED, Manifest, read_manifest
 from swathe.progress import progress_bar
+from swathe.sizes import seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -268,8 +269,8 @@ def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | Non
 def _tell_prediction(prediction: Prediction, place: _Place, targets: int) -> None:
     low_s, high_s = prediction.interval_s
     log.info(
-        "%s: predicted %.2f s (%.2f to %.2f s) for %d targets: %d bytes in %d requests",
-        *(place.path, prediction.seconds, low_s, high_s, targets),
+        "%s: predicted %s (%s to %s) for %d targets: %d bytes in %d requests",
+        *(place.path, *map(seconds_text, (prediction.seconds, low_s, high_s)), targets),
         *(prediction.bytes, prediction.requests),
     )
 
@@ -312,8 +313,8 @@ def _keep_outcome(prediction: Prediction, manifest: Manifest, place: _Place) -> 
 
     meta = manifest.meta
     log.info(
-        "%s: took %.2f s, predicted %.2f s: %d bytes in %d requests",
-        *(place.path, meta["actual_s"], prediction.seconds),
+        "%s: took %s, predicted %s: %d bytes in %d requests",
+        *(place.path, seconds_text(meta["actual_s"]), seconds_text(prediction.seconds)),
         *(meta["bytes_moved"], meta["requests"]),
     )
     meta.update(manifest.counts())

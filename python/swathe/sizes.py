@@ -1,4 +1,4 @@
-"""Sizes in bytes, and how they are told."""
+"""Sizes in bytes and times, and how they are told."""
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -15,3 +15,10 @@ def megabytes(size_bytes: float) -> str:
     """Give what is moved as people say it, such as `67 MB`, a small part of one not as none."""
     count = size_bytes / 1e6
     return f"{count:.0f} MB" if count >= 10 else f"{count:.2g} MB"
+
+
+def seconds_text(seconds: float) -> str:
+    """Give a time as people say it: `12.5 ms`, `3.41 s`, `4.2 min`."""
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:,.1f} min"

@@ -143,6 +143,10 @@ pub fn estimate(
             let connect_s = if waits && open < needed { store.costs.connect_s } else { 0.0 };
             let finish_s = finish_s(&tasks, workers, cores, store.costs.total_bytes_per_s);
             let compute_s: f64 = tasks.iter().map(|task| task.compute_s).sum();
+            // All together may ask for more at a time than was measured to help.
+            let in_flight = f64::from(store.costs.streams) * machines.max(1) as f64;
+            let latency_s = if waits { store.costs.latency_s() } else { 0.0 };
+            let paced_s = traffic.requests as f64 * latency_s / in_flight;
             let served_s = if job.stores.is_served_here(&job.files[units[0].file]) {
                 // The server computes too: what it takes for a request, or a byte, was measured
                 // together with ours.
@@ -168,7 +172,7 @@ pub fn estimate(
                 unreadable: faults.len(),
                 faults: faults.into_iter().take(MOST_FAULTS).collect(),
                 traffic,
-                seconds: compute.job_s + connect_s + finish_s.max(served_s),
+                seconds: compute.job_s + connect_s + finish_s.max(served_s).max(paced_s),
                 compute_s,
                 explained: found.into_iter().filter_map(|expected| expected.explained).collect(),
             })

@@ -89,7 +89,7 @@ impl Curve {
 /// Of so many streams, or open connections, those that each of `parts` readers may use: twice its
 /// even part, for seldom do all use theirs at the same time (`docs/design/007-cost-model.md`).
 pub fn part_of(count: u32, parts: u32) -> u32 {
-    (count.saturating_mul(2) / parts.max(1)).clamp(count.min(1), count)
+    count.div_ceil(parts.max(1)).saturating_mul(2).min(count)
 }
 
 impl Costs {
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn readers_may_use_streams_that_others_leave() {
-        assert_eq!([1, 2, 3, 10, 64, 1000].map(|parts| part_of(64, parts)), [64, 64, 42, 12, 2, 1]);
+        assert_eq!([1, 2, 3, 10, 64, 1000].map(|parts| part_of(64, parts)), [64, 64, 44, 14, 2, 2]);
         assert_eq!((part_of(0, 1), part_of(u32::MAX, 1)), (0, u32::MAX));
     }
 

@@ -12,6 +12,7 @@ import typer
 
 from swathe.commands.options import Json
 from swathe.commands.output import print_json, print_table
+from swathe.sizes import seconds_text
 
 if TYPE_CHECKING:
     from swathe.catalog import Outcome
@@ -68,20 +69,20 @@ def predict(
 
 
 def _show(found: Prediction) -> None:
-    low_s, high_s = found.interval_s
+    low, high = map(seconds_text, found.interval_s)
     typer.echo(
-        f"{_seconds(found.seconds)} ({_seconds(low_s)} to {_seconds(high_s)} in 80 of 100 cases), "
+        f"{seconds_text(found.seconds)} ({low} to {high} in 80 of 100 cases), "
         f"{_bytes(found.bytes)} in {found.requests:,} requests"
     )
     rows = []
     for name, cost in found.per_store.items():
         share = f"{found.shares[name]:.0%}" if found.shares else ""
-        interval = " to ".join(map(_seconds, cost.interval_s))
+        interval = " to ".join(map(seconds_text, cost.interval_s))
         measured = "" if cost.measured or name.startswith("file://") else "not probed"
         rows.append(
             [
                 name,
-                _seconds(cost.seconds),
+                seconds_text(cost.seconds),
                 interval,
                 _bytes(cost.bytes),
                 f"{cost.requests:,}",
@@ -129,14 +130,14 @@ def _explain(how: dict[str, Any]) -> None:
             continue
         split = f", larger ones are split at {_bytes(reach['cap_bytes'])}" * _is_split(plan)
         typer.echo(
-            f"    {_requests(load)}, {plan['streams']} at a time, {_seconds(plan['seconds'])}: "
+            f"    {_requests(load)}, {plan['streams']} at a time, {seconds_text(plan['seconds'])}: "
             f"gaps up to {_bytes(reach['gap_bytes'])} are read through{split}"
         )
         ranges = [f"{at['start']}-{at['end'] - 1}" for at in plan["requests"]]
         more = ", ..." if len(ranges) > SHOWN_REQUESTS else ""
         typer.echo(f"    bytes {', '.join(ranges[:SHOWN_REQUESTS])}{more}")
     if how["unpacked"]:
-        typer.echo(f"    {_bytes(how['unpacked'])} are unpacked, {_seconds(how['unpack_s'])}")
+        typer.echo(f"    {_bytes(how['unpacked'])} are unpacked, {seconds_text(how['unpack_s'])}")
     _explain_why(how)
 
 
@@ -146,13 +147,13 @@ def _explain_why(how: dict[str, Any]) -> None:
         return
     others = []
     for other in how["instead"]:
-        unpacked = f" and {_seconds(other['unpack_s'])} of unpacking" * (other["unpack_s"] > 0)
+        unpacked = f" and {seconds_text(other['unpack_s'])} of unpacking" * (other["unpack_s"] > 0)
         others.append(
             f"{OTHERS[other['how']]}: {_requests(other['load'])}, "
-            f"{_seconds(other['seconds'])}{unpacked}"
+            f"{seconds_text(other['seconds'])}{unpacked}"
         )
     if others:
-        took = _seconds(sum(plan["seconds"] for plan in asked))
+        took = seconds_text(sum(plan["seconds"] for plan in asked))
         typer.echo(f"    why: reading takes {took}; {'; '.join(others)}")
     elif how["method"] == "decompressed once":
         typer.echo("    why: it was never read to its end, so that no seek points are known yet")
@@ -196,8 +197,8 @@ def _show_history(as_json: bool) -> None:
                 outcome.summary,
                 f"{outcome.targets:,}",
                 outcome.root,
-                _seconds(outcome.predicted_s),
-                _seconds(outcome.actual_s),
+                seconds_text(outcome.predicted_s),
+                seconds_text(outcome.actual_s),
                 f"{_error(outcome):+.0%}" if outcome.actual_s else "",
             ]
             for outcome in outcomes
@@ -209,12 +210,6 @@ def _show_history(as_json: bool) -> None:
 
 def _error(outcome: Outcome) -> float:
     return outcome.predicted_s / outcome.actual_s - 1
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 1:
-        return f"{seconds * 1e3:.3g} ms"
-    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:,.1f} min"
 
 
 def _bytes(count: float) -> str:
