@@ -163,8 +163,9 @@ def line_s(
         requests: how many.
         streams: how many of them at a time.
     """
+    wait_s, sending_s = np.asarray(wait_s, dtype=float), np.asarray(sending_s, dtype=float)
     later = np.ceil(np.asarray(requests) / streams) - 1
-    others_s = (np.asarray(streams) - 1) * np.asarray(sending_s) / requests
+    others_s = (np.asarray(streams) - 1) * sending_s / requests
     hidden_s = (1 - IDLE) * later * np.minimum(wait_s, others_s)
     return np.asarray((1 + later) * wait_s + sending_s - hidden_s, dtype=np.float64)
 

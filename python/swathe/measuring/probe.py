@@ -328,13 +328,12 @@ class _Run:
 
     def _try(self, cell: Cell) -> bool:
         """Measure a cell if it is affordable."""
-        if self._most_bytes(cell) > self._left_bytes():
+        parts = self.parameters.parts
+        # What is large must leave room for what is small to be repeated.
+        if max(cell.bytes * parts, self._most_bytes(cell)) > self._left_bytes():
             self.short_of = "bytes"
             return False
-        likely = self._likely_s(cell)
-        if likely > self.parameters.budget_s / self.parameters.parts or (
-            self._most_s(cell) > self._left_s()
-        ):
+        if max(self._likely_s(cell) * parts, self._most_s(cell)) > self._left_s():
             self.short_of = self.short_of or "seconds"
             return False
         self._measure(cell)

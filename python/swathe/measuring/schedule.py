@@ -46,7 +46,7 @@ class Parameters:
 
     Attributes:
         rounds: how often each size and number of streams is measured at most.
-        parts: one measurement takes at most so small a part of each budget.
+        parts: one measurement takes at most so small a part of what is left of each budget.
         seed: of the order of measurements and the places that are read.
     """
 
