@@ -30,6 +30,7 @@ from swathe.errors import OutputError, RegionError, TargetsError
 from swathe.manifest import Manifest
 from swathe.many import MANIFEST
 from swathe.predict import job_of, sky_of
+from swathe.sizes import seconds_text
 from swathe.targets import read_targets
 
 OUTPUTS = ("folder", "out.zip", "out.tar", "out.fits")
@@ -184,9 +185,11 @@ def test_prediction_and_outcome_are_logged_where_that_is_wanted(
     with caplog.at_level(logging.INFO, "swathe"):
         meta = swathe.cut_many(rows, tmp_path / "out").meta
     before, after = (record.getMessage() for record in caplog.records)
-    assert before.startswith(f"{tmp_path / 'out'}: predicted {meta['predicted_s']:.2f} s (")
+    assert before.startswith(f"{tmp_path / 'out'}: predicted {seconds_text(meta['predicted_s'])} (")
     assert " for 3 targets: " in before
-    assert after.startswith(f"{tmp_path / 'out'}: took {meta['actual_s']:.2f} s, predicted ")
+    assert after.startswith(
+        f"{tmp_path / 'out'}: took {seconds_text(meta['actual_s'])}, predicted "
+    )
     assert f"{meta['bytes_moved']} bytes in {meta['requests']} requests" in after
 
 
