@@ -39,12 +39,21 @@ def test_the_server_serves_so_many() -> None:
 def test_a_busy_server_takes_time_for_bytes_and_each_round() -> None:
     busy = replace(COSTS, served_bytes_per_s=1e6)
     each_s = 1 / 500 + 0.01
-    assert busy.read_s(80_000, requests=8, streams=8) == pytest.approx(0.0202 + 7 * each_s)
+    own_s = 0.02 + 0.01
+    assert busy.read_s(80_000, requests=8, streams=8) == pytest.approx(own_s + 7 * each_s)
     # The first round of twenty makes its requests wait too, but for a quarter of them.
-    rounds_s = 2 * 0.0202 + (19 + IDLE * 19) * each_s
-    served_s = 0.0202 + 39 * each_s
+    rounds_s = 2 * own_s + (19 + IDLE * 19) * each_s
+    served_s = own_s + 39 * each_s
     assert busy.read_s(400_000, requests=40, streams=20) == pytest.approx(max(rounds_s, served_s))
-    assert busy.read_s(20_000, requests=2, streams=1) == pytest.approx(2 * 0.0202)
+    assert busy.read_s(20_000, requests=2, streams=1) == pytest.approx(2 * own_s)
+
+
+def test_a_busy_server_works_on_while_its_streams_carry_what_it_has_served() -> None:
+    busy = replace(COSTS, served_bytes_per_s=2e8, total_bytes_per_s=1e12)
+    alone_s = 0.02 + 10e6 / 5e7
+    assert busy.read_s(20e6, requests=2, streams=2) == pytest.approx(alone_s)
+    assert busy.read_s(80e6, requests=8, streams=8) == pytest.approx(0.02 + 80e6 / 2e8 + 7 / 500)
+    assert busy.read_s(40e6, requests=4, streams=1) == pytest.approx(4 * alone_s)
 
 
 def test_the_largest_request_is_waited_for() -> None:

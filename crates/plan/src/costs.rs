@@ -179,10 +179,11 @@ impl Costs {
 
     /// Seconds to read a load on `streams` open connections:
     /// `max(r t(0) + b / B_total - (1 - i) (r - 1) min(t(0), (k - 1) b / n / B_total),
-    /// r t(b / n) + (l - 1 + i (r - 1) (k - 1)) s(b / n), t(b / n) + (n - 1) s(b / n), t(largest))`,
+    /// r t(b / n), r o + (l - 1 + i (r - 1) (k - 1)) s(b / n), o + (n - 1) s(b / n), t(largest))`,
     /// where `r` rounds are `ceil(n / k)`, `l` requests are in the last of them, `s` is what serving
-    /// one takes, and `i` is [`IDLE`]; in the second of these, 0 where the server takes no time for
-    /// bytes (`docs/design/007-cost-model.md`).
+    /// one takes, `o` is `t(0) + b / n / W`, and `i` is [`IDLE`]; where the server takes no time for
+    /// bytes, `o` is `t(b / n)`, and in the third of these `i` is 0
+    /// (`docs/design/007-cost-model.md`).
     pub fn seconds(&self, load: Load, streams: u32) -> f64 {
         if load.requests == 0 {
             return 0.0;
@@ -194,12 +195,15 @@ impl Costs {
         let hidden_s = (1.0 - IDLE) * (rounds - 1.0) * latency_s.min(others * line_s / requests);
         let shared = rounds * latency_s + line_s - hidden_s;
         let last = requests - (rounds - 1.0) * f64::from(streams);
-        let idle = if self.served_bytes_per_s.is_some() { IDLE } else { 0.0 };
-        let waited_for = last - 1.0 + idle * (rounds - 1.0) * others;
         let each = self.request.seconds(bytes / requests);
+        let (own, idle) = match self.served_bytes_per_s {
+            Some(per_s) => (latency_s + bytes / requests / per_s, IDLE),
+            None => (each, 0.0),
+        };
+        let waited_for = last - 1.0 + idle * (rounds - 1.0) * others;
         let serve_s = self.served_s(load) / requests;
-        let streamed = rounds * each + waited_for * serve_s;
-        let served = each + (requests - 1.0) * serve_s;
+        let streamed = (rounds * each).max(rounds * own + waited_for * serve_s);
+        let served = own + (requests - 1.0) * serve_s;
         let largest = self.request.seconds(load.largest as f64);
         shared.max(streamed).max(served).max(largest)
     }
@@ -298,10 +302,16 @@ mod tests {
         };
         let load = |requests| Load { requests, bytes: requests * 10_000, largest: 10_000 };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
-        close(costs.seconds(load(8), 8), 0.0202 + 7.0 * 0.012);
-        close(costs.seconds(load(40), 20), 0.0202 + 39.0 * 0.012);
-        close(costs.seconds(load(4), 2), 2.0 * 0.0202 + (1.0 + IDLE) * 0.012);
-        close(costs.seconds(load(2), 1), 2.0 * 0.0202);
+        close(costs.seconds(load(8), 8), 0.03 + 7.0 * 0.012);
+        close(costs.seconds(load(40), 20), 0.03 + 39.0 * 0.012);
+        close(costs.seconds(load(4), 2), 2.0 * 0.03 + (1.0 + IDLE) * 0.012);
+        close(costs.seconds(load(2), 1), 2.0 * 0.03);
+        // It works on while the streams carry what it has served.
+        let large = |requests| Load { requests, bytes: requests * 1_000_000, largest: 1_000_000 };
+        let costs = Costs { request: Curve::affine(0.02, 0.2e6), ..costs };
+        close(costs.seconds(large(2), 2), 5.02);
+        close(costs.seconds(large(8), 8), 0.02 + 8.0 + 7.0 * 0.002);
+        close(costs.seconds(large(2), 1), 2.0 * 5.02);
         close(costs.share(2).served_s(load(3)), 2.0 * 3.0 * 0.012);
     }
 

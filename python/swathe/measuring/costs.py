@@ -3,8 +3,9 @@
 The model of `requests` requests of `bytes` bytes in all, `streams` of them in flight::
 
     T = connect + open + max( rounds * t(0) + line - hidden,
-                              rounds * t(size) + (last - 1 + idle * before) * s(size),
-                              t(size) + (requests - 1) * s(size),
+                              rounds * t(size),
+                              rounds * own + (last - 1 + idle * before) * s(size),
+                              own + (requests - 1) * s(size),
                               t(largest) )
 
 with size = bytes / requests, t() the time of one request on an idle open connection, line =
@@ -12,9 +13,11 @@ bytes / total_bytes_per_s, rounds = ceil(requests / streams), and last requests 
 Answers that share a line evenly end about together, so that each round first waits and then is
 sent: of the shorter of these, a part is hidden behind the longer; see `line_s`. Where a server does
 one after the other, each that was asked for at the same time waits for those before it: s(size) =
-1 / requests_per_s + size / served_bytes_per_s for each of them. Where it takes time for bytes it is
-a busy computer, and works at all it was asked for at once: each round but the last makes its
-requests wait too, before = (rounds - 1) * (streams - 1) of them, for most of that (`IDLE`).
+1 / requests_per_s + size / served_bytes_per_s for each of them, beside its own = t(size). Where it
+takes time for bytes it is a busy computer, and works at all it was asked for at once: each round
+but the last makes its requests wait too, before = (rounds - 1) * (streams - 1) of them, for most of
+that (`IDLE`). It works on while the streams carry what it has served: own = t(0) + size /
+served_bytes_per_s.
 The model has bandwidth twice, of a stream (the slope of t) and of all together, because neither can
 stand for the other: where all streams share a thin line, splitting a read gains nothing, whatever
 one stream could carry.
@@ -120,18 +123,22 @@ class Costs:
         size, requests = np.asarray(size, dtype=float), np.asarray(requests, dtype=float)
         rounds = np.ceil(requests / np.asarray(streams))
         line = line_s(self.request_s(0), size / self.total_bytes_per_s, requests, streams)
-        each = self.request_s(size / requests)
-        others = self.others_s(size / requests, requests, streams)
-        queue = np.maximum(rounds * each + others[0], each + others[1])
+        each, own_s = self.request_s(size / requests), size / requests * self.byte_s()
+        own = self.request_s(0) + own_s if self.served_bytes_per_s else each
+        queue = queue_s(rounds, each, own, self.others_s(size / requests, requests, streams))
         slowest = np.maximum(np.maximum(line, queue), self.request_s(largest))
         return np.asarray(slowest, dtype=np.float64)
+
+    def byte_s(self) -> float:
+        """Seconds that the server takes for a byte; 0 where that was not seen."""
+        return 1 / self.served_bytes_per_s if self.served_bytes_per_s else 0.0
 
     def others_s(
         self, size: ArrayLike, requests: ArrayLike, streams: ArrayLike
     ) -> NDArray[np.float64]:
         """Seconds that the last request waits for others of its size; see `waited_for`."""
+        each = 1 / self.requests_per_s + np.asarray(size) * self.byte_s()
         works = self.served_bytes_per_s is not None
-        each = 1 / self.requests_per_s + np.asarray(size) / (self.served_bytes_per_s or np.inf)
         return np.asarray(waited_for(requests, streams, works) * each, dtype=np.float64)
 
     def stream_bytes_per_s(self) -> float:
@@ -179,6 +186,22 @@ def waited_for(requests: ArrayLike, streams: ArrayLike, works: bool) -> NDArray[
     before = np.ceil(requests / streams) - 1
     in_rounds = requests - before * streams - 1 + IDLE * works * before * (streams - 1)
     return np.asarray([in_rounds, requests - 1.0], dtype=np.float64)
+
+
+def queue_s(
+    rounds: ArrayLike, each_s: ArrayLike, own_s: ArrayLike, others_s: ArrayLike
+) -> NDArray[np.float64]:
+    """Seconds of rounds of requests to a server that makes one wait for another.
+
+    Args:
+        rounds: how many.
+        each_s: of one request on an idle connection, which each round takes at least.
+        own_s: the part of it that goes by before or after others were served, not meanwhile.
+        others_s: that others are waited for, in rounds and in all; shape (2, ...).
+    """
+    others_s = np.asarray(others_s)
+    served_s = np.maximum(rounds * np.asarray(own_s) + others_s[0], own_s + others_s[1])
+    return np.asarray(np.maximum(rounds * np.asarray(each_s), served_s), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.measuring.costs import line_s, waited_for
+from swathe.measuring.costs import line_s, queue_s, waited_for
 from swathe.measuring.robust import HUBER, TIE, middle, noise_of, spread_of
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ class _Explained:
 
     def __init__(self, batch: _Together, curve: Curve) -> None:
         self.batch = batch
-        rounds = np.ceil(batch.requests / batch.streams)
+        self.rounds = np.ceil(batch.requests / batch.streams)
         self.wait_s = float(curve.seconds[0])
         self.sizes = batch.size / batch.requests
         self.each = curve(self.sizes)
-        self.queue = rounds * self.each
+        self.queue = self.rounds * self.each
         self.others = [
             waited_for(batch.requests, batch.streams, works)[:, :, None] for works in (False, True)
         ]
@@ -107,10 +107,12 @@ class _Explained:
 
     def served_s(self, rate: Array | float, work: Array | float) -> Array:
         """Seconds with the line left out, shape (kinds, rates times works)."""
-        others = self.others[bool(np.isfinite(work).all())]
-        in_rounds, in_all = others * _serve_s(self.sizes, rate, work)
-        each, queue = self.each[:, None], self.queue[:, None]
-        return np.asarray(np.maximum(queue + in_rounds, each + in_all), dtype=np.float64)
+        works = bool(np.isfinite(work).all())
+        others_s = self.others[works] * _serve_s(self.sizes, rate, work)
+        each = own = self.each[:, None]
+        if works:
+            own = self.wait_s + _serve_s(self.sizes, np.full(np.shape(rate), np.inf), work)
+        return queue_s(self.rounds[:, None], each, own, others_s)
 
     def loss(self, total: Array, rate: Array, work: Array) -> Array:
         """Misfit of each three limits, shape (totals, rates, works)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.measuring.costs import UNLIMITED, Costs, Profile, Sample, line_s
+from swathe.measuring.costs import UNLIMITED, Costs, Profile, Sample, line_s, queue_s
 from swathe.measuring.robust import (
     COPY_BYTES_PER_S,
     LEAST_S,
@@ -91,6 +91,7 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     body = costs.request_s(size / requests) - empty
     sending = size / costs.total_bytes_per_s
     others = costs.others_s(size / requests, requests, streams)
+    serving = size / requests * costs.byte_s()
     # First bytes tell of the latency alone, where that is known.
     told = [sample.first_byte_s or math.nan for sample in reads]
     first = np.log(np.maximum(np.array(told), LEAST_S) / empty)
@@ -101,7 +102,8 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
         """Absolute error and the history's of each row: logarithms of a time factor a part."""
         latency, stream, total, rate = np.exp(factors).T[:, :, None]
         each = empty * latency + body * stream
-        queue = np.maximum(rounds * each + others[0] * rate, each + others[1] * rate)
+        own = empty * latency + serving * rate if costs.served_bytes_per_s else each
+        queue = queue_s(rounds, each, own, [others[0] * rate, others[1] * rate])
         shared = line_s(empty * latency, sending * total, requests, streams)
         model = np.maximum(queue, shared)
         moved = np.abs(factors)
