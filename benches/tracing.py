@@ -1,6 +1,7 @@
 """What recording events costs.
 
-    python benches/tracing.py [--smoke] [--rounds N] [--rows N] [--events DIR] [--output FILE]
+    python benches/tracing.py [--smoke] [--rounds N] [--rows N] [--events DIR] [--sampled]
+                              [--output FILE]
 
 Events a second from Python, with all of them written to the memory disk. And cuts of 100 x 100
 pixels at random from the plain frames of a sample survey in the page cache, results on the memory
@@ -8,6 +9,10 @@ disk, events in a file on the disk of temporary files, as users have them (`--ev
 another folder). By one thread and by two, in turns with events recorded and without, each round
 beginning with the other. What is reported is the median over rounds of the ratio within a round,
 of wall time and of CPU time (which includes the thread that writes).
+
+Where other work of the machine moves these by more than recording costs, `--sampled` counts instead
+in what code the processor is, 4,000 times a second (`perf`, Debian's linux-perf): what records in
+the threads that cut, and all of the thread that writes, over all of those that cut.
 
 How many events Rust records a second: `cargo test --release -p swathe-trace --test speed --
 --ignored --nocapture`.
@@ -20,7 +25,9 @@ import json
 import os
 import resource
 import shutil
+import signal
 import statistics
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -34,6 +41,8 @@ from workers import targets
 
 MEMORY_DISK = Path("/dev/shm")
 POINTS = 200_000
+RECORDING = ("swathe_trace", "swathe_engine::stages::tell")
+"""In what functions events are recorded."""
 
 
 def cpu_s() -> float:
@@ -122,6 +131,37 @@ def compared(
     }
 
 
+def sampled(
+    columns: dict[str, list[Any]], work: Path, run: Path, threads: int, rounds: int
+) -> dict[str, Any]:
+    """Give what is recording of what cutting computes, in percent, by sampling."""
+    samples = work / "perf.data"
+    command = ["perf", "record", "-q", "-F", "4000", "-p", str(os.getpid()), "-o", str(samples)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as perf:
+        while not samples.is_file() and perf.poll() is None:
+            time.sleep(0.1)
+        for _ in range(rounds):
+            once(columns, work, run, threads, True)
+        perf.send_signal(signal.SIGINT)
+    told = ["perf", "report", "-i", str(samples), "--no-children", "--stdio"]
+    told += ["-F", "sample,comm,symbol"]
+    report = subprocess.run(told, capture_output=True, text=True, check=True)
+    cutting = recording = writing = 0
+    for line in report.stdout.splitlines():
+        match line.split(maxsplit=2):
+            case [count, "swathe-trace", _] if count.isdigit():
+                writing += int(count)
+            case [count, thread, symbol] if count.isdigit() and thread.startswith("swathe-cut"):
+                cutting += int(count)
+                recording += int(count) * any(name in symbol for name in RECORDING)
+    return {
+        "threads": threads,
+        "samples": cutting,
+        "recording_percent": round(100 * recording / cutting, 2),
+        "writing_percent": round(100 * writing / cutting, 2),
+    }
+
+
 def main() -> None:
     """Measure, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -130,6 +170,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--sample", type=Path, help="a sample survey that is there")
     parser.add_argument("--events", type=Path, help="where events are written")
+    parser.add_argument(
+        "--sampled", action="store_true", help="by sampling, not by rounds in turns"
+    )
     parser.add_argument("--output", type=Path, help="JSON file for the figures")
     given = parser.parse_args()
     rounds, rows = (2, 200) if given.smoke else (given.rounds, given.rows)
@@ -145,11 +188,12 @@ def main() -> None:
         columns["file"] = [str(drawn / name) for name in columns["file"]]
         columns |= {name: [100] * rows for name in ("height", "width")}
         columns["id"] = [f"star-{number}" for number in range(rows)]
+        measure = sampled if given.sampled else compared
         found = {
             "machine": machine(),
             "points": points(work, 2_000 if given.smoke else POINTS),
             "cut_many": [
-                compared(columns, work, events / "run.ulm", threads, rounds) for threads in (1, 2)
+                measure(columns, work, events / "run.ulm", threads, rounds) for threads in (1, 2)
             ],
         }
     finally:
