@@ -123,6 +123,17 @@ def test_both_halves_have_one_model(
     assert plan["seconds"] == pytest.approx(float(seconds))
 
 
+def test_a_server_on_this_machine_works_once_it_was_asked(
+    catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    costs = {"request": [(0, 0.05), (1_000_000, 0.06)], "requests_per_s": 10.0}
+    with web(catalog, survey, tmp_path, **costs):
+        rows = targets(["web:0.fit", "web:1.fit"])
+        swathe.predict(rows)  # headers
+        predicted = swathe.predict(rows)
+    assert predicted.requests / 10 + 0.05 < predicted.seconds < predicted.requests / 10 + 0.1
+
+
 def test_no_pixel_is_read_and_headers_are_read_once(
     catalog: Catalog, survey: Path, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s, part_of};
+use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s, paced_s, part_of};
 use swathe_store::Traffic;
 use swathe_trace::Scope;
 
@@ -138,23 +138,22 @@ pub fn estimate(
             let waits = tasks.iter().any(|task| !task.steps.is_empty());
             // Those that are lacking when the first objects are read are opened together.
             let open = job.stores.connections(&job.files[units[0].file]);
-            let needed: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
-            let needed = needed.min(store.costs.streams);
+            let used: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
+            let needed = used.min(store.costs.streams);
             let connect_s = if waits && open < needed { store.costs.connect_s } else { 0.0 };
             let finish_s = finish_s(&tasks, workers, cores, store.costs.total_bytes_per_s);
             let compute_s: f64 = tasks.iter().map(|task| task.compute_s).sum();
-            // All together may ask for more at a time than was measured to help.
-            let in_flight = f64::from(store.costs.streams) * machines.max(1) as f64;
             let latency_s = if waits { store.costs.latency_s() } else { 0.0 };
-            let paced_s = traffic.requests as f64 * latency_s / in_flight;
+            let helping = store.costs.streams.saturating_mul(machines.max(1) as u32);
+            let paced_s = paced_s(traffic.requests, latency_s, helping, used);
             let served_s = if job.stores.is_served_here(&job.files[units[0].file]) {
-                // The server computes too: what it takes for a request, or a byte, was measured
-                // together with ours.
+                // The server computes too, once it was asked: what it takes for a request, or a byte,
+                // was measured together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
                 let load = Load { requests: traffic.requests, bytes: traffic.bytes, largest: 0 };
                 let moved_s = store.costs.served_s(load).max(bytes / store.costs.total_bytes_per_s);
                 let ours_s = requests * compute.request_s + bytes * compute.received_byte_s;
-                moved_s + (compute_s - ours_s).max(0.0) / cores as f64
+                latency_s + moved_s + (compute_s - ours_s).max(0.0) / cores as f64
             } else {
                 0.0
             };

@@ -9,5 +9,5 @@ mod windows;
 
 pub use costs::{Costs, CostsError, Curve, Load, part_of};
 pub use planner::{Caps, Plan, TIE, plan, soonest};
-pub use schedule::{Compute, Step, Task, finish_s};
+pub use schedule::{Compute, Step, Task, finish_s, paced_s};
 pub use windows::{Break, Reach, windows};

@@ -108,6 +108,16 @@ impl Step {
     }
 }
 
+/// Seconds that requests of several objects take at least, each answered after `latency_s`: they
+/// may be more at a time than were measured to help, `helping`. The first rounds of those do not
+/// count on that; later ones come while others wait, on all the streams in use.
+pub fn paced_s(requests: u64, latency_s: f64, helping: u32, used: u32) -> f64 {
+    let helping = u64::from(helping.max(1));
+    let first = requests.min(ROUNDS_TOGETHER * helping);
+    let most = helping.max(u64::from(used));
+    latency_s * (first as f64 / helping as f64 + (requests - first) as f64 / most as f64)
+}
+
 /// Seconds until the last of `tasks` is done, taken in order by `workers` of which `cores` can
 /// compute at the same time. What several read at the same time shares the line evenly, which
 /// carries `bytes_per_s`: it is idle while all of them wait.
@@ -280,6 +290,18 @@ mod tests {
             assert!((found - 0.5 - alone_s).abs() < 1e-6, "{found} {alone_s}");
         }
         assert_eq!(Step::reading(&costs, Load::default(), 4), []);
+    }
+
+    #[test]
+    fn later_rounds_are_paced_by_the_streams_in_use() {
+        let close = |found: f64, seconds: f64| assert!((found - seconds).abs() < 1e-12, "{found}");
+        close(paced_s(0, 0.02, 64, 140), 0.0);
+        close(paced_s(128, 0.02, 64, 140), 0.04);
+        close(paced_s(256, 0.02, 64, 140), 0.08);
+        close(paced_s(256 + 1400, 0.02, 64, 140), 0.08 + 0.2);
+        // No fewer than were measured, and some at all.
+        close(paced_s(256 + 640, 0.02, 64, 10), 0.08 + 0.2);
+        close(paced_s(3, 0.02, 0, 0), 0.06);
     }
 
     proptest! {
