@@ -279,6 +279,17 @@ def test_a_target_done_twice_is_told_once() -> None:
     assert [(slow.target, slow.seconds, slow.alike) for slow in slowest] == [("again", 3.0, 0)]
 
 
+def test_targets_for_which_nothing_was_done_are_not_slow() -> None:
+    run = Happened()
+    run.stage(0, 1, "CUT", TARGET="cut", OBJECT="x")
+    run.stage(1, 1, "CUT", TARGET="missing", OBJECT="y")
+    events = run.events()
+    assert [slow.target for slow in make_report(events).slowest] == ["cut"]
+    refused = Happened()
+    refused.stage(1, 1, "CUT", TARGET="missing", OBJECT="y")
+    assert make_report(refused.events()).slowest == []
+
+
 def stalled(lasting_s: float = 2.0, threads: int = 8, host: bool = False) -> Happened:
     """Threads that all wait from the fifth second on."""
     rng = np.random.default_rng(3)

@@ -72,6 +72,8 @@ def find_slowest(
     objects = codes_of(events, "OBJECT")[0][spans.start]
     target = joined([codes_of(events, name)[0] for name in ("JOB", "TARGET", "OBJECT")])
     target = target[spans.start]
+    # Of what was refused nothing was done.
+    outer = outer[spans.duration_ns[outer] > 0]
     medians_ns = np.array([1e9 * medians.get(name, 0.0) for name in spans.names])
     order = outer[np.argsort(-spans.duration_ns[outer], kind="stable")][:SEEN]
     # What was done twice is of one object and, where that is not known, of one target.
