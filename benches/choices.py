@@ -92,7 +92,7 @@ def choices(repeats: int) -> list[dict[str, Any]]:
                 "blocks of 512 KiB": (blocks_of(segments, 512 << 10, size_bytes), 1),
                 "whole": ([(0, size_bytes)], 1),
             }
-            ways = {"swathe": ours, **{name: {url: [one]} for name, one in theirs.items()}}
+            ways = {"swathe": ours, **{name: [(url, [one])] for name, one in theirs.items()}}
             row = {"case": what, "link": link.name, "requests": len(asked(ours))}
             row |= race({name: reading(way, at_once) for name, way in ways.items()}, repeats)
         found.append(row)

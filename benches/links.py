@@ -44,8 +44,8 @@ Segments: TypeAlias = list[tuple[int, int]]
 """Offset and bytes of each."""
 Round: TypeAlias = tuple[Segments, int]
 """Requests, and how many are in flight."""
-Way: TypeAlias = dict[str, list[Round]]
-"""How each object is read, one round after the other."""
+Way: TypeAlias = list[tuple[str, list[Round]]]
+"""How each object, or part of its boxes, is read: one round after the other."""
 
 
 @dataclass(frozen=True)
@@ -145,28 +145,29 @@ def planned(rows: dict[str, list[Any]]) -> tuple[Way, int]:
     urls = list(dict.fromkeys(rows["file"]))
     _swathe.measure(urls[0], [(0, 1)] * MOST_STREAMS, MOST_STREAMS, stores=known_stores())
     explained = swathe.predict(rows).explained
-    ours = {
-        url: [
-            ([(at["start"], at["end"] - at["start"]) for at in plan["requests"]], plan["streams"])
-            for plan in how["plans"]
-        ]
-        for url, how in zip(urls, explained, strict=True)
-    }
+    # Many boxes of one object are several parts.
+    objects = dict(zip(dict.fromkeys(how["url"] for how in explained), urls, strict=True))
+    ours = [(objects[how["url"]], [_round(plan) for plan in how["plans"]]) for how in explained]
     return ours, explained[0]["at_once"]
+
+
+def _round(plan: dict[str, Any]) -> Round:
+    return [(at["start"], at["end"] - at["start"]) for at in plan["requests"]], plan["streams"]
 
 
 def asked(way: Way) -> Segments:
     """All requests of a way to read."""
-    return [one for rounds in way.values() for requests, _ in rounds for one in requests]
+    return [one for _, rounds in way for requests, _ in rounds for one in requests]
 
 
 def reading(way: Way, at_once: int) -> Callable[[], float]:
-    """What reads so many objects at a time, and gives the seconds that took."""
+    """What reads so many objects, or parts, at a time, and gives the seconds that took."""
     stores = known_stores() or _swathe.Stores("[]")
-    sources = {url: stores.open(url) for url in way}
+    sources = {url: stores.open(url) for url, _ in way}
 
-    def follow(url: str) -> None:
-        for requests, streams in way[url]:
+    def follow(part: tuple[str, list[Round]]) -> None:
+        url, rounds = part
+        for requests, streams in rounds:
             sources[url].measure(requests, streams)
 
     def read() -> float:

@@ -146,13 +146,13 @@ def others(rows: dict[str, list[Any]], survey: Path) -> dict[str, Way]:
     wanted: dict[str, list[tuple[int, int, int]]] = {}
     for url, *box in zip(rows["file"], rows["x0"], rows["y0"], rows["width"], strict=True):
         wanted.setdefault(url, []).append((box[0], box[1], box[2]))
-    ways: dict[str, Way] = {name: {} for name in (*GAPS, "whole")}
+    ways: dict[str, Way] = {name: [] for name in (*GAPS, "whole")}
     for url, found in wanted.items():
         file = survey / url.partition(":")[2]
         rounds = tiles(file, found) if file.suffix == ".fz" else [pixels(file, found)]
         for name, gap in GAPS.items():
-            ways[name][url] = [(merged(segments, gap), 10) for segments in rounds]
-        ways["whole"][url] = [([(0, file.stat().st_size)], 1)]
+            ways[name].append((url, [(merged(segments, gap), 10) for segments in rounds]))
+        ways["whole"].append((url, [([(0, file.stat().st_size)], 1)]))
     return ways
 
 
