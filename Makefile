@@ -7,21 +7,33 @@ FILES ?=
 VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := dev,portal
+PYTEST := $(BIN)/python -m pytest -q -rs --durations=20
+PARALLEL := -n auto --dist loadfile
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
-.PHONY: run test test-rust test-python lint fmt bench bench-plan bench-find bench-portal \
+.PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-plan bench-find bench-portal \
 	bench-simulate bench-workers bench-hosts bench-trace bench-trace-view experiments fuzz clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
 
+# What a contributor runs. A file of tests runs in one process, as many files at once as cores.
 test: test-rust test-python
 
 test-rust:
 	cargo test --release --workspace --quiet
 
 test-python: $(VENV)/built
-	$(BIN)/python -m pytest -q $(ARGS)
+	$(PYTEST) -m "not more and not long" $(PARALLEL) $(ARGS)
+
+# The rest: real servers, browsers, databases, batch systems and kills; then, alone, what asserts
+# times; then a little fuzzing.
+test-more: $(VENV)/built
+	$(PYTEST) -m "more and not long" $(PARALLEL) $(ARGS)
+	$(PYTEST) -m long $(ARGS)
+	fuzz/run $(or $(SECONDS_EACH),10)
+
+test-all: test test-more
 
 lint: $(VENV)/built
 	cargo fmt --all --check
