@@ -24,6 +24,9 @@ Box: TypeAlias = tuple[int, int, int, int]
 
 LIMIT = 1 << 53
 """Pixel numbers beyond this are refused: a float cannot tell neighbours apart there."""
+LONGEST_SECTION = 200
+"""Characters of a FITS section, without the blanks around it."""
+SECTION = re.compile(r"(?:\[\s*)?(\d+)\s*:\s*(\d+)\s*,\s*(\d+)\s*:\s*(\d+)\s*\]?")
 
 
 def checked(x0: float, y0: float, width: float, height: float) -> Box:
@@ -75,10 +78,11 @@ def section(text: str) -> Box:
     Raises:
         RegionError: where the text is no such section or the box would be empty.
     """
-    found = re.fullmatch(r"\s*\[?\s*(\d+)\s*:\s*(\d+)\s*,\s*(\d+)\s*:\s*(\d+)\s*\]?\s*", text)
-    if found is None:
-        raise RegionError(f"a section is written [x1:x2,y1:y2], not {text!r}")
-    x1, x2, y1, y2 = map(int, found.groups())
+    text = text.strip()
+    numbers = SECTION.fullmatch(text) if len(text) <= LONGEST_SECTION else None
+    if numbers is None:
+        raise RegionError(f"a section is written [x1:x2,y1:y2], not {text[:LONGEST_SECTION]!r}")
+    x1, x2, y1, y2 = map(int, numbers.groups())
     if x1 < 1 or y1 < 1 or x2 < x1 or y2 < y1:
         raise RegionError(f"a section counts from 1 upwards, x1 <= x2 and y1 <= y2, not {text!r}")
     return checked(x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1)

@@ -14,7 +14,8 @@ from swathe.errors import OutputError
 if TYPE_CHECKING:
     from astropy.table import Table
 
-LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]|\n(?=\\s*#)")
+LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+BLANKS = re.compile(r"\s+#?")
 HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
 QUOTED = re.compile('[",\n]|^\\s*#')
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
@@ -104,8 +105,14 @@ def _cell(text: str) -> str:
     """
     if HARMLESS(text):
         return text
-    text = LINE_ENDS.sub(" ", text)
+    text = LINE_ENDS.sub(" ", BLANKS.sub(_before_comment, text))
     return '"' + text.replace('"', '""') + '"' if QUOTED.search(text) else text
+
+
+def _before_comment(blanks: re.Match[str]) -> str:
+    """Return blanks without line feeds, if what follows would be taken for a comment."""
+    text = blanks[0]
+    return text.replace("\n", " ") if text.endswith("#") else text
 
 
 def read_manifest(path: Path) -> Table | None:

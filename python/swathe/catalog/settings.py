@@ -46,6 +46,7 @@ WHERE_CREDENTIALS_GO = (
 _SECRET_WORDS = re.compile(
     r"secret|token|passw|pwd|key|credential|signature|auth|bearer|cookie|x-amz-|^(pass|sig|sas|jwt)$"
 )
+_WORD = re.compile(r"([\w-]+)(?=(\.[\w-]{8})?)")
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
 _HOST = re.compile(r"[A-Za-z0-9$._-]+|\[[0-9A-Fa-f:.]+\]")
 
@@ -203,9 +204,10 @@ def _refuse_secrets_of(url: str) -> None:
 
 def _looks_secret(text: str) -> bool:
     """Access keys of AWS, tokens that say what they are, and tokens of Google."""
-    return bool(
-        re.search(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\beyJ[\w-]{8,}\.[\w-]{8,}|\bya29\.[\w-]{16,}", text)
-    )
+    if re.search(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bya29\.[\w-]{16}", text):
+        return True
+    # A JSON web token is words with dots between; each is looked at once.
+    return any(word[2] and re.search(r"\beyJ[\w-]{8}", word[1]) for word in _WORD.finditer(text))
 
 
 def checked_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -131,6 +131,10 @@ def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed |
             yield _checked(Listed(path))
 
 
+_SET = re.compile(r"\[!?(?:\][^\]]*(\])|[^\]]*(\]?))")
+"""A set of characters, and what ends it, if anything does."""
+
+
 def checked_pattern(pattern: str | None) -> str | None:
     """Give a pattern if it is one.
 
@@ -139,8 +143,8 @@ def checked_pattern(pattern: str | None) -> str | None:
     """
     if pattern is None:
         return None
-    without_sets = re.sub(r"\[!?\]?[^\]]*\]", "", pattern)
-    if not pattern or "[" in without_sets or pattern.startswith("/") or "\0" in pattern:
+    is_open = any(not (each[1] or each[2]) for each in _SET.finditer(pattern))
+    if not pattern or is_open or pattern.startswith("/") or "\0" in pattern:
         raise DatasetError(
             f"a pattern is that of names, as *.fits or run[0-9]*/frame-*.fits.bz2; not {pattern!r}"
         )
@@ -397,7 +401,8 @@ def _json_entries(url: str, content: bytes) -> list[Found]:
         ) from error
 
 
-_LINK = re.compile(r"<a\s[^>]*?href\s*=\s*[\"']([^\"']*)[\"'][^>]*>.*?</a>([^<]*)", re.I | re.S)
+_TAG = re.compile(r"<a\s([^>]*)>?|</a>([^<]*)", re.IGNORECASE)
+_HREF = re.compile(r"href\s*=\s*[\"']([^\"']*)[\"']", re.IGNORECASE)
 _TIMED = re.compile(r"(\d{1,4}-\w{2,3}-\d{2,4}\s+\d\d:\d\d(?::\d\d)?)(?:\s+(\S+))?")
 
 
@@ -407,14 +412,26 @@ def _html_entries(url: str, page: str) -> list[Found]:
         raise DatasetError(f"{url}: expected an index of the folder; found a page without links")
     found: dict[str, Found] = {}
     base = urlsplit(url)
-    for match in _LINK.finditer(page):
-        target = urlsplit(urljoin(url, html.unescape(match[1])))
+    for link, behind in _links(page):
+        target = urlsplit(urljoin(url, html.unescape(link)))
         below = target.path.removeprefix(base.path)
         name = unquote(below.rstrip("/"))
         elsewhere = target.netloc != base.netloc or below == target.path
         if elsewhere or target.query or not name or "/" in name:
             continue
-        told = _TIMED.search(match[2])
+        told = _TIMED.search(behind)
         size = int(told[2]) if told and told[2] and told[2].isdecimal() else None
         found[name] = Found(name, below.endswith("/"), size, told[1] if told else None)
     return list(found.values())
+
+
+def _links(page: str) -> Iterator[tuple[str, str]]:
+    """Give where each link leads, and the text behind it."""
+    link = None
+    for tag in _TAG.finditer(page):
+        if tag[1] is None:
+            if link is not None:
+                yield link, tag[2]
+            link = None
+        elif link is None and (href := _HREF.search(tag[1])):
+            link = href[1]

@@ -44,7 +44,6 @@ QUIET_S, LAST_S, PATIENCE_S = 0.1, 2.0, 5.0
 MOST_WARNINGS = 20
 
 GREETING = re.compile(rb"SWATHE-TRACE 1 ([!-~]{1,255}) (\d{1,10}) ([!-~]{1,1000})")
-LINE = re.compile(rb"[^\n]*\n")
 NO_TEXT = bytes(code for code in (*range(32), 127) if code != 10)
 FAULTS = {
     "long": f"a line of more than {LONGEST_LINE} bytes",
@@ -361,7 +360,8 @@ class Sender(asyncio.BufferedProtocol):
         events = lines.count(b"\n")
         starts = lines.startswith(b"DATE=") + lines.count(b"\nDATE=")
         if starts != events or b"CLOCK_REPLY" in lines or not _is_text(lines):
-            kept = [each for each in LINE.findall(lines) if self._is_event(each, now_ns)]
+            each_line = [each + b"\n" for each in lines.split(b"\n")[:-1]]
+            kept = [each for each in each_line if self._is_event(each, now_ns)]
             lines = b"".join(kept)
             events = lines.count(b"\n")
         self.collector.count["events"] += events

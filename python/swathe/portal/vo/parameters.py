@@ -38,10 +38,15 @@ SHOWN = 80
 """Characters of a value that an error repeats."""
 STATES = ("I", "Q", "U", "V", "RR", "LL", "RL", "LR", "XX", "YY", "XY", "YX", "POLI", "POLA")
 """Of polarization, by the words of ObsCore."""
+LONGEST_NUMBER = 50
+"""Characters of a number."""
+LONGEST_SUB = 300
+"""Characters of a SUB without the blanks around it: an extension's name and a section."""
 NUMBER = re.compile(
-    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
+    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?",
+    re.IGNORECASE,
 )
-SUB = re.compile(r"\s*(?:\[([^][:]*)\])?\s*(?:(\[[^][]*:[^][]*\]))?\s*")
+SUB = re.compile(r"(?:\[([^][:]*)\]\s*)?(\[[^][:]*:[^][]*\])?")
 
 Interval = tuple[float, float]
 
@@ -170,7 +175,7 @@ def numbers(name: str, value: str) -> list[float]:
     if len(words) > 2 * MOST_VERTICES:
         raise usage(f"{name} has more than {2 * MOST_VERTICES} numbers")
     for word in words:
-        if not NUMBER.fullmatch(word):
+        if len(word) > LONGEST_NUMBER or not NUMBER.fullmatch(word):
             raise usage(f"{name}: expected numbers with blanks between, found {shown(word)}")
     return [float(word) for word in words]
 
@@ -279,7 +284,8 @@ def state(name: str, value: str) -> str:
 
 def sub(name: str, value: str) -> tuple[HduKey | None, Box | None]:
     """Read `[ext][x1:x2,y1:y2]`, pixels from 1, the last ones included; either may be left out."""
-    found = SUB.fullmatch(value)
+    value = value.strip()
+    found = SUB.fullmatch(value) if len(value) <= LONGEST_SUB else None
     if found is None or found[1] is found[2] is None:
         raise usage(f"{name}: expected [ext][x1:x2,y1:y2], found {shown(value)}")
     try:
