@@ -115,7 +115,8 @@ def test_output_kinds_and_the_usual_name(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hdu", "index"), [(None, 1), ("SCI", 1), ("1", 1), ("2", 2), ("SCI,2", 2), ("sci, 2", 2)]
+    ("hdu", "index"),
+    [("-1", 2), (None, 1), ("SCI", 1), ("1", 1), ("2", 2), ("SCI,2", 2), ("sci, 2", 2)],
 )
 def test_hdu(hdu: str | None, index: int, folder: Path, tmp_path: Path) -> None:
     option = [] if hdu is None else ["--hdu", hdu]
@@ -251,6 +252,12 @@ USAGE = 2
         ("info text.fits", 4, "text.fits"),
         ("cut damaged.fit.gz --box 1 290 5 5 -o OUT.fits", 4, "damaged.fit.gz"),
         ("cut mef.fits --box 1 1 5 5 --hdu DQ -o OUT.fits", USAGE, '"DQ"'),
+        (
+            "cut mef.fits --box 1 1 5 5 --hdu 0 -o OUT.fits",
+            USAGE,
+            "images are in HDUs 1 (SCI), 2 (SCI)",
+        ),
+        ("cut mef.fits --box 1 1 5 5 --hdu -4 -o OUT.fits", USAGE, "expected -3 to 2"),
         ("cut mef.fits --box 1 1 5 5 --hdu 9 -o OUT.fits", USAGE, "no HDU 9: expected 0 to "),
         ("cut mef.fits --box 1 1 5 5 --hdu SCI,99999999999999999999 -o OUT.fits", USAGE, "no HDU"),
         ("cut mef.fits --box 1 1 5 5 --hdu 99999999999999999999 -o OUT.fits", USAGE, "no HDU"),

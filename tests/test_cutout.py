@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bz2
+import copy
 import gzip
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -17,8 +19,9 @@ from typing import Any, Literal
 import fitsio
 import numpy as np
 import pytest
+from astropy import units as u
 from astropy.io import fits
-from astropy.nddata import Cutout2D, NoOverlapError, PartialOverlapError
+from astropy.nddata import Cutout2D, NDData, NoOverlapError, PartialOverlapError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -597,7 +600,7 @@ def test_cuts_of_clean_real_files_are_clean(data: Path, tmp_path: Path) -> None:
     assert len(clean) > 20
     cuts = {}
     for path in clean:
-        for image in swathe.open(path):
+        for image in swathe.open(path).images:
             if len(image.shape) >= 2:
                 height, width = image.shape[-2:]
                 box = (width // 3, height // 3, max(1, width // 4), max(1, height // 5))
@@ -764,3 +767,166 @@ def test_regions_of_another_number_of_numbers(
     fits.PrimaryHDU(np.zeros((9, 9), np.int16)).writeto(path)
     with pytest.raises(errors.RegionError, match=message):
         swathe.cut(path, **region)
+
+
+# ---- An array and a value
+
+
+@pytest.fixture
+def counts(new_path: Callable[[str], Path]) -> swathe.Cutout:
+    """A cutout of scaled pixels with a WCS and a unit."""
+    path = new_path(".fits")
+    header = fits.Header({"BUNIT": "adu", "BSCALE": 0.5, "BZERO": 3.0, "BLANK": 7})
+    header.update({"CTYPE1": "RA---TAN", "CTYPE2": "DEC--TAN", "CRVAL1": 10.0, "CRVAL2": 20.0})
+    header.update({"CRPIX1": 25.0, "CRPIX2": 20.0, "CDELT1": -1e-3, "CDELT2": 1e-3})
+    cards = list(header.items())
+    path.write_bytes(fits_bytes(np.arange(2000, dtype=">i2").reshape(40, 50), cards))
+    return swathe.cut(path, box=(3, 4, 10, 8))
+
+
+def test_numpy_takes_a_cutout_as_its_pixels(counts: swathe.Cutout) -> None:
+    data = counts.data
+    assert np.asarray(counts) is data
+    assert_same(np.array(counts), data)
+    assert np.array(counts) is not data
+    assert_same(np.asarray(counts, ">i4"), data.astype(">i4"))
+    with pytest.raises(ValueError, match="copy"):
+        np.array(counts, "i4", copy=False)
+    assert (counts.dtype, counts.ndim, counts.size) == (data.dtype, 2, 80)
+    assert np.mean(counts) == data.mean()
+    assert_same(counts - np.median(counts), data - np.median(data))
+    for result, expected in (
+        (counts + 1, data + 1),
+        (1 - counts, 1 - data),
+        (counts - counts, data - data),
+        (2 * counts / (counts + 1), 2 * data / (data + 1)),
+        (-counts, -data),
+        (1 / counts, 1 / data),
+        (data * counts, data * data),
+        (np.sqrt(counts), np.sqrt(data)),
+    ):
+        assert_same(result, expected)
+
+
+def same_cutout(first: swathe.Cutout, second: swathe.Cutout) -> None:
+    assert first.to_bytes() == second.to_bytes()
+    assert_same(first.stored, second.stored)
+    assert_same(first.data, second.data)
+    assert first._native.header == second._native.header
+    assert (first.box, first.shape, repr(first)) == (second.box, second.shape, repr(second))
+    for name in ("source", "source_version", "hdu"):
+        assert getattr(first, name) == getattr(second, name)
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])
+def test_copies_of_a_cutout_are_the_same(
+    how: Callable[[swathe.Cutout], swathe.Cutout], counts: swathe.Cutout
+) -> None:
+    same_cutout(how(counts), counts)
+    again = how(how(counts))
+    same_cutout(again, counts)
+    assert again.wcs.wcs.compare(counts.wcs.wcs)
+
+
+@pytest.mark.parametrize("name", real_files("sky", "sdss", "compressed"))
+def test_a_pickled_cutout_of_a_real_file_is_the_same(name: str, data: Path) -> None:
+    try:
+        image = swathe.open(data / name).image()
+        cutout = image.cut((2, 3, 20, 10))
+    except errors.SwatheError as error:
+        pytest.skip(str(error))
+    same_cutout(pickle.loads(pickle.dumps(cutout)), cutout)
+
+
+def test_changed_pixels_stay_with_copies_and_not_in_the_file(counts: swathe.Cutout) -> None:
+    content = counts.to_bytes()
+    counts.data[0, 0] = -5
+    counts.header["OBSERVER"] = "me"
+    for again in (copy.copy(counts), copy.deepcopy(counts), pickle.loads(pickle.dumps(counts))):
+        assert again.data[0, 0] == -5
+        assert again.header["OBSERVER"] == "me"
+        assert again.to_bytes() == content
+
+
+def test_a_cutout_becomes_nddata(counts: swathe.Cutout) -> None:
+    for made in (counts.to_nddata(), counts.to_ccddata()):
+        assert made.unit == u.adu
+        assert made.data is counts.data
+        assert made.meta["BUNIT"] == "adu"
+        assert made.wcs.wcs.compare(counts.wcs.wcs)
+    assert counts.to_nddata("Jy").unit == u.Jy
+    assert counts.to_ccddata(u.dimensionless_unscaled).unit == u.dimensionless_unscaled
+    assert_same(NDData(counts).data, counts.data)
+    assert_same(counts.to_ccddata().multiply(2).data, counts.data * 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("adu", u.adu),
+        ("ADU", u.adu),
+        ("DN/s", u.DN / u.s),
+        ("ELECTRONS/S", u.electron / u.s),
+        ("counts", u.ct),
+        ("Jy/beam", u.Jy / u.beam),
+        ("MJy/sr", u.MJy / u.sr),
+        ("10**(-17) erg/s/cm**2", 1e-17 * u.erg / u.s / u.cm**2),
+        ("MJY/SR", None),
+        ("nonsense", None),
+    ],
+)
+def test_units_of_bunit(text: str, unit: Any, new_path: Callable[[str], Path]) -> None:
+    path = new_path(".fits")
+    path.write_bytes(fits_bytes(np.ones((4, 5), ">f4"), [("BUNIT", text)]))
+    cutout = swathe.cut(path, box=(0, 0, 2, 2))
+    if unit is not None:
+        assert cutout.to_nddata().unit == cutout.to_ccddata().unit == u.Unit(unit)
+        return
+    for convert in (cutout.to_nddata, cutout.to_ccddata):
+        with pytest.raises(errors.FormatError, match=f"found '{text}': give one"):
+            convert()
+        assert convert("Jy").unit == u.Jy
+
+
+def test_a_cutout_without_a_unit(new_path: Callable[[str], Path]) -> None:
+    path = new_path(".fits")
+    path.write_bytes(fits_bytes(np.ones((4, 5), ">f4")))
+    cutout = swathe.cut(path, box=(0, 0, 2, 2))
+    assert cutout.to_nddata().unit is None
+    with pytest.raises(errors.FormatError, match="no BUNIT"):
+        cutout.to_ccddata()
+    assert cutout.to_ccddata("").unit == u.dimensionless_unscaled
+
+
+def test_reproject_takes_a_cutout(counts: swathe.Cutout) -> None:
+    from reproject import reproject_interp
+
+    expected, _ = reproject_interp((np.array(counts.data), counts.wcs), counts.wcs, (8, 10))
+    for source in ((counts.data, counts.wcs), counts.to_nddata(), counts.to_ccddata()):
+        pixels, _ = reproject_interp(source, counts.wcs, (8, 10))
+        np.testing.assert_array_equal(pixels, expected)
+    np.testing.assert_allclose(expected[1:-1, 1:-1], counts.data[1:-1, 1:-1])
+
+
+def test_photutils_takes_a_cutout(counts: swathe.Cutout) -> None:
+    from photutils.aperture import CircularAperture, aperture_photometry
+
+    aperture = CircularAperture((5, 4), 2)
+    total = aperture_photometry(counts.data, aperture)["aperture_sum"][0]
+    assert aperture_photometry(counts, aperture)["aperture_sum"][0] == total
+    assert aperture_photometry(counts.to_nddata(), aperture)["aperture_sum"][0].value == total
+
+
+def middle(path: Path) -> swathe.Cutout:
+    return swathe.cut(path, box=(3, 4, 10, 8))
+
+
+def test_dask_brings_cutouts_from_other_processes(counts: swathe.Cutout) -> None:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        result = client.submit(middle, Path(counts.source)).result(60)
+    same_cutout(result, counts)

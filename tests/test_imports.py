@@ -17,6 +17,7 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"environment", "errors", "_swathe", "progress", "sizes"},
+    {"core", "core.parts"},
     {"declared"},
     {"trace.recording", "trace.ulm"},
     {"trace"},
@@ -202,3 +203,10 @@ def test_import_loads_no_numpy_and_no_astropy() -> None:
         "fastapi",
         "pydantic",
     }
+
+
+def test_dir_shows_the_public_names_only() -> None:
+    assert dir(swathe) == sorted(swathe.__all__)
+    assert {"cut", "cut_many", "errors", "open", "trace"} <= set(dir(swathe))
+    assert not {"boxes", "known", "many", "single", "sizes", "environment"} & set(dir(swathe))
+    assert all(hasattr(swathe, name) for name in dir(swathe))

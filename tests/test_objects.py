@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
+import multiprocessing
 import os
+import pickle
 import threading
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from types import EllipsisType
 from typing import Any
@@ -125,7 +129,8 @@ def test_hdus_say_what_there_is(several: Path) -> None:
     assert file.path == str(several)
     assert str(several) in repr(file)
     assert "HDU 5" in repr(file["MASK"])
-    assert [image.index for image in file] == [1, 3, 5]
+    assert [image.index for image in file.images] == [1, 3, 5]
+    assert [hdu.index for hdu in file] == list(range(len(file)))
 
 
 def test_hdus_by_number_name_and_version(several: Path) -> None:
@@ -151,17 +156,99 @@ def test_no_such_hdu(hdu: Any, several: Path) -> None:
             swathe.cut(several, box=(0, 0, 1, 1), hdu=hdu)
 
 
-@pytest.mark.parametrize("hdu", [0, 2, "CAT", "NONE"])
-def test_hdus_without_an_image_cannot_be_cut(hdu: Any, several: Path) -> None:
-    with pytest.raises((errors.FormatError, errors.RegionError), match=str(several.name)):
+@pytest.mark.parametrize("hdu", [0, 2, -2, "CAT", "NONE"])
+def test_hdus_without_an_image_are_refused_and_those_with_one_named(
+    hdu: Any, several: Path
+) -> None:
+    images = r"images are in HDUs 1 \(SCI\), 3 \(SCI\), 5 \(MASK\)$"
+    with pytest.raises(errors.NotAnImageError, match=images) as caught:
+        swathe.open(several)[hdu]
+    holding = "a table" if hdu in (2, "CAT") else "no data"
+    assert f"{several}, HDU " in str(caught.value)
+    assert f": expected an image, found {holding}; " in str(caught.value)
+    with pytest.raises(errors.NotAnImageError, match=images):
         swathe.cut(several, box=(0, 0, 1, 1), hdu=hdu)
+
+
+def test_the_sequence_of_a_file_is_that_of_its_hdus(several: Path) -> None:
+    file = swathe.open(several)
+    assert len(file) == len(list(file)) == len(file.hdus) == 6
+    assert [hdu.index for hdu in file] == list(range(6))
+    for image in file.images:
+        assert list(file)[image.index].shape == list(file[image.index].shape)
+
+
+def test_headers_of_all_hdus_can_be_read(several: Path) -> None:
+    file = swathe.open(several)
+    with fits.open(several, disable_image_compression=False) as hdus:
+        for number in (0, 1, 2, 3):
+            assert file.header(number) == hdus[number].header
+    assert file.header("CAT")["TTYPE1"] == "A"
+    assert "SIMPLE" in file.header()
+
+
+def test_an_image_is_an_array(several: Path) -> None:
+    image = swathe.open(several)["MASK"]
+    expected = ramp(20, 30, kind="i4")
+    assert_same(image.data, expected)
+    assert_same(image[0:3, 0:3], expected[0:3, 0:3])
+    assert image[3, 4] == expected[3, 4]
+    assert (image.dtype, image.ndim, len(image)) == (expected.dtype, 2, 20)
+    assert_same(np.asarray(image), expected)
+    assert np.asarray(image, float).dtype == float
+    assert np.mean(image) == expected.mean()
+    with pytest.raises(ValueError, match="copy"):
+        np.array(image, copy=False)
+
+
+def test_dask_reads_an_image_by_its_chunks(several: Path) -> None:
+    import dask.array as da
+
+    chunks = da.from_array(swathe.open(several)["SCI", 2], chunks=3)  # type: ignore[no-untyped-call]
+    assert_same(chunks.sum(axis=0).compute(), ramp(7, 8).sum(axis=0))
+
+
+# ---- Copies
+
+
+def test_files_and_images_are_pickled_by_path_and_version(several: Path) -> None:
+    file = pickle.loads(pickle.dumps(swathe.open(several)))
+    assert (file.path, file.version, len(file)) == (str(several), swathe.open(several).version, 6)
+    image = pickle.loads(pickle.dumps(file["SCI", 2]))
+    assert (image.index, image.path) == (3, str(several))
+    assert_same(image.data, ramp(7, 8))
+    assert len(pickle.dumps(image)) < 1000
+    assert copy.copy(file).path == copy.deepcopy(image).path == str(several)
+
+
+def test_a_pickled_file_that_changed_is_an_error(new_path: Callable[[str], Path]) -> None:
+    path = new_path(".fits")
+    path.write_bytes(fits_bytes(ramp(5, 6)))
+    pickled = [pickle.dumps(of) for of in (swathe.open(path), swathe.open(path)[0])]
+    path.write_bytes(fits_bytes(ramp(50, 60)))
+    for content in pickled:
+        with pytest.raises(errors.ChangedError, match=r"expected the version .*, found "):
+            pickle.loads(content)
+
+
+def corner(image: swathe.Image) -> swathe.Cutout:
+    """Cut where the image is sent to."""
+    return image.cut((0, 0, 3, 2))
+
+
+def test_images_go_to_other_processes_and_cutouts_come_back(several: Path) -> None:
+    images = swathe.open(several).images
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        cutouts = pool.map(corner, images)
+    for image, cutout in zip(images, cutouts, strict=True):
+        assert cutout.to_bytes() == corner(image).to_bytes()
 
 
 def test_a_file_without_an_image(new_path: Callable[[str], Path]) -> None:
     path = new_path(".fits")
     fits.PrimaryHDU().writeto(path)
     assert len(swathe.open(path)) == 1
-    assert list(swathe.open(path)) == []
+    assert swathe.open(path).images == []
     with pytest.raises(errors.NoSuchHduError, match="image"):
         swathe.cut(path, box=(0, 0, 1, 1))
 
@@ -192,11 +279,41 @@ def test_header_of_a_compressed_image_is_that_of_an_image(several: Path) -> None
 # ---- Paths
 
 
+def test_a_file_open_for_reading_is_its_path(several: Path, tmp_path: Path) -> None:
+    expected = ramp(5, 6)[:2, :2]
+    with several.open("rb") as file:
+        file.seek(100)
+        assert_same(swathe.cut(file, box=(0, 0, 2, 2)).data, expected)
+        assert file.tell() == 100
+    zipped = tmp_path / "x.fits.gz"
+    zipped.write_bytes(gzip.compress(several.read_bytes()))
+    with gzip.open(zipped) as unzipped:
+        assert_same(swathe.cut(unzipped, box=(0, 0, 2, 2)).data, expected)  # type: ignore[arg-type]
+
+
+def test_what_is_no_path_is_refused_in_plain_words(several: Path, tmp_path: Path) -> None:
+    content = several.read_bytes()
+    replaced = tmp_path / "x.fits"
+    replaced.write_bytes(content)
+    with (
+        fits.open(several) as hdus,
+        replaced.open("rb") as gone,
+        (tmp_path / "new.fits").open("wb") as writing,
+    ):
+        replaced.unlink()
+        sources = [content, bytearray(content), memoryview(content), BytesIO(content), hdus]
+        for source in [*sources, hdus[1], gone, writing, 3, None, object()]:
+            for use in (swathe.open, lambda source: swathe.cut(source, box=(0, 0, 1, 1))):
+                with pytest.raises(TypeError, match=r"expected a path or URL, found ") as caught:
+                    use(source)
+                assert len(str(caught.value)) < 300
+
+
 def test_paths_of_any_kind(several: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(several.parent)
     expected = ramp(5, 6)[:2, :2]
     for path in (several, str(several), os.fsencode(several), several.name, several.as_uri()):
-        assert_same(swathe.cut(path, box=(0, 0, 2, 2)).data, expected)  # type: ignore[arg-type]
+        assert_same(swathe.cut(path, box=(0, 0, 2, 2)).data, expected)
 
 
 def test_names_of_any_characters(several: Path, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def probe_file(path: Path) -> dict[str, str]:
             )  # fmt: skip
 
     def images() -> str:
-        for image in swathe.open(path):
+        for image in swathe.open(path).images:
             key = f"{image.index}"
             if math.prod(image.shape) <= LARGEST_WHOLE:
                 told(f"{key} whole", lambda image=image: digest(image.section[...]))  # type: ignore[misc]

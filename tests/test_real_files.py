@@ -81,7 +81,9 @@ def test_the_same_images_are_found(name: str) -> None:
     expected = {number: hdu.data.shape for number, hdu in astropy_images(name).items()}
     try:
         file = swathe.open(DATA / name)
-        found = {image.index: image.shape for image in file if image.shape and all(image.shape)}
+        found = {
+            image.index: image.shape for image in file.images if image.shape and all(image.shape)
+        }
     except swathe.errors.SwatheError:
         found = {}
     assert found == expected

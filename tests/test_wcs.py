@@ -95,7 +95,11 @@ def name(request: pytest.FixtureRequest, data: Path) -> str:
 
 def images(path: Path) -> Iterator[swathe.Image]:
     try:
-        found = [image for image in swathe.open(path) if len(image.shape) >= 2 and all(image.shape)]
+        found = [
+            image
+            for image in swathe.open(path).images
+            if len(image.shape) >= 2 and all(image.shape)
+        ]
     except errors.SwatheError:
         return
     yield from found

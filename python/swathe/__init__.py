@@ -6,7 +6,7 @@
 >>> manifest = swathe.cut_many("targets.csv", output="cutouts/")
 """
 
-from swathe import errors
+from swathe import errors, trace
 from swathe._swathe import __version__
 from swathe.client import connect
 from swathe.cutout import Cutout
@@ -29,4 +29,10 @@ __all__ = [
     "find",
     "open",
     "predict",
+    "trace",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names: modules that these come from are no part of the interface."""
+    return list(__all__)

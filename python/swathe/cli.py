@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import sys
 import traceback
 from contextlib import contextmanager, nullcontext
@@ -219,7 +220,10 @@ def cut(
         ),
     ] = None,
     hdu: Annotated[
-        str | None, typer.Option(help="Number from 0, name, or NAME,VERSION; else the first image.")
+        str | None,
+        typer.Option(
+            help="Number from 0 (-1: the last), name, or NAME,VERSION; by default the first image."
+        ),
     ] = None,
     mode: Annotated[
         str, typer.Option(help="trim to the image, partial: fill outside, strict: refuse.")
@@ -285,6 +289,8 @@ def cut(
 def _hdu(text: str | None) -> HduKey | None:
     from swathe.targets import parse_hdu
 
+    if text is not None and re.fullmatch("-[0-9]{1,9}", text.strip()):
+        return int(text)
     return None if text is None else parse_hdu(text)
 
 

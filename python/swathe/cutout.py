@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+import math
+import operator
+import re
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from swathe.errors import OutputError
+from swathe.core.parts import Parts, parts_of
+from swathe.errors import FormatError, OutputError
 
 if TYPE_CHECKING:
     import os
 
     import numpy as np
     from astropy.io import fits
+    from astropy.nddata import CCDData, NDData
+    from astropy.units import UnitBase
     from astropy.wcs import WCS
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from swathe import _swathe
     from swathe.boxes import Box
 
 FITS_SUFFIXES = (".fits", ".fit", ".fts")
+_CHANGEABLE = ("data", "header")
+"""What a user may have changed, and copies have as it is."""
+_COUNTS = re.compile(
+    r"(?P<name>adu|dn|counts?|cts?|electrons?|e-)(?P<per>/s(ec(onds?)?)?)?", re.IGNORECASE
+)
 _STORED = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 
 
 class Cutout:
-    """A region of an image.
+    """A region of an image: an array and a value.
+
+    NumPy functions take it as the array of its physical pixels, and `+ - * /` give arrays. It can
+    be pickled and copied. Changes to `data` or `header` stay in this object and its
+    copies: `write` and `to_bytes` give what was cut.
 
     Attributes:
         source: path or URL of the object it comes from.
@@ -31,7 +47,9 @@ class Cutout:
         hdu: number of the HDU, from 0.
     """
 
-    def __init__(self, native: _swathe.Cutout, source: str, source_version: str, hdu: int) -> None:
+    def __init__(
+        self, native: _swathe.Cutout | Parts, source: str, source_version: str, hdu: int
+    ) -> None:
         """Take what the engine made. Users get cutouts from `swathe.cut`."""
         self._native = native
         self.source = source
@@ -42,10 +60,76 @@ class Cutout:
         x0, y0, width, height = self.box
         return f"<Cutout [{x0}, {y0}] {width} x {height} of {self.source}, HDU {self.hdu}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what pickle and copy make the same cutout from."""
+        changeable = {name: self.__dict__[name] for name in _CHANGEABLE if name in self.__dict__}
+        return (
+            Cutout,
+            (parts_of(self._native), self.source, self.source_version, self.hdu),
+            changeable,
+        )
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape in NumPy order, `(..., NAXIS2, NAXIS1)`."""
         return tuple(self._native.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of pixels."""
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the physical pixels."""
+        return self.data.dtype
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the physical pixels as NumPy asks for them; `data` itself where it may.
+
+        Raises:
+            ValueError: If `copy` is False and another type needs one.
+        """
+        import numpy as np
+
+        data = self.data
+        if dtype is None or np.dtype(dtype) == data.dtype:
+            return data.copy() if copy else data
+        if copy is False:
+            raise ValueError(f"pixels of {data.dtype} cannot be {np.dtype(dtype)} without a copy")
+        return data.astype(dtype)
+
+    def __add__(self, other: Any) -> Any:
+        return operator.add(self.data, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return operator.add(other, self.data)
+
+    def __sub__(self, other: Any) -> Any:
+        return operator.sub(self.data, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return operator.sub(other, self.data)
+
+    def __mul__(self, other: Any) -> Any:
+        return operator.mul(self.data, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return operator.mul(other, self.data)
+
+    def __truediv__(self, other: Any) -> Any:
+        return operator.truediv(self.data, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return operator.truediv(other, self.data)
+
+    def __neg__(self) -> Any:
+        return operator.neg(self.data)
 
     @property
     def box(self) -> Box:
@@ -59,9 +143,8 @@ class Cutout:
         """The pixels as stored, big-endian, before BSCALE and BZERO; read-only."""
         import numpy as np
 
-        flat: NDArray[Any] = np.frombuffer(
-            memoryview(self._native.stored), _STORED[self._native.bitpix]
-        )
+        pixels = memoryview(self._native.stored)
+        flat: NDArray[Any] = np.frombuffer(pixels, _STORED[self._native.bitpix])
         return flat.reshape(self.shape)
 
     @cached_property
@@ -82,6 +165,56 @@ class Cutout:
         from swathe.boxes import read_wcs
 
         return read_wcs(self._native.header, self._native.fits())
+
+    def to_nddata(self, unit: Any = None) -> NDData:
+        """Return pixels, header and WCS as an `astropy.nddata.NDData`.
+
+        Args:
+            unit: of the pixels; by default that of BUNIT, none where the header has none.
+
+        Raises:
+            FormatError: If BUNIT is no unit that astropy knows, and `unit` is not given.
+        """
+        from astropy.nddata import NDData
+
+        return NDData(self.data, wcs=self.wcs, meta=self.header, unit=self._unit(unit))
+
+    def to_ccddata(self, unit: Any = None) -> CCDData:
+        """Return pixels, header and WCS as an `astropy.nddata.CCDData`, which needs a unit.
+
+        Args:
+            unit: of the pixels; by default that of BUNIT.
+
+        Raises:
+            FormatError: If there is no BUNIT, or it is no unit that astropy knows, and `unit` is
+                not given.
+        """
+        from astropy.nddata import CCDData
+
+        found = self._unit(unit)
+        if found is None:
+            raise FormatError(
+                f"{self.source}, HDU {self.hdu}: a CCDData needs a unit and there is no BUNIT: "
+                'give one, such as unit="adu", or unit="" for none'
+            )
+        return CCDData(self.data, wcs=self.wcs, meta=self.header, unit=found)
+
+    def _unit(self, unit: Any) -> UnitBase | None:
+        """Return the unit asked for, or that of BUNIT, or `None` where there is neither."""
+        from astropy.units import Unit
+
+        if unit is not None:
+            return Unit(unit)
+        text = self.header.get("BUNIT")
+        if text is None or not str(text).strip():
+            return None
+        parsed = parse_unit(str(text))
+        if parsed is None:
+            raise FormatError(
+                f"{self.source}, HDU {self.hdu}: BUNIT: expected a unit that astropy knows, "
+                f'found {str(text)!r}: give one, such as unit="adu", or unit="" for none'
+            )
+        return parsed
 
     def to_bytes(self) -> bytes:
         """Give the FITS file that `write` writes."""
@@ -117,6 +250,24 @@ class Cutout:
             raise OutputError(
                 f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}"
             )
+
+
+def parse_unit(text: str) -> UnitBase | None:
+    """Return the unit that a BUNIT names, `None` where that is no unit of FITS or astropy.
+
+    Letters of other case are read in names of counts only: a MJY may be MJy or mJy.
+    """
+    from astropy.units import Unit
+
+    counts = _COUNTS.fullmatch("".join(text.split()))
+    if counts is not None:
+        name, per = counts.group("name").lower(), counts.group("per")
+        text = {"a": "adu", "d": "DN", "c": "ct", "e": "electron"}[name[0]] + ("/s" if per else "")
+    for way in ("fits", "generic"):
+        with suppress(ValueError):
+            unit: UnitBase = Unit(text.strip(), format=way)
+            return unit
+    return None
 
 
 def write_whole(path: Any, save: Any) -> None:

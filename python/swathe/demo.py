@@ -205,7 +205,7 @@ def cut_files(files: list[str], side: int, folder: Path) -> int:
     taken: set[Path] = set()
     for name in files:
         try:
-            for image in swathe.open(name):
+            for image in swathe.open(name).images:
                 if len(image.shape) < 2:
                     continue
                 height, width = image.shape[-2:]

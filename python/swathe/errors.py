@@ -10,6 +10,7 @@
     |  `- ChangedError          it is no longer what was opened
     |- FormatError              it is damaged or no FITS file        (ValueError)
     |- NoSuchHduError           it has no such HDU                   (KeyError)
+    |  `- NotAnImageError       the HDU is in order, and holds no image
     |- RegionError              the region makes no sense            (ValueError)
     |  |- NoOverlapError        it lies outside the image
     |  |- PartialOverlapError   it lies partly outside, mode="strict"
@@ -65,6 +66,10 @@ class FormatError(SwatheError, ValueError):
 
 class NoSuchHduError(SwatheError, KeyError):
     """The object is in order, and has no such HDU."""
+
+
+class NotAnImageError(NoSuchHduError):
+    """The HDU is in order, and holds a table or nothing, not an image."""
 
 
 class RegionError(SwatheError, ValueError):

@@ -8,20 +8,28 @@ from collections import OrderedDict
 from functools import cached_property
 from threading import Lock
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from swathe import _swathe
 from swathe.cutout import Cutout
-from swathe.errors import NoSuchHduError, PixelIndexError, RegionError
+from swathe.errors import (
+    ChangedError,
+    FormatError,
+    NoSuchHduError,
+    NotAnImageError,
+    PixelIndexError,
+    RegionError,
+)
 from swathe.known import stores_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    import numpy as np
     from astropy.io import fits
     from astropy.wcs import WCS
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from swathe._swathe import HduKey, Mode
     from swathe.boxes import Box, Sky
@@ -29,13 +37,22 @@ if TYPE_CHECKING:
     Slices: TypeAlias = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
 
-def open(path: str | os.PathLike[str]) -> File:
+Source: TypeAlias = "str | bytes | os.PathLike[str] | IO[bytes]"
+"""A path, a URL, or a file on disk that is open for reading."""
+IMAGES = ("image", "compressed-image")
+LONGEST_PATH = 4096
+"""Bytes that are more than this are no path."""
+
+
+def open(path: Source) -> File:
     """Open a FITS file by path or URL: plain, gzip, bzip2 or compress.
 
     URLs are of `http(s)://`, `s3://`, `gs://`, `az://`, `root(s)://` or `dav(s)://`. An object in
-    a store of the catalogue is `NAME:path`. Only the headers that are asked for are read.
+    a store of the catalogue is `NAME:path`. Only the headers that are asked for are read. A file
+    that is open for reading is opened again by its path, at its beginning.
 
     Raises:
+        TypeError: where it is neither, such as the bytes of a file or an HDUList.
         NotFoundError, AccessError, SourceError: where it cannot be read.
         FormatError: where it is no FITS file.
     """
@@ -43,12 +60,28 @@ def open(path: str | os.PathLike[str]) -> File:
 
 
 class File:
-    """An open file, at the version it had when it was opened."""
+    """An open file, at the version it had when it was opened.
 
-    def __init__(self, native: _swathe.Object, notes: list[str] | None = None) -> None:
-        """Take what the engine opened, and what it has told of it. Users call `swathe.open`."""
+    It is the sequence of its HDUs: `len(file)`, iteration and `file.hdus` are of all of them, and
+    `file[3]` is the image in HDU 3. `file.images` are those that hold an image.
+
+    It can be pickled: by path and version, not with its content.
+    """
+
+    def __init__(
+        self, native: _swathe.Object, notes: list[str] | None = None, name: str | None = None
+    ) -> None:
+        """Take what the engine opened, and what it has told of it. Users call `swathe.open`.
+
+        `name` is that of an object in a store, `NAME:path`.
+        """
         self._native = native
         self._notes = [] if notes is None else notes
+        self._name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what pickle and copy open the same version from."""
+        return reopen, (self._name or self.path, self.version)
 
     def __repr__(self) -> str:
         return f"<File {self.path}>"
@@ -99,18 +132,41 @@ class File:
     def __len__(self) -> int:
         return len(self.hdus)
 
-    def __iter__(self) -> Iterator[Image]:
-        """Give the images."""
-        for info in self.hdus:
-            if info.kind in ("image", "compressed-image"):
-                yield Image(self._native, info.index)
+    def __iter__(self) -> Iterator[_swathe.HduInfo]:
+        """Return all HDUs, as `hdus` has them."""
+        return iter(self.hdus)
+
+    @property
+    def images(self) -> list[Image]:
+        """The HDUs that hold an image."""
+        return [Image(self, info.index) for info in self.hdus if info.kind in IMAGES]
 
     def __getitem__(self, hdu: HduKey) -> Image:
-        """Give an HDU by number, name, or name and EXTVER.
+        """Return the image in an HDU by number (-1: the last), name, or name and EXTVER.
 
         Raises:
-            NoSuchHduError: where there is none.
+            NoSuchHduError: If there is no such HDU.
+            NotAnImageError: If it holds no image; `header` gives the header of any HDU.
         """
+        return self._image(self._index(hdu))
+
+    def header(self, hdu: HduKey = 0) -> fits.Header:
+        """Return the header of any HDU, by default the primary one.
+
+        Raises:
+            NoSuchHduError: If there is no such HDU.
+        """
+        return Image(self, self._index(hdu)).header
+
+    def image(self, hdu: HduKey | None = None) -> Image:
+        """Return the image in an HDU, by default the first image.
+
+        Raises:
+            NoSuchHduError, NotAnImageError: as for `file[hdu]`.
+        """
+        return Image(self, self._native.find()) if hdu is None else self[hdu]
+
+    def _index(self, hdu: HduKey) -> int:
         if isinstance(hdu, int) and hdu < 0:
             count = len(self.hdus)
             if hdu < -count:
@@ -119,20 +175,58 @@ class File:
                     f"{count} HDUs"
                 )
             hdu += count
-        return Image(self._native, self._native.find(hdu))
+        return self._native.find(hdu)
 
-    def image(self, hdu: HduKey | None = None) -> Image:
-        """Give an HDU, by default the first with an image."""
-        return Image(self._native, self._native.find()) if hdu is None else self[hdu]
+    def _image(self, index: int) -> Image:
+        """Return the image in an HDU, after a look whether it holds one."""
+        image = Image(self, index)
+        try:
+            # All that is done with an image begins so.
+            _ = image.shape
+        except FormatError:
+            info = self.hdus[index]
+            if info.kind in IMAGES:
+                return image  # a damaged one, whose use tells what is wrong
+            raise NotAnImageError(
+                f"{self.path}, HDU {_called(info)}: expected an image, "
+                f"found {HOLDINGS[info.kind]}; {self._where_images_are()}"
+            ) from None
+        return image
+
+    def _where_images_are(self) -> str:
+        images = [_called(info) for info in self.hdus if info.kind in IMAGES]
+        if not images:
+            return "no HDU of the file holds an image"
+        shown = ", ".join(images[:MOST_NAMED]) + (", ..." if len(images) > MOST_NAMED else "")
+        return f"images are in HDU{'s' if len(images) > 1 else ''} {shown}"
+
+
+HOLDINGS = {"empty": "no data", "table": "a table", "other": "data of another kind"}
+MOST_NAMED = 20
+"""So many HDUs are named in an error."""
+
+
+def _called(info: _swathe.HduInfo) -> str:
+    """Return number and name of an HDU."""
+    return str(info.index) if info.name is None else f"{info.index} ({info.name})"
 
 
 class Image:
-    """One image of a file."""
+    """One image of a file: an array whose pixels are read when indices ask for them.
 
-    def __init__(self, native: _swathe.Object, index: int) -> None:
+    `image[y0:y1, x0:x1]` reads a part, `image.data` and `numpy.asarray(image)` all of it. It can
+    be pickled: by the path and version of its file, not with its pixels.
+    """
+
+    def __init__(self, file: File, index: int) -> None:
         """Take an HDU by its number. Users get images from a `File`."""
-        self._native = native
+        self._file = file
+        self._native = file._native
         self.index = index
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what pickle and copy make the same image from."""
+        return Image, (self._file, self.index)
 
     def __repr__(self) -> str:
         return f"<Image {self.path}, HDU {self.index}>"
@@ -150,6 +244,40 @@ class Image:
             FormatError: where the HDU holds no image.
         """
         return tuple(self._native.shape(self.index))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the physical pixels; one is read to find it."""
+        corner = self.cut_all_axes([0] * self.ndim, [1] * self.ndim, "strict")
+        return corner.dtype
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """All physical pixels, read anew each time."""
+        data: NDArray[Any] = self.section[...]
+        return data
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, slices: Slices) -> NDArray[Any]:
+        """Read physical pixels as `section[slices]` does."""
+        return self.section[slices]
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Read all physical pixels, as NumPy asks for them.
+
+        Raises:
+            ValueError: If `copy` is False: pixels that are read are always new.
+        """
+        if copy is False:
+            raise ValueError(f"{self.path}, HDU {self.index}: pixels cannot be had without a copy")
+        return self.data if dtype is None else self.data.astype(dtype, copy=False)
 
     @cached_property
     def header(self) -> fits.Header:
@@ -273,9 +401,8 @@ class Section:
             stop.append(last)
             rest.append(within)
         if any(first == last for first, last in zip(start, stop, strict=True)):
-            kind = self._image.cut_all_axes([0] * len(shape), [1] * len(shape), "strict")
             empty = [last - first for first, last in zip(start, stop, strict=True)]
-            return np.empty(empty, kind.data.dtype)[tuple(rest)]
+            return np.empty(empty, self._image.dtype)[tuple(rest)]
         cut = self._image.cut_all_axes(start[::-1], stop[::-1], "strict")
         # Indices of one pixel give a number, with an ellipsis an array without axes.
         dots = (Ellipsis,) if Ellipsis in given else ()
@@ -316,18 +443,70 @@ _recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object, list[str]]] = O
 _recent_lock = Lock()
 
 
-def opened(path: str | os.PathLike[str], fresh: bool = False) -> File:
+def reopen(name: str, version: str) -> File:
+    """Open a file again, as another process does.
+
+    Raises:
+        ChangedError: If it has another version now.
+    """
+    file = opened(name, fresh=True)
+    if file.version != version:
+        raise ChangedError(
+            f"{file.path}: expected the version {version}, found {file.version}: it changed; "
+            "open it again"
+        )
+    return file
+
+
+def name_of(source: Source) -> str:
+    """Return the path or URL of what is to be opened.
+
+    Raises:
+        TypeError: If it has none, or may not be what lies there.
+    """
+    if isinstance(source, bytes) and (len(source) > LONGEST_PATH or b"\0" in source):
+        raise _refusal("the bytes of a file; write them to a file")
+    if isinstance(source, str | bytes | os.PathLike):
+        return os.fsdecode(source)
+    if hasattr(source, "read"):
+        return _name_of_open(source)
+    if hasattr(source, "filename") or hasattr(source, "writeto"):
+        raise _refusal(f"an astropy {type(source).__name__}; write it to a file, or give its path")
+    kind = type(source).__name__
+    memory = isinstance(source, bytearray | memoryview)
+    raise _refusal(f"a {kind}; write it to a file" if memory else f"{kind}: {source!r:.100}")
+
+
+def _name_of_open(file: Any) -> str:
+    """Return the path of an open file if what lies there is what is read from it."""
+    name, kind = getattr(file, "name", None), type(file).__name__
+    try:
+        path = os.path.abspath(name) if isinstance(name, str) else ""
+        same = bool(path) and os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except OSError:  # in memory, or away since
+        same = False
+    if not same:
+        raise _refusal(f"a {kind} that is no file on disk; write it to a file")
+    if file.writable():
+        raise _refusal(f"{path} open for writing; close it")
+    return path
+
+
+def _refusal(description: str) -> TypeError:
+    return TypeError(f"swathe.open: expected a path or URL, found {description}")
+
+
+def opened(path: Source, fresh: bool = False) -> File:
     """Open a file, or give the one opened before if it is still the same.
 
     What the index keeps of an object on a server is taken to be true, unless it is to be `fresh`;
     a cut raises `ChangedError` if it is not.
     """
-    name = os.fspath(path)
-    if not isinstance(name, str):
-        name = os.fsdecode(name)
+    name = name_of(path)
     state = _state(name)
     if state is None:
-        return File(_swathe.open(name, stores_for([name]), fresh))
+        native = _swathe.open(name, stores_for([name]), fresh)
+        return File(native, name=None if "://" in name else name)
     # The working directory may have changed since.
     key = os.path.abspath(name)
     with _recent_lock:

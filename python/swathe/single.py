@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sized
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from swathe._swathe import trace_is_on
 from swathe.boxes import around, checked, coordinates, pair
 from swathe.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
 from swathe.known import is_named
-from swathe.objects import opened
+from swathe.objects import name_of, opened
 from swathe.trace import point
 
 if TYPE_CHECKING:
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey, Mode
     from swathe.cutout import Cutout
-    from swathe.objects import File
+    from swathe.objects import File, Source
 
 
 def cut(
-    path: str | os.PathLike[str],
+    path: Source,
     *,
     box: tuple[int, int, int, int] | None = None,
     center: tuple[float, float] | None = None,
@@ -54,7 +53,7 @@ def cut(
     Raises:
         NotFoundError, AccessError, SourceError: where the file cannot be read.
         FormatError: where it is damaged.
-        NoSuchHduError: where it has no such HDU.
+        NoSuchHduError: where it has no such HDU, or one that holds no image (NotAnImageError).
         NoOverlapError, PartialOverlapError, RegionError: for regions outside or without sense.
     """
     ways = {"box": box, "center": center, "sky": sky}
@@ -63,6 +62,8 @@ def cut(
         raise RegionError(f"give one of box, center and sky, not {given or 'none'}")
     if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
         raise RegionError("center goes with shape, sky with size_deg")
+
+    name = name_of(path)
 
     def cut_from(file: File) -> Cutout:
         try:
@@ -77,15 +78,15 @@ def cut(
                 pixels = image.sky.box(_place(sky), size_deg)
             start, stop = image.ends(pixels, planes)
         except SwatheError as error:
-            _tell(file, os.fsdecode(path), error)
+            _tell(file, name, error)
             raise
         return image.cut_all_axes(start, stop, mode, fill)
 
     try:
-        return cut_from(opened(path))
+        return cut_from(opened(name))
     except ChangedError:
         # What the index keeps of an object on a server may be behind.
-        return cut_from(opened(path, fresh=True))
+        return cut_from(opened(name, fresh=True))
 
 
 def _tell(file: File, name: str, error: SwatheError) -> None:
