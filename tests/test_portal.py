@@ -41,6 +41,8 @@ SETTINGS = """
 rows_per_job = 2000
 body_mb = 0.5
 streams = 5
+downloads = 5
+share = 1.0
 """
 
 

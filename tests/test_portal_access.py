@@ -81,7 +81,7 @@ def client() -> Make:
         config = config_of(settings)
         access = Access(config.access.tokens == "required", catalog.token)
         state = (cast(Jobs, None), access, Sources(catalog), Streams(1))
-        portal = Portal(config, catalog, *state, cast(Pool, None), cast(Runner, None))
+        portal = Portal(config, catalog, *state, cast(Pool, None), cast(Runner, None), Streams(1))
         app = make_app(portal)
         add_routes(app)
         return Client(app)

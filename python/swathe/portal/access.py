@@ -17,7 +17,9 @@ from starlette.requests import HTTPConnection
 
 from swathe.catalog import Scope
 from swathe.errors import AccessError
+from swathe.portal.connections import network_of
 from swathe.portal.state import portal_of
+from swathe.portal.streams import Seats
 from swathe.portal.users import User
 
 COOKIE = "swathe-token"
@@ -47,6 +49,25 @@ def needs(scope: Scope) -> Callable[[HTTPConnection], Awaitable[User]]:
         return user
 
     return user_with_scope
+
+
+def visitor_of(connection: HTTPConnection) -> str:
+    """Return whose share a request takes: a user known by a token, else an address."""
+    access = portal_of(connection).access
+    user = access.remembered(token_of(connection)) if access.required else None
+    if user is not None:
+        return f"user {user.name}"
+    return f"address {network_of(connection.client.host) if connection.client else ''}"
+
+
+def streams_of(connection: HTTPConnection) -> Seats:
+    """Return the places for answers that wait, as whoever asks has them."""
+    return portal_of(connection).streams.of(visitor_of(connection))
+
+
+def downloads_of(connection: HTTPConnection) -> Seats:
+    """Return the places for files and archives, as whoever asks has them."""
+    return portal_of(connection).downloads.of(visitor_of(connection))
 
 
 Reader = Annotated[User, Depends(needs("read"))]

@@ -24,6 +24,7 @@ from swathe.portal.api import make_api, not_served
 from swathe.portal.config import growth_of
 from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.guard import EXPOSED, Guard
+from swathe.portal.headers import securing
 from swathe.portal.pages.holdings import Holdings
 from swathe.portal.replicas import Replicas
 from swathe.portal.sources import Sources
@@ -40,6 +41,8 @@ from swathe.workers.slurm import Slurm
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
+
+    from starlette.types import Receive, Scope, Send
 
     from swathe.portal.config import Config, Workers
     from swathe.workers.batch_systems import BatchSystem
@@ -66,10 +69,14 @@ def open_portal(config: Config) -> Iterator[Portal]:
         _swathe.confine(list(config.access.hosts))
         try:
             with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
-                streams = Streams(config.limits.streams)
+                bounds = config.limits
+                streams = Streams(bounds.streams, bounds.share)
+                downloads = Streams(bounds.downloads, bounds.share)
                 pool = pool_of(config, place, catalog)
                 runner = Runner(jobs, pool)
-                yield Portal(config, catalog, jobs, access, sources, streams, pool, runner)
+                yield Portal(
+                    config, catalog, jobs, access, sources, streams, pool, runner, downloads
+                )
         finally:
             _swathe.confine([])
 
@@ -182,9 +189,20 @@ async def _working(portal: Portal, app: FastAPI) -> AsyncIterator[None]:
         await run_in_threadpool(counting.join)  # the catalogue is closed then
 
 
+class Secured(FastAPI):
+    """An application whose answers all have the headers of security, errors too."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        if scope["type"] == "http":
+            shared = bool(self.state.portal.config.access.origins)
+            send = securing(send, shared=shared)
+        await super().__call__(scope, receive, send)
+
+
 def make_app(portal: Portal) -> FastAPI:
     """Make the application that serves a portal."""
-    app = FastAPI(
+    app = Secured(
         openapi_url=None, docs_url=None, redoc_url=None, lifespan=partial(_working, portal)
     )
     app.state.portal = portal

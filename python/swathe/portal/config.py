@@ -37,11 +37,19 @@ def default_results() -> Path:
 
 @dataclass(frozen=True)
 class Server:
-    """Where it listens; `url` is what it is called from outside, as behind a proxy."""
+    """Where it listens, and what stands before it.
+
+    Attributes:
+        host: address or name to listen at.
+        port: 0: any free one.
+        url: what it is called from outside, as behind a proxy.
+        proxies: addresses or networks of proxies that are believed whom a request is from.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8420
     url: str = ""
+    proxies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,13 @@ class Bounds:
         longest_days: that results may be kept.
         body_mb: largest body of a request, 10**6 bytes.
         threads: that cut; 0: as many as there are cores.
-        streams: answers that go on for long (events, archives) at the same time.
+        streams: answers that wait (events, manifests, `wait`) at the same time.
+        downloads: files and archives that are sent at the same time.
+        uploads: bodies above 64 kB that are received and read at the same time.
+        connections: that are open at the same time.
+        share: part of each of these, and of the threads, that one user or address may have.
+        header_s: time for the header of a request, seconds.
+        stream_s: longest life of an event stream, seconds; browsers connect again.
     """
 
     rows_per_job: int = 100_000
@@ -107,6 +121,12 @@ class Bounds:
     body_mb: float = 32.0
     threads: int = 0
     streams: int = 200
+    downloads: int = 200
+    uploads: int = 32
+    connections: int = 1000
+    share: float = 0.25
+    header_s: float = 10.0
+    stream_s: float = 3600.0
 
 
 @dataclass(frozen=True)
@@ -250,6 +270,11 @@ def _checked(config: Config) -> Config:
             least = 0 if key.name == "threads" else 1e-9 if isinstance(value, float) else 1
             if isinstance(value, int | float) and not least <= value <= 1e12:
                 raise wrong(f"{name}.{key.name}", "a positive number", value)
+    if config.limits.share > 1:
+        raise wrong("limits.share", "a part, at most 1", config.limits.share)
+    for proxy in server.proxies:
+        if not _is_network(proxy):
+            raise wrong("server.proxies", "IP addresses or networks, as 10.0.0.0/8", proxy)
     store, scratch = config.results.store, config.results.scratch
     if store == "":
         raise wrong("results.store", "NAME:prefix", store)
@@ -349,6 +374,14 @@ def is_address(host: str) -> bool:
         ipaddress.ip_address(host)
     except ValueError:
         return bool(HOST.fullmatch(host.lower())) and not host.startswith("[")
+    return True
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
     return True
 
 

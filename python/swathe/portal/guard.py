@@ -2,23 +2,29 @@
 
 Web pages of others use no portal by way of a visitor's browser. Two ways are closed: requests that
 change something from pages of another origin, and names that lead to this machine although they
-are not its own (DNS rebinding). And no body is longer than the settings allow.
+are not its own (DNS rebinding). And no body is longer than the settings allow,
+nobody sends more bodies at a time, or has more requests worked on, than their share.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from itertools import count
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 
 from swathe import _swathe, trace
 from swathe.environment import in_url, is_loopback
+from swathe.errors import LimitError
+from swathe.portal.access import visitor_of
 from swathe.portal.config import LOOPBACK_NAMES
+from swathe.portal.shares import Shares, Turns, share_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,10 +52,32 @@ WATCHING = "/trace/data"
 """Not recorded: the page that shows what is recorded asks for it again and again."""
 
 
+LONG = re.compile(
+    r"/api/jobs/[^/]+(/(events|manifest|archive\.\w+|files/[^/]+))?|/vo/async/[^/]+(/.*)?"
+)
+"""Paths of answers that may go on for long: those have places of their own."""
+LARGE_BYTES = 65_536
+"""A larger body takes a place among uploads."""
+THREADS = 40
+"""Of the server for short answers."""
+
+
 def _made(path: str, headers: Headers) -> str:
     """Give the job that an answer leads to, if it is not the one that was asked for."""
     found = JOB.search(headers.get("location", ""))
     return found[1] if found and found[1] not in path else ""
+
+
+def _is_large(scope: Scope) -> bool:
+    """Tell whether a request brings a large body, or one of unknown length."""
+    headers = Headers(scope=scope)
+    length = headers.get("content-length", "0")
+    return "transfer-encoding" in headers or (length.isdecimal() and int(length[:20]) > LARGE_BYTES)
+
+
+def _too_many(error: LimitError) -> JSONResponse:
+    headers = {**CLOSED, "Retry-After": str(error.retry_after_s)}
+    return JSONResponse({"error": str(error), "kind": "LimitError"}, 429, headers)
 
 
 class Guard:
@@ -59,7 +87,10 @@ class Guard:
         """Take the application behind, and the settings of the portal."""
         self._app = app
         self._origins = frozenset(config.access.origins)
-        self._body_bytes = round(config.limits.body_mb * 1e6)
+        limits = config.limits
+        self._body_bytes = round(limits.body_mb * 1e6)
+        self._uploads = Shares(limits.uploads, limits.share, "uploads are under way")
+        self._turns = Turns(share_of(THREADS, limits.share))
         server = config.server
         own = urlsplit(server.url).hostname
         # Of an address that all can reach it is not known what it is called, unless it is told.
@@ -109,9 +140,25 @@ class Guard:
         elif told.isdecimal() and int(told[:20]) > self._body_bytes:
             answer = JSONResponse({"error": self._too_long(), "kind": "LimitError"}, 413, CLOSED)
         else:
-            await self._app(scope, self._counted(receive), send)
+            await self._pass_on(scope, self._counted(receive), send)
             return
         await answer(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer when it is the visitor's turn."""
+        if scope["method"] == "GET" and LONG.fullmatch(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        visitor = visitor_of(HTTPConnection(scope))
+        with ExitStack() as stack:
+            if _is_large(scope):
+                try:
+                    stack.enter_context(self._uploads.place(visitor))
+                except LimitError as error:
+                    await _too_many(error)(scope, receive, send)
+                    return
+            async with self._turns.turn(visitor):
+                await self._app(scope, receive, send)
 
     def _counted(self, receive: Receive) -> Receive:
         """Give what receives a body, and stops where it gets too long."""
@@ -132,7 +179,10 @@ class Guard:
 
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
         headers = Headers(scope=scope)
-        host = headers.get("host", "")
+        hosts = headers.getlist("host")
+        if len(hosts) > 1:
+            return 400, f"Host: expected one header, found {len(hosts)}"
+        host = "".join(hosts)
         name = re.sub(r":[0-9]*$", "", host).lower()
         if self._names is not None and name not in self._names:
             return 400, f"this portal is not called {name[:100]!r}; see server.url of its settings"

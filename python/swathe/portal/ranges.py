@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from swathe.jobs import Result
-    from swathe.portal.streams import Streams
+    from swathe.portal.streams import Seats
 
 PART = 1 << 20
 """Bytes read and handed on at once."""
@@ -35,7 +35,7 @@ def unchanged(request: Request, etag: str) -> bool:
 
 
 def answer_with(
-    request: Request, streams: Streams, result: Result, headers: Mapping[str, str]
+    request: Request, streams: Seats, result: Result, headers: Mapping[str, str]
 ) -> Response:
     """Answer with a result, or what is asked for of it.
 

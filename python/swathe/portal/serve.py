@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from swathe.environment import VARIABLE, in_url
 from swathe.errors import SettingsError
 from swathe.portal.app import make_app, open_portal
+from swathe.portal.connections import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +32,8 @@ IMPORTED = (
 )
 """What answers import once they need it."""
 BACKLOG = 2048
+MOST_FILES = 65_536
+"""Open at the same time, where the system allows so many."""
 PATIENCE_S = 5
 """How long answers that are under way may go on after the portal was told to end."""
 
@@ -44,21 +49,33 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
     # meet them half made.
     for name in IMPORTED:
         import_module(name)
+    allow_files()
     # The engine's storages are those of this catalogue.
     os.environ[VARIABLE] = config.catalog.database
     with listen(config) as listener, open_portal(config) as portal:
         server = uvicorn.Server(
             uvicorn.Config(
                 make_app(portal),
+                http=watched(AutoHTTPProtocol, config),
+                ws="none",
                 log_level="warning",
                 access_log=False,
-                proxy_headers=False,
+                proxy_headers=bool(config.server.proxies),
+                forwarded_allow_ips=list(config.server.proxies),
                 server_header=False,
                 timeout_graceful_shutdown=PATIENCE_S,
             )
         )
         tell(url_of(config, listener))
         server.run(sockets=[listener])
+
+
+def allow_files() -> None:
+    """Allow this process as many open files as it may have: each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def listen(config: Config) -> socket.socket:

@@ -28,9 +28,10 @@ class Portal:
         jobs: jobs of all users.
         access: who may do what.
         sources: which files may be read.
-        streams: places for answers that go on for long.
+        streams: places for answers that wait for what happens.
         pool: who does the work of jobs.
         runner: who gives it to them, as long as the application runs.
+        downloads: places for files and archives.
     """
 
     config: Config
@@ -41,6 +42,7 @@ class Portal:
     streams: Streams
     pool: Pool
     runner: Runner
+    downloads: Streams
 
     def sees_all(self, user: User | None) -> bool:
         """Tell whether a user may know what concerns all, and how the portal is run."""

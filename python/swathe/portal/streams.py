@@ -5,49 +5,45 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 from starlette.responses import StreamingResponse
 
-from swathe.errors import LimitError
+from swathe.portal.shares import Shares
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
-RETRY_S = 5
-"""When to try again where all places are taken."""
 
 
 class Streams:
     """Places for such answers. Their threads are their own: short requests need not wait."""
 
-    def __init__(self, places: int) -> None:
-        """Take how many there may be at a time."""
-        self._free = places
-        self._lock = threading.Lock()
+    def __init__(self, places: int, part: float = 1.0) -> None:
+        """Take how many there may be at a time, and the part of them that one visitor may have."""
+        self._shares = Shares(places, part)
         self._threads = ThreadPoolExecutor(places, "swathe-streams")
 
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Take a place for as long as the context lasts.
+    @property
+    def taken(self) -> int:
+        """How many places are taken."""
+        return self._shares.taken
 
-        Raises:
-            LimitError: where none is free.
+    def of(self, visitor: str) -> Seats:
+        """Return the places as one visitor has them."""
+        return Seats(self, visitor)
+
+    def place(self, visitor: str) -> AbstractContextManager[None]:
+        """Return a place, which is taken for as long as the context lasts.
+
+        Entering raises LimitError where none is free, or the visitor has as many as one may have.
         """
-        with self._lock:
-            if self._free == 0:
-                raise LimitError("too many long answers are under way; try again soon", RETRY_S)
-            self._free -= 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._free += 1
+        return self._shares.place(visitor)
 
     async def wait_for(self, work: Callable[[Callable[[], bool]], T]) -> T:
         """Run what waits in a thread. A client that goes away does not wait for its end.
@@ -63,12 +59,29 @@ class Streams:
             gone.set()
 
 
+class Seats:
+    """The places of a portal as one visitor has them."""
+
+    def __init__(self, streams: Streams, visitor: str) -> None:
+        """Take the places, and who asks for them."""
+        self._streams = streams
+        self._visitor = visitor
+
+    def place(self) -> AbstractContextManager[None]:
+        """Return a place, as `Streams.place`."""
+        return self._streams.place(self._visitor)
+
+    async def wait_for(self, work: Callable[[Callable[[], bool]], T]) -> T:
+        """Run what waits in a thread, as `Streams.wait_for`."""
+        return await self._streams.wait_for(work)
+
+
 class LongAnswer(StreamingResponse):
     """An answer that holds a place while it goes on."""
 
     def __init__(
         self,
-        streams: Streams,
+        streams: Seats,
         parts: AsyncIterator[bytes],
         media_type: str,
         headers: Mapping[str, str] | None = None,
@@ -91,7 +104,7 @@ class MadeAnswer(StreamingResponse):
 
     def __init__(
         self,
-        streams: Streams,
+        streams: Seats,
         make: Callable[[Callable[[], bool]], Iterator[bytes]],
         media_type: str,
         headers: Mapping[str, str] | None = None,

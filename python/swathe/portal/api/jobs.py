@@ -14,7 +14,7 @@ from starlette.datastructures import UploadFile
 
 from swathe.errors import JobError, NoSuchJobError, TargetsError
 from swathe.jobs import Job, Options
-from swathe.portal.access import Reader, Submitter
+from swathe.portal.access import Reader, Submitter, streams_of
 from swathe.portal.api import models
 from swathe.portal.state import Portal, portal_of
 from swathe.portal.uploads import columns_of, table_of_file
@@ -180,9 +180,9 @@ async def job(
     """Give a job; with `wait`, as soon as its phase is not `phase`, or after so many seconds."""
     if wait == 0 or (phase is not None and found.phase != phase):
         return found
-    portal = portal_of(request)
-    with portal.streams.place():
-        return await portal.streams.wait_for(
+    portal, streams = portal_of(request), streams_of(request)
+    with streams.place():
+        return await streams.wait_for(
             lambda gone: portal.jobs.wait(found.id, phase or found.phase, wait, gone)
         )
 

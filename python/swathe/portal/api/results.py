@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from swathe.errors import NoSuchJobError
+from swathe.errors import AccessError, NoSuchJobError, TokenError
 from swathe.jobs import ArchiveKind, Job
+from swathe.portal.access import downloads_of, needs, streams_of
 from swathe.portal.api import models
 from swathe.portal.api.jobs import ReadJob
 from swathe.portal.pictures import preview
@@ -20,6 +22,7 @@ from swathe.preview import Stretch
 
 router = APIRouter(tags=["results"])
 
+reader = needs("read")
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
 MOST_ROWS = 10_000
 HEARTBEAT_S = 10.0
@@ -61,7 +64,7 @@ def manifest(request: Request, found: ReadJob) -> Response:
     """Give what became of every row as ECSV, as `manifest.ecsv` of `cut_many`."""
     portal = portal_of(request)
     return MadeAnswer(
-        portal.streams,
+        streams_of(request),
         lambda _gone: portal.jobs.manifest(found.id),
         "text/plain",
         _attachment(f"{found.id}.ecsv"),
@@ -74,18 +77,24 @@ def manifest(request: Request, found: ReadJob) -> Response:
     responses={200: {"description": "Events named `job`.", "content": {"text/event-stream": {}}}},
 )
 async def events(request: Request, found: ReadJob) -> Response:
-    """Tell of changes of a job as they happen, until it has ended."""
-    portal = portal_of(request)
+    """Tell of changes of a job as they happen, until it has ended.
+
+    The stream also ends when the token is revoked, and after `limits.stream_s`: connect again.
+    """
     return LongAnswer(
-        portal.streams,
-        _events(portal, found),
+        streams_of(request),
+        _events(request, found),
         "text/event-stream",
         {"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
-async def _events(portal: Portal, job: Job) -> AsyncIterator[bytes]:
+async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
+    """Tell all of a job whenever it changes, so that a client that comes back misses nothing."""
+    portal, streams = portal_of(request), streams_of(request)
     seen, told = 0, ""
+    end = time.monotonic() + portal.config.limits.stream_s
+    yield b"retry: 2000\n\n"
     while True:
         text = models.Job.model_validate(job).model_dump_json()
         yield f"event: job\ndata: {text}\n\n".encode() if text != told else b": waiting\n\n"
@@ -93,14 +102,20 @@ async def _events(portal: Portal, job: Job) -> AsyncIterator[bytes]:
         if job.phase in ENDED:
             return
 
+        wait_s = min(HEARTBEAT_S, end - time.monotonic())
+        if wait_s <= 0:
+            return
         try:
-            seen, job = await portal.streams.wait_for(partial(_changed, portal, job.id, seen))
-        except NoSuchJobError:  # Deleted in the meantime.
+            seen, job = await streams.wait_for(partial(_changed, portal, job.id, seen, wait_s))
+            await reader(request)
+        except (NoSuchJobError, TokenError, AccessError):  # Deleted, or revoked in the meantime.
             return
 
 
-def _changed(portal: Portal, job_id: str, seen: int, gone: Callable[[], bool]) -> tuple[int, Job]:
-    count = portal.jobs.changed(job_id, seen, HEARTBEAT_S, gone)
+def _changed(
+    portal: Portal, job_id: str, seen: int, wait_s: float, gone: Callable[[], bool]
+) -> tuple[int, Job]:
+    count = portal.jobs.changed(job_id, seen, wait_s, gone)
     return count, portal.jobs.job(job_id)
 
 
@@ -115,7 +130,9 @@ def archive(request: Request, found: ReadJob, kind: ArchiveKind) -> Response:
     """Give all results as one archive, made as it is sent; of a job that runs, as it runs."""
     portal = portal_of(request)
     make = partial(portal.jobs.archive, found.id, kind)
-    return MadeAnswer(portal.streams, make, ARCHIVES[kind], _attachment(f"{found.id}.{kind}"))
+    return MadeAnswer(
+        downloads_of(request), make, ARCHIVES[kind], _attachment(f"{found.id}.{kind}")
+    )
 
 
 @router.api_route(
@@ -133,8 +150,9 @@ async def file(request: Request, found: ReadJob, name: str) -> Response:
     """Give a result, or ranges of it."""
     portal = portal_of(request)
     # A bucket may be slow to say whether it is there.
-    result = await portal.streams.wait_for(lambda _gone: portal.jobs.result(found.id, name))
-    return answer_with(request, portal.streams, result, {"Cache-Control": KEPT})
+    downloads = downloads_of(request)
+    result = await downloads.wait_for(lambda _gone: portal.jobs.result(found.id, name))
+    return answer_with(request, downloads, result, {"Cache-Control": KEPT})
 
 
 @router.get(

@@ -14,6 +14,7 @@ from vo_models.uws import ResultReference
 
 from swathe.errors import NoSuchResultError
 from swathe.jobs import Options, Phase
+from swathe.portal.access import downloads_of, streams_of
 from swathe.portal.api.jobs import own_job
 from swathe.portal.ranges import answer_with
 from swathe.portal.streams import MadeAnswer
@@ -118,8 +119,9 @@ async def job(service: Service, request: Request) -> Response:
         seconds = _whole("WAIT", wait, least=-1)
         long = LONGEST_WAIT_S if seconds < 0 else min(float(seconds), LONGEST_WAIT_S)
         portal, before = service.portal, found
-        with portal.streams.place():
-            found = await portal.streams.wait_for(
+        streams = streams_of(request)
+        with streams.place():
+            found = await streams.wait_for(
                 lambda gone: portal.jobs.wait(before.id, before.phase, long, gone)
             )
     content = await service.workers.run(
@@ -211,12 +213,12 @@ async def result(service: Service, request: Request) -> Response:
     portal = service.portal
     if name == "manifest":
         return MadeAnswer(
-            portal.streams, lambda _gone: portal.jobs.manifest(found.id), "text/plain"
+            streams_of(request), lambda _gone: portal.jobs.manifest(found.id), "text/plain"
         )
     if name == "result" and found.rows != 1:
         make = partial(portal.jobs.archive, found.id, "zip")
         attached = {"Content-Disposition": f'attachment; filename="{found.id}.zip"'}
-        return MadeAnswer(portal.streams, make, ARCHIVE, attached)
+        return MadeAnswer(downloads_of(request), make, ARCHIVE, attached)
 
     def single() -> Response:
         number = 0 if name == "result" else _number(name)
@@ -229,7 +231,7 @@ async def result(service: Service, request: Request) -> Response:
         if row.status != "ok":
             return PlainTextResponse(_why(row))
         made = portal.jobs.result(found.id, row.name)
-        return answer_with(request, portal.streams, made, {})
+        return answer_with(request, downloads_of(request), made, {})
 
     return await service.workers.run(single)
 
