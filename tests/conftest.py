@@ -65,6 +65,55 @@ settings.register_profile(
 settings.load_profile("swathe")
 
 
+MORE = frozenset(
+    {
+        "test_buckets",
+        "test_cache",
+        "test_collect",
+        "test_experiments",
+        "test_hostmonitor",
+        "test_jobs_buckets",
+        "test_jobs_kill",
+        "test_listing",
+        "test_mirror",
+        "test_pages",
+        "test_places",
+        "test_portal_openapi",
+        "test_portal_process",
+        "test_portal_results",
+        "test_probe",
+        "test_remote",
+        "test_replicas",
+        "test_servers",
+        "test_soak",
+        "test_standing",
+        "test_stores",
+        "test_trace_export",
+        "test_viewer",
+        "test_vo_fuzz",
+        "test_workers_batch",
+        "test_workers_dask",
+        "test_workers_grow",
+        "test_workers_kill",
+        "test_workers_nodes",
+        "test_workers_parting",
+        "test_workers_peers",
+        "test_workers_slurm",
+        "test_writing",
+    }
+)
+"""Files of tests that need real servers, browsers, other hosts or kills."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make test-more` runs: those files, and all on PostgreSQL."""
+    for item in items:
+        values = getattr(getattr(item, "callspec", None), "params", {}).values()
+        on_postgres = any(isinstance(value, str) and value == "postgres" for value in values)
+        if on_postgres or item.path.stem in MORE:
+            item.add_marker("more")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as running:
