@@ -128,7 +128,7 @@ def test_hdu(hdu: str | None, index: int, folder: Path, tmp_path: Path) -> None:
 def test_planes(folder: Path, tmp_path: Path) -> None:
     where = ["--box", 1, 2, 8, 9, "-o", tmp_path / "c.npy"]
     assert output_of("cut", folder / "cube.fits", *where)["shape"] == [5, 9, 8]
-    said = output_of("cut", folder / "cube.fits", *where, "--planes", "1:3")
+    said = output_of("cut", folder / "cube.fits", *where, "--planes", "1:3", "--overwrite")
     assert said["shape"] == [2, 9, 8]
     np.testing.assert_array_equal(
         np.load(tmp_path / "c.npy"), noise(3, (5, 30, 40))[1:3, 2:11, 1:9]
@@ -138,12 +138,12 @@ def test_planes(folder: Path, tmp_path: Path) -> None:
 def test_mode_and_fill(folder: Path, frame: NDArray[np.uint16], tmp_path: Path) -> None:
     where = ["--box", -2, -1, 5, 4, "-o", tmp_path / "c.npy"]
     assert output_of("cut", folder / "a.fit", *where)["shape"] == [3, 3]
-    partial = [*where, "--mode", "partial", "--fill", "9"]
+    partial = [*where, "--mode", "partial", "--fill", "9", "--overwrite"]
     assert output_of("cut", folder / "a.fit", *partial)["shape"] == [4, 5]
     pixels = np.load(tmp_path / "c.npy")
     np.testing.assert_array_equal(pixels[1:, 2:], frame[:3, :3])
     assert set(pixels[0]) == {9}
-    assert run("cut", folder / "a.fit", *where, "--mode", "strict").returncode == 5
+    assert run("cut", folder / "a.fit", *where, "--mode", "strict", "--overwrite").returncode == 5
 
 
 @pytest.mark.parametrize("output", ["folder", "out.zip"])

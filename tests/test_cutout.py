@@ -650,7 +650,11 @@ def test_write_fits(cutout: swathe.Cutout, suffix: str, tmp_path: Path) -> None:
     cutout.write(path)
     assert path.read_bytes() == cutout.to_bytes()
     assert_same(fits.getdata(path), cutout.data)
-    cutout.write(str(path))  # replaces
+    with pytest.raises(swathe.errors.OutputExistsError, match="exists already"):
+        cutout.write(str(path))
+    path.write_bytes(b"other")
+    cutout.write(str(path), overwrite=True)
+    assert path.read_bytes() == cutout.to_bytes()
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
@@ -711,7 +715,7 @@ cut.data, cut.header
 resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
 for name in sys.argv[2:]:
     try:
-        cut.write(name)
+        cut.write(name, overwrite=True)
     except swathe.errors.OutputError as error:
         print(type(error).__name__, error)
 """

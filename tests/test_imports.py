@@ -16,8 +16,8 @@ PACKAGE = Path(swathe.__file__).parent
 # A module may import from layers above its own line only. A package is the module that its
 # __init__ is.
 LAYERS = (
-    {"environment", "errors", "_swathe", "progress", "sizes"},
-    {"core", "core.parts"},
+    {"core", "environment", "errors", "_swathe", "progress", "sizes"},
+    {"core.outputs", "core.parts"},
     {"declared"},
     {"trace.recording", "trace.ulm"},
     {"trace"},

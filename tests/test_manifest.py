@@ -101,9 +101,9 @@ def test_meta_says_what_was_asked_for_and_what_it_cost(frame: Path, tmp_path: Pa
 @pytest.mark.parametrize("output", ["folder", "out.zip"])
 def test_file_is_what_was_returned(frame: Path, tmp_path: Path, output: str) -> None:
     given = cut_many(targets(frame, x0=[1, 9000, 3]), tmp_path / output)
-    folder = tmp_path / output if output == "folder" else tmp_path
+    path = tmp_path / {"folder": "folder/manifest.ecsv", "out.zip": "out.manifest.ecsv"}[output]
     for format in (None, "ascii.ecsv"):
-        kept = Table.read(folder / "manifest.ecsv", format=format)
+        kept = Table.read(path, format=format)
         assert kept.colnames == given.colnames
         assert kept["bytes"].dtype == np.int64
         for name in COLUMNS:

@@ -61,7 +61,9 @@ def sliced(data: NDArray[Any], rows: dict[str, list[Any]], row: int) -> NDArray[
 
 
 def manifest_of(output: Path) -> Path:
-    return (output if output.is_dir() else output.parent) / "manifest.ecsv"
+    if output.is_dir():
+        return output / MANIFEST
+    return output.with_name(f"{output.stem}.{MANIFEST}")
 
 
 @pytest.fixture(scope="module")
@@ -454,20 +456,29 @@ def test_reasons_stand_until_their_rows_end_anew(
     assert [list(row) for row in again] == [list(row) for row in stopped]
 
 
-@pytest.mark.parametrize("resume", [False, True])
-def test_manifest_of_another_output_is_refused(
-    resume: bool, files: list[Path], tmp_path: Path
+def test_archives_share_a_folder_each_with_its_manifest(files: list[Path], tmp_path: Path) -> None:
+    for name in ("one.zip", "two.zip", "two.tar", "two.fits"):
+        cut_many(boxes(files, 2), tmp_path / name)
+    for name, manifest in (
+        ("one.zip", "one.manifest.ecsv"),
+        ("two.zip", "two.manifest.ecsv"),
+        ("two.tar", "two.tar.manifest.ecsv"),
+        ("two.fits", "two.fits.manifest.ecsv"),
+    ):
+        assert Table.read(tmp_path / manifest).meta["output"] == name
+        again = cut_many(boxes(files, 2), tmp_path / name, resume=True)
+        assert again.meta["bytes_moved"] == 0
+
+
+@pytest.mark.parametrize(("resume", "error"), [(False, "exists already"), (True, "no manifest")])
+def test_a_file_that_is_no_manifest_is_left_alone(
+    resume: bool, error: str, files: list[Path], tmp_path: Path
 ) -> None:
-    cut_many(boxes(files, 2), tmp_path / "one.zip")
-    before = (tmp_path / "manifest.ecsv").read_bytes()
-    with pytest.raises(OutputError, match=r"manifest of 'one\.zip'.*two\.zip a folder of its own"):
+    (tmp_path / "two.manifest.ecsv").write_text("mine")
+    with pytest.raises(OutputError, match=error):
         cut_many(boxes(files, 2), tmp_path / "two.zip", resume=resume)
-    assert (tmp_path / "manifest.ecsv").read_bytes() == before
-    assert not (tmp_path / "two.zip").exists()
-    (tmp_path / "manifest.ecsv").write_text("mine")
-    with pytest.raises(OutputError, match="no manifest of Swathe"):
-        cut_many(boxes(files, 2), tmp_path / "two.zip", resume=resume)
-    assert (tmp_path / "manifest.ecsv").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["two.manifest.ecsv"]
+    assert (tmp_path / "two.manifest.ecsv").read_text() == "mine"
 
 
 # Interruption.
@@ -699,7 +710,7 @@ def test_results_that_do_not_fit_are_rows_of_the_manifest(
     write = Manifest.write
 
     def write_after_all(manifest: Manifest, to: Path) -> None:
-        if manifest.id:  # not the empty one at the start
+        if to.exists():  # not at the start
             (small_disk / "spare").unlink(missing_ok=True)
         write(manifest, to)
 

@@ -18,7 +18,7 @@ from swathe import errors, trace
 from swathe.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token
 from swathe.commands import trace as tracing
 from swathe.commands.find import find
-from swathe.commands.options import Json, Quiet, planes_of
+from swathe.commands.options import Json, Overwrite, Quiet, planes_of
 from swathe.commands.output import print_json
 from swathe.commands.predict import predict
 from swathe.commands.serve import serve
@@ -241,6 +241,7 @@ def cut(
     resume: Annotated[
         bool, typer.Option("--resume", help="With --targets: do only what is not done.")
     ] = False,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -258,7 +259,8 @@ def cut(
             raise typer.BadParameter("with --targets the table says what to cut")
         if output is None:
             raise typer.BadParameter("--targets needs --output")
-        _cut_table(targets, output, threads, resume, as_json, quiet, options)
+        options |= {"resume": resume, "overwrite": overwrite}
+        _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
     if threads is not None or resume:
@@ -269,7 +271,11 @@ def cut(
     if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
         raise typer.BadParameter("--center goes with --shape, --sky with --size-deg")
     from swathe.boxes import section as section_box
+    from swathe.core.outputs import check_output
     from swathe.single import cut as cut_one
+
+    path = output or Path("cut.fits")
+    check_output(path, overwrite=overwrite, sources=[image])
 
     found = cut_one(
         image,
@@ -281,8 +287,7 @@ def cut(
         hdu=_hdu(hdu),
         **options,
     )
-    path = output or Path("cut.fits")
-    found.write(path)
+    found.write(path, overwrite=overwrite)
     _report_cut(found, path, as_json)
 
 
@@ -315,7 +320,6 @@ def _cut_table(
     targets: Path,
     output: Path,
     threads: int | None,
-    resume: bool,
     as_json: bool,
     quiet: bool,
     options: dict[str, Any],
@@ -323,9 +327,7 @@ def _cut_table(
     from swathe.many import cut_many
 
     with nullcontext() if quiet or as_json else _prediction_told():
-        manifest = cut_many(
-            targets, output, threads=threads, resume=resume, progress=not quiet, **options
-        )
+        manifest = cut_many(targets, output, threads=threads, progress=not quiet, **options)
     meta = manifest.meta
     counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
     if as_json:

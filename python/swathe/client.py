@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from swathe import errors
-from swathe.cutout import write_whole
+from swathe.core.outputs import write_file
 from swathe.errors import OutputError, SettingsError, SourceError, SwatheError
 from swathe.progress import progress_bar
 
@@ -273,7 +273,7 @@ class RemoteJob:
         with self.portal._reading(f"{self._path}/manifest") as answer:
             content = answer.read()
         if path is not None:
-            write_whole(Path(path), lambda file: file.write(content))
+            write_file(Path(path), lambda file: file.write(content), overwrite=True)
         from astropy.table import Table
 
         return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])

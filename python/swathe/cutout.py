@@ -7,13 +7,15 @@ import operator
 import re
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from swathe.core.parts import Parts, parts_of
 from swathe.errors import FormatError, OutputError
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
+    from pathlib import Path
 
     import numpy as np
     from astropy.io import fits
@@ -220,36 +222,50 @@ class Cutout:
         """Give the FITS file that `write` writes."""
         return self._native.fits()
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write `.fits` (`.fit`, `.fts`), `.npy` (the physical pixels) or a `.png` preview.
 
-        What is there is replaced, at once and only by a whole file.
+        The file is seen under its name when it is whole. The image that was cut is never
+        replaced. No folder is made.
+
+        Args:
+            path: where to write it.
+            overwrite: whether a file of this name may be replaced.
 
         Raises:
-            OutputError: where the suffix is another, or the file cannot be written.
+            OutputExistsError: if there is a file of this name, and `overwrite` is false.
+            OutputError: if the suffix is another, or the file cannot be written.
         """
         from pathlib import Path
 
+        from swathe.core.outputs import write_file
+
         path = Path(path)
-        suffix = path.suffix.lower()
-        if suffix in FITS_SUFFIXES:
-            content = self.to_bytes()
-            write_whole(path, lambda new: new.write(content))
-        elif suffix == ".npy":
-            import numpy as np
+        save = self._writer(path)
+        write_file(path, save, overwrite=overwrite, sources=[self.source])
 
-            data = self.data
-            write_whole(path, lambda new: np.save(new, data, allow_pickle=False))
-        elif suffix == ".png":
-            from swathe.preview import picture
+    def _writer(self, path: Path) -> Callable[[BinaryIO], object]:
+        """Return what writes the kind of file that a name asks for.
 
-            image = picture(self.data)
-            write_whole(path, lambda new: image.save(new, "PNG"))
-        else:
-            known = ", ".join((*FITS_SUFFIXES, ".npy", ".png"))
-            raise OutputError(
-                f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}"
-            )
+        Raises:
+            OutputError: if there is no such kind.
+        """
+        match path.suffix.lower():
+            case ".npy":
+                import numpy as np
+
+                return lambda file: np.save(file, self.data, allow_pickle=False)
+            case ".png":
+                from swathe.preview import picture
+
+                return lambda file: picture(self.data).save(file, "PNG")
+            case suffix if suffix in FITS_SUFFIXES:
+                return lambda file: file.write(self.to_bytes())
+            case suffix:
+                known = ", ".join((*FITS_SUFFIXES, ".npy", ".png"))
+                raise OutputError(
+                    f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}"
+                )
 
 
 def parse_unit(text: str) -> UnitBase | None:
@@ -268,29 +284,6 @@ def parse_unit(text: str) -> UnitBase | None:
             unit: UnitBase = Unit(text.strip(), format=way)
             return unit
     return None
-
-
-def write_whole(path: Any, save: Any) -> None:
-    """Call `save` with a file open for writing that takes the place of `path` when it is whole.
-
-    Raises:
-        OutputError: where it cannot be written.
-    """
-    import os
-    from secrets import token_hex
-
-    new = path.with_name(f".{path.name}-{token_hex(4)}")
-    try:
-        file = new.open("xb")
-        try:
-            with file:
-                save(file)
-            os.replace(new, path)
-        except BaseException:
-            os.unlink(new)
-            raise
-    except OSError as error:
-        raise OutputError(f"{path}: cannot write: {error}") from error
 
 
 def physical(

@@ -17,6 +17,7 @@
     |  `- PixelIndexError       an index of a section is out of range  (IndexError)
     |- TargetsError             the list of targets cannot be read   (ValueError)
     |- OutputError              a result cannot be written           (OSError)
+    |  `- OutputExistsError     there is a file of this name, and overwrite=False  (FileExistsError)
     |- NoSuchStoreError         no store has this name               (KeyError)
     |- StoreSettingsError       a store's settings make no sense     (ValueError)
     |- NoSuchDatasetError       no dataset has this name             (KeyError)
@@ -94,6 +95,10 @@ class TargetsError(SwatheError, ValueError):
 
 class OutputError(SwatheError, OSError):
     """A result cannot be written."""
+
+
+class OutputExistsError(OutputError, FileExistsError):
+    """There is a file of this name already, and nobody asked to replace it."""
 
 
 class NoSuchStoreError(SwatheError, KeyError):

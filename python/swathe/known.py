@@ -104,6 +104,23 @@ def known_stores() -> _swathe.Stores | None:
     return known.stores if known else None
 
 
+def local_paths(objects: Iterable[str]) -> list[str]:
+    """Return the paths of those objects that are files of this machine.
+
+    Raises:
+        CatalogError: if there is a catalogue that cannot be read.
+    """
+    names = list(objects)
+    stores = stores_for(names)
+    paths = []
+    for name in names:
+        url = name if stores is None else stores.locate(name)[1]
+        scheme, _, path = url.rpartition("://")
+        if scheme in ("", "file"):
+            paths.append(unquote(path.removeprefix("localhost")) if scheme else path)
+    return paths
+
+
 def by_names(text: str) -> str:
     """Give a text with files of stores called `NAME:path`, not by where they lie."""
     try:

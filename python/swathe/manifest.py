@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swathe.cutout import write_whole
+from swathe.core.outputs import write_file
 from swathe.errors import OutputError
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ class Manifest:
         return Table(arrays, meta=dict(self.meta), copy=False)
 
     def write(self, path: Path) -> None:
-        """Write the file, at once and whole.
+        """Write the file, at once and whole, in place of an earlier state of it.
 
         The rows are not left to astropy's writer, which takes 20 s for 100,000.
         """
         text = (self.head() + self.rows()).encode()
-        write_whole(path, lambda file: file.write(text))
+        write_file(path, lambda file: file.write(text), overwrite=True, durable=True)
 
     def head(self) -> str:
         """Give what stands in the file before the rows."""
@@ -133,3 +133,19 @@ def read_manifest(path: Path) -> Table | None:
     if missing:
         raise OutputError(f"{path}: is no manifest of Swathe: it has no column {missing[0]!r}")
     return table
+
+
+def manifest_of(path: Path) -> str | None:
+    """Return the name of the output that a manifest belongs to; `None` if there is no manifest."""
+    from astropy.table import Table
+
+    head: list[str] = []
+    try:
+        with path.open() as file:
+            for line in file:
+                head.append(line)
+                if not line.startswith("#"):
+                    break
+        return str(Table.read(head, format="ascii.ecsv").meta.get("output"))
+    except Exception:  # the reader raises many kinds; whoever replaces the file is told
+        return None

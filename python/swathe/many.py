@@ -8,20 +8,23 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe import _swathe, trace
 from swathe.archive import mend
+from swathe.core.outputs import check_new, make_folder, sole_writer
 from swathe.environment import cores
-from swathe.errors import OutputError
-from swathe.manifest import FAILED, Manifest, read_manifest
+from swathe.errors import OutputError, OutputExistsError
+from swathe.known import local_paths
+from swathe.manifest import FAILED, Manifest, manifest_of, read_manifest
 from swathe.progress import progress_bar
 from swathe.sizes import seconds_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
     from astropy.table import Table
@@ -52,7 +55,21 @@ class _Place(NamedTuple):
     @classmethod
     def of(cls, path: Path) -> _Place:
         kind = output_kind(path)
-        return cls(path, kind, (path if kind == "folder" else path.parent) / MANIFEST)
+        return cls(path, kind, manifest_path(path, kind))
+
+
+def manifest_path(output: Path, kind: OutputKind) -> Path:
+    """Return where the manifest of an output is.
+
+    In a folder it is `manifest.ecsv`, beside `o.zip` it is `o.manifest.ecsv`, or
+    `o.zip.manifest.ecsv` where the other is that of an `o.tar`.
+    """
+    if kind == "folder":
+        return output / MANIFEST
+    short = output.with_name(f"{output.stem}.{MANIFEST}")
+    long = output.with_name(f"{output.name}.{MANIFEST}")
+    is_of_another = long.exists() or manifest_of(short) not in (None, output.name)
+    return long if is_of_another else short
 
 
 def cut_many(
@@ -64,6 +81,7 @@ def cut_many(
     planes: slice | tuple[int, int] | None = None,
     threads: int | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool = True,
 ) -> Table:
     """Cut many regions, each file opened and decompressed once for all of its targets.
@@ -85,6 +103,8 @@ def cut_many(
             has not all of them is an `error`.
         threads: by default as many as there are cores.
         resume: keep what an earlier run finished, by id and source, and do only the rest.
+        overwrite: replace an archive of this name, or files of the names of this run's results.
+            Other files in the folder stay; so does every file that is read.
         progress: show a bar, if standard error is a terminal.
 
     Returns:
@@ -95,35 +115,52 @@ def cut_many(
 
     Raises:
         TargetsError: where the list cannot be read.
-        OutputError: where results cannot be written at all.
+        OutputExistsError: if a result or manifest of this name is there, and neither `resume`
+            nor `overwrite` is true.
+        OutputError: if results cannot be written at all, or an output is a file that is read.
         KeyboardInterrupt: after Ctrl-C, once the manifest is written.
     """
-    from swathe.predict import expected, job_of, sky_of
+    from swathe.predict import sky_of
     from swathe.targets import read_targets
 
     started = time.perf_counter()
     place = _Place.of(Path(output))
-    earlier = _earlier(place, resume)
     read = read_targets(targets, sky_of)
-    _make_folder(place.manifest.parent)
+    make_folder(place.manifest.parent)
+    settings = {"mode": mode, "fill": fill, "planes": _plane_pair(planes), "threads": threads}
+    with sole_writer(place.manifest):
+        earlier = read_manifest(place.manifest) if resume else None
+        sources = partial(_sources, targets, read.files)
+        _check_place(place, read.names, earlier, sources, overwrite)
+        return _cut_into(place, read, earlier, settings, progress, started)
 
-    meta = {"output": place.path.name, "mode": mode, "swathe": _swathe.__version__}
+
+def _cut_into(
+    place: _Place,
+    read: Targets,
+    earlier: Table | None,
+    settings: dict[str, Any],
+    progress: bool,
+    started: float,
+) -> Table:
+    """Cut what an earlier run did not; return the manifest of all."""
+    from swathe.predict import expected, job_of
+
+    meta = {"output": place.path.name, "mode": settings["mode"], "swathe": _swathe.__version__}
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, place)
     todo = _without_faults(manifest, read, todo)
     paths = {row: member(read.names[row], place.kind) for row in todo}
+    settings = {**settings, "threads": settings["threads"] or cores()}
     job = job_of(
         read,
         todo,
         list(paths.values()),
         output=str(place.path),
         kind=place.kind,
-        mode=mode,
-        fill=fill,
-        planes=_plane_pair(planes),
-        threads=threads or cores(),
-        append=resume,
+        append=earlier is not None,
+        **settings,
     )
     try:
         prediction = expected(job, LOOKED_INTO)
@@ -131,8 +168,9 @@ def cut_many(
         manifest.write(place.manifest)
         raise
     if earlier is None:
-        # Should the process be killed: no manifest of an older run vouches for this one.
-        Manifest([], [], meta).write(place.manifest)
+        # Should the process be killed: no manifest of an older run vouches for this one, and
+        # these results are known as those of this one.
+        manifest.write(place.manifest)
     _tell_prediction(prediction, place, len(todo))
     with (
         trace.scope.where_none(job=token_hex(4)),
@@ -167,28 +205,60 @@ def member(name: str, kind: OutputKind) -> str:
     return name if kind == "fits" else f"{name}.fits"
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot make the folder: {error}") from error
+def _check_place(
+    place: _Place,
+    names: list[str],
+    earlier: Table | None,
+    sources: Callable[[], Iterable[str]],
+    overwrite: bool,
+) -> None:
+    """Check that no result or manifest takes the place of a source, or of what may not go.
 
-
-def _earlier(place: _Place, resume: bool) -> Table | None:
-    """Give the manifest of an earlier run into this output, if it is wanted.
+    Args:
+        place: where results go.
+        names: those of the targets.
+        earlier: manifest of the run that is resumed: its own results are replaced.
+        sources: gives the local files that are read.
+        overwrite: whether any other file of such a name is replaced.
 
     Raises:
-        OutputError: where the manifest there belongs to another output, which would lose it.
+        OutputExistsError: if there is such a file, and nobody asked to replace it.
+        OutputError: if an output is a source.
     """
-    if not resume and (place.path.is_dir() or place.manifest.parent == place.path):
-        return None
-    table = read_manifest(place.manifest)
-    if table is not None and table.meta.get("output") != place.path.name:
-        raise OutputError(
-            f"{place.manifest}: is the manifest of {table.meta.get('output')!r}; give "
-            f"{place.path.name} a folder of its own"
+    resumes = earlier is not None
+    try:
+        check_new(
+            place.manifest.parent,
+            [place.manifest.name],
+            overwrite=overwrite or resumes,
+            sources=sources,
         )
-    return table if resume else None
+        if place.kind != "folder":
+            archive = [place.path.name]
+            check_new(place.path.parent, archive, overwrite=overwrite or resumes, sources=sources)
+            return
+        own = _own_results(earlier, place) if earlier is not None else set()
+        results = [member(name, place.kind) for name in names]
+        check_new(place.path, own.intersection(results), overwrite=True, sources=sources)
+        others = [result for result in results if result not in own]
+        check_new(place.path, others, overwrite=overwrite, sources=sources)
+    except OutputExistsError as error:
+        raise OutputExistsError(f"{error}, or --resume to do only what is not done") from None
+
+
+def _own_results(earlier: Table, place: _Place) -> set[str]:
+    """Return the paths of an earlier run's results, of those it did not come to, too."""
+    from swathe.targets import unique_names
+
+    return {member(name, place.kind) for name in unique_names(earlier["id"].tolist())}
+
+
+def _sources(targets: Any, files: Iterable[str]) -> list[str]:
+    """Return the local files that are read: images, and the table that lists them."""
+    paths = local_paths(files)
+    if isinstance(targets, str | os.PathLike):
+        paths.append(os.fsdecode(targets))
+    return paths
 
 
 def _keep_earlier(

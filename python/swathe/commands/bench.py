@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 
 import typer
 
-from swathe.commands.options import Json, Quiet
+from swathe.commands.options import Json, Overwrite, Quiet
 from swathe.commands.output import print_json, print_table
 from swathe.experiments import settings as declared
 
@@ -50,10 +50,11 @@ def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]],
 
         file, output, scratch = given.pop("file"), given.pop("output"), given.pop("scratch")
         quiet, as_json = given.pop("quiet"), given.pop("json")
+        overwrite = given.pop("overwrite")
         settings = declared.settings_of(kind, file, given)
-        ready(output, name)
+        ready(output, name, overwrite=overwrite)
         study = run(settings, scratch, _silent if quiet else _say)
-        folder = keep(study, output)
+        folder = keep(study, output, overwrite=overwrite)
         _show(study, folder, as_json)
 
     parameters = [
@@ -61,6 +62,7 @@ def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]],
         _parameter("output", Output, inspect.Parameter.empty),
         *_flags(kind),
         _parameter("scratch", Scratch, None),
+        _parameter("overwrite", Overwrite, False),
         _parameter("quiet", Quiet, False),
         _parameter("json", Json, False),
     ]
@@ -190,6 +192,7 @@ def compare(
             help="Exit with 1 where a case is worse, 2 where that cannot be told.",
         ),
     ] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Compare two folders of results, case by case, for regressions."""
@@ -199,9 +202,10 @@ def compare(
     from swathe.experiments.report import keep, ready
 
     if output:
-        ready(output, "compare")
+        ready(output, "compare", overwrite=overwrite)
     study = compare_folders(first, second, tie=tie, alpha=alpha, seed=seed)
-    _show(study, keep(study, output) if output else None, as_json)
+    folder = keep(study, output, overwrite=overwrite) if output else None
+    _show(study, folder, as_json)
     if fail_on_regression and any(study.table["verdict"] == "worse"):
         raise typer.Exit(1)
     few = sum(study.table["verdict"] == TOO_FEW)

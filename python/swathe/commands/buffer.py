@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from swathe.commands.options import Json, Measured, Plot, Seed
+from swathe.commands.options import Json, Measured, Overwrite, Plot, Seed
 from swathe.commands.output import print_json, print_table, rate_text
 from swathe.sizes import megabytes
 
@@ -19,6 +19,7 @@ def buffer(
     budget_mb: Annotated[float, typer.Option(min=0.1, help="MB it may move.")] = 1000.0,
     seed: Seed = None,
     plot: Plot = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Find the best size of a read buffer: an object read with 1 KiB to 16 MiB at a time."""
@@ -46,7 +47,8 @@ def buffer(
     if plot is not None:
         from swathe.measuring.plots import buffer_figure, save
 
-        save(buffer_figure(study, f"{study.object} from {study.host}"), plot)
+        drawn = buffer_figure(study, f"{study.object} from {study.host}")
+        save(drawn, plot, overwrite=overwrite)
     table = study.table()
     if as_json:
         rows = [dict(zip(table.colnames, row, strict=True)) for row in table.as_array().tolist()]

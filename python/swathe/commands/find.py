@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Json
+from swathe.commands.options import Json, Overwrite
 from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -43,20 +44,24 @@ def find(
         float | None,
         typer.Option(help="With --sky: a column size_deg, so that the table can be cut from."),
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Find the images of datasets that show a place, of a time, in a band."""
+    from swathe.core.outputs import check_output
     from swathe.datasets.search import find as find_images
 
     if size_deg is not None and sky is None:
         raise typer.BadParameter("--size-deg needs --sky")
     if output is not None and output.suffix.lower() not in FORMATS:
         raise typer.BadParameter(f"must end in one of {', '.join(FORMATS)}", param_hint="--output")
+    if output is not None:
+        check_output(output, overwrite=overwrite)
     table = find_images(sky, radius, dataset=dataset, time=time, band=band)
     if size_deg is not None:
         table["size_deg"] = size_deg
     if output is not None:
-        _write(table, output)
+        _write(table, output, overwrite)
     if as_json:
         rows = [dict(zip(table.colnames, row, strict=True)) for row in _plain(table)]
         print_json({"images": rows})
@@ -72,13 +77,25 @@ def _plain(table: Table) -> list[list[Any]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _write(table: Table, path: Path) -> None:
-    from swathe.errors import OutputError
+def _write(table: Table, path: Path, overwrite: bool) -> None:
+    from swathe.core.outputs import write_file
+    from swathe.known import local_paths
 
-    try:
-        table.write(path, format=FORMATS[path.suffix.lower()], overwrite=True)
-    except OSError as error:
-        raise OutputError(f"{path}: {error}") from error
+    kind = FORMATS[path.suffix.lower()]
+    content = _content(table, kind)
+    sources = local_paths(table["file"].tolist())
+    write_file(path, lambda file: file.write(content), overwrite=overwrite, sources=sources)
+
+
+def _content(table: Table, kind: str) -> bytes:
+    """Return a table as a file of this format of astropy's holds it."""
+    if kind == "votable":
+        made = io.BytesIO()
+        table.write(made, format=kind)
+        return made.getvalue()
+    text = io.StringIO()
+    table.write(text, format=kind)
+    return text.getvalue().encode()
 
 
 def _show(table: Table) -> None:

@@ -8,6 +8,11 @@ from typing import Annotated
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Overwrite = Annotated[
+    bool,
+    # Read before the options that name files.
+    typer.Option("--overwrite", is_eager=True, help="Replace files of the same name."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 
@@ -25,13 +30,13 @@ def planes_of(text: str | None) -> tuple[int, int] | None:
     return int(first), int(last)
 
 
-def _plot_path(path: Path | None) -> Path | None:
+def _plot_path(context: typer.Context, path: Path | None) -> Path | None:
     """Refuse what no plot can be written to before anything is measured."""
     if path is None:
         return None
     from swathe.measuring.plots import plot_path
 
-    return plot_path(path)
+    return plot_path(path, overwrite=context.params.get("overwrite", False))
 
 
 # Of what measures.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Json, Measured, Plot, Seed
+from swathe.commands.options import Json, Measured, Overwrite, Plot, Seed
 from swathe.commands.output import cost_rows, print_json, print_table, rate_text
 from swathe.sizes import megabytes, size_text
 
@@ -53,6 +53,7 @@ def probe(
     ] = None,
     seed: Seed = None,
     plot: Plot = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Measure what a store costs: latency, bandwidth, how many requests at once."""
@@ -85,7 +86,7 @@ def probe(
 
         title = f"{result.shown} from {result.host}"
         drawn = probe_figure(result.samples, result.profile.costs, title)
-        save(drawn, plot, "\n".join(result.profile.notes))
+        save(drawn, plot, "\n".join(result.profile.notes), overwrite=overwrite)
     if as_json:
         print_json({**result.as_dict(), "compute": compute})
     else:

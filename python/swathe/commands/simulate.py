@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swathe.commands.options import Json, Plot
+from swathe.commands.options import Json, Overwrite, Plot
 from swathe.commands.output import print_json, print_table
 from swathe.errors import NoSuchStoreError, StoreSettingsError
 from swathe.sizes import size_text
@@ -97,6 +97,7 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")] = 1,
     plot: Plot = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Say how a pool of workers would do, by the very rules by which real ones work."""
@@ -137,7 +138,7 @@ def simulate(
     if plot is not None:
         from swathe.measuring.plots import save
 
-        save(_figure(found), plot, "")
+        save(_figure(found), plot, overwrite=overwrite)
     if as_json:
         print_json({"store": _told(at), "results": [asdict(result) for result in found]})
     else:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Json
+from swathe.commands.options import Json, Overwrite
 from swathe.commands.output import print_json, print_table
 from swathe.commands.view import view
 from swathe.sizes import size_text
@@ -162,6 +162,7 @@ def export(
     otlp: Annotated[
         str | None, typer.Option(metavar="URL", help="Send it to an OpenTelemetry receiver.")
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Give a run to other programs: as a trace of Chrome's, or to OpenTelemetry."""
@@ -172,14 +173,14 @@ def export(
         raise typer.BadParameter("give either --chrome or --otlp")
     events = read(run)
     if chrome is not None:
-        from swathe.cutout import write_whole
+        from swathe.core.outputs import write_file
         from swathe.lifelines.chrome import chrome_trace
 
         def save(file: Any) -> None:
             for piece in chrome_trace(events):
                 file.write(piece.encode())
 
-        write_whole(chrome, save)
+        write_file(chrome, save, overwrite=overwrite, sources=run)
         if as_json:
             told = {"chrome": str(chrome), "events": len(events.time_ns)}
             print_json({**told, "damaged": events.damaged_count})

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Json
+from swathe.commands.options import Json, Overwrite
 from swathe.commands.output import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from matplotlib.figure import Figure
 
     from swathe.lifelines.following import Shown
     from swathe.lifelines.lines import Traced
@@ -62,12 +64,14 @@ def view(
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="Show the page in a browser.")
     ] = False,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Show what was recorded: lifelines, load-lines and points on one axis of time.
 
     Without --output and --png the page is served on this machine until Ctrl-C.
     """
+    from swathe.core.outputs import check_output
     from swathe.lifelines.following import Shown
     from swathe.lifelines.lines import KINDS
 
@@ -79,6 +83,8 @@ def view(
         )
     if follow and (output or png):
         raise typer.BadParameter("what is written does not go on: --follow serves the page")
+    for made in filter(None, (output, png)):
+        check_output(made, overwrite=overwrite, sources=runs)
     shown = Shown(runs, align=clocks == "aligned", grows=follow)
     title = ", ".join(run.name for run in runs)
     settings: dict[str, Any] = {}
@@ -95,9 +101,13 @@ def view(
     chosen = _chosen(traced, settings)
     told: dict[str, Any] = {"events": len(traced.events.time_ns)}
     if output:
-        told["page"] = str(_page(traced, output, title, settings))
+        told["page"] = str(_page(traced, output, title, settings, overwrite))
     if png:
-        told["picture"] = str(_picture(traced, png, title, settings, chosen, (width, height)))
+        from swathe.lifelines.picture import save
+
+        made = _drawn(traced, title, settings, chosen, (width, height))
+        save(made, png, overwrite=overwrite)
+        told["picture"] = str(png)
     told["damaged"] = traced.events.damaged_count
     if as_json:
         print_json(told)
@@ -117,7 +127,10 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _page(traced: Traced, output: Path, title: str, settings: dict[str, Any]) -> Path:
+def _page(
+    traced: Traced, output: Path, title: str, settings: dict[str, Any], overwrite: bool
+) -> Path:
+    from swathe.core.outputs import write_file
     from swathe.errors import OutputError
     from swathe.lifelines.packed import packed
     from swathe.lifelines.view import page
@@ -125,10 +138,7 @@ def _page(traced: Traced, output: Path, title: str, settings: dict[str, Any]) ->
     if output.suffix.lower() != ".html":
         raise OutputError(f"{output}: a page is *.html")
     made = page(title, packed(traced).whole(), **settings)
-    try:
-        output.write_bytes(made)
-    except OSError as error:
-        raise OutputError(f"{output}: {error.strerror}") from error
+    write_file(output, lambda file: file.write(made), overwrite=overwrite)
     return output
 
 
@@ -152,17 +162,16 @@ def _check(option: str, names: Iterable[str], there: Sequence[str]) -> None:
             )
 
 
-def _picture(
+def _drawn(
     traced: Traced,
-    png: Path,
     title: str,
     settings: dict[str, Any],
     chosen: list[Load] | None,
     size: tuple[int, int],
-) -> Path:
-    from swathe.lifelines.picture import figure, save
+) -> Figure:
+    from swathe.lifelines.picture import figure
 
-    made = figure(
+    return figure(
         traced,
         title,
         kind=settings.get("kind"),
@@ -171,8 +180,6 @@ def _picture(
         width=size[0],
         height=size[1],
     )
-    save(made, png)
-    return png
 
 
 def _serve(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.cutout import write_whole
+from swathe.core.outputs import check_new, make_folder, write_file
 from swathe.errors import OutputError, SettingsError
 from swathe.experiments.study import REPORT, RESULTS, SAMPLES, kept, samples_table
 from swathe.measuring.plots import save, svg_text
@@ -38,45 +38,45 @@ th,td{border-color:#444}}
 """
 
 
-def ready(folder: str | os.PathLike[str], kind: str) -> None:
-    """Make a folder before anything is measured, or see that it can take results of a kind.
+def ready(folder: str | os.PathLike[str], kind: str, *, overwrite: bool = False) -> None:
+    """Make a folder before anything is measured, or check that it can take results of a kind.
 
     Raises:
-        OutputError: where nothing can be written there.
+        OutputExistsError: if there are results already, and `overwrite` is false.
+        OutputError: if nothing can be written there.
         SettingsError: where it has results of another experiment.
     """
-    path = Path(folder)
+    path = make_folder(folder)
     try:
-        path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path) as file:
             file.write(b"results")
     except OSError as error:
         raise OutputError(f"{path}: results cannot be written there: {error}") from error
     if (path / RESULTS).exists() and (other := kept(path)[0].meta["experiment"]) != kind:
         raise SettingsError(f"{path}: has results of {other!r}, not of {kind!r}")
+    check_new(path, (RESULTS, SAMPLES, REPORT), overwrite=overwrite)
 
 
-def keep(study: Study, folder: str | os.PathLike[str]) -> Path:
-    """Write tables, figures as PNG and SVG, and the report; gives the folder.
+def keep(study: Study, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Write tables, the report, and figures as PNG and SVG; return the folder.
 
     Raises:
-        OutputError: where that cannot be.
+        OutputExistsError: if there is a file of such a name, and `overwrite` is false.
+        OutputError: if that cannot be.
     """
-    path = Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot make the folder: {error}") from error
+    path = make_folder(folder)
     study.table.meta = study.meta
-    for name, table in ((RESULTS, study.table), (SAMPLES, samples_table(study.samples))):
-        text = _ecsv(table)
-        write_whole(path / name, lambda new, text=text: new.write(text.encode()))
+    texts = {RESULTS: _ecsv(study.table), SAMPLES: _ecsv(samples_table(study.samples))}
+    for name, text in (texts | {REPORT: report(study)}).items():
+        _write(path / name, text, overwrite)
     for name, drawn in study.figures.items():
-        save(drawn, path / f"{name}.png")
-        save(drawn, path / f"{name}.svg")
-    page = report(study).encode()
-    write_whole(path / REPORT, lambda new: new.write(page))
+        for suffix in (".png", ".svg"):
+            save(drawn, path / f"{name}{suffix}", overwrite=overwrite)
     return path
+
+
+def _write(path: Path, text: str, overwrite: bool) -> None:
+    write_file(path, lambda file: file.write(text.encode()), overwrite=overwrite)
 
 
 def _ecsv(table: Table) -> str:

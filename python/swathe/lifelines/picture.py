@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from swathe.core.outputs import write_file
 from swathe.errors import OutputError
 from swathe.lifelines.lines import FAILED, OUTCOMES, Lines, Traced
 from swathe.lifelines.loads import Load, binned, first_loads, loads, series
@@ -205,16 +206,15 @@ def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
         axes.legend(fontsize="x-small", loc="upper right")
 
 
-def save(made: Figure, path: str | os.PathLike[str]) -> None:
+def save(made: Figure, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a picture.
 
     Raises:
-        OutputError: where it cannot be written.
+        OutputExistsError: if there is a file of this name, and `overwrite` is false.
+        OutputError: if it cannot be written.
     """
     where = Path(path)
-    if where.suffix.lower() not in (".png", ".svg"):
+    kind = where.suffix.lower()
+    if kind not in (".png", ".svg"):
         raise OutputError(f"{where}: a picture is *.png or *.svg")
-    try:
-        made.savefig(where)
-    except OSError as error:
-        raise OutputError(f"{where}: {error}") from error
+    write_file(where, lambda file: made.savefig(file, format=kind[1:]), overwrite=overwrite)

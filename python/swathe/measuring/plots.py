@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from swathe.core.outputs import check_output, write_file
 from swathe.errors import OutputError
 from swathe.sizes import size_text
 
@@ -143,36 +144,40 @@ def _byte_ticks(axes: Axes, low: float, high: float) -> None:
     axes.set_xticks([], minor=True)
 
 
-def save(made: Figure, path: str | os.PathLike[str], caption: str = "") -> None:
+def save(
+    made: Figure, path: str | os.PathLike[str], caption: str = "", *, overwrite: bool = False
+) -> None:
     """Write a figure as `.png` or `.svg`, or as an `.html` page that needs no other file.
 
     Raises:
-        OutputError: where the name ends otherwise, or it cannot be written.
+        OutputExistsError: if there is a file of this name, and `overwrite` is false.
+        OutputError: if the name ends otherwise, or it cannot be written.
     """
-    where = plot_path(path)
-    try:
+    where = plot_path(path, overwrite=overwrite)
+
+    def write(file: BinaryIO) -> None:
         match where.suffix.lower():
             case ".png":
-                made.savefig(where, dpi=130)
+                made.savefig(file, format="png", dpi=130)
             case ".svg":
-                where.write_text(svg_text(made))
+                file.write(svg_text(made).encode())
             case _:
-                where.write_text(page(made, caption))
-    except OSError as error:
-        raise OutputError(f"{where}: {error}") from error
+                file.write(page(made, caption).encode())
+
+    write_file(where, write, overwrite=overwrite)
 
 
-def plot_path(path: str | os.PathLike[str]) -> Path:
-    """Give where a figure is to be written, if one can be; asked before anything is measured.
+def plot_path(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Return where a figure is to be written, if one can be; asked before anything is measured.
 
     Raises:
-        OutputError: where the name ends otherwise than `save` writes, or its folder is not there.
+        OutputExistsError: if there is a file of this name, and `overwrite` is false.
+        OutputError: if the name ends otherwise than `save` writes, or its folder is not there.
     """
     where = Path(path)
     if where.suffix.lower() not in (".png", ".svg", ".html"):
         raise OutputError(f"{where}: a plot is *.png, *.svg or *.html")
-    if not where.parent.is_dir():
-        raise OutputError(f"{where}: there is no folder {where.parent}")
+    check_output(where, overwrite=overwrite)
     return where
 
 

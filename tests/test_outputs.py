@@ -1,0 +1,201 @@
+"""Nothing that is read is ever replaced, and nothing that exists unless that is asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from astropy.io import fits
+
+import swathe
+from swathe import cut_many
+from swathe.core.outputs import check_new, make_folder, sole_writer, write_file
+from swathe.errors import OutputError, OutputExistsError
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "a.fits"
+    fits.PrimaryHDU(np.arange(400, dtype=np.int16).reshape(20, 20)).writeto(path)
+    return path
+
+
+def save(path: Path, content: bytes = b"new", **options: object) -> None:
+    write_file(path, lambda file: file.write(content), **options)  # type: ignore[arg-type]
+
+
+def boxes(*rows: tuple[str, Path]) -> dict[str, list[object]]:
+    table: dict[str, list[object]] = {"id": [name for name, _ in rows]}
+    table["file"] = [str(path) for _, path in rows]
+    return table | {name: [3] * len(rows) for name in ("x0", "y0", "width", "height")}
+
+
+# One file.
+
+
+def test_a_file_that_exists_is_replaced_only_if_asked(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    save(path, b"old")
+    with pytest.raises(OutputExistsError, match=r"x: exists already; give --overwrite"):
+        save(path)
+    assert path.read_bytes() == b"old"
+    with pytest.raises(FileExistsError):
+        save(path)
+    save(path, overwrite=True)
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_file_that_comes_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+
+    def slow(file: object) -> None:
+        path.write_bytes(b"of another")
+
+    with pytest.raises(OutputExistsError):
+        write_file(path, slow)
+    assert path.read_bytes() == b"of another"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("kind", ["name", "spelling", "symbolic link", "hard link"])
+def test_a_source_is_never_replaced(kind: str, overwrite: bool, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"precious")
+    path = tmp_path / "link"
+    match kind:
+        case "name":
+            path = source
+        case "spelling":
+            path = tmp_path / ".." / tmp_path.name / "source"
+        case "symbolic link":
+            path.symlink_to(source)
+        case _:
+            path.hardlink_to(source)
+    with pytest.raises(OutputError, match="it is the source") as raised:
+        save(path, overwrite=overwrite, sources=[tmp_path / "none", source])
+    assert str(path) in str(raised.value)
+    assert str(source) in str(raised.value)
+    assert source.read_bytes() == b"precious"
+
+
+def test_a_link_is_replaced_and_not_what_it_points_to(tmp_path: Path) -> None:
+    (tmp_path / "run5").write_bytes(b"kept")
+    (tmp_path / "latest").symlink_to("run5")
+    (tmp_path / "dangling").symlink_to("none")
+    for name in ("latest", "dangling"):
+        with pytest.raises(OutputExistsError):
+            save(tmp_path / name)
+        save(tmp_path / name, overwrite=True)
+    assert (tmp_path / "run5").read_bytes() == b"kept"
+    assert not (tmp_path / "none").exists()
+
+
+def test_messages_name_the_file_and_no_temporary_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for path, said in (
+        (tmp_path / "none" / "x", rf"none/x: cannot write: the folder {tmp_path}/none does not"),
+        (tmp_path / "file" / "x", "file/x: cannot write: the folder .*file exists and is not a"),
+        (tmp_path, "cannot write: it is a folder"),
+        (Path("/dev/null"), "/dev/null: cannot write: it is no regular file"),
+    ):
+        with pytest.raises(OutputError, match=said):
+            save(path, overwrite=True)
+    with pytest.raises(OutputError, match="file: exists and is not a folder"):
+        make_folder(tmp_path / "file")
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    save(path, b"old")
+
+    def fails(file: object) -> None:
+        raise ValueError("half way")
+
+    with pytest.raises(ValueError, match="half way"):
+        write_file(path, fails, overwrite=True)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+# Many files.
+
+
+def test_names_are_compared_with_the_folder(tmp_path: Path) -> None:
+    check_new(tmp_path / "none", ["a"])
+    for name in ("a", "b", "other"):
+        (tmp_path / name).write_bytes(b"")
+    check_new(tmp_path, ["c"])
+    with pytest.raises(OutputExistsError, match=r"a: exists already.*\(and 1 more results\)"):
+        check_new(tmp_path, ["c", "a", "b"])
+    check_new(tmp_path, ["c", "a", "b"], overwrite=True, sources=lambda: [tmp_path / "other"])
+    with pytest.raises(OutputError, match="b: cannot write: it is the source"):
+        check_new(tmp_path, ["a", "b"], overwrite=True, sources=lambda: [tmp_path / "b"])
+
+
+def test_two_writers_of_one_output(tmp_path: Path) -> None:
+    path = tmp_path / "manifest"
+    with sole_writer(path):
+        with pytest.raises(OutputError, match="another process is writing"), sole_writer(path):
+            pass
+        with sole_writer(tmp_path / "other"):
+            pass
+    (tmp_path / ".manifest.lock").write_bytes(b"")  # of a process that was killed
+    with sole_writer(path):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+# Cuts.
+
+
+def test_a_cutout_does_not_replace_its_image(image: Path) -> None:
+    before = image.read_bytes()
+    cutout = swathe.cut(image, box=(1, 1, 5, 5))
+    for overwrite in (False, True):
+        with pytest.raises(OutputError, match=f"it is the source {image}"):
+            cutout.write(image, overwrite=overwrite)
+    assert image.read_bytes() == before
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("output", [".", "a.fits"])
+def test_many_cuts_do_not_replace_an_image(output: str, overwrite: bool, image: Path) -> None:
+    before = image.read_bytes()
+    rows = boxes(("b", image), ("a", image))
+    with pytest.raises(OutputError, match=r"a\.fits: cannot write: it is the source"):
+        cut_many(rows, image.parent / output, overwrite=overwrite)
+    assert image.read_bytes() == before
+    assert os.listdir(image.parent) == ["a.fits"]
+
+
+@pytest.mark.parametrize("output", ["out", "out.zip", "out.tar", "out.fits"])
+def test_a_second_run_is_refused_before_it_cuts(output: str, image: Path) -> None:
+    path = image.parent / output
+    cut_many(boxes(("b", image)), path)
+    files = [each for each in image.parent.rglob("*") if each.is_file()]
+    before = {file: file.read_bytes() for file in files}
+    with pytest.raises(OutputExistsError, match=r"--overwrite to replace it, or --resume"):
+        cut_many(boxes(("c", image)), path)
+    files = [each for each in image.parent.rglob("*") if each.is_file()]
+    assert {file: file.read_bytes() for file in files} == before
+    assert list(cut_many(boxes(("c", image)), path, overwrite=True)["status"]) == ["ok"]
+
+
+def test_other_files_of_a_folder_stay(image: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "other.fits").write_bytes(b"mine")
+    (folder / "b.fits").write_bytes(b"mine, too")
+    with pytest.raises(OutputExistsError, match=r"b\.fits: exists already"):
+        cut_many(boxes(("b", image)), folder)
+    cut_many(boxes(("b", image)), folder, overwrite=True)
+    assert (folder / "other.fits").read_bytes() == b"mine"
+    assert fits.getdata(folder / "b.fits").shape == (3, 3)
+    (folder / "c.fits").write_bytes(b"not of that run")
+    with pytest.raises(OutputExistsError, match=r"c\.fits: exists already"):
+        cut_many(boxes(("b", image), ("c", image)), folder, resume=True)
+    assert (folder / "c.fits").read_bytes() == b"not of that run"
