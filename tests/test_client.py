@@ -69,6 +69,16 @@ def test_targets_in_memory_are_as_good_as_a_file(portal: RemotePortal, folder: P
     assert len(portal.estimate(masked)["faults"]) == 1
 
 
+def test_a_job_shows_itself_in_a_notebook(portal: RemotePortal, done: RemoteJob) -> None:
+    shown = done._repr_html_()
+    assert all(text in shown for text in (done.id, portal.url, "COMPLETED", f"{TARGETS} ok"))
+    lost = RemoteJob(portal, "<b>none</b>")._repr_html_()
+    assert "&lt;b&gt;none&lt;/b&gt;" in lost
+    assert "<b>" not in lost
+    with RemotePortal("http://127.0.0.1:9", None) as nowhere:
+        assert "127.0.0.1:9: " in RemoteJob(nowhere, "x")._repr_html_()
+
+
 def test_options_are_sent_and_checked(portal: RemotePortal, folder: Path) -> None:
     job = portal.submit(folder / "targets.csv", start=False, mode="partial", fill=3.5)
     told = job.status()

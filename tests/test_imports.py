@@ -43,6 +43,7 @@ LAYERS = (
     {"catalog.catalog"},
     {"catalog"},
     {"archive", "boxes", "preview", "sample"},
+    {"notebook"},
     {"cutout"},
     {"known"},
     {"objects", "manifest", "targets"},

@@ -19,6 +19,7 @@ from swathe import errors
 from swathe.core.outputs import write_file
 from swathe.errors import OutputError, SettingsError, SourceError, SwatheError
 from swathe.progress import progress_bar
+from swathe.sizes import seconds_text, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,8 @@ PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 PASSING = (429, 502, 503, 504)
 """Statuses that may be another one next time."""
 WAIT_S = 20.0
+SHOWN_S = 5.0
+"""So long a portal is waited for when a notebook shows a job."""
 SHOW_S = 0.5
 """How often progress is asked for, if somebody looks."""
 AT_ONCE = 4
@@ -235,6 +238,24 @@ class RemoteJob:
 
     def __repr__(self) -> str:
         return f"<RemoteJob {self.id} on {self.portal.url}>"
+
+    def _repr_html_(self) -> str:
+        """Return what its portal tells of it within a few seconds."""
+        from swathe.notebook import page
+
+        facts: dict[str, Any] = {"job": self.id, "portal": self.portal.url}
+        try:
+            status = _json(self.portal._once("GET", self._path, timeout=SHOWN_S))
+        except SwatheError as error:
+            return page("Job", {**facts, "status": error})
+        counts = ", ".join(f"{count:,} {name}" for name, count in status["counts"].items() if count)
+        facts |= {"name": status["name"], "phase": status["phase"]}
+        facts |= {"rows": f"{status['rows']:,}: {counts}", "results": size_text(status["bytes"])}
+        for name in ("predicted", "actual"):
+            if status[name] and "seconds" in status[name]:
+                facts[name] = seconds_text(status[name]["seconds"])
+        facts |= {"error": status["error"]} if status["error"] else {}
+        return page("Job", facts)
 
     def status(self) -> dict[str, Any]:
         """Tell how it is: phase, counts, cost predicted and actual; see `swathe.jobs.Job`."""

@@ -62,6 +62,35 @@ class Cutout:
         x0, y0, width, height = self.box
         return f"<Cutout [{x0}, {y0}] {width} x {height} of {self.source}, HDU {self.hdu}>"
 
+    def _repr_html_(self) -> str:
+        from swathe.notebook import card_facts, page
+
+        x0, y0, width, height = self.box
+        pixels = self._thumbnail()
+        facts = {
+            "source": f"{self.source}, HDU {self.hdu}",
+            "box": f"x {x0} to {x0 + width - 1}, y {y0} to {y0 + height - 1}, counted from 0",
+            "shape": f"{self.shape}, BITPIX {self._native.bitpix}",
+            **card_facts(self.header),
+        }
+        if pixels is not None and self.ndim > 2:
+            facts["picture"] = f"plane 0 of {self.size // (width * height)}"
+        return page("Cutout", facts, pixels)
+
+    def _repr_png_(self) -> bytes | None:
+        from swathe.notebook import png
+
+        pixels = self._thumbnail()
+        return None if pixels is None else png(pixels)
+
+    def _thumbnail(self) -> NDArray[Any] | None:
+        """Return physical pixels for a small picture; `None` where there is no plane."""
+        from swathe.notebook import thinned
+
+        if self.ndim < 2:
+            return None
+        return physical(thinned(self.stored), *self._native.scaling, native=self._native.native)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what pickle and copy make the same cutout from."""
         changeable = {name: self.__dict__[name] for name in _CHANGEABLE if name in self.__dict__}

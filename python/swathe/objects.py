@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections import OrderedDict
@@ -19,6 +20,7 @@ from swathe.errors import (
     NotAnImageError,
     PixelIndexError,
     RegionError,
+    SwatheError,
 )
 from swathe.known import stores_for
 
@@ -85,6 +87,22 @@ class File:
 
     def __repr__(self) -> str:
         return f"<File {self.path}>"
+
+    def _repr_html_(self) -> str:
+        from swathe.notebook import page, table
+
+        facts = {
+            "path": self.path,
+            "size": f"{self.size:,} bytes, {self.compression or 'not compressed'}",
+            "version": self.version,
+        }
+        rows = [
+            [hdu.index, hdu.name or "", hdu.kind, tuple(hdu.shape) or "", hdu.bitpix or ""]
+            for hdu in self.hdus
+        ]
+        return page(
+            "File", facts, tables=[table(["HDU", "name", "holds", "shape", "BITPIX"], rows)]
+        )
 
     def __enter__(self) -> File:
         return self
@@ -201,6 +219,9 @@ class File:
         return f"images are in HDU{'s' if len(images) > 1 else ''} {shown}"
 
 
+PREVIEW_SIDE = 256
+PREVIEW_BYTES = 16 << 20
+"""So much is read, or decoded, at most, to show a picture of an image."""
 HOLDINGS = {"empty": "no data", "table": "a table", "other": "data of another kind"}
 MOST_NAMED = 20
 """So many HDUs are named in an error."""
@@ -230,6 +251,51 @@ class Image:
 
     def __repr__(self) -> str:
         return f"<Image {self.path}, HDU {self.index}>"
+
+    def _repr_html_(self) -> str:
+        from swathe.notebook import card_facts, page
+
+        facts = {
+            "path": f"{self.path}, HDU {self.index}",
+            "shape": self.shape,
+            **card_facts(self.header),
+        }
+        try:
+            middle = self._middle()
+        except SwatheError as error:
+            return page("Image", {**facts, "picture": f"none: {error}"})
+        if middle is None:
+            facts["picture"] = "none: it would take more than a little reading; cut a part"
+            return page("Image", facts)
+        x0, y0, width, height = middle.box
+        facts["picture"] = f"the middle, {width} x {height} pixels from [{x0}, {y0}]"
+        return page("Image", facts, middle._thumbnail())
+
+    def _repr_png_(self) -> bytes | None:
+        middle = self._middle()
+        return None if middle is None else middle._repr_png_()
+
+    def _middle(self) -> Cutout | None:
+        """Cut the middle of the first plane, if it takes less than `PREVIEW_BYTES` of this disk."""
+        lengths = self.shape[::-1]
+        away = "://" in self.path or self._file.compression is not None
+        if away or len(lengths) < 2 or not all(lengths):
+            return None
+        start = [max(0, (length - PREVIEW_SIDE) // 2) for length in lengths[:2]]
+        stop = [min(at + PREVIEW_SIDE, length) for at, length in zip(start, lengths, strict=False)]
+        if self._bytes_read(start, stop) > PREVIEW_BYTES:
+            return None
+        rest = len(lengths) - 2
+        return self.cut_all_axes([*start, *[0] * rest], [*stop, *[1] * rest], "strict")
+
+    def _bytes_read(self, start: list[int], stop: list[int]) -> int:
+        """Return at most how many bytes of pixels a region of one plane is made of."""
+        info = self._file.hdus[self.index]
+        tile = info.tile_shape or [1] * self.ndim
+        pixels = math.prod(tile[:-2])
+        for first, last, length in zip(start, stop, tile[::-1], strict=False):
+            pixels *= ((last - 1) // length - first // length + 1) * length
+        return pixels * abs(info.bitpix or 64) // 8
 
     @property
     def path(self) -> str:

@@ -11,6 +11,7 @@ from swathe import _swathe
 from swathe.environment import cores
 from swathe.errors import SwatheError
 from swathe.known import compute_costs, spread_of, stores_for
+from swathe.sizes import seconds_text, size_text
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
@@ -82,6 +83,28 @@ class Prediction:
     faults: list[str] = field(default_factory=list, repr=False)
     compute_s: float = 0.0
     beside_s: float = 0.0
+
+    def _repr_html_(self) -> str:
+        from swathe.notebook import page, table
+
+        low, high = map(seconds_text, self.interval_s)
+        facts = {
+            "time": f"{seconds_text(self.seconds)} ({low} to {high} in 8 of 10 cases)",
+            "moved": f"{size_text(self.bytes)} in {self.requests:,} requests",
+            "computing": f"{seconds_text(self.compute_s)}, over all threads",
+        }
+        names = ["store", "time", "moved", "requests", "objects", "targets", "measured"]
+        rows = [
+            [
+                *(root, seconds_text(cost.seconds), size_text(cost.bytes), f"{cost.requests:,}"),
+                *(f"{cost.objects:,}", f"{cost.targets:,}", "yes" if cost.measured else "no"),
+            ]
+            for root, cost in self.per_store.items()
+        ]
+        tables = [table(names, rows)]
+        if self.faults:
+            tables.append(table(["cannot be cut"], [[fault] for fault in self.faults]))
+        return page("Prediction", facts, tables=tables)
 
     @property
     def root(self) -> str:
