@@ -284,7 +284,10 @@ def test_other_names_are_not(catalog: Catalog, client: Make, host: str) -> None:
 
 
 def test_any_name_where_all_can_reach_it(catalog: Catalog, client: Make) -> None:
-    asked = client(catalog, {"server": {"host": "0.0.0.0"}, "access": {"open": True}})
+    asked = client(
+        catalog,
+        {"server": {"host": "0.0.0.0"}, "access": {"open": True}, "vo": {"authority": "a.example"}},
+    )
     assert asked.get("/may/read", headers={"Host": "archive.example"}).status_code == 200
 
 

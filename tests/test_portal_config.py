@@ -96,6 +96,9 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         ({"vo": {"authority": "a/b"}}, "vo.authority: expected three or more letters"),
         ({"server": {"host": "0.0.0.0"}}, "server.host: 0.0.0.0 can be reached from other"),
         ({"server": {"host": "::"}}, "server.host: :: can be reached from other machines"),
+        ({"server": {"host": "::"}, "access": {"open": True}}, "vo.authority: expected a name"),
+        ({"server": {"proxies": ["proxy.example"]}}, "server.proxies: expected IP addresses"),
+        ({"limits": {"share": 2.0}}, "limits.share: expected a part, at most 1, found 2.0"),
         ({"server": {"host": "archive.example"}}, "set access.tokens = 'required', or access.open"),
     ],
 )
@@ -107,7 +110,8 @@ def test_what_makes_no_sense_is_told(given: dict[str, Any], told: str) -> None:
 
 @pytest.mark.parametrize("access", [{"tokens": "required"}, {"open": True}])
 def test_beyond_loopback_with_tokens_or_when_told(access: dict[str, Any]) -> None:
-    config = config_of({"server": {"host": "0.0.0.0"}, "access": access})
+    vo = {"authority": "archive.example"}
+    config = config_of({"server": {"host": "0.0.0.0"}, "access": access, "vo": vo})
     assert config.server.host == "0.0.0.0"
 
 

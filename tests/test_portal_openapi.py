@@ -72,6 +72,7 @@ OPERATIONS = (
     "POST /jobs/{job_id}/resume",
     "GET /jobs/{job_id}/rows",
     "GET /jobs/{job_id}/manifest",
+    "GET /jobs/{job_id}/manifest.csv",
     "GET /jobs/{job_id}/events",
     "GET /jobs/{job_id}/archive.{kind}",
     "GET /jobs/{job_id}/files/{name}",

@@ -28,6 +28,8 @@ LOCAL_PROFILE = """
     ORDER BY profiles.fitted_at DESC, profiles.id DESC LIMIT 1
 """
 LOCAL_COMPUTE = "SELECT compute FROM hosts WHERE host = ?"
+END = r"(?![\w/.-])"
+"""Where a root ends that is meant itself: no longer name begins with it."""
 RELOAD_S = 5.0
 """A catalogue on a server is asked again after this time; a file, when it has changed."""
 
@@ -211,6 +213,7 @@ def _of(found: Storages, host: str, state: object) -> _Known:
         root = _plain(store["root"]).removeprefix("file://")
         if root:  # else every slash would be one
             names.setdefault(f"{root}/", store["name"])
+            names.setdefault(root, store["name"])
     told = None if compute is None else json.dumps(compute)
     seen = {_plain(root): spread for root, spread in spreads.items()}
     stores = _swathe.Stores(json.dumps(described), json.dumps(measured), told)
@@ -220,7 +223,8 @@ def _of(found: Storages, host: str, state: object) -> _Known:
 def _any_of(roots: Iterable[str]) -> re.Pattern[str]:
     """Give what finds roots where they begin a path, the innermost first."""
     ordered = sorted(roots, key=lambda root: -len(root))
-    return re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, ordered))})")
+    ways = (re.escape(root) + ("" if root.endswith("/") else END) for root in ordered)
+    return re.compile(rf"(?<![\w.-])(?:{'|'.join(ways)})")
 
 
 def _plain(root: str) -> str:

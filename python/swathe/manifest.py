@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from dataclasses import dataclass, field
@@ -12,12 +13,16 @@ from swathe.core.outputs import write_file
 from swathe.errors import OutputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from astropy.table import Table
 
 LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BLANKS = re.compile(r"\s+#?")
 HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
 QUOTED = re.compile('[",\n]|^\\s*#')
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What cells of a spreadsheet begin with that are formulas."""
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
 FAILED = ("no-overlap", "missing", "error")
 """What a target is that is not `ok`."""
@@ -113,6 +118,24 @@ def _before_comment(blanks: re.Match[str]) -> str:
     """Return blanks without line feeds, if what follows would be taken for a comment."""
     text = blanks[0]
     return text.replace("\n", " ") if text.endswith("#") else text
+
+
+def spreadsheet(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Return a manifest in ECSV as CSV for people: without its head, and with no cell a formula.
+
+    Spreadsheets run what begins with one of `FORMULA`: it gets an apostrophe in front.
+    """
+    for part in parts:
+        text = io.StringIO()
+        source = io.StringIO(part.decode(), newline="")
+        lines = (line for line in source if not line.startswith("#"))
+        writer = csv.writer(text, lineterminator="\r\n")
+        writer.writerows([_harmless(cell) for cell in row] for row in csv.reader(lines))
+        yield text.getvalue().encode()
+
+
+def _harmless(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
 def read_manifest(path: Path) -> Table | None:

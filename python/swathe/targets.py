@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from unicodedata import combining, normalize
 
 from swathe.boxes import LIMIT, Sky, around, checked, coordinates
 from swathe.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
@@ -338,18 +339,24 @@ def numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
-_HARMLESS = re.compile(rf"[A-Za-z0-9_+][A-Za-z0-9._+-]{{0,{NAME_BYTES - 1}}}")
+DEVICE = r"(?ai:(?:con|prn|aux|nul|conin|conout|com[0-9]|lpt[0-9])(?:\.|$))"
+"""Names that are devices on Windows, whatever their suffix."""
+_DEVICE = re.compile(DEVICE)
+_HARMLESS = re.compile(rf"(?!{DEVICE})[A-Za-z0-9_+][A-Za-z0-9._+-]{{0,{NAME_BYTES - 1}}}")
 
 
 def unique_names(ids: list[str]) -> list[str]:
-    """Give a file name for each id, without suffix: unique, of harmless characters."""
+    """Give a file name for each id, without suffix: unique, of harmless characters.
+
+    Letters lose their accents, names of devices have `_` in front.
+    """
     if len(set(map(str.lower, ids))) == len(ids) and all(map(_HARMLESS.fullmatch, ids)):
         return list(ids)
     taken: set[str] = set()
     seen: dict[str, int] = {}
     names = []
     for user_id in ids:
-        clean = _UNSAFE.sub("_", user_id).lstrip(".-")[:NAME_BYTES] or "target"
+        clean = _clean(user_id)
         key = lower = clean.lower()
         name, copies = clean, seen.get(key, 1)
         while lower in taken:
@@ -359,6 +366,13 @@ def unique_names(ids: list[str]) -> list[str]:
         taken.add(lower)
         names.append(name)
     return names
+
+
+def _clean(user_id: str) -> str:
+    """Return an id as a file name of ASCII, which all file systems, archives and FITS take."""
+    letters = "".join(each for each in normalize("NFKD", user_id) if not combining(each))
+    clean = _UNSAFE.sub("_", letters).lstrip(".-") or "target"
+    return f"{'_' if _DEVICE.match(clean) else ''}{clean}"[:NAME_BYTES]
 
 
 def _number(value: Any, name: str) -> float:

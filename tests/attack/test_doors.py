@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import csv
+import io
+import os
 import socket
+import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,17 +20,22 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from astropy.table import Table
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from attacked import Attacked, attacked
-from portals import SECOND_S, database_in, finished, submitted, wait_until
+from portals import SECOND_S, add_survey, database_in, finished, served, submitted, wait_until
 from swathe.catalog import Catalog
+from swathe.errors import CatalogError, OutputError
+from swathe.manifest import FORMULA
 from swathe.portal import connections
 from swathe.portal.config import config_of
 from swathe.portal.connections import watched
+from swathe.portal.faults import text_of
+from swathe.targets import unique_names
 
 LIMITS = """
 [limits]
@@ -326,3 +337,129 @@ def test_two_hosts_are_refused(portal: Attacked, second: str) -> None:
     host = portal.served.host
     head = f"GET /vo/capabilities HTTP/1.1\r\nHost: {host}\r\nHost: {second or host}\r\n"
     assert portal.send(f"{head}Connection: close\r\n\r\n".encode()).startswith(b"HTTP/1.1 400 ")
+
+
+# ---- Names and cells (L6)
+
+
+@pytest.mark.parametrize("name", ["con", "NUL", "aux.txt", "Com1", "lpt9.tar.gz", "PRN"])
+def test_names_of_devices_are_no_names_of_results(name: str) -> None:
+    (result,) = unique_names([name])
+    assert result == f"_{name}"
+    assert unique_names(["console", "auxiliary", "com10"]) == ["console", "auxiliary", "com10"]
+
+
+def test_letters_lose_accents_not_themselves() -> None:
+    names = unique_names(
+        ["naïve star 0/..", "naive star 0/..", "Ångström", "\U0001d41c\U0001d428\U0001d427", "日"]
+    )
+    assert names == ["naive_star_0_..", "naive_star_0_..-2", "Angstrom", "_con", "_"]
+
+
+def test_spreadsheets_are_given_no_formulas(portal: Attacked, ann: httpx.Client) -> None:
+    ids = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", 'a"b,c', "plain", "two\nlines"]
+    targets = portal.targets(len(ids))
+    ended = finished(ann, submitted(ann, {**targets, "id": ids})["id"])
+    answer = ann.get(f"/jobs/{ended['id']}/manifest.csv")
+    assert answer.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
+    assert [row["id"].lstrip("'") for row in rows] == ids
+    assert not [cell for row in rows for cell in row.values() if cell.startswith(FORMULA)]
+    # Programs read the ids as they are.
+    exact = Table.read(ann.get(f"/jobs/{ended['id']}/manifest").text, format="ascii.ecsv")
+    assert exact["id"].tolist() == ids
+
+
+# ---- What strangers are told (trial 35, 36; L9, L10)
+
+
+def test_paths_of_the_disk_are_for_admins(portal: Attacked, ann: httpx.Client) -> None:
+    disk = str(portal.served.folder)
+    paths = ["/api/stores", "/api/stores/survey", "/stores", "/stores/survey", "/pool", "/api/pool"]
+    with portal.client("root") as root:
+        for path in paths:
+            assert disk not in ann.get(portal.served.url + path).text, path
+        assert all(disk in root.get(path).text for path in paths[:4])
+    root_of_store = ann.post(
+        "/estimate", json={"targets": {"file": ["survey:."], "x0": [0], "y0": [0], "width": [1]}}
+    )
+    assert disk not in root_of_store.text
+
+
+def test_open_portals_show_no_paths(tmp_path: Path) -> None:
+    add_survey(tmp_path)
+    settings = (
+        '\n[server]\nhost = "0.0.0.0"\n[access]\nopen = true\n[vo]\nauthority = "a.example"\n'
+    )
+    with served(tmp_path, settings) as portal:
+        for path in ("/api/stores", "/stores", "/stores/survey"):
+            answer = httpx.get(portal.url + path)
+            assert answer.status_code == 200
+            assert str(tmp_path) not in answer.text
+
+
+def test_errors_tell_the_last_part_of_a_path() -> None:
+    error = OutputError("/srv/portal/results/ab/0000/x.fits: No space left on device")
+    assert text_of(error) == "x.fits: No space left on device"
+    assert text_of(CatalogError("sqlite:////srv/a/b.sqlite: locked")).count("/srv/a") == 0
+
+
+def test_predictions_are_for_admins(portal: Attacked, ann: httpx.Client, job: Any) -> None:
+    for path in ("/api/predictions", "/predictions", "/predictions/plots.json"):
+        assert ann.get(portal.served.url + path).status_code == 403
+        with portal.client("root") as root:
+            assert root.get(path).status_code == 200
+    assert ann.get("/pool").json()["held"] == []
+    assert "/predictions" not in ann.get(f"{portal.served.url}/jobs").text
+
+
+def test_cookies_of_https_are_tied_to_their_host(tmp_path: Path) -> None:
+    settings = '\n[server]\nurl = "https://archive.example"\n'
+    with (
+        attacked(tmp_path, settings=settings) as portal,
+        httpx.Client(
+            base_url=portal.served.url, headers={"Host": "archive.example"}, timeout=SECOND_S
+        ) as browser,
+    ):
+        answer = browser.post("/sign-in", data={"token": portal.tokens["ann"], "next": "/"})
+        cookie = answer.headers["set-cookie"]
+        assert cookie.startswith("__Host-swathe-token=")
+        assert "Secure" in cookie and "Path=/" in cookie and "Domain" not in cookie
+        pair = cookie.partition(";")[0]
+        for given, status in ((pair, 200), (pair.removeprefix("__Host-"), 401)):
+            headers = {"Cookie": given}
+            assert browser.get("/api/about", headers=headers).status_code == status
+
+
+def test_signing_in_on_a_shared_address_warns(portal: Attacked) -> None:
+    assert "to every port" in httpx.get(f"{portal.served.url}/sign-in").text
+
+
+def test_a_file_of_a_store_is_no_identifier_but_told(portal: Attacked) -> None:
+    with portal.client("ann") as ann:
+        answer = ann.get("/vo/sync", params={"ID": "survey:frame-000001.fit", "SUB": "[1:2,1:2]"})
+    assert answer.status_code == 404
+    assert "write ivo://swathe.invalid/DATASET?frame-000001.fit,0" in answer.text
+
+
+# ---- Locks (L8)
+
+
+def test_a_locked_catalogue_is_told_while_it_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.sqlite"
+    with Catalog.open(f"sqlite:///{path}"):
+        pass
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "swathe.cli", "store", "add", "survey", str(tmp_path)],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "SWATHE_DATABASE": f"sqlite:///{path}"},
+        )
+        assert process.stderr is not None
+        assert "another process may have locked it" in process.stderr.readline()
+        holder.execute("ROLLBACK")
+        assert process.communicate(timeout=SECOND_S)[1] == ""
+    assert process.returncode == 0

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Timer
 from typing import Any
+
+import typer
+
+TOLD_AFTER_S = 1.0
 
 
 def print_json(value: object) -> None:
@@ -59,3 +65,19 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*map(Text, row))
     Console(width=None if sys.stdout.isatty() else 10_000).print(table)
+
+
+@contextmanager
+def telling_of_a_wait(what: str) -> Iterator[None]:
+    """Say on standard error what is waited for, once that takes longer than `TOLD_AFTER_S`."""
+
+    def tell() -> None:
+        typer.echo(f"waiting for {what}: another process may have locked it", err=True)
+
+    timer = Timer(TOLD_AFTER_S, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

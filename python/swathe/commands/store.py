@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swathe.commands.options import Json
-from swathe.commands.output import cost_rows, print_json, print_table
+from swathe.commands.output import cost_rows, print_json, print_table, telling_of_a_wait
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -48,7 +48,7 @@ def add(
     from swathe.catalog import Catalog
 
     options = _options(option or [])
-    with Catalog.open() as catalog:
+    with telling_of_a_wait("the catalogue"), Catalog.open() as catalog:
         store = catalog.add_store(name, url, tier, options)
     if as_json:
         print_json(asdict(store))

@@ -23,6 +23,14 @@ from swathe.portal.streams import Seats
 from swathe.portal.users import User
 
 COOKIE = "swathe-token"
+HOST_COOKIE = "__Host-swathe-token"
+"""By TLS: browsers take it from this host only, and send it to no other."""
+
+
+def cookie_of(connection: HTTPConnection) -> str:
+    """Return the name of the cookie that keeps a token."""
+    secure = portal_of(connection).url(connection).startswith("https://")
+    return HOST_COOKIE if secure else COOKIE
 
 
 def token_of(connection: HTTPConnection) -> str | None:
@@ -30,7 +38,7 @@ def token_of(connection: HTTPConnection) -> str | None:
     kind, _, token = connection.headers.get("authorization", "").partition(" ")
     if kind:
         return token.strip() if kind.lower() == "bearer" else None
-    return connection.cookies.get(COOKIE)
+    return connection.cookies.get(cookie_of(connection))
 
 
 def needs(scope: Scope) -> Callable[[HTTPConnection], Awaitable[User]]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from swathe.workers.growth import Limits
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
+NO_AUTHORITY = "swathe.invalid"
+"""Of identifiers that nobody beyond this machine sees."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -188,7 +190,7 @@ GROWS_FROM = [each.name for each in fields(Workers)].index("minimum")
 class Observatory:
     """What the interfaces of the Virtual Observatory call this archive."""
 
-    authority: str = "swathe.invalid"
+    authority: str = NO_AUTHORITY
     title: str = "Swathe"
 
 
@@ -297,6 +299,12 @@ def _checked(config: Config) -> Config:
         raise SettingsError(
             f"server.host: {server.host} can be reached from other machines, and no token is "
             "needed: set access.tokens = 'required', or access.open = true if anybody may come in"
+        )
+    if not is_loopback(server.host) and config.vo.authority == NO_AUTHORITY:
+        raise SettingsError(
+            f"vo.authority: expected a name of yours, found {NO_AUTHORITY!r}: identifiers of "
+            f"images would be seen beyond this machine, as it listens at {server.host}; set it to the "
+            "authority that you registered, or to a domain of yours, as 'archive.example'"
         )
     return config
 

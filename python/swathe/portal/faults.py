@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import TYPE_CHECKING
 
 from swathe import errors
@@ -33,6 +35,11 @@ STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
 )
 
 
+OWN_PATH = re.compile(r"(?<![\w:/.-])(?:sqlite:///)?/(?:[^\s/:'\"]+/)*([^\s/:'\"]+)")
+"""An absolute path, and its last part."""
+log = logging.getLogger("swathe.portal")
+
+
 def status_of(error: errors.SwatheError) -> int:
     """Give the status that tells of an error."""
     if isinstance(error, errors.LimitError) and error.retry_after_s is None:
@@ -41,8 +48,16 @@ def status_of(error: errors.SwatheError) -> int:
 
 
 def text_of(error: errors.SwatheError) -> str:
-    """Give what is told of an error: files by their stores, not where they lie."""
-    return by_names(str(error))
+    """Give what is told of an error: files by their stores, not where they lie.
+
+    Errors of the database and of results name paths of this machine: of those only the last part is
+    told, and the whole is in the log.
+    """
+    text = by_names(str(error))
+    if isinstance(error, errors.CatalogError | errors.OutputError):
+        log.warning("%s", text)
+        return OWN_PATH.sub(r"\1", text)
+    return text
 
 
 def headers_of(error: errors.SwatheError) -> Mapping[str, str]:

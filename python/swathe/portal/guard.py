@@ -53,7 +53,7 @@ WATCHING = "/trace/data"
 
 
 LONG = re.compile(
-    r"/api/jobs/[^/]+(/(events|manifest|archive\.\w+|files/[^/]+))?|/vo/async/[^/]+(/.*)?"
+    r"/api/jobs/[^/]+(/(events|manifest(\.csv)?|archive\.\w+|files/[^/]+))?|/vo/async/[^/]+(/.*)?"
 )
 """Paths of answers that may go on for long: those have places of their own."""
 LARGE_BYTES = 65_536

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
+
+from swathe.environment import is_loopback
+from swathe.errors import AccessError
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
-    from swathe.catalog import Catalog
+    from swathe.catalog import Catalog, Outcome, Store
     from swathe.jobs import Jobs
     from swathe.portal.config import Config
     from swathe.portal.sources import Sources
@@ -46,7 +50,20 @@ class Portal:
 
     def sees_all(self, user: User | None) -> bool:
         """Tell whether a user may know what concerns all, and how the portal is run."""
-        return user is not None and (not self.access.required or user.may("admin"))
+        if user is None:
+            return False
+        return user.may("admin") or not (self.access.required or self.is_public)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether other machines can reach it, directly or by way of a proxy."""
+        server = self.config.server
+        outside = urlsplit(server.url).hostname or server.host
+        return not (is_loopback(server.host) and is_loopback(outside))
+
+    def place_of(self, store: Store, user: User | None) -> str:
+        """Return the URL of a store; empty where only who sees all may know of the folder."""
+        return store.url if self.sees_all(user) or not store.url.startswith("file:") else ""
 
     def told(self, user: User | None) -> Told:
         """Tell what a user may know of who does the work, and why it is not done."""
@@ -55,11 +72,23 @@ class Portal:
         trouble = f"jobs are not worked on: {trouble}" if trouble else told.trouble
         if self.sees_all(user):
             return replace(told, trouble=trouble)
-        held = [each for each in told.held if "://" not in each.object]
         if told.address:
             trouble = trouble.replace(told.address, "the scheduler")
             trouble = trouble.replace(told.address.partition("://")[2], "the scheduler")
-        return replace(told, trouble=trouble, address="", held=held)
+        return replace(told, trouble=trouble, address="", held=[], hand_overs=())
+
+    def outcomes(self, user: User | None, limit: int) -> list[Outcome]:
+        """Return how predictions of all jobs came out, the latest first.
+
+        Raises:
+            AccessError: If the user may not know of the jobs of others.
+        """
+        if not self.sees_all(user):
+            raise AccessError(
+                "predictions tell of the jobs of all: a token with the scope 'admin' is needed; "
+                "each job of yours tells what was predicted of it"
+            )
+        return self.catalog.outcomes(limit)
 
     def url(self, request: HTTPConnection) -> str:
         """Give the URL of the portal as the client knows it, without a slash at the end."""

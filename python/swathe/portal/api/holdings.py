@@ -98,21 +98,33 @@ def _outline(match: Match) -> models.Outline:
     )
 
 
-@router.get("/stores", response_model=models.StoreList)
-def stores(request: Request, _user: Reader) -> Any:
-    """List the stores."""
-    return {"stores": portal_of(request).catalog.stores()}
+@router.get("/stores")
+def stores(request: Request, user: Reader) -> models.StoreList:
+    """List the stores. Where folders of the portal's machine lie is told to admins only."""
+    portal = portal_of(request)
+    return models.StoreList(
+        stores=[
+            models.Store(
+                name=each.name,
+                url=portal.place_of(each, user),
+                tier=each.tier,
+                options=each.options,
+            )
+            for each in portal.catalog.stores()
+        ]
+    )
 
 
 @router.get("/stores/{name}")
-def store(request: Request, _user: Reader, name: Name) -> models.StoreDetail:
+def store(request: Request, user: Reader, name: Name) -> models.StoreDetail:
     """Tell what a store is, and what was measured of it from this machine."""
-    catalog = portal_of(request).catalog
+    portal = portal_of(request)
+    catalog = portal.catalog
     found = catalog.store(name)
     profile = catalog.profile(found.key, this_host())
     return models.StoreDetail(
         name=found.name,
-        url=found.url,
+        url=portal.place_of(found, user),
         tier=found.tier,
         options=found.options,
         profile=None if profile is None else models.Profile.model_validate(profile),
@@ -125,7 +137,7 @@ def pool(
 ) -> models.Pool:
     """Tell who does the work of jobs, and what they hold.
 
-    What they hold of URLs, and the address of the scheduler, are told to admins only.
+    What they hold, and the address of the scheduler, are told to admins only.
     """
     told = portal_of(request).told(user)
     held = told.held
@@ -180,7 +192,7 @@ def find_images(
 
 @router.get("/predictions", response_model=models.Outcomes)
 def predictions(
-    request: Request, _user: Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
+    request: Request, user: Reader, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000
 ) -> Any:
-    """Tell how predictions came out, the latest first."""
-    return {"predictions": portal_of(request).catalog.outcomes(limit)}
+    """Tell how predictions of all jobs came out, the latest first: to admins only."""
+    return {"predictions": portal_of(request).outcomes(user, limit)}

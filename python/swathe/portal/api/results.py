@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from swathe.errors import AccessError, NoSuchJobError, TokenError
 from swathe.jobs import ArchiveKind, Job
+from swathe.manifest import spreadsheet
 from swathe.portal.access import downloads_of, needs, streams_of
 from swathe.portal.api import models
 from swathe.portal.api.jobs import ReadJob
@@ -68,6 +69,25 @@ def manifest(request: Request, found: ReadJob) -> Response:
         lambda _gone: portal.jobs.manifest(found.id),
         "text/plain",
         _attachment(f"{found.id}.ecsv"),
+    )
+
+
+@router.get(
+    "/jobs/{job_id}/manifest.csv",
+    response_class=Response,
+    responses={200: {"description": "CSV.", "content": {"text/csv": {}}}},
+)
+def manifest_for_people(request: Request, found: ReadJob) -> Response:
+    """Give the manifest as CSV for spreadsheets: what would be a formula begins with `'`.
+
+    Programs read the ECSV, which holds every text as it is.
+    """
+    portal = portal_of(request)
+    return MadeAnswer(
+        streams_of(request),
+        lambda _gone: spreadsheet(portal.jobs.manifest(found.id)),
+        "text/csv",
+        _attachment(f"{found.id}.csv"),
     )
 
 

@@ -116,11 +116,14 @@ def dataset(
 
 
 @router.api_route("/stores", methods=READ)
-def stores(request: Request, _user: Reader) -> Response:
+def stores(request: Request, user: Reader) -> Response:
     """List the stores with what they cost."""
-    catalog, host = portal_of(request).catalog, this_host()
+    portal, host = portal_of(request), this_host()
+    catalog = portal.catalog
     profiles = {each.root: each for each in catalog.profiles() if each.host == host}
-    found = [(store, profiles.get(store.key)) for store in catalog.stores()]
+    found = [
+        (store, portal.place_of(store, user), profiles.get(store.key)) for store in catalog.stores()
+    ]
     return page(request, "stores.html", stores=found, host=host)
 
 
@@ -140,9 +143,10 @@ def pool(request: Request, user: Reader) -> Response:
 
 
 @router.api_route("/stores/{name}", methods=READ)
-def store(request: Request, _user: Reader, name: str) -> Response:
+def store(request: Request, user: Reader, name: str) -> Response:
     """Show a store and its profile."""
-    catalog, host = portal_of(request).catalog, this_host()
+    portal, host = portal_of(request), this_host()
+    catalog = portal.catalog
     found = catalog.store(name)
     profile = catalog.profile(found.key, host)
     probes = catalog.probes(found.key, host)
@@ -156,6 +160,7 @@ def store(request: Request, _user: Reader, name: str) -> Response:
         "store.html",
         plots=True,
         store=found,
+        place=portal.place_of(found, user),
         host=host,
         profile=profile,
         costs=[] if profile is None else list(cost_rows(profile)),
@@ -211,9 +216,9 @@ def store_plots(
 
 
 @router.api_route("/predictions", methods=READ)
-def predictions(request: Request, _user: Reader) -> Response:
+def predictions(request: Request, user: Reader) -> Response:
     """Show what was predicted and what became of it."""
-    outcomes = portal_of(request).catalog.outcomes(OUTCOMES)
+    outcomes = portal_of(request).outcomes(user, OUTCOMES)
     errors = [abs(error_of(each)) for each in outcomes if each.actual_s > 0]
     within = [each.low_s <= each.actual_s <= each.high_s for each in outcomes]
     return page(
@@ -245,9 +250,9 @@ def _store_names(stores: list[Store]) -> Mapping[str, str]:
 
 
 @router.api_route("/predictions/plots.json", methods=READ)
-def prediction_plots(request: Request, __user: Reader, scheme: plots.Scheme = "light") -> Response:
+def prediction_plots(request: Request, user: Reader, scheme: plots.Scheme = "light") -> Response:
     """Give predicted against actual, for Bokeh."""
-    outcomes = portal_of(request).catalog.outcomes(OUTCOMES)
+    outcomes = portal_of(request).outcomes(user, OUTCOMES)
     return _items(plots.outcome_plots(outcomes, scheme, (CLOSE, NEAR)))
 
 

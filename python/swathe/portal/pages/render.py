@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from swathe import _swathe
 from swathe.errors import SwatheError, TokenError
-from swathe.portal.access import COOKIE, token_of
+from swathe.portal.access import cookie_of, token_of
 from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.pages import assets
 from swathe.portal.pages.words import FILTERS
@@ -79,9 +79,10 @@ def page(
         path=request.url.path,
         title=portal.config.vo.title,
         user=user,
+        sees_predictions=sees_all,
         traced=sees_all and recorded_file() is not None,
         tokens=portal.access.required,
-        signed_in=COOKIE in request.cookies,
+        signed_in=cookie_of(request) in request.cookies,
         here=here,
         **context,
     )

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Form, Query
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from swathe.environment import is_loopback
 from swathe.errors import TokenError
-from swathe.portal.access import COOKIE
+from swathe.portal.access import cookie_of
 from swathe.portal.pages.render import HEADERS, SIGN_IN, PageRoute, page
 from swathe.portal.state import portal_of
 
@@ -21,7 +22,15 @@ LONGEST_TOKEN = 1000
 @router.api_route(SIGN_IN, methods=["GET", "HEAD"])
 def ask(request: Request, wanted: Annotated[str, Query(alias="next")] = "/") -> Response:
     """Ask for a token."""
-    return page(request, "sign_in.html", next=_within(wanted), error=None)
+    return _form(request, wanted)
+
+
+def _form(request: Request, wanted: str, error: str | None = None, code: int = 200) -> Response:
+    # Cookies know no ports: servers of other users of this machine would be sent it too.
+    shared = is_loopback(request.url.hostname or "")
+    return page(
+        request, "sign_in.html", code=code, next=_within(wanted), error=error, shared=shared
+    )
 
 
 @router.post(SIGN_IN)
@@ -35,10 +44,10 @@ def sign_in(
     try:
         portal.access.user(token.strip())
     except TokenError as error:
-        return page(request, "sign_in.html", code=401, next=_within(wanted), error=str(error))
+        return _form(request, wanted, str(error), 401)
     answer = RedirectResponse(_within(wanted), 303, HEADERS)
     answer.set_cookie(
-        COOKIE,
+        cookie_of(request),
         token.strip(),
         max_age=KEPT_S,
         httponly=True,
@@ -49,10 +58,15 @@ def sign_in(
 
 
 @router.post("/sign-out")
-def sign_out() -> Response:
+def sign_out(request: Request) -> Response:
     """Forget the token."""
     answer = RedirectResponse(SIGN_IN, 303, HEADERS)
-    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    answer.delete_cookie(
+        cookie_of(request),
+        secure=portal_of(request).url(request).startswith("https://"),
+        httponly=True,
+        samesite="strict",
+    )
     return answer
 
 

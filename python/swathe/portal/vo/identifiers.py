@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from swathe.catalog import Match
 
 FORM = re.compile(r"ivo://([^/?#]{3,100})/([A-Za-z][A-Za-z0-9_.-]*)\?([^,?#\s]+),(\d{1,9})", re.I)
+NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:(?!//)([^\x00-\x20]+)")
+"""A file as targets of jobs name it, `STORE:path`."""
 LONGEST = 4000
 
 
@@ -45,6 +47,13 @@ def read_did(authority: str, text: str) -> Identifier:
         VoError: where it is none, or one of another authority.
     """
     found = FORM.fullmatch(text.strip()) if len(text) <= LONGEST else None
+    if found is None and (named := NAMED.fullmatch(text.strip()[:LONGEST])):
+        raise usage(
+            f"ID: expected ivo://{authority}/DATASET?PATH,HDU, found {text[:200]!r}; of that file "
+            f"write ivo://{authority}/DATASET?{quote(named[1])[:200]},0 with the name of its "
+            "dataset (query tells it as obs_publisher_did) and the number of the HDU",
+            404,
+        )
     if found is None:
         raise usage(f"ID: expected ivo://{authority}/DATASET?PATH,HDU, found {text[:200]!r}", 404)
     if found[1].lower() != authority.lower():
