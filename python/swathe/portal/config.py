@@ -303,8 +303,8 @@ def _checked(config: Config) -> Config:
     if not is_loopback(server.host) and config.vo.authority == NO_AUTHORITY:
         raise SettingsError(
             f"vo.authority: expected a name of yours, found {NO_AUTHORITY!r}: identifiers of "
-            f"images would be seen beyond this machine, as it listens at {server.host}; set it to the "
-            "authority that you registered, or to a domain of yours, as 'archive.example'"
+            f"images would be seen beyond this machine, as it listens at {server.host}; set "
+            "it to the authority that you registered, or to a domain of yours, as 'archive.example'"
         )
     return config
 
