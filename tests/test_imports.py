@@ -18,6 +18,12 @@ PACKAGE = Path(swathe.__file__).parent
 LAYERS = (
     {"core", "environment", "errors", "_swathe", "progress", "sizes"},
     {"core.outputs", "core.parts"},
+    {"core.angles", "core.cells", "core.frames", "core.resolver"},
+    {"core.lines"},
+    {"core.places"},
+    {"core.columns"},
+    {"core.lists"},
+    {"core.tables"},
     {"declared"},
     {"trace.recording", "trace.ulm"},
     {"trace"},

@@ -392,7 +392,7 @@ def test_images_that_lack_the_planes_of_a_stack_are_told_and_rows_say_which_have
     ("options", "table"),
     [
         (Options(operation="stack"), {"file": ["a"], "x": [1], "y": [1]}),
-        (Options(format="rgb", bands=("i", "r", "g")), {"ra": [1], "dec": [1]}),
+        (Options(format="rgb", bands=("i", "r", "g")), {"file": ["a"], "x0": [1], "y0": [1]}),
     ],
 )
 def test_only_places_in_the_sky_are_put_together(

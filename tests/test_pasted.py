@@ -56,8 +56,8 @@ def test_one_bad_line_stops_no_other() -> None:
     pasted = read_pasted("1 2 3\n1 2\n1 2 three\n1 2 inf\n4 5 6\n")
     assert pasted.columns["ra"] == [1.0, 4.0]
     assert [line for line, _ in pasted.faults] == [2, 3, 4]
-    assert pasted.faults[0][1] == "expected 3 values (ra, dec, size_deg), found 2"
-    assert pasted.faults[1][1] == "size_deg must be an angle, not 'three'"
+    assert pasted.faults[0][1] == "expected RA Dec size, as in the lines before, found RA Dec"
+    assert "expected 30\", 0.5arcmin, 0.01deg or 100pix, found 'three'" in pasted.faults[1][1]
 
 
 def test_what_is_no_number_in_a_table_is_left_to_its_row() -> None:
@@ -76,10 +76,12 @@ def test_faults_told_are_bounded() -> None:
     [
         ("", "is empty"),
         (" \n# nothing\n", "is empty"),
-        ("hello world", "line 1: 'hello world' begins no list"),
+        ("hello world", 'line 1: "hello world" is not a position: expected RA Dec'),
         ("\n\na,b,c\n", "line 3"),
         ("ra,dec,ra\n1,2,3", "two columns 'ra'"),
-        ("1,2,3,4,5,6,7", "begins no list"),
+        ("1,2,3,4,5,6,7", "is not a position"),
+        ("M31 is nice", 'line 1: "M31 is nice" is not a position: expected RA Dec'),
+        ("M31", "M31: names of objects need a resolver; set SWATHE_RESOLVER=sesame"),
     ],
 )
 def test_no_list(text: str, told: str) -> None:

@@ -217,9 +217,9 @@ def test_empty_cells_of_parquet(tmp_path: Path) -> None:
         ("box", "y0", 10**400, "y0 must be"),
         ("sky", "ra", math.inf, "inf"),
         ("sky", "dec", 90.1, "90.1"),
-        ("sky", "size_deg", 0, "size_deg"),
-        ("sky", "size_deg", math.inf, "size_deg"),
-        ("sky", "size_deg", math.nan, "size_deg is missing"),
+        ("sky", "size_deg", 0, "size must be a positive angle, not 0"),
+        ("sky", "size_deg", math.inf, "size must be"),
+        ("sky", "size_deg", math.nan, "size is missing"),
     ],
 )
 def test_bad_value_is_a_fault_of_its_row(way: str, name: str, value: Any, said: str) -> None:
@@ -246,7 +246,7 @@ def test_bad_value_is_a_fault_of_its_row(way: str, name: str, value: Any, said: 
         (["x0", "y0", "width", "height"], "need a column 'file'; found: x0, y0, width, height"),
         (["file"], r"need the columns .*; found: file"),
         (["file", "x", "y", "width"], r"need the columns .*; found: file, x, y, width"),
-        (["file", "ra", "dec"], r"need the columns .*\(ra, dec, size_deg\)"),
+        (["file", "ra", "dec"], r"need the columns .*\(ra, dec, size\)"),
         (
             ["file", "x", "y", "x0", "y0", "width", "height"],
             r"more than one of \(x, y, height, width\) or \(x0, y0, width, height\); found",
@@ -269,8 +269,8 @@ def test_what_is_no_table_raises(given: Any) -> None:
 def test_unreadable_table_files_raise_and_are_named(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"none\.csv"):
         read(tmp_path / "none.csv")
-    with pytest.raises(TargetsError, match=r"t\.txt: a table ends in one of \.csv"):
-        read(tmp_path / "t.txt")
+    with pytest.raises(TargetsError, match=r"t\.doc: a table ends in one of \.csv"):
+        read(tmp_path / "t.doc")
     for suffix in ("csv", "ecsv", "xml", "parquet"):
         path = tmp_path / f"bad.{suffix}"
         path.write_bytes(b"\xff\xfe\0 no table")

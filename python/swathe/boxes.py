@@ -10,6 +10,7 @@ import re
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from swathe.core.angles import Size
 from swathe.errors import NoOverlapError, RegionError
 
 if TYPE_CHECKING:
@@ -213,13 +214,18 @@ class Sky:
             pixels.append(round(angle / scale))
         return pixels[0], pixels[1]
 
-    def box(self, coordinate: SkyCoord, size_deg: float | tuple[float, float]) -> Box:
-        """Give the box around one coordinate; `size_deg` is one side, or height and width."""
+    def box(self, coordinate: SkyCoord, size: float | tuple[float, float] | Size) -> Box:
+        """Give the box around one coordinate; `size` is as for `box_at`."""
         x, y = (float(values[0]) for values in self.pixels(coordinate))
-        return self.box_at(x, y, size_deg)
+        return self.box_at(x, y, size)
 
-    def box_at(self, x: float, y: float, size_deg: float | tuple[float, float]) -> Box:
+    def box_at(self, x: float, y: float, size: float | tuple[float, float] | Size) -> Box:
         """Give the box around a position that `pixels` gave.
+
+        Args:
+            x: along NAXIS1.
+            y: along NAXIS2.
+            size: one side, or height and width, in degrees; or these with their unit.
 
         Raises:
             NoOverlapError: where the coordinate has no place in the image's projection.
@@ -230,13 +236,20 @@ class Sky:
                 f"{self.label}: its sky is on axes {self.axes[0] + 1} and {self.axes[1] + 1}; "
                 "boxes are of axes 1 and 2"
             )
-        height_deg, width_deg = pair(size_deg)
-        height, width = self.shape(height_deg, width_deg)
+        height, width = self._sides(size)
         if not (math.isfinite(x) and math.isfinite(y)):
             raise NoOverlapError(f"{self.label}: the position has no place in its projection")
         if max(abs(x), abs(y)) > LIMIT / 2:
             raise NoOverlapError(f"{self.label}: the position lies far outside the image")
         return around(x, y, height, width)
+
+    def _sides(self, size: float | tuple[float, float] | Size) -> tuple[float, float]:
+        """Give height and width in pixels."""
+        if not isinstance(size, Size):
+            return self.shape(*pair(size))
+        if size.unit == "deg":
+            return self.shape(size.height, size.width)
+        return size.height, size.width
 
 
 def coordinates(ra_deg: Any, dec_deg: Any) -> SkyCoord:

@@ -16,6 +16,9 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from swathe import errors
+from swathe.core.angles import Size
+from swathe.core.cells import plain_cells
+from swathe.core.columns import Bad
 from swathe.core.outputs import write_file
 from swathe.errors import OutputError, SettingsError, SourceError, SwatheError
 from swathe.progress import progress_bar
@@ -168,7 +171,7 @@ class RemotePortal:
     ) -> dict[str, Any]:
         if not isinstance(targets, str | os.PathLike):
             return self._post(
-                path, json={"targets": _columns(targets), "options": options, **given}
+                path, json={"targets": _json_targets(targets), "options": options, **given}
             )
         import json
 
@@ -521,15 +524,23 @@ _KINDS: dict[int, type[SwatheError]] = {
 }
 
 
-def _columns(targets: Any) -> dict[str, list[Any]]:
-    """Give a table in memory as JSON takes it."""
-    from swathe.targets import as_table
+def _json_targets(targets: Any) -> dict[str, list[Any]] | list[str]:
+    """Give a list in memory as JSON takes it: lines as they are, columns in standard units."""
+    if isinstance(targets, list | tuple) and all(isinstance(line, str) for line in targets):
+        return list(targets)
+    from swathe.core.columns import standard_columns
+    from swathe.targets import read_list
 
-    table, _ = as_table(targets)
-    return {name: [_plain(value) for value in table[name].tolist()] for name in table.colnames}
+    columns = standard_columns(read_list(targets).table)
+    return {name: [_plain(value) for value in plain_cells(each)] for name, each in columns.items()}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
+    if isinstance(value, Bad):
+        # The portal says what is wrong with it.
+        return value.cell if isinstance(value.cell, str | float | int) else str(value.cell)
+    if isinstance(value, Size):
+        return str(value)
     return None if value != value else value  # NaN is unlike itself.

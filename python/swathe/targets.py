@@ -4,7 +4,8 @@ A list is a table with a column `file` and one of these sets, optionally `id` an
 
 - `x`, `y`, `height`, `width`: centre (zero-based pixels) and size, as `Cutout2D`;
 - `x0`, `y0`, `width`, `height`: zero-based lower-left pixel and size;
-- `ra`, `dec`, `size_deg`: degrees (ICRS).
+- a position in the sky and a size, as `swathe.core.columns` finds them; or lines of text, as
+  `swathe.core.lines` reads them.
 
 What is wrong with one row is kept for the manifest and stops no other.
 """
@@ -22,6 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from unicodedata import combining, normalize
 
 from swathe.boxes import LIMIT, Sky, around, checked, coordinates
+from swathe.core.angles import Size
+from swathe.core.cells import is_missing, text_of, texts
+from swathe.core.columns import BOX, CENTER, Bad, Choices, standard_columns
+from swathe.core.places import is_equatorial
+from swathe.core.tables import READERS, Listing, read_listing, table_of_lines
 from swathe.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
 from swathe.known import is_named
 
@@ -35,18 +41,9 @@ if TYPE_CHECKING:
     from swathe._swathe import HduKey
     from swathe.boxes import Box
 
-CENTER = ("x", "y", "height", "width")
-BOX = ("x0", "y0", "width", "height")
+__all__ = ["BOX", "CENTER", "READERS", "SKY", "Choices", "Targets", "read_targets"]
+
 SKY = ("ra", "dec", "size_deg")
-READERS = {
-    ".csv": "ascii.csv",
-    ".ecsv": "ascii.ecsv",
-    ".xml": "votable",
-    ".vot": "votable",
-    ".votable": "votable",
-    ".parquet": "parquet",
-    ".parq": "parquet",
-}
 NAME_BYTES = 60
 """With a number behind it a name still fits into an EXTNAME, of at most 68 characters."""
 LARGEST = (1 << 63) - 1
@@ -89,30 +86,39 @@ def read_targets(
     sky_of: Callable[[str, HduKey | None], Sky],
     store: str | None = None,
     most_images: int | None = None,
+    choices: Choices | None = None,
 ) -> Targets:
-    """Read a list: an astropy or pandas table, a mapping of columns, or the path of a table.
+    """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
 
     Relative files of a table that is a file are relative to its folder, or all are paths in a
     `store`. `sky_of` gives the place in the sky of an HDU; it is asked for `most_images` at most.
+    `choices` fill what the list lacks.
 
     Raises:
         TargetsError: where the table cannot be read or lacks columns.
     """
     import numpy as np
 
-    table, folder = as_table(given)
-    columns = _columns(table)
-    way = _way(columns)
+    choices = choices or Choices()
+    table, folder, wrong = read_list(given, choices)
+    columns = standard_columns(table, choices)
+    if "file" not in columns:
+        raise TargetsError(
+            f"the targets need a column 'file'; found: {_listed(table.colnames)}; or give one file "
+            "for all: --file, file= in Python"
+        )
+    way = _way(columns, table)
     count = len(table)
     named, number = numbered(texts(columns["file"]))
     # Of each file once: to tell what a name means asks the file system and the stores.
     if store is not None:
         named = [_in_store(name, store) for name in named]
     elif folder is not None:
-        named = [_beside(name, folder) for name in named]
+        # A file for all rows is the user's, not the table's.
+        named = [name if name == choices.file else _beside(name, folder) for name in named]
     files, which = numbered(named)
     file = np.array(which, np.int32)[number]
-    faults: dict[int, tuple[str, str]] = {}
+    faults = {row: ("error", fault) for row, fault in wrong.items()}
     keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
     hdus, hdu = numbered(keys)
     given_ids = texts(columns["id"]) if "id" in columns else [""] * count
@@ -130,7 +136,7 @@ def read_targets(
     )
     for unnamed in (at for at, name in enumerate(files) if not name):
         for row in np.flatnonzero(file == unnamed).tolist():
-            targets.faults[row] = ("error", "no file is given")
+            targets.faults.setdefault(row, ("error", "no file is given"))
     if way == SKY:
         _place_in_sky(targets, columns, sky_of, most_images)
     else:
@@ -138,29 +144,39 @@ def read_targets(
     return targets
 
 
-def as_table(given: Any) -> tuple[Table, Path | None]:
-    """Give a list of targets as a table, and the folder where it lies if it is a file.
+def read_list(given: Any, choices: Choices | None = None) -> Listing:
+    """Give a list of targets as a table, the folder where it lies if it is a file, and faults.
 
     Raises:
         TargetsError: where it cannot be read.
     """
     from astropy.table import Table
 
+    frame = choices.frame if choices is not None else None
     if isinstance(given, Table):
-        return given, None
-    if isinstance(given, str | os.PathLike):
-        path = Path(given)
-        return read_table(path), path.parent
+        return Listing(given, None, {})
     try:
+        hours = frame is None or is_equatorial(frame)
+        if isinstance(given, str | os.PathLike):
+            return read_listing(Path(given), hours=hours)
+        if isinstance(given, list | tuple) and given and set(map(type, given)) == {str}:
+            table, faults = table_of_lines(given, hours=hours)
+            return Listing(table, None, faults)
+        if hasattr(given, "transform_to"):
+            return Listing(Table({"sky": given.reshape(-1)}), None, {})
         if hasattr(given, "to_dict") and hasattr(given, "columns"):
-            return Table.from_pandas(given), None
+            return Listing(Table.from_pandas(given), None, {})
         if isinstance(given, Mapping):
-            return Table({name: _values(values) for name, values in given.items()}), None
+            return Listing(Table({name: _values(each) for name, each in given.items()}), None, {})
+    except RegionError as error:
+        raise TargetsError(str(error)) from error
     except (TypeError, ValueError) as error:
+        if isinstance(error, SwatheError):
+            raise
         raise TargetsError(f"the targets cannot be made into a table: {error}") from error
     raise TargetsError(
-        "targets must be an astropy Table, a pandas DataFrame, a mapping of columns or the path "
-        f"of a table, not {type(given).__name__}"
+        "targets must be an astropy Table, a pandas DataFrame, a mapping of columns, a SkyCoord, a "
+        f"list of lines or the path of a table, not {type(given).__name__}"
     )
 
 
@@ -168,8 +184,14 @@ def _values(given: Any) -> Any:
     """Give a column of a mapping as a table takes it soonest: lists of one kind as an array."""
     import numpy as np
 
+    if hasattr(given, "unit") or hasattr(given, "transform_to"):
+        return given
     values = list(given)
     kinds = set(map(type, values))
+    if kinds & {Size, Bad}:
+        cells = np.empty(len(values), object)
+        cells[:] = values
+        return cells
     if kinds == {str}:
         # As objects: one that is long would make all take as much.
         return np.array(values, object)
@@ -183,93 +205,28 @@ def read_table(path: Path) -> Table:
 
     Raises:
         NotFoundError: where there is none.
-        TargetsError: where it cannot be read.
+        TargetsError: where it, or a line of it, cannot be read.
     """
-    from astropy.table import Table
-
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        raise TargetsError(f"{path}: a table ends in one of {', '.join(READERS)}")
-    if not path.exists():
-        raise NotFoundError(f"{path}: no such table of targets")
-    try:
-        return _read_parquet(path) if reader == "parquet" else Table.read(path, format=reader)
-    except ImportError as error:
-        raise TargetsError(f"{path}: {error}; try: pip install swathe[parquet]") from error
-    except Exception as error:  # each reader has errors of its own
-        raise TargetsError(f"{path}: cannot be read as {reader}: {error}") from error
+    table, _, faults = read_listing(path)
+    if faults:
+        raise TargetsError(f"{path}: {next(iter(faults.values()))}")
+    return table
 
 
-def _read_parquet(path: Path) -> Table:
-    """Astropy's reader stops at empty cells, and warns of tables that it did not write."""
-    from astropy.table import Table
-    from pyarrow import parquet
-
-    columns = parquet.ParquetFile(path).read()
-    return Table({name: columns[name].to_numpy() for name in columns.column_names})
-
-
-def _columns(table: Table) -> dict[str, Any]:
-    known = {"file", "id", "hdu", *CENTER, *BOX, *SKY}
-    columns: dict[str, Any] = {}
-    for name in table.colnames:
-        key = name.strip().lower()
-        if key in known:
-            if key in columns:
-                raise TargetsError(f"the targets have two columns named {key}")
-            columns[key] = table[name]
-    if "file" not in columns:
-        raise TargetsError(f"the targets need a column 'file'; found: {_listed(table.colnames)}")
-    return columns
-
-
-def _way(columns: Mapping[str, Any]) -> tuple[str, ...]:
-    ways = [way for way in (CENTER, BOX, SKY) if all(name in columns for name in way)]
+def _way(columns: Mapping[str, Any], table: Table) -> tuple[str, ...]:
+    shown = {CENTER: CENTER, BOX: BOX, SKY: ("ra", "dec", "size")}
+    has = {way: all(name in columns for name in way) for way in (CENTER, BOX)}
+    has[SKY] = "ra" in columns and "dec" in columns and ("size_deg" in columns or "size" in columns)
+    ways = [way for way, is_there in has.items() if is_there]
     if len(ways) != 1:
-        wanted = " or ".join(f"({', '.join(way)})" for way in (ways or (CENTER, BOX, SKY)))
+        wanted = " or ".join(f"({', '.join(shown[way])})" for way in (ways or shown))
         what = "have more than one of" if ways else "need the columns"
-        raise TargetsError(f"the targets {what} {wanted}; found: {_listed(columns)}")
+        raise TargetsError(f"the targets {what} {wanted}; found: {_listed(table.colnames)}")
     return ways[0]
 
 
 def _listed(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
-
-
-def texts(column: Any) -> list[str]:
-    """Give a column as text."""
-    kind = getattr(getattr(column, "dtype", None), "kind", "")
-    values = column.tolist() if kind in ("U", "O") else list(column)
-    if set(map(type, values)) == {str} and "".join(values).isascii():
-        return list(map(str.strip, values))
-    # By way of the distinct values, which are often few.
-    distinct: dict[str, str] = {}
-    found = []
-    for value in values:
-        text = distinct.get(value) if isinstance(value, str) else _text(value)
-        if text is None:
-            text = distinct[value] = _text(value)
-        found.append(text)
-    return found
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str) and value.isascii():
-        return value.strip()
-    if _is_missing(value):
-        return ""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    # Names from a file system may hold what is no text, which no manifest can.
-    return str(value).strip().encode("utf-8", "backslashreplace").decode()
-
-
-def _is_missing(value: Any) -> bool:
-    import numpy as np
-
-    if value is None or value is np.ma.masked:
-        return True
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
 def _hdus(column: Any, faults: dict[int, tuple[str, str]]) -> list[HduKey | None]:
@@ -285,9 +242,9 @@ def _hdus(column: Any, faults: dict[int, tuple[str, str]]) -> list[HduKey | None
 
 def _hdu(value: Any) -> HduKey | None:
     if isinstance(value, bytes | str):
-        text = _text(value)
+        text = text_of(value)
         return parse_hdu(text) if text else None
-    if _is_missing(value):
+    if is_missing(value):
         return None
     try:
         number = int(value)
@@ -376,12 +333,14 @@ def _clean(user_id: str) -> str:
 
 
 def _number(value: Any, name: str) -> float:
-    if _is_missing(value):
+    if isinstance(value, Bad):
+        raise RegionError(value.fault)
+    if is_missing(value):
         raise RegionError(f"{name} is missing")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise RegionError(f"{name} must be a number, not {_text(value)[:40]!r}") from None
+        raise RegionError(f"{name} must be a number, not {text_of(value)[:40]!r}") from None
 
 
 def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
@@ -445,7 +404,8 @@ def _place_in_sky(
     """Fill in the boxes of targets given in the sky, those of one image together."""
     import numpy as np
 
-    for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
+    sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
+    for row, values in enumerate(zip(columns["ra"], columns["dec"], sizes, strict=True)):
         if row not in targets.faults:
             _set_box(targets, row, partial(sound, *values))
     images: dict[tuple[int, int], list[int]] = {}
@@ -458,18 +418,22 @@ def _place_in_sky(
             return
         try:
             sky = sky_of(targets.files[file], targets.hdus[hdu])
-            ra, dec, size = (np.array([float(columns[name][row]) for row in rows]) for name in SKY)
+            ra, dec = (np.array([float(columns[name][row]) for row in rows]) for name in SKY[:2])
             x, y = sky.pixels(coordinates(ra, dec))
         except SwatheError as error:
             status = "missing" if isinstance(error, NotFoundError) else "error"
             targets.faults.update(dict.fromkeys(rows, (status, str(error))))
             continue
         for at, row in enumerate(rows):
-            side_deg, place = float(size[at]), (float(x[at]), float(y[at]))
-            _set_box(targets, row, partial(sky.box_at, *place, side_deg))
+            place = float(x[at]), float(y[at])
+            _set_box(targets, row, partial(sky.box_at, *place, _size(sizes[row])))
 
 
-def sound(ra: Any, dec: Any, size_deg: Any) -> Box:
+def _size(cell: Any) -> float | Size:
+    return cell if isinstance(cell, Size) else float(cell)
+
+
+def sound(ra: Any, dec: Any, size: Any) -> Box:
     """Raise where a row in the sky has no sense; the box itself comes later.
 
     Raises:
@@ -478,7 +442,9 @@ def sound(ra: Any, dec: Any, size_deg: Any) -> Box:
     ra, dec = _number(ra, "ra"), _number(dec, "dec")
     if not (math.isfinite(ra) and abs(dec) <= 90):
         coordinates(ra, dec)  # Says why; too slow to be asked about every row.
-    size = _number(size_deg, "size_deg")
-    if not math.isfinite(size) or size <= 0:
-        raise RegionError(f"size_deg must be a positive angle, not {size}")
+    if isinstance(size, Size):
+        return 0, 0, 1, 1
+    number = _number(size, "size")
+    if not math.isfinite(number) or number <= 0:
+        raise RegionError(f"size must be a positive angle, not {number}")
     return 0, 0, 1, 1

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.catalog import Wanted
+from swathe.core.angles import Size
+from swathe.core.cells import texts
+from swathe.core.columns import Bad, standard_columns
 from swathe.errors import (
     AccessError,
     JobError,
@@ -28,10 +31,9 @@ from swathe.predict import sky_of
 from swathe.targets import (
     SKY,
     Targets,
-    as_table,
+    read_list,
     read_targets,
     sound,
-    texts,
 )
 
 if TYPE_CHECKING:
@@ -115,9 +117,11 @@ def expand(
     """
     if isinstance(given, str | os.PathLike):
         raise TargetsError("the targets of a job are a table or a mapping of columns, not a path")
-    table, _ = as_table(given)
+    table, _, wrong = read_list(given)
+    if wrong:
+        raise TargetsError(next(iter(wrong.values())))
     check_rows(len(table), most_rows)
-    columns = {name.strip().lower(): table[name] for name in table.colnames}
+    columns = _one_angle(standard_columns(table))
     in_sky = all(name in columns for name in SKY)
     if is_combined(options) and not in_sky:
         raise JobError(f"a stack or rgb needs targets in the sky: {', '.join(SKY)}")
@@ -127,7 +131,7 @@ def expand(
                 raise JobError(
                     f"option {name}: images are chosen by it for targets in the sky without a file"
                 )
-        work = _of_files(table, columns, options, allowed)
+        work = _of_files(columns, len(table), options, allowed)
     else:
         work = _of_places(columns, options, catalog, allowed, most_rows)
     if work.group is not None:
@@ -159,18 +163,35 @@ def check_rows(rows: int, most: int) -> None:
         raise LimitError(f"a job may have {most:,} rows, not {rows:,}; divide the list")
 
 
+def _one_angle(columns: dict[str, Any]) -> dict[str, Any]:
+    """Give sizes as degrees: rows of a job keep one angle."""
+    import numpy as np
+
+    if "size" not in columns:
+        return columns
+    cells = columns.pop("size")
+    for row, cell in enumerate(cells.tolist()):
+        if isinstance(cell, Size):
+            fault = f"size: expected one angle for a target of a job, found {cell}"
+            cells[row] = cell.square_deg or Bad(fault, str(cell))
+    sound = all(isinstance(cell, float) for cell in cells)
+    columns["size_deg"] = np.array(cells, float) if sound else cells
+    return columns
+
+
 def _of_files(
-    table: Any, columns: dict[str, Any], options: Options, allowed: Callable[[str], None]
+    columns: dict[str, Any], count: int, options: Options, allowed: Callable[[str], None]
 ) -> Work:
     """Take targets that name their files."""
     import numpy as np
+    from astropy.table import Table
 
-    read, unread = _read(table, allowed)
+    read, unread = _read(Table(columns, copy=False), allowed)
     sky = None
     if all(name in columns for name in SKY):
-        sky = np.array([_floats(columns[name]) for name in SKY]).T.reshape(len(table), 3)
-    group = _groups(columns, len(table)) if is_combined(options) else None
-    return Work(len(table), read, _planes(columns, options, read), sky, group, unread)
+        sky = np.array([_floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+    group = _groups(columns, count) if is_combined(options) else None
+    return Work(count, read, _planes(columns, options, read), sky, group, unread)
 
 
 def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]]:
