@@ -231,7 +231,7 @@ USAGE = 2
         ("cut a.fit --box 1 1 5 5 --section [1:2,1:2]", USAGE, "give one of --box"),
         ("cut a.fit --center 5 5", USAGE, "--center goes with --shape"),
         ("cut a.fit --box 1 1 5 5 --shape 5 5", USAGE, "--center goes with --shape"),
-        ("cut a.fit --sky 10 -1", USAGE, "--sky with --size-deg"),
+        ("cut a.fit --sky 10 -1", USAGE, "--sky with --size or --size-deg"),
         ("cut a.fit --box 1 1 5", USAGE, "--box"),
         ("cut a.fit --box 1 1 5 5 --resume", USAGE, "--resume go with --targets"),
         ("cut a.fit --box 1 1 5 5 --threads 2", USAGE, "--resume go with --targets"),
@@ -241,7 +241,7 @@ USAGE = 2
         ("cut --targets good.csv -o OUT --hdu 1", USAGE, "the table says what to cut"),
         ("cut --targets good.csv -o OUT --threads 0", USAGE, "--threads"),
         ("cut --targets columns.csv -o OUT", USAGE, "need the columns"),
-        ("cut --targets text.fits -o OUT", USAGE, "a table ends in one of"),
+        ("cut --targets text.fits -o OUT", USAGE, "text.fits: cannot be read as fits"),
         ("sample OUT --frames 0", USAGE, "--frames"),
         ("nonsense", USAGE, "nonsense"),
         ("info none.fit", 3, "none.fit: not found"),
@@ -403,8 +403,8 @@ def test_version_and_help() -> None:
     ):
         assert said in text
     for command, options in {
-        "cut": "--box --center --shape --sky --size-deg --section --targets --output --hdu --mode "
-        "--fill --planes --threads --resume --quiet --json",
+        "cut": "--box --center --shape --sky --size --size-deg --frame --file --section --targets "
+        "--output --hdu --mode --fill --planes --threads --resume --quiet --json",
         "info": "--json",
         "sample": "--frames --seed --targets --quiet --json",
     }.items():

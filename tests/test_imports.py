@@ -18,7 +18,7 @@ PACKAGE = Path(swathe.__file__).parent
 LAYERS = (
     {"core", "environment", "errors", "_swathe", "progress", "sizes"},
     {"core.outputs", "core.parts"},
-    {"core.angles", "core.cells", "core.frames", "core.resolver"},
+    {"core.angles", "core.cells", "core.frames", "core.planes", "core.resolver"},
     {"core.lines"},
     {"core.places"},
     {"core.columns"},

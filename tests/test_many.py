@@ -612,7 +612,7 @@ def test_ctrl_c_while_targets_are_placed_leaves_earlier_results(
     rows = boxes(files, 4)
     first = cut_many(rows, tmp_path / "out")
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("swathe.targets.read_targets", interrupt)

@@ -260,6 +260,21 @@ def test_replicas_are_compared_and_mixed(catalog: Catalog, survey: Path) -> None
         swathe.predict(targets(["/absolute/1.fit"]), stores=["here-one"])
 
 
+def test_plain_paths_below_the_folder_of_a_store_are_compared_with_its_mirrors(
+    catalog: Catalog, survey: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(survey, tmp_path / "copy")
+    catalog.add_store("here-one", str(survey))
+    catalog.add_store("here-two", str(tmp_path / "copy"))
+    rows = targets([str(survey / f"{number}.fit") for number in range(3)])
+    predicted = swathe.predict(rows, stores=["here-one", "here-two"])
+    assert {name: cost.objects for name, cost in predicted.per_store.items()} == {
+        "here-one": 3,
+        "here-two": 3,
+    }
+    assert not predicted.faults
+
+
 def test_targets_that_cannot_be_cut_cost_nothing_of_any_replica(
     catalog: Catalog, survey: Path
 ) -> None:

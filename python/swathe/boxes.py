@@ -45,7 +45,7 @@ def checked(x0: float, y0: float, width: float, height: float) -> Box:
             raise RegionError(f"{name} must be a whole number of pixels, not {value}")
     for name in ("width", "height"):
         if named[name] <= 0:
-            raise RegionError(f"{name} must be at least 1 pixel, not {named[name]}")
+            raise RegionError(f"{name} must be at least 1 pixel, not {named[name]:.12g}")
     return int(x0), int(y0), int(width), int(height)
 
 
@@ -82,11 +82,28 @@ def section(text: str) -> Box:
     text = text.strip()
     numbers = SECTION.fullmatch(text) if len(text) <= LONGEST_SECTION else None
     if numbers is None:
-        raise RegionError(f"a section is written [x1:x2,y1:y2], not {text[:LONGEST_SECTION]!r}")
+        raise RegionError(
+            f"a section is written [x1:x2,y1:y2], not {text[:LONGEST_SECTION]!r}"
+            f"{_unsupported(text[:LONGEST_SECTION])}"
+        )
     x1, x2, y1, y2 = map(int, numbers.groups())
-    if x1 < 1 or y1 < 1 or x2 < x1 or y2 < y1:
-        raise RegionError(f"a section counts from 1 upwards, x1 <= x2 and y1 <= y2, not {text!r}")
+    for axis, first, last in (("x", x1, x2), ("y", y1, y2)):
+        if first < 1 or last < first:
+            raise RegionError(
+                f"a section counts from 1 upwards, x1 <= x2 and y1 <= y2, not {text!r}: {axis} is "
+                f"{first}:{last}"
+            )
     return checked(x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1)
+
+
+def _unsupported(text: str) -> str:
+    """Say which part of a section of CFITSIO is not supported, if one is."""
+    for axis, part in zip("xy", text.strip("[] ").split(","), strict=False):
+        if "*" in part:
+            return f": {axis} is {part.strip()!r}; whole axes (*) are not supported"
+        if part.count(":") > 1:
+            return f": {axis} is {part.strip()!r}; steps are not supported"
+    return ""
 
 
 def read_wcs(header: bytes, tables: bytes = b"") -> WCS:
@@ -160,6 +177,13 @@ class Sky:
 
         try:
             frame = wcs_to_celestial_frame(self.wcs)
+        except ValueError as error:
+            kinds = ", ".join(self.wcs.wcs.ctype)
+            raise RegionError(
+                f"{self.label}: expected a WCS in a frame of the sky, found axes {kinds}; cut it "
+                "by pixels"
+            ) from error
+        try:
             there = coordinates.transform_to(frame).spherical
         except (ValueError, ConvertError) as error:  # such as frames of the Sun
             raise RegionError(f"{self.label}: {error}") from error

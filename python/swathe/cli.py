@@ -18,7 +18,23 @@ from swathe import errors, trace
 from swathe.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token
 from swathe.commands import trace as tracing
 from swathe.commands.find import find
-from swathe.commands.options import Json, Overwrite, Quiet, planes_of
+from swathe.commands.options import (
+    SIZE_FORMS,
+    DecColumn,
+    FileOfAll,
+    Frame,
+    Json,
+    Overwrite,
+    Quiet,
+    RaColumn,
+    ValuesCommand,
+    numbers_of,
+    place_of,
+    planes_of,
+    shape_of,
+    size_of,
+    whole_numbers_of,
+)
 from swathe.commands.output import print_json
 from swathe.commands.predict import predict
 from swathe.commands.serve import serve
@@ -82,7 +98,7 @@ app.add_typer(token.app, name="token")
 app.add_typer(pool.app, name="pool")
 app.add_typer(bench.app, name="bench")
 app.add_typer(tracing.app, name="trace")
-app.command()(find)
+app.command(cls=ValuesCommand)(find)
 app.command()(predict)
 app.command()(probe.probe)
 app.command()(buffer.buffer)
@@ -182,35 +198,49 @@ def _options(
         os.environ[trace.VARIABLE] = for_children(trace_to)
 
 
-@app.command()
+@app.command(cls=ValuesCommand)
 def cut(
     image: Annotated[str | None, typer.Argument(help="FITS file: path or URL.")] = None,
     box: Annotated[
-        tuple[int, int, int, int] | None,
+        str | None,
         typer.Option(metavar="X0 Y0 W H", help="Zero-based lower-left pixel, width and height."),
     ] = None,
     center: Annotated[
-        tuple[float, float] | None,
+        str | None,
         typer.Option(metavar="X Y", help="Zero-based pixel position of the centre."),
     ] = None,
     shape: Annotated[
-        tuple[int, int] | None, typer.Option(metavar="H W", help="Height and width, with --center.")
+        str | None,
+        typer.Option(metavar="H W", help="Height and width, or one side, with --center."),
     ] = None,
     sky: Annotated[
-        tuple[float, float] | None,
-        typer.Option(metavar="RA DEC", help="Right ascension and declination, degrees (ICRS)."),
+        str | None,
+        typer.Option(
+            metavar="RA DEC",
+            help="Position: degrees or '10:00:28.6 +02:12:21'; or the name of an object.",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(metavar="S", help=f"Size with --sky: {SIZE_FORMS}.")
     ] = None,
     size_deg: Annotated[
-        float | None, typer.Option(metavar="S", help="Side in degrees, with --sky.")
+        str | None, typer.Option(metavar="S", help="Side in degrees, with --sky.")
     ] = None,
+    frame: Frame = None,
     section: Annotated[
         str | None,
         typer.Option(metavar="[x1:x2,y1:y2]", help="FITS section: one-based, inclusive."),
     ] = None,
     targets: Annotated[
         Path | None,
-        typer.Option(help="Many cuts: a table (CSV, ECSV, VOTable, Parquet); see the README."),
+        typer.Option(
+            help="Many cuts: a table (FITS, VOTable, CSV, ECSV, TSV, Parquet) or a text of one "
+            "target a line; see the README."
+        ),
     ] = None,
+    file: FileOfAll = None,
+    ra: RaColumn = None,
+    dec: DecColumn = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -233,7 +263,9 @@ def cut(
     ] = None,
     planes: Annotated[
         str | None,
-        typer.Option(metavar="FIRST:LAST", help="Planes of a cube, zero-based, FIRST <= p < LAST."),
+        typer.Option(
+            metavar="FIRST:LAST", help="Planes of a cube, zero-based, FIRST <= p < LAST; or one."
+        ),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="With --targets; else all cores.")
@@ -254,12 +286,19 @@ def cut(
         raise typer.BadParameter("give either IMAGE or --targets")
     options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": planes_of(planes)}
     if targets is not None:
-        regions = (box, center, shape, sky, size_deg, section, hdu)
+        regions = (box, center, shape, sky, section, hdu)
         if any(value is not None for value in regions):
             raise typer.BadParameter("with --targets the table says what to cut")
         if output is None:
             raise typer.BadParameter("--targets needs --output")
-        options |= {"resume": resume, "overwrite": overwrite}
+        fills = {
+            "file": file,
+            "size": size_of(size, size_deg),
+            "frame": frame,
+            "ra": ra,
+            "dec": dec,
+        }
+        options |= {"resume": resume, "overwrite": overwrite, **fills}
         _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
@@ -268,8 +307,13 @@ def cut(
     ways = [value is not None for value in (box, center, sky, section)]
     if sum(ways) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")
-    if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
-        raise typer.BadParameter("--center goes with --shape, --sky with --size-deg")
+    if (file, ra, dec) != (None, None, None):
+        raise typer.BadParameter("--file, --ra and --dec go with --targets")
+    side = size_of(size, size_deg)
+    if (shape is None) != (center is None) or (side is None) != (sky is None):
+        raise typer.BadParameter("--center goes with --shape, --sky with --size or --size-deg")
+    if frame is not None and sky is None:
+        raise typer.BadParameter("--frame goes with --sky or --targets")
     from swathe.boxes import section as section_box
     from swathe.core.outputs import check_output
     from swathe.single import cut as cut_one
@@ -279,16 +323,26 @@ def cut(
 
     found = cut_one(
         image,
-        box=section_box(section) if section is not None else box,
-        center=center,
-        shape=shape,
-        sky=sky,
-        size_deg=size_deg,
+        box=section_box(section) if section is not None else _box_of(box),
+        center=_center_of(center),
+        shape=shape_of(shape),
+        sky=place_of("--sky", sky, frame),
+        size=side,
         hdu=_hdu(hdu),
         **options,
     )
     found.write(path, overwrite=overwrite)
     _report_cut(found, path, as_json)
+
+
+def _box_of(text: str | None) -> tuple[int, int, int, int] | None:
+    numbers = whole_numbers_of("--box", "X0 Y0 WIDTH HEIGHT", text)
+    return None if numbers is None else (numbers[0], numbers[1], numbers[2], numbers[3])
+
+
+def _center_of(text: str | None) -> tuple[float, float] | None:
+    numbers = numbers_of("--center", "X Y", text)
+    return None if numbers is None else (numbers[0], numbers[1])
 
 
 def _hdu(text: str | None) -> HduKey | None:

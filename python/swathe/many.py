@@ -83,6 +83,11 @@ def cut_many(
     resume: bool = False,
     overwrite: bool = False,
     progress: bool = True,
+    file: str | os.PathLike[str] | None = None,
+    size: Any = None,
+    frame: str | None = None,
+    ra: str | None = None,
+    dec: str | None = None,
 ) -> Table:
     """Cut many regions, each file opened and decompressed once for all of its targets.
 
@@ -91,11 +96,12 @@ def cut_many(
     before any pixel is read, and beside that what it took, once it is done.
 
     Args:
-        targets: an astropy Table, pandas DataFrame, mapping of columns, or the path of a CSV,
-            ECSV, VOTable or Parquet table, with a column `file` and one of (`x`, `y`, `height`,
-            `width`: centre and size, as `Cutout2D`), (`x0`, `y0`, `width`, `height`) or (`ra`,
-            `dec`, `size_deg`); optionally `id` and `hdu`. Files that a table file names are
-            relative to its folder.
+        targets: an astropy Table or QTable, pandas DataFrame, mapping of columns, list of lines
+            (`FILE RA Dec size`), SkyCoord, or the path of a FITS, VOTable, CSV, ECSV, TSV, text or
+            Parquet table, with a column `file` and one of (`x`, `y`, `height`, `width`: centre and
+            size, as `Cutout2D`), (`x0`, `y0`, `width`, `height`) or a position in the sky and a
+            size; optionally `id` and `hdu`. Units of columns are honoured. Files that a table file
+            names are relative to its folder.
         output: a folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
         mode: `trim`, `partial` or `strict`, as for `cut`.
         fill: physical value outside the image, with `partial`.
@@ -106,6 +112,11 @@ def cut_many(
         overwrite: replace an archive of this name, or files of the names of this run's results.
             Other files in the folder stay; so does every file that is read.
         progress: show a bar, if standard error is a terminal.
+        file: the file of targets that name none.
+        size: of targets in the sky that have none: an angle or pixels, as for `cut`.
+        frame: of positions, if not ICRS or what the columns tell: as `galactic`, `fk4`.
+        ra: name of the column of right ascension or longitude, where that is not clear.
+        dec: name of the column of declination or latitude.
 
     Returns:
         The manifest, one row per target in their order: id, status (`ok`, `no-overlap`,
@@ -121,11 +132,12 @@ def cut_many(
         KeyboardInterrupt: after Ctrl-C, once the manifest is written.
     """
     from swathe.predict import sky_of
-    from swathe.targets import read_targets
+    from swathe.targets import choices_of, read_targets
 
     started = time.perf_counter()
     place = _Place.of(Path(output))
-    read = read_targets(targets, sky_of)
+    choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
+    read = read_targets(targets, sky_of, choices=choices)
     make_folder(place.manifest.parent)
     settings = {"mode": mode, "fill": fill, "planes": _plane_pair(planes), "threads": threads}
     with sole_writer(place.manifest):
@@ -325,8 +337,10 @@ def _has_size(path: Path, size: int) -> bool:
 
 def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | None:
     """Give planes as `(first, last)`. Files differ in length, so ends must be given."""
+    from swathe.core.planes import planes_of_list
     from swathe.errors import RegionError
 
+    planes = planes_of_list(planes)
     if isinstance(planes, slice):
         if planes.start is None or planes.stop is None or planes.step not in (None, 1):
             raise RegionError(f"planes of many files need a first and a last, not {planes}")

@@ -12,6 +12,7 @@ from types import EllipsisType
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from swathe import _swathe
+from swathe.core.planes import planes_of_list
 from swathe.cutout import Cutout
 from swathe.errors import (
     ChangedError,
@@ -382,13 +383,13 @@ class Image:
         *,
         mode: Mode = "trim",
         fill: float | None = None,
-        planes: int | slice | tuple[int, int] | None = None,
+        planes: int | slice | tuple[int, int] | list[int] | None = None,
     ) -> Cutout:
         """Cut a box, `(x0, y0, width, height)`, as `swathe.cut` does; all planes by default."""
         return self.cut_all_axes(*self.ends(box, planes), mode, fill)
 
     def ends(
-        self, box: Box, planes: int | slice | tuple[int, int] | None = None
+        self, box: Box, planes: int | slice | tuple[int, int] | list[int] | None = None
     ) -> tuple[list[int], list[int]]:
         """Give `[start, stop)` of all axes, as `cut_all_axes` takes them.
 
@@ -416,12 +417,13 @@ class Image:
         native = self._native.cut(self.index, start, stop, mode, fill)
         return Cutout(native, self._native.url, self._native.version, self.index)
 
-    def _plane_span(self, planes: int | slice | tuple[int, int]) -> tuple[int, int]:
+    def _plane_span(self, planes: int | slice | tuple[int, int] | list[int]) -> tuple[int, int]:
         """Give `[first, last)` of planes along NAXIS3, zero-based.
 
         Raises:
             RegionError: where they are none, not all there, or not one after the other.
         """
+        planes = planes_of_list(planes)
         what, lengths = f"{self.path}, HDU {self.index}", list(self.shape[::-1])
         length = lengths[2] if len(lengths) > 2 else 0
         asked = str(planes)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
+from swathe.core.planes import planes_of_list
 from swathe.environment import cores
 from swathe.errors import SwatheError
 from swathe.known import compute_costs, spread_of, stores_for
@@ -121,16 +123,27 @@ def predict(
     mode: Mode = "trim",
     planes: tuple[int, int] | None = None,
     threads: int | None = None,
+    file: str | os.PathLike[str] | None = None,
+    size: Any = None,
+    frame: str | None = None,
+    ra: str | None = None,
+    dec: str | None = None,
 ) -> Prediction:
     """Say what cutting these targets will cost, without reading a pixel.
 
     Args:
         targets: as for `cut_many`.
-        stores: replicas: names of stores, in each of which the files lie under the same paths.
+        stores: replicas: names of stores, in each of which the files lie under the same paths;
+            plain paths below the folder of such a store are taken as its own.
         workers: machines like this one that share the work, and the storages.
         mode: as for `cut_many`.
         planes: as for `cut_many`, as a pair.
         threads: as for `cut_many`.
+        file: as for `cut_many`, as are the others below.
+        size: of targets that have none.
+        frame: of positions.
+        ra: name of the column of right ascension or longitude.
+        dec: name of the column of declination or latitude.
 
     Headers are read where the index lacks them.
 
@@ -140,17 +153,20 @@ def predict(
     """
     from swathe.errors import NoSuchStoreError
     from swathe.known import is_named
-    from swathe.targets import read_targets
+    from swathe.targets import choices_of, read_targets
 
     threads = threads or cores()
+    planes = planes_of_list(planes)
+    choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
-        return _expected_of(read_targets(targets, sky_of), mode, planes, threads, workers)
+        read = read_targets(targets, sky_of, choices=choices)
+        return _expected_of(read, mode, planes, threads, workers)
     for name in stores:
         if not is_named(f"{name}:x"):
             raise NoSuchStoreError(f"there is no store {name!r}")
     found = {}
     for name in stores:
-        read = read_targets(targets, sky_of, store=name)
+        read = read_targets(targets, sky_of, store=name, choices=choices)
         found[name] = _expected_of(read, mode, planes, threads, workers)
     return mixture(found, threads * workers)
 

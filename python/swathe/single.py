@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import trace_is_on
-from swathe.boxes import around, checked, coordinates, pair
+from swathe.boxes import around, checked, pair
+from swathe.core.places import position, size_of
 from swathe.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
 from swathe.known import is_named
 from swathe.objects import name_of, opened
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from astropy.coordinates import SkyCoord
 
     from swathe._swathe import HduKey, Mode
+    from swathe.core.angles import Size
     from swathe.cutout import Cutout
     from swathe.objects import File, Source
 
@@ -27,28 +29,35 @@ def cut(
     box: tuple[int, int, int, int] | None = None,
     center: tuple[float, float] | None = None,
     shape: int | tuple[int, int] | None = None,
-    sky: tuple[float, float] | SkyCoord | None = None,
+    sky: tuple[Any, Any] | str | SkyCoord | None = None,
+    size: Any = None,
     size_deg: float | tuple[float, float] | None = None,
+    frame: str | None = None,
     hdu: HduKey | None = None,
     mode: Mode = "trim",
     fill: float | None = None,
-    planes: int | slice | tuple[int, int] | None = None,
+    planes: int | slice | tuple[int, int] | list[int] | None = None,
 ) -> Cutout:
     """Cut one region out of an image.
 
-    The region is one of `box`, `center` with `shape`, `sky` with `size_deg`.
+    The region is one of `box`, `center` with `shape`, `sky` with `size` or `size_deg`.
 
     Args:
         path: FITS file by path or URL, as `swathe.open` takes them, plain or compressed in any way.
         box: `(x0, y0, width, height)` in pixels: the zero-based lower-left one, x along NAXIS1.
         center: `(x, y)`, zero-based pixel position, rounded as `astropy.nddata.Cutout2D` does.
         shape: `(height, width)` in pixels, or one number for both.
-        sky: right ascension and declination in degrees (ICRS), or a `SkyCoord` in any frame.
-        size_deg: side in degrees, or `(height, width)`.
+        sky: right ascension and declination (ICRS), each in degrees, as an angle or as text; one
+            text, `"10:00:28.6 +02:12:21"`; or a `SkyCoord` in any frame.
+        size: side, or `(height, width)`: an angle, `3 * u.arcmin` or `"30arcsec"`, or pixels,
+            `100 * u.pixel` or `"100pix"`.
+        size_deg: the same in degrees.
+        frame: of `sky`, if not ICRS: as `galactic`, `fk5`, `fk4`, `ecliptic`.
         hdu: number from 0 (-1: the last), EXTNAME, or `(EXTNAME, EXTVER)`; else the first image.
         mode: `trim` to the image, `partial`: fill what lies outside, `strict`: refuse that.
         fill: physical value outside the image; by default NaN, BLANK, or 0.
-        planes: of a cube, those to keep along NAXIS3 (zero-based); by default all.
+        planes: of a cube, those to keep along NAXIS3 (zero-based): one, a slice, `(first, last)`
+            without the last, or a list of some that follow each other; by default all.
 
     Raises:
         NotFoundError, AccessError, SourceError: where the file cannot be read.
@@ -60,8 +69,9 @@ def cut(
     given = [name for name, value in ways.items() if value is not None]
     if len(given) != 1:
         raise RegionError(f"give one of box, center and sky, not {given or 'none'}")
-    if (shape is None) != (center is None) or (size_deg is None) != (sky is None):
-        raise RegionError("center goes with shape, sky with size_deg")
+    if (shape is None) != (center is None):
+        raise RegionError("center goes with shape")
+    place, side = _in_sky(sky, size, size_deg, frame)
 
     name = name_of(path)
 
@@ -74,8 +84,8 @@ def cut(
                 x_y = _as("center", "x, y", center)
                 pixels = around(*x_y, *_as("shape", "height, width", pair(shape)))
             else:
-                assert sky is not None and size_deg is not None
-                pixels = image.sky.box(_place(sky), size_deg)
+                assert place is not None and side is not None
+                pixels = image.sky.box(place, side)
             start, stop = image.ends(pixels, planes)
         except SwatheError as error:
             _tell(file, name, error)
@@ -108,10 +118,15 @@ def _as(what: str, names: str, given: Any) -> Any:
     return given
 
 
-def _place(sky: Any) -> SkyCoord:
-    """Give coordinates of one position."""
-    if not hasattr(sky, "transform_to"):
-        return coordinates(*sky)
-    if sky.size != 1:
-        raise RegionError(f"sky must be one position, not {sky.size}")
-    return sky.reshape(1)
+def _in_sky(
+    sky: Any, size: Any, size_deg: Any, frame: str | None
+) -> tuple[SkyCoord | None, Size | None]:
+    """Give the place and the size of a region in the sky, if it is one."""
+    if sky is None:
+        if size is not None or size_deg is not None or frame is not None:
+            raise RegionError("size, size_deg and frame go with sky; center goes with shape")
+        return None, None
+    if (size is None) == (size_deg is None):
+        raise RegionError("sky goes with size or size_deg: give one of them")
+    side = size_of(size) if size_deg is None else size_of(size_deg, "size_deg", bare_deg=1.0)
+    return position(sky, frame), side

@@ -26,10 +26,11 @@ from swathe.boxes import LIMIT, Sky, around, checked, coordinates
 from swathe.core.angles import Size
 from swathe.core.cells import is_missing, text_of, texts
 from swathe.core.columns import BOX, CENTER, Bad, Choices, standard_columns
-from swathe.core.places import is_equatorial
+from swathe.core.frames import frame_named
+from swathe.core.places import is_equatorial, size_of
 from swathe.core.tables import READERS, Listing, read_listing, table_of_lines
 from swathe.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
-from swathe.known import is_named
+from swathe.known import by_names, is_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -144,6 +145,25 @@ def read_targets(
     return targets
 
 
+def choices_of(
+    *,
+    file: str | os.PathLike[str] | None = None,
+    size: Any = None,
+    frame: str | None = None,
+    ra: str | None = None,
+    dec: str | None = None,
+) -> Choices:
+    """Check what a user says of a list of targets beside it.
+
+    Raises:
+        RegionError: where the size or the frame is none.
+    """
+    if frame is not None:
+        frame_named(frame)
+    sides = None if size is None else size_of(size)
+    return Choices(None if file is None else os.fsdecode(file), sides, frame, ra, dec)
+
+
 def read_list(given: Any, choices: Choices | None = None) -> Listing:
     """Give a list of targets as a table, the folder where it lies if it is a file, and faults.
 
@@ -214,8 +234,14 @@ def read_table(path: Path) -> Table:
 
 
 def _way(columns: Mapping[str, Any], table: Table) -> tuple[str, ...]:
-    shown = {CENTER: CENTER, BOX: BOX, SKY: ("ra", "dec", "size")}
-    has = {way: all(name in columns for name in way) for way in (CENTER, BOX)}
+    shown: dict[tuple[str, ...], tuple[str, ...]] = {
+        CENTER: CENTER,
+        BOX: BOX,
+        SKY: ("ra", "dec", "size"),
+    }
+    has: dict[tuple[str, ...], bool] = {
+        way: all(name in columns for name in way) for way in (CENTER, BOX)
+    }
     has[SKY] = "ra" in columns and "dec" in columns and ("size_deg" in columns or "size" in columns)
     ways = [way for way, is_there in has.items() if is_there]
     if len(ways) != 1:
@@ -276,9 +302,14 @@ def _is_whole(text: str) -> bool:
 
 
 def _in_store(name: str, store: str) -> str:
-    if "://" in name or name.startswith("/"):
-        raise TargetsError(f"{name}: is no path in the store {store}")
-    if is_named(name):
+    """Give the object of a store that is meant: of another store, or of a folder that is one."""
+    is_in_store = is_named(name)
+    if not is_in_store and ("://" in name or os.path.isabs(name)):
+        place = by_names(name if "://" in name else os.path.normpath(name))
+        if not is_named(place):
+            raise TargetsError(f"{name}: is no path in the store {store}, nor in any other")
+        name, is_in_store = place, True
+    if is_in_store:
         # Found in one store, and wanted from another that holds the same.
         name = name.partition(":")[2]
     return name and f"{store}:{name}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Json, Overwrite
+from swathe.commands.options import SIZE_FORMS, Frame, Json, Overwrite, place_of, size_of
 from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -19,12 +19,22 @@ FORMATS = {".csv": "ascii.csv", ".ecsv": "ascii.ecsv", ".vot": "votable", ".xml"
 
 def find(
     sky: Annotated[
-        tuple[float, float] | None,
-        typer.Option(metavar="RA DEC", help="Images that show this place: degrees (ICRS)."),
+        str | None,
+        typer.Option(
+            "--sky",
+            "--at",
+            metavar="RA DEC",
+            help="Images that show this place: degrees or '10:00:28.6 +02:12:21'; or the name of "
+            "an object.",
+        ),
     ] = None,
     radius: Annotated[
-        float, typer.Option(metavar="R", help="Or any part of this circle around it: degrees.")
-    ] = 0.0,
+        str | None,
+        typer.Option(
+            metavar="R", help="Or any part of this circle around it: degrees, or as 30arcsec."
+        ),
+    ] = None,
+    frame: Frame = None,
     dataset: Annotated[str | None, typer.Option(help="Only images of this dataset.")] = None,
     time: Annotated[
         tuple[str, str] | None,
@@ -40,9 +50,15 @@ def find(
         Path | None,
         typer.Option("--output", "-o", help="Write the table: .csv, .ecsv, .vot or .xml."),
     ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S",
+            help=f"With --sky: a column of sizes, so that the table can be cut from: {SIZE_FORMS}.",
+        ),
+    ] = None,
     size_deg: Annotated[
-        float | None,
-        typer.Option(help="With --sky: a column size_deg, so that the table can be cut from."),
+        str | None, typer.Option(metavar="S", help="The same: side in degrees.")
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -51,15 +67,21 @@ def find(
     from swathe.core.outputs import check_output
     from swathe.datasets.search import find as find_images
 
-    if size_deg is not None and sky is None:
-        raise typer.BadParameter("--size-deg needs --sky")
+    side = size_of(size, size_deg)
+    if side is not None and sky is None:
+        raise typer.BadParameter("--size and --size-deg need --sky")
+    if frame is not None and sky is None:
+        raise typer.BadParameter("--frame goes with --sky")
     if output is not None and output.suffix.lower() not in FORMATS:
         raise typer.BadParameter(f"must end in one of {', '.join(FORMATS)}", param_hint="--output")
     if output is not None:
         check_output(output, overwrite=overwrite)
-    table = find_images(sky, radius, dataset=dataset, time=time, band=band)
-    if size_deg is not None:
-        table["size_deg"] = size_deg
+    place = place_of("--sky", sky, frame)
+    table = find_images(place, radius=radius, dataset=dataset, time=time, band=band)
+    if side is not None and side.square_deg is not None:
+        table["size_deg"] = side.square_deg
+    elif side is not None:
+        table["size"] = str(side)
     if output is not None:
         _write(table, output, overwrite)
     if as_json:

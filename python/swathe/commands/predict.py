@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Json
+from swathe.commands.options import (
+    SIZE_FORMS,
+    DecColumn,
+    FileOfAll,
+    Frame,
+    Json,
+    RaColumn,
+    size_of,
+)
 from swathe.commands.output import print_json, print_table
 from swathe.sizes import seconds_text
 
@@ -28,8 +36,15 @@ SHOWN_REQUESTS, SHOWN_FAULTS = 4, 5
 
 def predict(
     targets: Annotated[
-        Path | None, typer.Option(help="A table (CSV, ECSV, VOTable, Parquet); see the README.")
+        Path | None, typer.Option(help="A table, or a text of one target a line; see the README.")
     ] = None,
+    file: FileOfAll = None,
+    size: Annotated[
+        str | None, typer.Option(metavar="S", help=f"Size of targets without: {SIZE_FORMS}.")
+    ] = None,
+    frame: Frame = None,
+    ra: RaColumn = None,
+    dec: DecColumn = None,
     store: Annotated[
         list[str] | None,
         typer.Option(help="A replica: a store in which the files lie; may be given several times."),
@@ -54,7 +69,17 @@ def predict(
         raise typer.BadParameter("give --targets, or --history")
     from swathe.predict import predict as predict_targets
 
-    found = predict_targets(targets, stores=store or (), workers=workers, threads=threads)
+    found = predict_targets(
+        targets,
+        stores=store or (),
+        workers=workers,
+        threads=threads,
+        file=file,
+        size=size_of(size, None),
+        frame=frame,
+        ra=ra,
+        dec=dec,
+    )
     if as_json:
         told = asdict(found)
         del told["beside_s"]  # of jobs of a portal

@@ -132,9 +132,7 @@ def _standard(table: Table, choices: Choices) -> dict[str, Any]:
     return columns
 
 
-def _enter_place(
-    table: Table, columns: dict[str, Any], choices: Choices, is_whole: bool
-) -> None:
+def _enter_place(table: Table, columns: dict[str, Any], choices: Choices, is_whole: bool) -> None:
     """Enter the place in the sky and the sizes, in place of the columns they are of."""
     pair = _pair(table, columns, choices)
     if isinstance(pair, Pair):
@@ -314,7 +312,8 @@ def _means(ucd: str, words: Iterable[str], main: bool) -> bool:
 def _coosys(column: Any) -> str | None:
     """Give the frame that a VOTable tells of a column, with its equinox."""
     meta = getattr(getattr(column, "info", None), "meta", None) or {}
-    return meta.get("coosys")
+    frame = meta.get("coosys")
+    return None if frame is None else str(frame)
 
 
 # Angles.
@@ -567,13 +566,15 @@ def _squares(column: Any, name: str) -> Any:
     if has_unit and not is_pixel(unit):
         bare_deg = _scale(unit, name)
 
-    def read(cell: Any) -> float | Size:
+    def read(cell: Any) -> Size:
         bare = f"{cell}pix" if name == "size_pix" and not has_unit and _is_bare(cell) else cell
-        size = size_of(bare, name, bare_deg=bare_deg)
-        return size if size.square_deg is None else size.square_deg
+        return size_of(bare, name, bare_deg=bare_deg)
 
     cells = _cells(column, read)
-    return cells if cells.dtype.kind == "f" else np.array(cells, object)
+    squares = [cell.square_deg if isinstance(cell, Size) else cell for cell in cells.tolist()]
+    if all(isinstance(square, float) for square in squares):
+        return np.array(squares, float)
+    return cells
 
 
 def _is_bare(cell: Any) -> bool:
@@ -590,7 +591,9 @@ def _pixel_squares(numbers: NDArray[np.float64]) -> Any:
     cells = np.empty(len(numbers), object)
     for row, number in enumerate(numbers.tolist()):
         is_size = np.isfinite(number) and number > 0
-        wrong = np.nan if np.isnan(number) else Bad(f"size: expected pixels, found {number}", number)
+        wrong = (
+            np.nan if np.isnan(number) else Bad(f"size: expected pixels, found {number}", number)
+        )
         cells[row] = Size(number, number, "pix") if is_size else wrong
     return cells
 
@@ -618,7 +621,9 @@ def _rectangles(columns: Mapping[str, Any]) -> Any:
 def _side_cells(column: Any, name: str) -> list[Any]:
     """Give sides as sizes; what is none stays as `_squares` leaves it."""
     cells = _squares(column, name).tolist()
-    return [Size(cell, cell) if isinstance(cell, float) and cell == cell else cell for cell in cells]
+    return [
+        Size(cell, cell) if isinstance(cell, float) and cell == cell else cell for cell in cells
+    ]
 
 
 def _rectangle(height: Any, width: Any) -> Any:

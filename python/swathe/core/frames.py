@@ -55,8 +55,8 @@ def in_frame(lon_deg: Any, lat_deg: Any, frame: BaseCoordinateFrame) -> SkyCoord
         RegionError: where a latitude is beyond a pole, or the frame does not lead to ICRS.
     """
     import numpy as np
-    from astropy.coordinates import ConvertError, SkyCoord, UnitSphericalRepresentation
-    from astropy.units import UnitsError, deg
+    from astropy.coordinates import SkyCoord, UnitSphericalRepresentation
+    from astropy.units import deg
 
     lon, lat = np.atleast_1d(np.asarray(lon_deg, float)), np.atleast_1d(np.asarray(lat_deg, float))
     wrong = ~(np.isfinite(lon) & np.isfinite(lat) & (np.abs(lat) <= 90))
@@ -68,7 +68,7 @@ def in_frame(lon_deg: Any, lat_deg: Any, frame: BaseCoordinateFrame) -> SkyCoord
     try:
         place = UnitSphericalRepresentation(lon * deg, lat * deg)
         return SkyCoord(frame.realize_frame(place)).icrs
-    except (ConvertError, TypeError, ValueError, UnitsError) as error:
+    except Exception as error:  # each frame that lacks something has an error of its own
         raise RegionError(
             f"frame: expected one of {USUAL}, found {frame.name!r}, which does not lead to ICRS "
             f"without more: {error}"

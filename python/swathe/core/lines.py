@@ -6,7 +6,8 @@
     name [size]                 M31 30"                 where a resolver is configured
 
 Words are divided by blanks, or by commas, semicolons or tabs. Numbers alone are degrees, those
-behind a file and its x and y are pixels. A file that ends like one of FITS is never a name.
+behind a file and its x and y are pixels. A file before a position without a size has a
+`.`, `/` or `:`, as `M 31 30"` is an object and a size.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def parse_line(text: str, *, hours: bool = True) -> Line:
     if len(words) == 5 and not _begins_position(words):
         return _in_pixels(words)
     file = ""
-    if len(words) >= 3 and not _begins_position(words) and _begins_position(words[1:]):
+    if _begins_with_file(words):
         file, words = words[0], words[1:]
     if _begins_position(words):
         return _in_sky(file, words, text, hours)
@@ -140,6 +141,13 @@ def _cell_words(cell: str) -> list[str]:
 
 def _begins_position(words: list[str]) -> bool:
     return len(words) >= 2 and is_angle(words[0]) and is_angle(words[1])
+
+
+def _begins_with_file(words: list[str]) -> bool:
+    """Tell whether a file stands before a position: `M 31 30arcmin` is an object and a size."""
+    if len(words) < 3 or _begins_position(words) or not _begins_position(words[1:]):
+        return False
+    return len(words) > 3 or any(mark in words[0] for mark in "./:")
 
 
 def _in_pixels(words: list[str]) -> Line:

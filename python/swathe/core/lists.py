@@ -126,9 +126,7 @@ def _without_units(
     if len(units) == len(names):
         made.units = {name: unit for name, unit in zip(names, units, strict=True) if unit}
     elif any(units):
-        raise TargetsError(
-            f"line {lines[0][0]}: expected {len(names)} units, found {len(units)}"
-        )
+        raise TargetsError(f"line {lines[0][0]}: expected {len(names)} units, found {len(units)}")
     return lines[2:]
 
 
@@ -179,7 +177,9 @@ def _targets(lines: list[tuple[int, str]], hours: bool) -> TextList:
 
 def _check_kind(target: Line, earlier: list[Line]) -> None:
     if earlier and target.kind != earlier[0].kind:
-        raise RegionError(f"expected {earlier[0].kind}, as in the lines before, found {target.kind}")
+        raise RegionError(
+            f"expected {earlier[0].kind}, as in the lines before, found {target.kind}"
+        )
 
 
 def _all_wrong(made: TextList) -> str:
@@ -209,5 +209,3 @@ def _columns_of(targets: list[Line]) -> dict[str, list[Cell]]:
     elif sizes:
         columns["size"] = [str(size) for size in sizes]
     return columns
-
-

@@ -37,10 +37,11 @@ def position(sky: Any, frame: str | None = None) -> SkyCoord:
         if is_named and frame is not None:
             raise RegionError(f"frame: expected none beside the name of an object, found {frame!r}")
     else:
-        if not isinstance(sky, Sized) or len(sky) != 2:
+        if not _is_pair(sky):
             raise RegionError(f"sky: expected (ra, dec), text or a SkyCoord, found {sky!r:.100}")
-        lon = degrees_of(sky[0], "ra", hours=hours)
-        lat = degrees_of(sky[1], "dec")
+        pair: list[Any] = [*sky]
+        lon = degrees_of(pair[0], "ra", hours=hours)
+        lat = degrees_of(pair[1], "dec")
     return in_frame(lon, lat, frame_named(frame or "icrs"))
 
 
@@ -152,6 +153,7 @@ def size_of(value: Any, what: str = "size", *, bare_deg: float | None = None) ->
 
 
 def _is_pair(value: Any) -> bool:
+    """Tell whether a value is two others; the shape of a scalar Quantity is ()."""
     return getattr(value, "shape", (0,)) != () and isinstance(value, Sized) and len(value) == 2
 
 
@@ -166,7 +168,7 @@ def _one_side(value: Any, what: str, bare_deg: float | None) -> Size:
         if bare_deg is None:
             raise RegionError(
                 f"{what}: expected a unit, found {value}; write {what}={value}*u.arcsec, "
-                f"\"{value}arcsec\" or \"{value}pix\""
+                f'"{value}arcsec" or "{value}pix"'
             )
         number = _float(value, what) * bare_deg
         side = Size(number, number)

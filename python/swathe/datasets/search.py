@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import assumed_costs
-from swathe.errors import DatasetError
+from swathe.errors import DatasetError, RegionError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,9 +52,11 @@ COLUMNS: tuple[tuple[str, str, str | None], ...] = (
 
 
 def find(
-    sky: SkyCoord | tuple[float, float] | None = None,
+    sky: SkyCoord | tuple[Any, Any] | str | None = None,
     radius_deg: float = 0.0,
     *,
+    radius: Any = None,
+    frame: str | None = None,
     dataset: str | None = None,
     time: tuple[Any, Any] | None = None,
     band: str | tuple[float, float] | None = None,
@@ -66,8 +68,11 @@ def find(
     What is not asked for does not matter; what an image does not tell of itself it is not found by.
 
     Args:
-        sky: right ascension and declination in degrees (ICRS), or a coordinate of astropy.
+        sky: right ascension and declination (ICRS) in degrees, as angles or as text; or a
+            coordinate of astropy.
         radius_deg: images that show any part of this circle around it are found.
+        radius: the same as an angle, or text such as `30arcsec`.
+        frame: of `sky`, if not ICRS: as `galactic`.
         dataset: only images of this one.
         time: from and to, as MJD (UTC), ISO text or astropy times; images that overlap.
         band: the name of a filter as headers have it, or wavelengths in metres, from and to: as a
@@ -88,8 +93,9 @@ def find(
     """
     from swathe.catalog import Catalog, Wanted
 
-    place = None if sky is None else _place(sky, radius_deg)
-    if place is None and radius_deg:
+    reach_deg = _radius_deg(radius, radius_deg)
+    place = None if sky is None else _place(sky, reach_deg, frame)
+    if place is None and reach_deg:
         raise DatasetError("a radius needs a place: sky=(ra, dec)")
     ranges = None
     if place is not None:
@@ -133,24 +139,27 @@ class _Place:
         self.shown: dict[tuple[str, str], bool] = {}
 
 
-def _place(sky: Any, radius_deg: float) -> _Place:
-    if isinstance(sky, tuple | list):
-        if len(sky) != 2 or not all(isinstance(value, Real) for value in sky):
-            raise DatasetError(f"sky is (ra, dec) in degrees, or a coordinate; not {sky!r}")
-        ra, dec = map(float, sky)
-    else:
-        try:
-            icrs = sky.icrs
-            ra, dec = float(icrs.ra.deg), float(icrs.dec.deg)
-        except Exception as error:  # frames that lead nowhere, arrays, what is no coordinate
-            raise DatasetError(
-                f"sky is (ra, dec) in degrees, or one coordinate of astropy: {error}"
-            ) from error
-    if not (math.isfinite(ra) and abs(dec) <= 90):
-        raise DatasetError(
-            "a place is a right ascension and a declination from -90 to 90 degrees, "
-            f"not {ra}, {dec}"
-        )
+def _radius_deg(radius: Any, radius_deg: float) -> float:
+    from swathe.core.places import degrees_of
+
+    if radius is None:
+        return radius_deg
+    if radius_deg:
+        raise DatasetError("give one of radius and radius_deg")
+    try:
+        return degrees_of(radius, "radius")
+    except RegionError as error:
+        raise DatasetError(str(error)) from error
+
+
+def _place(sky: Any, radius_deg: float, frame: str | None) -> _Place:
+    from swathe.core.places import position
+
+    try:
+        icrs = position(sky, frame).icrs
+        ra, dec = float(icrs.ra.deg[0]), float(icrs.dec.deg[0])
+    except Exception as error:  # frames that lead nowhere
+        raise DatasetError(f"sky: expected one place in the sky: {error}") from error
     if not 0 <= radius_deg <= 180:
         raise DatasetError(f"a radius is 0 to 180 degrees, not {radius_deg}")
     return _Place(ra % 360.0, dec, radius_deg)
