@@ -234,7 +234,7 @@ def _other(what: str) -> str:
 
 def _coordinate_column(table: Table) -> str | None:
     """Give the name of the column of coordinates: the only one, or the one so named."""
-    names = [name for name in table.colnames if hasattr(table[name], "transform_to")]
+    names: list[str] = [name for name in table.colnames if hasattr(table[name], "transform_to")]
     if len(names) > 1:
         named = [name for name in names if name.strip().lower() in COORDINATES]
         if len(named) != 1:
