@@ -207,6 +207,44 @@ def test_info(folder: Path) -> None:
     assert "RICE_1" in text[2]
 
 
+def test_info_tells_place_type_and_tables(folder: Path, tmp_path: Path) -> None:
+    text = " ".join(run("info", folder / "a.fit.fz").stdout.split())
+    assert "images compressed in tiles" in text
+    assert "not compressed" not in text
+    assert "uint16 400 x 300 pixels" in text
+    assert "centre RA 9.99995 Dec -0.99995 deg (ICRS)" in text
+    assert '0.36"/pixel' in text
+    assert ", TAN" in text
+    hdu = output_of("info", folder / "a.fit")["hdus"][0]
+    place = swathe.open(folder / "a.fit").image().wcs.pixel_to_world(199.5, 149.5)
+    assert (hdu["s_ra"], hdu["s_dec"]) == pytest.approx((place.ra.deg, place.dec.deg), abs=1e-6)
+    assert "SCI,2" in run("info", folder / "mef.fits").stdout
+    table = fits.BinTableHDU(Table({"a": [1, 2, 3], "b": [1.0, 2.0, 3.0]}), name="LIST")
+    path = tmp_path / "table.fits"
+    path.write_bytes(fits_bytes(fits.PrimaryHDU(), table))
+    assert "3 rows, 2 columns" in run("info", path).stdout
+
+
+def test_info_prints_headers(folder: Path) -> None:
+    shown = run("info", folder / "mef.fits", "--header", "--hdu", "SCI,2").stdout
+    assert shown.startswith(f"# HDU 2 of {folder / 'mef.fits'}\nXTENSION= 'IMAGE")
+    assert "EXTVER  =                    2" in shown
+    told = output_of("info", folder / "mef.fits", "--header")["headers"]
+    assert list(told) == ["0", "1", "2"]
+
+
+def test_help_names_commands_in_groups_and_whole() -> None:
+    shown = run("--help", COLUMNS="80").stdout
+    titles = ("Cutting:", "Archive:", "Portal:", "Measuring:")
+    assert [title for title in titles if f"\n{title}\n" in shown] == list(titles)
+    assert re.search(r"Cutting:\n  cut ", shown)
+    assert "..." not in shown.partition("Cutting:")[2]
+    assert "--install-completion" in shown
+    for words in ("cut", "predict", "sample", "portal submit", "store add", "bench region"):
+        assert not re.search(r"<(str|int|float|path|list)", run(*words.split(), "--help").stdout)
+    assert "--mode trim|partial|strict" in run("cut", "--help").stdout
+
+
 def test_sample(tmp_path: Path) -> None:
     options = ["--frames", 1, "--seed", 5, "--targets", 4, "--quiet"]
     said = output_of("sample", tmp_path / "s", *options)
@@ -235,13 +273,22 @@ USAGE = 2
         ("cut a.fit --box 1 1 5", USAGE, "--box"),
         ("cut a.fit --box 1 1 5 5 --resume", USAGE, "--resume go with --targets"),
         ("cut a.fit --box 1 1 5 5 --threads 2", USAGE, "--resume go with --targets"),
-        ("cut a.fit --box 1 1 5 5 --mode half", USAGE, "trim, partial or strict"),
+        (
+            "cut a.fit --box 1 1 5 5 --mode half",
+            USAGE,
+            "'half' is not one of 'trim', 'partial', 'strict'",
+        ),
         ("cut cube.fits --box 1 1 5 5 --planes 1-2", USAGE, "FIRST:LAST"),
         ("cut --targets good.csv", USAGE, "needs --output"),
         ("cut --targets good.csv -o OUT --hdu 1", USAGE, "the table says what to cut"),
         ("cut --targets good.csv -o OUT --threads 0", USAGE, "--threads"),
         ("cut --targets columns.csv -o OUT", USAGE, "need the columns"),
         ("cut --targets text.fits -o OUT", USAGE, "text.fits: cannot be read as fits"),
+        ("cut a.fit b.fit --box 1 1 5 5", USAGE, "one image; for several, list them in --targets"),
+        ("cut *.none --box 1 1 5 5", USAGE, "no file matches '*.none'"),
+        ("cut a.fit --box 1 1 5 5 --fill x", USAGE, "must be a number, not 'x'"),
+        ("cut --targets good.csv -o OUT --threads 0", USAGE, "must be at least 1, not '0'"),
+        ("info a.fit --hdu 0", USAGE, "goes with --header"),
         ("sample OUT --frames 0", USAGE, "--frames"),
         ("nonsense", USAGE, "nonsense"),
         ("info none.fit", 3, "none.fit: not found"),

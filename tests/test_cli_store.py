@@ -101,6 +101,20 @@ def test_show_tells_the_latest_profile_of_this_host(run: Run) -> None:
     ]
 
 
+def test_folders_are_named_from_the_root(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "survey").mkdir()
+    monkeypatch.chdir(tmp_path)
+    added = run("add near survey")
+    assert (added.code, added.out, added.err) == (
+        0,
+        f"near: file://{tmp_path}/survey (local)\n",
+        "",
+    )
+    assert "no such folder on this machine" in run("add gone nothing").err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "kind", "said"),
     [
@@ -108,7 +122,6 @@ def test_show_tells_the_latest_profile_of_this_host(run: Run) -> None:
         ("remove nope", 2, "NoSuchStoreError", "no store 'nope'"),
         ("add s3 /data", 2, "StoreSettingsError", "URL scheme"),
         ("add there /data", 2, "StoreSettingsError", "already"),
-        ("add here data", 2, "StoreSettingsError", "absolute path"),
         ("add here /data --tier moon", 2, "StoreSettingsError", "local, lan, wan, tape"),
         ("add here /data --option colour=red", 2, "StoreSettingsError", "endpoint"),
         ("add here https://u:hush@host", 2, "StoreSettingsError", "BEARER_TOKEN_FILE"),

@@ -17,7 +17,7 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"core", "environment", "errors", "_swathe", "progress", "sizes"},
-    {"core.outputs", "core.parts"},
+    {"core.faults", "core.outputs", "core.parts"},
     {"core.angles", "core.cells", "core.frames", "core.planes", "core.resolver"},
     {"core.lines"},
     {"core.places"},
@@ -139,8 +139,15 @@ LAYERS = (
     {"portal.pages"},
     {"portal.app"},
     {"portal.serve"},
-    {"commands", "commands.options", "commands.output"},
-    {"commands.buffer", "commands.cache", "commands.predict", "commands.probe", "commands.store"},
+    {"commands", "commands.options", "commands.output", "commands.usage"},
+    {
+        "commands.buffer",
+        "commands.cache",
+        "commands.info",
+        "commands.predict",
+        "commands.probe",
+        "commands.store",
+    },
     {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
     {"commands.view", "commands.bench"},
     {"commands.portal", "commands.pool", "commands.trace"},

@@ -10,7 +10,7 @@ import sys
 import traceback
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ from swathe import errors, trace
 from swathe.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token
 from swathe.commands import trace as tracing
 from swathe.commands.find import find
+from swathe.commands.info import info
 from swathe.commands.options import (
     SIZE_FORMS,
     DecColumn,
@@ -29,6 +30,7 @@ from swathe.commands.options import (
     RaColumn,
     ValuesCommand,
     numbers_of,
+    one_image,
     place_of,
     planes_of,
     shape_of,
@@ -39,15 +41,15 @@ from swathe.commands.output import print_json
 from swathe.commands.predict import predict
 from swathe.commands.serve import serve
 from swathe.commands.simulate import simulate
+from swathe.commands.usage import Group
 from swathe.sizes import seconds_text
 from swathe.trace.recording import for_children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from swathe._swathe import HduInfo, HduKey
+    from swathe._swathe import HduKey
     from swathe.cutout import Cutout
-    from swathe.objects import File
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 some targets failed, 2 usage, 3 no such file or no access, "
@@ -81,29 +83,16 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SwatheError, INTERNAL),
 )
 
+CUTTING, ARCHIVE, PORTAL, MEASURING = "Cutting", "Archive", "Portal", "Measuring"
+
 app = typer.Typer(
+    cls=Group,
     help="Cut regions out of very large FITS images, at the speed of the disk.",
     epilog=EXIT_CODES,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
     no_args_is_help=True,
 )
-
-app.add_typer(store.app, name="store")
-app.add_typer(cache.app, name="cache")
-app.add_typer(dataset.app, name="dataset")
-app.add_typer(portal.app, name="portal")
-app.add_typer(token.app, name="token")
-app.add_typer(pool.app, name="pool")
-app.add_typer(bench.app, name="bench")
-app.add_typer(tracing.app, name="trace")
-app.command(cls=ValuesCommand)(find)
-app.command()(predict)
-app.command()(probe.probe)
-app.command()(buffer.buffer)
-app.command()(serve)
-app.command()(simulate)
 
 
 def main() -> None:
@@ -198,9 +187,10 @@ def _options(
         os.environ[trace.VARIABLE] = for_children(trace_to)
 
 
-@app.command(cls=ValuesCommand)
 def cut(
-    image: Annotated[str | None, typer.Argument(help="FITS file: path or URL.")] = None,
+    image: Annotated[
+        str | None, typer.Argument(help="FITS file: path or URL.", callback=one_image)
+    ] = None,
     box: Annotated[
         str | None,
         typer.Option(metavar="X0 Y0 W H", help="Zero-based lower-left pixel, width and height."),
@@ -256,7 +246,8 @@ def cut(
         ),
     ] = None,
     mode: Annotated[
-        str, typer.Option(help="trim to the image, partial: fill outside, strict: refuse.")
+        Literal["trim", "partial", "strict"],
+        typer.Option(help="trim to the image, partial: fill outside, strict: refuse."),
     ] = "trim",
     fill: Annotated[
         float | None, typer.Option(help="Physical value outside the image; else NaN, BLANK or 0.")
@@ -278,10 +269,6 @@ def cut(
     as_json: Json = False,
 ) -> None:
     """Cut one region out of IMAGE, or all those of a table of --targets."""
-    if mode not in ("trim", "partial", "strict"):
-        raise typer.BadParameter(
-            f"must be trim, partial or strict, not {mode!r}", param_hint="--mode"
-        )
     if (image is None) == (targets is None):
         raise typer.BadParameter("give either IMAGE or --targets")
     options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": planes_of(planes)}
@@ -425,64 +412,6 @@ def _prediction_told() -> Iterator[None]:
         log.setLevel(level)
 
 
-@app.command()
-def info(
-    image: Annotated[str, typer.Argument(help="FITS file: path or URL.")],
-    as_json: Json = False,
-) -> None:
-    """Show what IMAGE holds, without reading its pixels."""
-    from swathe.objects import open
-
-    with open(image) as file:
-        hdus = file.hdus
-        notes = file.notes
-        if as_json:
-            print_json(_as_dict(file, hdus, notes))
-            return
-        typer.echo(f"{file.path}: {file.size} bytes, {file.compression or 'not compressed'}")
-        for hdu in hdus:
-            typer.echo(_line(hdu))
-        for note in notes:
-            typer.echo(f"  note: {note}", err=True)
-
-
-def _as_dict(file: File, hdus: list[HduInfo], notes: list[str]) -> dict[str, Any]:
-    names = [
-        "index",
-        "name",
-        "version",
-        "kind",
-        "bitpix",
-        "shape",
-        "codec",
-        "tile_shape",
-        "data_start",
-        "problem",
-    ]
-    return {
-        "path": file.path,
-        "size": file.size,
-        "version": file.version,
-        "compression": file.compression,
-        "hdus": [{name: getattr(hdu, name) for name in names} for hdu in hdus],
-        "notes": notes,
-    }
-
-
-def _line(hdu: HduInfo) -> str:
-    shape = " x ".join(map(str, hdu.shape[::-1]))
-    parts = [f"  {hdu.index:3}  {hdu.name or '':16} {hdu.kind:16}"]
-    if hdu.bitpix is not None:
-        parts.append(f"BITPIX {hdu.bitpix:3}  {shape}")
-    if hdu.codec is not None:
-        tile = " x ".join(map(str, (hdu.tile_shape or [])[::-1]))
-        parts.append(f"{hdu.codec}, tiles of {tile}")
-    if hdu.problem is not None:
-        parts.append(hdu.problem)
-    return "  ".join(parts).rstrip()
-
-
-@app.command()
 def sample(
     folder: Annotated[Path, typer.Argument(help="Where to put it.")],
     frames: Annotated[int, typer.Option(min=1, help="Frames, 12 MB each in all four kinds.")] = 60,
@@ -504,6 +433,24 @@ def sample(
         print_json({"folder": str(folder), "frames": frames, "seed": seed, "targets": str(table)})
     else:
         typer.echo(f"{table}: {targets} targets on {frames} frames, each as .fit, .gz, .bz2, .fz")
+
+
+# In the order of `swathe --help`.
+app.command(cls=ValuesCommand, rich_help_panel=CUTTING)(cut)
+for command in (info, predict, sample):
+    app.command(rich_help_panel=CUTTING)(command)
+app.add_typer(store.app, cls=Group, name="store", rich_help_panel=ARCHIVE)
+app.add_typer(dataset.app, cls=Group, name="dataset", rich_help_panel=ARCHIVE)
+app.command(cls=ValuesCommand, rich_help_panel=ARCHIVE)(find)
+app.add_typer(cache.app, cls=Group, name="cache", rich_help_panel=ARCHIVE)
+app.command(rich_help_panel=PORTAL)(serve)
+app.add_typer(portal.app, cls=Group, name="portal", rich_help_panel=PORTAL)
+app.add_typer(token.app, cls=Group, name="token", rich_help_panel=PORTAL)
+app.add_typer(pool.app, cls=Group, name="pool", rich_help_panel=PORTAL)
+for measure in (probe.probe, buffer.buffer, simulate):
+    app.command(rich_help_panel=MEASURING)(measure)
+app.add_typer(bench.app, cls=Group, name="bench", rich_help_panel=MEASURING)
+app.add_typer(tracing.app, cls=Group, name="trace", rich_help_panel=MEASURING)
 
 
 if __name__ == "__main__":

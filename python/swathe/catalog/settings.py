@@ -102,7 +102,8 @@ def checked_name(name: str) -> str:
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise StoreSettingsError(
             f"a store's name is 2 to {LONGEST_NAME} letters, digits, '_', '.' and '-', the first "
-            f"a letter; not {name[:LONGEST_NAME]!r}"
+            f"a letter (one letter alone would be a drive of Windows in NAME:path); not "
+            f"{name[:LONGEST_NAME]!r}"
         )
     if name.lower() in SCHEMES:
         raise StoreSettingsError(f"{name!r} is a URL scheme and cannot be a store's name")

@@ -14,6 +14,22 @@ from swathe.errors import RegionError
 if TYPE_CHECKING:
     from astropy.coordinates import SkyCoord
 
+
+def one_image(image: str | None) -> str | None:
+    """Return the name of an image, unless it is a pattern that the shell left as it was.
+
+    Raises:
+        typer.BadParameter: where it is one, and no file has this very name.
+    """
+    pattern = image is not None and "://" not in image and bool(set("*?") & set(image))
+    if pattern and not Path(str(image)).exists():
+        raise typer.BadParameter(
+            f"no file matches {image!r}; name one image, or list several in a table: "
+            "swathe cut --targets TABLE"
+        )
+    return image
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Overwrite = Annotated[
     bool,

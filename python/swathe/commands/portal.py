@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,9 +12,12 @@ from swathe.commands.options import Json, Quiet, planes_of
 from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from swathe.client import RemotePortal
 
 VARIABLE = "SWATHE_PORTAL"
+ENDED = ("COMPLETED", "ERROR", "ABORTED")
 app = typer.Typer(
     help="Submit jobs to a portal, watch them, fetch what they made. $SWATHE_TOKEN is the token.",
     no_args_is_help=True,
@@ -30,27 +33,41 @@ def submit(
         Path, typer.Argument(help="A table (CSV, ECSV, VOTable, Parquet) of STORE:path or places.")
     ],
     url: Url = None,
-    name: Annotated[str, typer.Option(help="What you call the job.")] = "",
-    operation: Annotated[str | None, typer.Option(help="cut or stack.")] = None,
-    mode: Annotated[str | None, typer.Option(help="trim, partial or strict.")] = None,
+    name: Annotated[str, typer.Option(help="Name of the job, to find it again.")] = "",
+    operation: Annotated[
+        Literal["cut", "stack"] | None, typer.Option(help="Each target cut, or all stacked.")
+    ] = None,
+    mode: Annotated[
+        Literal["trim", "partial", "strict"] | None,
+        typer.Option(help="At the edge of an image: trim, fill what is outside, or refuse."),
+    ] = None,
     fill: Annotated[float | None, typer.Option(help="Value outside the image.")] = None,
     planes: Annotated[
         str | None, typer.Option(metavar="FIRST:LAST", help="Planes of a cube, zero-based.")
     ] = None,
-    format_: Annotated[str | None, typer.Option("--format", help="fits, npy, png or rgb.")] = None,
+    format_: Annotated[
+        Literal["fits", "npy", "png", "rgb"] | None,
+        typer.Option("--format", help="Format of the results."),
+    ] = None,
     band: Annotated[
-        list[str] | None, typer.Option(help="Only images of this band; more than once for more.")
+        list[str] | None,
+        typer.Option(help="Only images of this band; may be given more than once."),
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Where places are looked for.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Only images of this dataset, for places in the sky.")
+    ] = None,
     stack: Annotated[
-        str | None, typer.Option(help="mean, median, sigma-clipped or weighted.")
+        Literal["mean", "median", "sigma-clipped", "weighted"] | None,
+        typer.Option(help="How pixels of a stack are combined."),
     ] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it costs.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it has ended.")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Show what the job will cost; submit nothing.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Submit a table of targets as a job; prints its id."""
+    """Submit a table of targets as a job, and print its id."""
     options: dict[str, Any] = {
         "operation": operation,
         "mode": mode,
@@ -82,12 +99,12 @@ def submit(
 def status(
     job: JobId,
     url: Url = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it has ended.")] = False,
-    failed: Annotated[bool, typer.Option("--failed", help="List rows that failed.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="List the rows that failed.")] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Show how a job is."""
+    """Show the state of a job."""
     with _connected(url) as portal:
         found = portal.job(job)
         told = found.wait(progress=not quiet) if wait else found.status()
@@ -115,7 +132,7 @@ def fetch(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Wait for a job to end, and fetch its results. What is there already stays."""
+    """Wait for a job to end, and fetch its results. Files that are there already stay."""
     with _connected(url) as portal:
         found = portal.job(job)
         table = found.fetch(output, progress=not quiet)
@@ -128,23 +145,71 @@ def fetch(
 
 
 @app.command()
+def start(job: JobId, url: Url = None, as_json: Json = False) -> None:
+    """Start a job that was submitted not to begin by itself."""
+    _change(job, url, as_json, "start", lambda status: status["phase"] == "PENDING")
+
+
+@app.command()
 def cancel(job: JobId, url: Url = None, as_json: Json = False) -> None:
-    """Stop a job; what is done stays."""
-    with _connected(url) as portal:
-        _tell(portal.job(job).cancel(), as_json)
+    """Stop a job; results that are there stay."""
+    _change(job, url, as_json, "cancel", lambda status: status["phase"] not in ENDED)
 
 
 @app.command()
 def resume(job: JobId, url: Url = None, as_json: Json = False) -> None:
-    """Have failed rows of a job done again."""
+    """Work again on the rows of an ended job that failed or were not done."""
+    _change(
+        job, url, as_json, "resume", lambda status: status["counts"].get("ok", 0) < status["rows"]
+    )
+
+
+@app.command()
+def delete(
+    job: JobId,
+    url: Url = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Delete a job with its manifest and all its results. That cannot be undone."""
     with _connected(url) as portal:
-        _tell(portal.job(job).resume(), as_json)
+        found = portal.job(job)
+        if not yes:
+            rows = found.status()["rows"]
+            typer.confirm(
+                f"Delete job {job}, {rows:,} rows, with its results?", abort=True, err=True
+            )
+        found.delete()
+    if as_json:
+        print_json({"id": job, "deleted": True})
+    else:
+        typer.echo(f"{job}: deleted")
+
+
+def _change(
+    job: str,
+    url: str | None,
+    as_json: bool,
+    action: Literal["start", "cancel", "resume"],
+    applies: Callable[[dict[str, Any]], bool],
+) -> None:
+    """Change a job, and show it; say where there was nothing to change."""
+    with _connected(url) as portal:
+        found = portal.job(job)
+        applied = applies(found.status())
+        status = getattr(found, action)()
+    if as_json:
+        print_json({**status, "changed": applied})
+        return
+    _show(status)
+    if not applied:
+        typer.echo(f"  nothing to {action}", err=True)
 
 
 @app.command("list")
 def list_jobs(
     url: Url = None,
-    last: Annotated[int, typer.Option(min=1, max=1000, help="So many.")] = 20,
+    last: Annotated[int, typer.Option(min=1, max=1000, help="Number of jobs.")] = 20,
     as_json: Json = False,
 ) -> None:
     """List your jobs, the newest first."""
@@ -183,13 +248,6 @@ def _show_estimate(told: dict[str, Any], as_json: bool) -> None:
     typer.echo(f"  results: about {size_text(told['bytes_out'])}")
     for target, reason in told["faults"]:
         typer.echo(f"  {target}: {reason}", err=True)
-
-
-def _tell(told: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(told)
-    else:
-        _show(told)
 
 
 def _show(told: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +27,7 @@ def add(
     url: Annotated[
         str,
         typer.Argument(
-            help="Its root: an absolute path, or file, http(s), s3, gs, az, root(s), dav(s)://..."
+            help="Its root: a folder, or file, http(s), s3, gs, az, root(s), dav(s)://..."
         ),
     ],
     tier: Annotated[
@@ -48,12 +49,20 @@ def add(
     from swathe.catalog import Catalog
 
     options = _options(option or [])
+    url = _absolute(url)
     with telling_of_a_wait("the catalogue"), Catalog.open() as catalog:
         store = catalog.add_store(name, url, tier, options)
     if as_json:
         print_json(asdict(store))
     else:
         typer.echo(f"{store.name}: {store.url} ({store.tier})")
+        if "://" not in url and not Path(url).is_dir():
+            typer.echo(f"  note: {url}: no such folder on this machine", err=True)
+
+
+def _absolute(url: str) -> str:
+    """Return a URL as it is, and a path from the root."""
+    return url if "://" in url else str(Path(url).expanduser().absolute())
 
 
 def _options(given: list[str]) -> dict[str, str]:

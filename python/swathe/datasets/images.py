@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from astropy.io.fits import Header
     from astropy.wcs import WCS
 
+    from swathe.objects import File
+
 
 @dataclass(frozen=True)
 class ImageHeader:
@@ -65,9 +67,18 @@ def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
         FormatError: where it is no FITS file.
     """
     file = opened(path, fresh=True)
-    native = file._native
     if file.version == known_version:
         return ObjectHeaders(file.size, file.version, None, None)
+    return headers_of(file)
+
+
+def headers_of(file: File) -> ObjectHeaders:
+    """Return the headers of an open file.
+
+    Raises:
+        SourceError: where they cannot be read.
+    """
+    native = file._native
     images = []
     hdus = file.hdus
     for info in hdus:

@@ -11,6 +11,7 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
 from swathe import _swathe
+from swathe.core.faults import fault_text
 from swathe.errors import JobError, SwatheError
 from swathe.portal.api import holdings, jobs, results
 from swathe.portal.api.models import Fault
@@ -79,8 +80,7 @@ async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part)[:50] for part in first["loc"][:6])
-    found = f", found {first['input']!r}"[:100] if "input" in first else ""
-    return _answer(422, f"{place}: {first['msg']}{found}", "RequestError")
+    return _answer(422, f"{place}: {fault_text(first)}", "RequestError")
 
 
 async def _broken(_request: Request, _error: Exception) -> JSONResponse:

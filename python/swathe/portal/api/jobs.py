@@ -12,6 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import AwareDatetime, ValidationError
 from starlette.datastructures import UploadFile
 
+from swathe.core.faults import fault_text
 from swathe.errors import JobError, NoSuchJobError, TargetsError
 from swathe.jobs import Job, Options
 from swathe.portal.access import Reader, Submitter, streams_of
@@ -38,7 +39,7 @@ def own_job(request: Request, job_id: str, user: User) -> Job:
         job = portal_of(request).jobs.job(job_id)
         if user.sees in (None, job.owner):
             return job
-    raise NoSuchJobError(f"there is no job {job_id[:50]!r}, or no longer")
+    raise NoSuchJobError(f"there is no job {job_id[:50]!r}, or it has expired")
 
 
 def read_job(request: Request, job_id: str, user: Reader) -> Job:
@@ -119,7 +120,7 @@ def _valid(model: type[models.Asked], given: Mapping[str, Any]) -> models.Asked:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part)[:50] for part in first["loc"][:6])
-        raise JobError(f"{place}: {first['msg']}, found {first['input']!r:.60}") from error
+        raise JobError(f"{place}: {fault_text(first)}") from error
 
 
 def _options(asked: models.Asked) -> Options:

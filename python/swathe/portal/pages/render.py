@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from swathe import _swathe
+from swathe.core.faults import fault_text
 from swathe.errors import SwatheError, TokenError
 from swathe.portal.access import cookie_of, token_of
 from swathe.portal.faults import headers_of, status_of, text_of
@@ -137,4 +138,4 @@ def _sign_in_first(request: Request, error: TokenError) -> Response:
 
 def _told(error: RequestValidationError) -> str:
     first = error.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc'][1:])}: {first['msg']}"
+    return f"{'.'.join(str(part) for part in first['loc'][1:])}: {fault_text(first)}"

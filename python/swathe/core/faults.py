@@ -1,0 +1,80 @@
+"""Words for values that were refused, wherever a check of types found them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LONGEST = 60
+NUMBERS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+KINDS = {
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a smaller whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "an object of names and values",
+    "model_type": "an object of names and values",
+    "model_attributes_type": "an object of names and values",
+    "datetime_parsing": "a date and time, as 2026-11-21T13:04:00Z",
+    "datetime_from_date_parsing": "a date and time, as 2026-11-21T13:04:00Z",
+    "timezone_aware": "a date and time with its zone, as 2026-11-21T13:04:00Z",
+}
+"""Types of faults as pydantic has them, and what is expected instead."""
+
+
+def fault_text(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value, in plain words.
+
+    Args:
+        fault: `type`, `input`, `ctx` and `msg`, as `errors()` of a pydantic ValidationError has
+            them.
+    """
+    kind, context = fault["type"], fault.get("ctx") or {}
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return "is not known here"
+    if kind == "json_invalid":
+        return "is not valid JSON"
+    if kind == "value_error":
+        return str(fault["msg"]).removeprefix("Value error, ").removesuffix(".")
+    return f"must be {_expected(fault, kind, context)}, not {_short(fault.get('input'))}"
+
+
+def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -> str:
+    """Return what a value must be."""
+    if kind in KINDS:
+        return KINDS[kind]
+    if kind in NUMBERS:
+        words, name = NUMBERS[kind]
+        return f"{words} {context[name]}"
+    if kind in ("literal_error", "enum"):
+        return str(context["expected"]).replace("'", "")
+    if kind == "string_too_long":
+        return f"at most {context['max_length']} characters"
+    if kind == "string_too_short":
+        return f"at least {context['min_length']} characters"
+    if kind in ("too_long", "too_short"):
+        limit, name = (
+            ("at most", "max_length") if kind == "too_long" else ("at least", "min_length")
+        )
+        return f"a list of {limit} {context[name]} values"
+    return f"valid ({fault['msg']})"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
