@@ -280,6 +280,14 @@ USAGE = 2
         ),
         ("cut cube.fits --box 1 1 5 5 --planes 1-2", USAGE, "FIRST:LAST"),
         ("cut --targets good.csv", USAGE, "needs --output"),
+        ("cut mef.fits --box 1 1 5 5 --format npy -o OUT.npy", USAGE, "--format go with --targets"),
+        (
+            "cut --targets good.csv -o OUT.zip --format npy",
+            6,
+            "expected a folder for format npy",
+        ),
+        ("cut --targets good.csv -o OUT --format rgb", 6, "found 'rgb'; stacks and rgb"),
+        ("cut cube.fits --box 1 1 5 5 -o OUT.png", 5, "a picture shows one plane"),
         ("cut --targets good.csv -o OUT --hdu 1", USAGE, "the table says what to cut"),
         ("cut --targets good.csv -o OUT --threads 0", USAGE, "--threads"),
         ("cut --targets columns.csv -o OUT", USAGE, "need the columns"),
@@ -451,7 +459,7 @@ def test_version_and_help() -> None:
         assert said in text
     for command, options in {
         "cut": "--box --center --shape --sky --size --size-deg --frame --file --section --targets "
-        "--output --hdu --mode --fill --planes --threads --resume --quiet --json",
+        "--output --hdu --mode --fill --planes --format --threads --resume --quiet --json",
         "info": "--json",
         "sample": "--frames --seed --targets --quiet --json",
     }.items():

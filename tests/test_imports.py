@@ -51,7 +51,7 @@ LAYERS = (
     {"archive", "boxes", "preview", "sample"},
     {"notebook"},
     {"cutout"},
-    {"known"},
+    {"known", "conversion"},
     {"objects", "manifest", "targets"},
     {"datasets", "datasets.sphere", "datasets.headers", "datasets.webdav", "datasets.places"},
     {"datasets.listing"},

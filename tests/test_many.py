@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import json
 import logging
 import math
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 
 import swathe
 from frames import KINDS, contents, fits_bytes, image_of, noise, results, sky_header, write_kinds
-from swathe.errors import OutputError, RegionError, TargetsError
+from swathe.errors import OutputError, OutputExistsError, RegionError, TargetsError
 from swathe.manifest import Manifest
 from swathe.many import MANIFEST
 from swathe.predict import job_of, sky_of
@@ -902,3 +904,84 @@ def test_rows_are_gathered_by_columns(tmp_path: Path) -> None:
     names = ["status", "reason", "bytes", "source_version", "sha256"]
     assert [found[row] for row in range(100)] == [tuple(row) for row in table[names]]
     assert {row[0] for row in found.values()} == {"ok", "missing"}
+
+
+# ---- Formats
+
+
+def test_pixels_of_any_file_in_npy(
+    files: list[Path], frame: NDArray[np.uint16], tmp_path: Path
+) -> None:
+    rows = boxes(files, 30)
+    found = cut_many(rows, tmp_path / "o", format="npy")
+    assert set(found["status"]) == {"ok"}
+    assert found.meta["format"] == "npy"
+    written = {path.name for path in (tmp_path / "o").iterdir()}
+    assert written == {f"t{n}.npy" for n in range(30)} | {MANIFEST}
+    for row, entry in enumerate(found):
+        content = (tmp_path / "o" / entry["path"]).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (
+            entry["bytes"],
+            entry["sha256"],
+        )
+        pixels = np.load(BytesIO(content), allow_pickle=False)
+        assert pixels.dtype == np.uint16
+        np.testing.assert_array_equal(pixels, sliced(frame, rows, row))
+
+
+def test_pictures_are_those_of_one_cut(files: list[Path], tmp_path: Path) -> None:
+    rows = boxes(files[:1], 3)
+    found = cut_many(rows, tmp_path / "o", format="png")
+    assert found["path"].tolist() == ["t0.png", "t1.png", "t2.png"]
+    for row, path in enumerate(found["path"]):
+        box = tuple(rows[name][row] for name in ("x0", "y0", "width", "height"))
+        swathe.cut(files[0], box=box).write(tmp_path / path)
+        assert (tmp_path / path).read_bytes() == (tmp_path / "o" / path).read_bytes()
+
+
+def test_a_format_goes_on_where_it_ended(files: list[Path], tmp_path: Path) -> None:
+    rows = boxes(files, 12)
+    first = cut_many({name: values[:5] for name, values in rows.items()}, tmp_path, format="npy")
+    times = {path: (tmp_path / path).stat().st_mtime_ns for path in first["path"]}
+    (tmp_path / "t3.npy").unlink()
+    found = cut_many(rows, tmp_path, format="npy", resume=True)
+    assert set(found["status"]) == {"ok"}
+    again = {path for path in times if (tmp_path / path).stat().st_mtime_ns != times[path]}
+    assert again == {"t3.npy"}
+    with pytest.raises(OutputExistsError):
+        cut_many(rows, tmp_path, format="npy")
+    kept = (tmp_path / "t0.npy").read_bytes()
+    cut_many(rows, tmp_path, format="npy", overwrite=True)
+    assert (tmp_path / "t0.npy").read_bytes() == kept
+
+
+def test_a_cube_is_no_picture_until_a_plane_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "cube.fits"
+    fits.writeto(path, np.arange(5 * 300, dtype=">i2").reshape(5, 15, 20))
+    rows = {"file": [str(path)], "x0": [1], "y0": [2], "width": [9], "height": [8]}
+    (row,) = cut_many(rows, tmp_path / "o", format="png")
+    assert row["status"] == "error"
+    assert row["reason"].endswith(
+        "0.png: a picture shows one plane, and the cutout has 5: choose one with planes="
+    )
+    assert {each.name for each in (tmp_path / "o").iterdir()} == {MANIFEST}
+    (row,) = cut_many(rows, tmp_path / "p", format="png", planes=(3, 4))
+    assert row["status"] == "ok"
+    with pytest.raises(RegionError, match="choose one with planes="):
+        swathe.cut(path, box=(1, 2, 9, 8)).write(tmp_path / "x.png")
+    swathe.cut(path, box=(1, 2, 9, 8), planes=3).write(tmp_path / "x.png")
+    assert (tmp_path / "x.png").read_bytes() == (tmp_path / "p" / "0.png").read_bytes()
+
+
+@pytest.mark.parametrize("output", ARCHIVES)
+def test_archives_hold_fits_only(output: str, files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=rf"{output}: expected a folder for format npy"):
+        cut_many(boxes(files, 2), tmp_path / output, format="npy")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["rgb", "stack", "tiff", None])
+def test_formats_there_are_not(form: Any, files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="expected fits, npy or png"):
+        cut_many(boxes(files, 2), tmp_path / "o", format=form)
+    assert not list(tmp_path.iterdir())

@@ -258,6 +258,14 @@ def cut(
             metavar="FIRST:LAST", help="Planes of a cube, zero-based, FIRST <= p < LAST; or one."
         ),
     ] = None,
+    result_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="fits|npy|png",
+            help="Format of results of --targets, by default fits; npy and png go into a folder.",
+        ),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="With --targets; else all cores.")
     ] = None,
@@ -286,11 +294,15 @@ def cut(
             "dec": dec,
         }
         options |= {"resume": resume, "overwrite": overwrite, **fills}
+        options["format"] = result_format or "fits"
         _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
-    if threads is not None or resume:
-        raise typer.BadParameter("--threads and --resume go with --targets")
+    if threads is not None or resume or result_format is not None:
+        raise typer.BadParameter(
+            "--threads, --resume and --format go with --targets; the name of --output says the "
+            "format of one cut"
+        )
     ways = [value is not None for value in (box, center, sky, section)]
     if sum(ways) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from swathe.core.parts import Parts, parts_of
-from swathe.errors import FormatError, OutputError
+from swathe.errors import FormatError, OutputError, RegionError
 
 if TYPE_CHECKING:
     import os
@@ -264,6 +264,7 @@ class Cutout:
         Raises:
             OutputExistsError: if there is a file of this name, and `overwrite` is false.
             OutputError: if the suffix is another, or the file cannot be written.
+            RegionError: if a picture is asked for of no plane, or of several.
         """
         from pathlib import Path
 
@@ -287,6 +288,12 @@ class Cutout:
             case ".png":
                 from swathe.preview import picture
 
+                planes = math.prod(self.shape[:-2])
+                if planes != 1:
+                    raise RegionError(
+                        f"{path}: a picture shows one plane, and the cutout has {planes}: choose "
+                        "one with planes="
+                    )
                 return lambda file: picture(self.data).save(file, "PNG")
             case suffix if suffix in FITS_SUFFIXES:
                 return lambda file: file.write(self.to_bytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import threading
 import time
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe import _swathe, trace
 from swathe.archive import mend
+from swathe.conversion import SUFFIXES, Written, convert
 from swathe.core.outputs import check_new, make_folder, sole_writer
 from swathe.environment import cores
-from swathe.errors import OutputError, OutputExistsError
+from swathe.errors import OutputError, OutputExistsError, RegionError
 from swathe.known import local_paths
 from swathe.manifest import FAILED, Manifest, manifest_of, read_manifest
 from swathe.progress import progress_bar
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from astropy.table import Table
 
     from swathe._swathe import Mode, OutputKind
+    from swathe.conversion import CutFormat
     from swathe.predict import Prediction
     from swathe.targets import Targets
 
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MANIFEST = "manifest.ecsv"
+UNCONVERTED = ".swathe-cut-many.part"
+"""In a folder of results: what is cut and not converted yet."""
 POLL_S = 0.1
 LOOKED_INTO = 16
 """Objects of each storage that the prediction of every job looks into; the rest are like them."""
@@ -51,11 +56,41 @@ class _Place(NamedTuple):
     path: Path
     kind: OutputKind
     manifest: Path
+    format: CutFormat = "fits"
 
     @classmethod
-    def of(cls, path: Path) -> _Place:
+    def of(cls, path: Path, wanted: CutFormat) -> _Place:
+        """Return the place of an output.
+
+        Raises:
+            OutputError: If there is no such format, or the output cannot hold it.
+        """
+        if wanted not in SUFFIXES:
+            raise OutputError(
+                f"format: expected fits, npy or png, found {wanted!r}; stacks and rgb pictures are "
+                "made by jobs of a portal"
+            )
         kind = output_kind(path)
-        return cls(path, kind, manifest_path(path, kind))
+        if wanted != "fits" and kind != "folder":
+            raise OutputError(
+                f"{path}: expected a folder for format {wanted}, found *.{kind}: an archive that "
+                "is written here holds fits"
+            )
+        return cls(path, kind, manifest_path(path, kind), wanted)
+
+    @property
+    def cut_into(self) -> Path:
+        """Where the engine cuts to: the output, or a folder in it whose files are converted."""
+        return self.path if self.format == "fits" else self.path / UNCONVERTED
+
+    def remove_unconverted(self) -> None:
+        """Remove what was not converted."""
+        if self.format != "fits":
+            shutil.rmtree(self.cut_into, ignore_errors=True)
+
+    def member(self, name: str) -> str:
+        """Return the path of a result within the output."""
+        return name if self.kind == "fits" else name + SUFFIXES[self.format]
 
 
 def manifest_path(output: Path, kind: OutputKind) -> Path:
@@ -79,6 +114,7 @@ def cut_many(
     mode: Mode = "trim",
     fill: float | None = None,
     planes: slice | tuple[int, int] | None = None,
+    format: CutFormat = "fits",  # noqa: A002 - as jobs of a portal call it
     threads: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -107,6 +143,8 @@ def cut_many(
         fill: physical value outside the image, with `partial`.
         planes: of cubes, those to keep along NAXIS3, zero-based; by default all. An image that
             has not all of them is an `error`.
+        format: of each result: `fits`, `npy` (the physical pixels) or `png` (a preview of one
+            plane). The last two go into a folder.
         threads: by default as many as there are cores.
         resume: keep what an earlier run finished, by id and source, and do only the rest.
         overwrite: replace an archive of this name, or files of the names of this run's results.
@@ -135,7 +173,7 @@ def cut_many(
     from swathe.targets import choices_of, read_targets
 
     started = time.perf_counter()
-    place = _Place.of(Path(output))
+    place = _Place.of(Path(output), format)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     read = read_targets(targets, sky_of, choices=choices)
     make_folder(place.manifest.parent)
@@ -158,18 +196,19 @@ def _cut_into(
     """Cut what an earlier run did not; return the manifest of all."""
     from swathe.predict import expected, job_of
 
-    meta = {"output": place.path.name, "mode": settings["mode"], "swathe": _swathe.__version__}
+    meta = {"output": place.path.name, "mode": settings["mode"], "format": place.format}
+    meta["swathe"] = _swathe.__version__
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo = _keep_earlier(manifest, read, earlier, place)
     todo = _without_faults(manifest, read, todo)
-    paths = {row: member(read.names[row], place.kind) for row in todo}
+    paths = {row: place.member(read.names[row]) for row in todo}
     settings = {**settings, "threads": settings["threads"] or cores()}
     job = job_of(
         read,
         todo,
-        list(paths.values()),
-        output=str(place.path),
+        list(paths.values()) if place.format == "fits" else [f"{row}.fits" for row in todo],
+        output=str(place.cut_into),
         kind=place.kind,
         append=earlier is not None,
         **settings,
@@ -212,11 +251,6 @@ def output_kind(path: Path) -> OutputKind:
             return "folder"
 
 
-def member(name: str, kind: OutputKind) -> str:
-    """Give the path of a result within the output."""
-    return name if kind == "fits" else f"{name}.fits"
-
-
 def _check_place(
     place: _Place,
     names: list[str],
@@ -250,7 +284,7 @@ def _check_place(
             check_new(place.path.parent, archive, overwrite=overwrite or resumes, sources=sources)
             return
         own = _own_results(earlier, place) if earlier is not None else set()
-        results = [member(name, place.kind) for name in names]
+        results = [place.member(name) for name in names]
         check_new(place.path, own.intersection(results), overwrite=True, sources=sources)
         others = [result for result in results if result not in own]
         check_new(place.path, others, overwrite=overwrite, sources=sources)
@@ -262,7 +296,7 @@ def _own_results(earlier: Table, place: _Place) -> set[str]:
     """Return the paths of an earlier run's results, of those it did not come to, too."""
     from swathe.targets import unique_names
 
-    return {member(name, place.kind) for name in unique_names(earlier["id"].tolist())}
+    return {place.member(name) for name in unique_names(earlier["id"].tolist())}
 
 
 def _sources(targets: Any, files: Iterable[str]) -> list[str]:
@@ -279,7 +313,7 @@ def _keep_earlier(
     """Take over what an earlier run finished, and why it failed at others; gives those to do."""
     if earlier is None:
         return list(range(len(targets)))
-    rows = {member(name, place.kind): row for row, name in enumerate(targets.names)}
+    rows = {place.member(name): row for row, name in enumerate(targets.names)}
     _keep_failed(manifest, rows, earlier, place)
     done = {}
     for kept in earlier[earlier["status"] == "ok"]:
@@ -312,7 +346,7 @@ def _keep_failed(manifest: Manifest, rows: dict[str, int], earlier: Table, place
     names = unique_names(earlier["id"].tolist())
     columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
     for name, status, reason, source, version in zip(names, *columns, strict=True):
-        row = rows.get(member(name, place.kind))
+        row = rows.get(place.member(name))
         if status in FAILED and row is not None and source == manifest.source[row]:
             # It stands until the row ends anew: this run may be stopped before that.
             manifest.status[row], manifest.reason[row] = status, reason
@@ -370,19 +404,27 @@ def _run(
 ) -> None:
     """Do the job. However it ends, the manifest is written and says what was done."""
     begun = time.perf_counter()
+    place.remove_unconverted()
     batch = job.start()
+    stop = threading.Event()
+
+    def cancel() -> None:
+        stop.set()
+        batch.cancel()
+
     with (
-        _interrupt_later(batch.cancel),
+        _interrupt_later(cancel),
         progress_bar("cutting", progress, len(paths)) as show,
     ):
         try:
-            _collect(batch, manifest, paths, show, place)
+            _collect(batch, manifest, paths, show, place, stop)
         except BaseException:
             batch.cancel()
             raise
         finally:
             try:
                 cost = batch.finish()
+                place.remove_unconverted()
                 manifest.meta["predicted_s"] = round(prediction.seconds, 6)
                 manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
                 manifest.meta.update(_cost(cost, started))
@@ -402,7 +444,7 @@ def _keep_outcome(prediction: Prediction, manifest: Manifest, place: _Place) -> 
         *(meta["bytes_moved"], meta["requests"]),
     )
     meta.update(manifest.counts())
-    meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {place.kind}")
+    meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {place.kind} in {place.format}")
 
 
 def _collect(
@@ -411,13 +453,21 @@ def _collect(
     paths: dict[int, str],
     show: Callable[[int], None],
     place: _Place,
+    stop: threading.Event,
 ) -> None:
-    """Enter rows into the manifest as they are done; the batch has them in the order of paths."""
+    """Enter rows into the manifest as they are done; the batch has them in the order of paths.
+
+    What is cut and not converted when it is to stop is not done.
+    """
     todo = list(paths)
     done, saved = 0, time.monotonic()
     for columns in told(batch):
         for target, status, reason, size, version, sha256 in zip(*columns, strict=True):
             row = todo[target]
+            if status == "ok" and place.format != "fits":
+                if stop.is_set():
+                    continue
+                status, reason, size, sha256 = _converted(place, row, paths[row])
             manifest.status[row], manifest.reason[row] = status, reason
             manifest.bytes[row] = size
             manifest.source_version[row], manifest.sha256[row] = version, sha256
@@ -427,6 +477,16 @@ def _collect(
         if time.monotonic() - saved > CHECKPOINT_S:
             manifest.write(place.manifest)
             saved = time.monotonic()
+
+
+def _converted(place: _Place, row: int, path: str) -> tuple[str, str, int, str]:
+    """Convert the cutout of a row; return its status, reason, bytes and SHA-256."""
+    new = place.path / path
+    try:
+        convert(place.cut_into / f"{row}.fits", new)
+    except RegionError as error:
+        return "error", str(error), 0, ""
+    return "ok", "", *Written.of(new)
 
 
 def told(batch: _swathe.Batch) -> Iterator[Told]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
 
+from swathe import conversion
 from swathe.catalog.work import Phase, RowStatus
 from swathe.errors import DatasetError, JobError
 
@@ -24,7 +25,7 @@ ArchiveKind = Literal["zip", "tar", "fits"]
 
 DAY_S = 86_400
 MODES = ("trim", "partial", "strict")
-SUFFIXES: dict[Format, str] = {"fits": ".fits", "npy": ".npy", "png": ".png", "rgb": ".png"}
+SUFFIXES: dict[Format, str] = {**conversion.SUFFIXES, "rgb": ".png"}
 MEDIA_TYPES = {
     ".fits": "application/fits",
     ".npy": "application/octet-stream",

@@ -6,7 +6,6 @@ nothing. Who is still at it fails then, unheard.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import time
@@ -25,7 +24,7 @@ from swathe import _swathe, trace
 from swathe.catalog.faults import may_pass
 from swathe.catalog.rows import CODES, DIGEST_BYTES, Coded, Rows
 from swathe.catalog.work import Done
-from swathe.cutout import Cutout
+from swathe.conversion import Written, convert, whole
 from swathe.errors import CatalogError, OutputError, SwatheError
 from swathe.jobs.expansion import grown, is_combined
 from swathe.jobs.places import Place, move
@@ -316,12 +315,10 @@ class _Work:
             return
         converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
         try:
-            whole(cut).write(converted)
+            convert(cut, converted)
         except SwatheError as error:
             self.single.append(_ended(row, "error", str(error)))
             return
-        finally:
-            cut.unlink()
         self._keep_new(row, converted)
 
     def _aligned(self, row: KeptRow, cut: Path) -> KeptRow:
@@ -387,9 +384,7 @@ class _Work:
         return f"{failed.id}: its pixels are gone, and cannot be cut again: {failed.reason}"
 
     def _keep_new(self, row: KeptRow, new: Path) -> None:
-        with new.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        row = row._replace(status="ok", bytes=new.stat().st_size, sha256=sha256)
+        row = row._replace(status="ok", **Written.of(new)._asdict())
         self._keep(Rows.of([row]), [str(new)])
 
     def _keep(self, rows: Rows, new: list[str]) -> None:
@@ -421,16 +416,6 @@ class _Work:
         except OutputError as error:
             self.failure = str(error)
         self.parts.append(rows if len(there) == len(rows) else rows.take(there))
-
-
-def whole(path: Path) -> Cutout:
-    """Give all of a small image that the engine cut."""
-    native = _swathe.open(str(path))
-    hdu = native.find()
-    shape = native.shape(hdu)
-    return Cutout(
-        native.cut(hdu, [0] * len(shape), shape[::-1], "strict"), str(path), native.version, hdu
-    )
 
 
 def _ended(row: KeptRow, status: str, reason: str) -> KeptRow:

@@ -1,0 +1,52 @@
+"""What is made of a cutout that the engine wrote as FITS: pixels alone, or a picture."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from swathe import _swathe
+from swathe.cutout import Cutout
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CutFormat = Literal["fits", "npy", "png"]
+SUFFIXES: dict[CutFormat, str] = {"fits": ".fits", "npy": ".npy", "png": ".png"}
+
+
+class Written(NamedTuple):
+    """A file that was written."""
+
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> Written:
+        """Read size and SHA-256 of a file."""
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return cls(path.stat().st_size, sha256)
+
+
+def whole(path: Path) -> Cutout:
+    """Return all of a small image that the engine cut."""
+    native = _swathe.open(str(path))
+    hdu = native.find()
+    shape = native.shape(hdu)
+    return Cutout(
+        native.cut(hdu, [0] * len(shape), shape[::-1], "strict"), str(path), native.version, hdu
+    )
+
+
+def convert(cut: Path, path: Path) -> None:
+    """Write a cutout as the suffix of `path` says, and remove the FITS file it was cut into.
+
+    Raises:
+        RegionError: If a picture cannot show it.
+        OutputError: If the file cannot be written.
+    """
+    try:
+        whole(cut).write(path, overwrite=True)
+    finally:
+        cut.unlink()
