@@ -280,7 +280,11 @@ USAGE = 2
         ),
         ("cut cube.fits --box 1 1 5 5 --planes 1-2", USAGE, "FIRST:LAST"),
         ("cut --targets good.csv", USAGE, "needs --output"),
-        ("cut mef.fits --box 1 1 5 5 --format npy -o OUT.npy", USAGE, "--format go with --targets"),
+        (
+            "cut mef.fits --box 1 1 5 5 --format npy -o OUT.npy",
+            USAGE,
+            "--format, --threads and --resume go with --targets",
+        ),
         (
             "cut --targets good.csv -o OUT.zip --format npy",
             6,

@@ -299,10 +299,7 @@ def cut(
         return
     assert image is not None
     if threads is not None or resume or result_format is not None:
-        raise typer.BadParameter(
-            "--threads, --resume and --format go with --targets; the name of --output says the "
-            "format of one cut"
-        )
+        raise typer.BadParameter("--format, --threads and --resume go with --targets")
     ways = [value is not None for value in (box, center, sky, section)]
     if sum(ways) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")

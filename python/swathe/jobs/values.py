@@ -25,7 +25,7 @@ ArchiveKind = Literal["zip", "tar", "fits"]
 
 DAY_S = 86_400
 MODES = ("trim", "partial", "strict")
-SUFFIXES: dict[Format, str] = {**conversion.SUFFIXES, "rgb": ".png"}
+SUFFIXES: dict[Format, str] = dict([*conversion.SUFFIXES.items(), ("rgb", ".png")])
 MEDIA_TYPES = {
     ".fits": "application/fits",
     ".npy": "application/octet-stream",
