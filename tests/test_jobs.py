@@ -154,7 +154,7 @@ def test_results_in_other_formats(
     for row in jobs.rows(job.id, status="ok"):
         box = tuple(table[name][row.number] for name in ("x0", "y0", "width", "height"))
         cutout = swathe.cut(table["file"][row.number], box=box)
-        cutout.write(tmp_path / f"expected.{kind}")
+        cutout.write(tmp_path / f"expected.{kind}", overwrite=True)
         found = jobs.result(job.id, row.name)
         assert contents_of(found) == (tmp_path / f"expected.{kind}").read_bytes()
         assert found.name.endswith(f".{kind}")
