@@ -463,3 +463,53 @@ def test_a_locked_catalogue_is_told_while_it_is_waited_for(tmp_path: Path) -> No
         holder.execute("ROLLBACK")
         assert process.communicate(timeout=SECOND_S)[1] == ""
     assert process.returncode == 0
+
+
+# ---- For those who run it (trial M13)
+
+
+def test_health_is_told_to_everybody_without_secrets(portal: Attacked) -> None:
+    answer = httpx.get(f"{portal.served.url}/healthz")
+    assert answer.status_code == 200
+    assert answer.json() == {"healthy": True, "database": "ok", "pool": "ok", "disk": "ok"}
+
+
+def test_a_portal_in_trouble_is_not_healthy(tmp_path: Path) -> None:
+    with attacked(tmp_path) as portal:
+        path = portal.served.folder / "portal.sqlite"
+        (tmp_path / "results").rename(tmp_path / "elsewhere")
+        answer = httpx.get(f"{portal.served.url}/healthz")
+        assert (answer.status_code, answer.json()["disk"]) == (503, "trouble")
+        assert str(path.parent) not in answer.text
+        (tmp_path / "elsewhere").rename(tmp_path / "results")
+        assert httpx.get(f"{portal.served.url}/healthz").status_code == 200
+
+
+def test_metrics_are_for_admins(portal: Attacked, ann: httpx.Client, job: Any) -> None:
+    url = f"{portal.served.url}/metrics"
+    assert [httpx.get(url).status_code, ann.get(url).status_code] == [401, 403]
+    pending = waiting(ann, portal)
+    with portal.client("root") as root, ann.stream("GET", f"/jobs/{pending}/events"):
+        text = root.get("/metrics").text
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert int(values['swathe_rows{status="ok"}']) >= job["rows"]
+    assert int(values['swathe_jobs{phase="COMPLETED"}']) >= 1
+    assert int(values["swathe_result_bytes"]) >= job["bytes"] > 0
+    assert values['swathe_places{kind="streams"}'] == "1"
+    assert values['swathe_up{part="database"}'] == "1"
+    assert int(values['swathe_requests_total{status="4xx"}']) >= 2
+    assert int(values["process_resident_memory_bytes"]) > 10_000_000
+
+
+def test_the_access_log_tells_no_secrets(tmp_path: Path) -> None:
+    settings = "\n[server]\naccess_log = true\n"
+    with attacked(tmp_path, settings=settings) as portal, api(portal, "ann") as ann:
+        ann.get("/about", params={"token": "the-query"})
+        ann.get("/jobs/a%0Ab")
+        token = portal.tokens["ann"]
+        log = portal.served.folder / "portal.log"
+        wait_until(lambda: "/api/jobs/a" in log.read_text())
+        lines = log.read_text().splitlines()
+    assert any(" 127.0.0.1 GET /api/about 200 " in line for line in lines)
+    assert any("GET /api/jobs/a%0Ab 404 " in line for line in lines)
+    assert token not in "".join(lines) and "the-query" not in "".join(lines)

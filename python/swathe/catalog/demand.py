@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 
 from swathe.catalog.database import Database
 from swathe.catalog.tables import JobTable, ReservationTable
+
+AT_WORK = ("QUEUED", "EXECUTING")
+ENDED_AS = ("ok", "no_overlap", "missing", "error")
+"""Columns with numbers of rows."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +34,57 @@ class Reserved:
     workers: int
 
 
+@dataclass(frozen=True)
+class Totals:
+    """All jobs that are kept, together.
+
+    Attributes:
+        phases: how many jobs are in each phase.
+        rows: how many rows have each status.
+        queued: rows of jobs at work or in the queue that are not done.
+        bytes: of results.
+        busy_s: of work.
+    """
+
+    phases: dict[str, int]
+    rows: dict[str, int]
+    queued: int
+    bytes: int
+    busy_s: float
+
+
 class Demand(Database):
     """What workers are wanted for."""
+
+    def totals(self) -> Totals:
+        """Return what there is of all jobs together."""
+        sums = {
+            "jobs": func.count(),
+            "waiting": func.sum(JobTable.waiting),
+            **{name: func.sum(getattr(JobTable, name)) for name in ENDED_AS},
+            "bytes": func.sum(JobTable.bytes),
+            "busy_s": func.sum(JobTable.busy_s),
+        }
+        labelled = [total.label(name) for name, total in sums.items()]
+        query = select(JobTable.phase, *labelled).group_by(JobTable.phase)
+        with self._reading() as session:
+            rows = session.execute(query).mappings().all()
+        phases = {str(row["phase"]): row for row in rows}
+        return Totals(
+            phases={phase: int(row["jobs"]) for phase, row in phases.items()},
+            rows={
+                name.replace("_", "-"): sum(int(row[name]) for row in rows)
+                for name in ("waiting", *ENDED_AS)
+            },
+            queued=sum(int(phases[phase]["waiting"]) for phase in AT_WORK if phase in phases),
+            bytes=sum(int(row["bytes"]) for row in rows),
+            busy_s=sum(float(row["busy_s"]) for row in rows),
+        )
 
     def waiting(self) -> list[Waiting]:
         """Give what waits to be done, those rows included that are being done."""
         columns = JobTable.id, JobTable.waiting, JobTable.inputs, JobTable.predicted
-        query = select(*columns).where(
-            JobTable.phase.in_(("QUEUED", "EXECUTING")), JobTable.waiting > 0
-        )
+        query = select(*columns).where(JobTable.phase.in_(AT_WORK), JobTable.waiting > 0)
         with self._reading() as session:
             found = session.execute(query).all()
         return [

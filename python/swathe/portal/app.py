@@ -19,7 +19,8 @@ from swathe.catalog import Catalog
 from swathe.environment import cores
 from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
 from swathe.jobs import Folder, Jobs, Limits, Place, place_named
-from swathe.portal import pages, vo
+from swathe.portal import health, pages, vo
+from swathe.portal.accesslog import counting, logging_answer
 from swathe.portal.api import make_api, not_served
 from swathe.portal.config import growth_of
 from swathe.portal.faults import headers_of, status_of, text_of
@@ -195,8 +196,11 @@ class Secured(FastAPI):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
         if scope["type"] == "http":
-            shared = bool(self.state.portal.config.access.origins)
-            send = securing(send, shared=shared)
+            portal: Portal = self.state.portal
+            send = securing(send, shared=bool(portal.config.access.origins))
+            send = counting(send, portal.answers)
+            if portal.config.server.access_log:
+                send = logging_answer(send, scope)
         await super().__call__(scope, receive, send)
 
 
@@ -209,6 +213,7 @@ def make_app(portal: Portal) -> FastAPI:
     app.state.holdings = Holdings(portal.catalog)
     app.mount("/api", make_api(portal))
     app.include_router(vo.build_router())
+    app.include_router(health.router)
     app.include_router(pages.build_router())
 
     @app.exception_handler(SwatheError)

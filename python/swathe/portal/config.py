@@ -46,12 +46,14 @@ class Server:
         port: 0: any free one.
         url: what it is called from outside, as behind a proxy.
         proxies: addresses or networks of proxies that are believed whom a request is from.
+        access_log: whether each answer is a line on standard error.
     """
 
     host: str = "127.0.0.1"
     port: int = 8420
     url: str = ""
     proxies: tuple[str, ...] = ()
+    access_log: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,12 +88,14 @@ class Doors:
         open: listen beyond loopback although none are needed.
         origins: of web pages elsewhere that may use this portal from a browser; `*`: any may read.
         hosts: `host` or `host:port` of servers that files may be read from by URL.
+        metrics: who may read /metrics: admins, or anybody.
     """
 
     tokens: Literal["none", "required"] = "none"
     open: bool = False
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    metrics: Literal["admin", "open"] = "admin"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from swathe.environment import VARIABLE, in_url
 from swathe.errors import SettingsError
+from swathe.portal.accesslog import start_log
 from swathe.portal.app import make_app, open_portal
 from swathe.portal.connections import watched
 
@@ -50,6 +51,8 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
     for name in IMPORTED:
         import_module(name)
     allow_files()
+    if config.server.access_log:
+        start_log()
     # The engine's storages are those of this catalogue.
     os.environ[VARIABLE] = config.catalog.database
     with listen(config) as listener, open_portal(config) as portal:

@@ -64,6 +64,22 @@ class Shares:
                     del self._of[visitor]
 
 
+class Answers:
+    """Answers that were begun, counted by the class of their status."""
+
+    def __init__(self) -> None:
+        """Begin with none. Only the event loop counts."""
+        self._of: Counter[int] = Counter()
+
+    def add(self, status: int) -> None:
+        """Count an answer."""
+        self._of[status // 100] += 1
+
+    def by_class(self) -> dict[str, int]:
+        """Return how many there were of each class, as `2xx`."""
+        return {f"{number}xx": self._of[number] for number in range(1, 6)}
+
+
 class Turns:
     """Requests of one visitor that are worked on at a time; others of theirs wait."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from swathe.environment import is_loopback
 from swathe.errors import AccessError
+from swathe.portal.shares import Answers
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -36,6 +37,7 @@ class Portal:
         pool: who does the work of jobs.
         runner: who gives it to them, as long as the application runs.
         downloads: places for files and archives.
+        answers: those given since it started.
     """
 
     config: Config
@@ -47,6 +49,7 @@ class Portal:
     pool: Pool
     runner: Runner
     downloads: Streams
+    answers: Answers = field(default_factory=Answers)
 
     def sees_all(self, user: User | None) -> bool:
         """Tell whether a user may know what concerns all, and how the portal is run."""
