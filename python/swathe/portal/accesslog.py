@@ -1,6 +1,7 @@
 """What is noted of answers: how many of each class, and a line of each if that is wanted.
 
-A line tells the client, what was asked for without the query (it may hold secrets), the status, bytes and time. No token and no cookie is in it.
+A line tells the client, what was asked for without the query (it may hold secrets), the status,
+bytes and time. No token and no cookie is in it.
 """
 
 from __future__ import annotations
