@@ -151,7 +151,8 @@ def test_results_in_other_formats(jobs: Jobs, images: list[str], tmp_path: Path,
         job = ended(jobs, jobs.submit(table, Options(format=kind), "me"))
     for row in jobs.rows(job.id, status="ok"):
         box = tuple(table[name][row.number] for name in ("x0", "y0", "width", "height"))
-        swathe.cut(table["file"][row.number], box=box).write(tmp_path / f"expected.{kind}")
+        cutout = swathe.cut(table["file"][row.number], box=box)
+        cutout.write(tmp_path / f"expected.{kind}", overwrite=True)
         found = contents_of(jobs.result(job.id, row.name))
         assert found == (tmp_path / f"expected.{kind}").read_bytes()
     assert job.counts["ok"] > 3
