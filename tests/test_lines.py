@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,12 +12,20 @@ from typing import Any
 from urllib.parse import unquote
 
 import astropy.units as u
+import numpy as np
 import pytest
-from astropy.coordinates import SkyCoord
+from astropy.coordinates import Angle, SkyCoord
+from astropy.io import fits
+from astropy.nddata import Cutout2D
+from astropy.table import Table
+from astropy.wcs import WCS
 from hypothesis import given
 from hypothesis import strategies as st
 
+import swathe
 from frames import contents, noise, sky_header
+from swathe.boxes import Sky, around, section
+from swathe.cli import main
 from swathe.core import resolver
 from swathe.core.angles import LONGEST_TEXT, Size, is_angle, parse_angle, parse_size
 from swathe.core.lines import LONGEST_LINE, parse_line
@@ -73,7 +82,7 @@ def test_declinations_just_south_of_the_equator_keep_their_sign() -> None:
     ],
 )
 def test_sizes(text: str, size: tuple[float, float, str]) -> None:
-    assert parse_size(text) == (pytest.approx(size[0]), pytest.approx(size[1]), size[2])
+    assert tuple(parse_size(text)) == (pytest.approx(size[0]), pytest.approx(size[1]), size[2])
     assert parse_size(str(parse_size(text))) == parse_size(text)
     assert parse_line(f"150.1 2.2 {text}").size == parse_size(text)
 
@@ -89,7 +98,7 @@ def test_sizes(text: str, size: tuple[float, float, str]) -> None:
     ],
 )
 def test_sizes_of_python(value: Any, size: tuple[float, float, str]) -> None:
-    assert size_of(value) == (pytest.approx(size[0]), pytest.approx(size[1]), size[2])
+    assert tuple(size_of(value)) == (pytest.approx(size[0]), pytest.approx(size[1]), size[2])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +156,7 @@ def test_what_is_no_target(text: str, said: str, monkeypatch: pytest.MonkeyPatch
 def test_any_text_is_a_target_or_an_error(text: str) -> None:
     for parse in (parse_line, lambda text: parse_lines([text]), parse_size, is_angle, position):
         try:
-            parse(text)  # type: ignore[operator]
+            parse(text)
         except SwatheError:
             continue
 
@@ -267,3 +276,112 @@ def test_a_resolver_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(resolver.VARIABLE, "file:///etc/passwd")
     with pytest.raises(RegionError, match="SWATHE_RESOLVER: expected sesame or a URL"):
         position("M31")
+
+
+def test_cuts_equal_cutout2d(image: Path) -> None:
+    place = SkyCoord(10.002, -1.001, unit="deg")
+    sexagesimal = f"{place.to_string('hmsdms', precision=9)}"
+    with fits.open(image) as hdus:
+        expected = Cutout2D(hdus[0].data, place, (5, 9) * u.arcsec, wcs=WCS(hdus[0].header))
+    size: Any
+    for sky in (place, sexagesimal, (place.ra.hour * u.hourangle, place.dec.radian * u.rad)):
+        for size in ((5 * u.arcsec, 9 * u.arcsec), '5"x9"', Angle([5, 9], "arcsec")):
+            cutout = swathe.cut(image, sky=sky, size=size)
+            assert np.array_equal(cutout.data, expected.data)
+    galactic = f"{place.galactic.l.deg} {place.galactic.b.deg}"
+    assert swathe.cut(image, sky=galactic, size="20 pix", frame="galactic").shape == (20, 20)
+    for wrong in ({"size": 3}, {"size": 3 * u.m}, {"size": "1arcsec", "size_deg": 1}, {}):
+        with pytest.raises(RegionError, match="size"):
+            swathe.cut(image, sky=place, **wrong)
+    with pytest.raises(RegionError, match="frame: expected one of"):
+        swathe.cut(image, sky=(1, 2), size="1arcsec", frame="mars")
+
+
+def test_lists_of_planes_follow_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "cube.fits"
+    path.write_bytes(contents(noise(3, (5, 30, 40)), "fit"))
+    assert swathe.cut(path, box=(0, 0, 4, 3), planes=[3, 4]).shape == (2, 3, 4)
+    with pytest.raises(RegionError, match="planes: expected numbers that follow each other"):
+        swathe.cut(path, box=(0, 0, 4, 3), planes=[1, 4])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[*,1:10]", "x is '\\*'; whole axes"), ("[1:9,1:10:2]", "steps"), ("[9:1,1:2]", "x is 9:1")],
+)
+def test_sections_say_what_is_not_supported(text: str, said: str) -> None:
+    with pytest.raises(RegionError, match=said):
+        section(text)
+
+
+def test_pixels_in_errors_are_as_in_the_table() -> None:
+    with pytest.raises(RegionError, match=r"height must be at least 1 pixel, not -4$"):
+        around(1, 1, -4.0, 5.0)
+
+
+def test_wcs_of_the_sun_is_refused_in_plain_words() -> None:
+    header = sky_header()
+    header["CTYPE1"], header["CTYPE2"] = "HPLN-TAN", "HPLT-TAN"
+    with pytest.raises(
+        RegionError, match="expected a WCS in a frame of the sky, found axes HPLN-TAN"
+    ):
+        Sky(lambda: WCS(header), "sun.fits").box(position((1, 2)), 0.1)
+
+
+def run_cli(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["swathe", *map(str, words)])
+    try:
+        main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+@pytest.mark.parametrize(
+    "region",
+    [
+        ["--sky", "10", "-1", "--size-deg", "0.002"],
+        ["--sky", "0:40:00 -1:00:00", "--size", '7.2"'],
+        ["--sky", "0:40:00", "-1:00:00", "--size", "0.12 arcmin"],
+        ["--sky=10,-1", "--size", "20pix"],
+        ["--center", "199", "149", "--shape", "20"],
+    ],
+)
+def test_cut_in_the_shell(
+    region: list[str], image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_cli(monkeypatch, "cut", image, *region, "-o", tmp_path / "c.npy") == 0
+    assert np.load(tmp_path / "c.npy").shape == (20, 20)
+
+
+@pytest.mark.parametrize(
+    ("region", "said"),
+    [
+        (["--sky", "10", "-1", "--size", "30"], "expected a unit"),
+        (["--sky", "M31 is nice", "--size", "30arcsec"], "is not a position"),
+        (["--box", "a", "1", "2", "3"], "expected X0 Y0 WIDTH HEIGHT, found 'a 1 2 3'"),
+        (["--center", "1", "2", "--shape", "big"], "expected HEIGHT WIDTH"),
+        (["--sky", "1", "2", "--size", "1deg", "--frame", "mars"], "frame: expected one of"),
+    ],
+)
+def test_options_are_refused_in_plain_words(
+    region: list[str],
+    said: str,
+    image: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    assert run_cli(monkeypatch, "cut", image, *region) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_catalogue_is_cut_from_one_file_in_the_shell(
+    image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table({"RAJ2000": [10.0, 10.001], "DEJ2000": [-1.0, -1.0]})
+    table.write(tmp_path / "cat.fits")
+    words = ["--targets", tmp_path / "cat.fits", "--file", image, "--size", '7.2"', "-q"]
+    assert run_cli(monkeypatch, "cut", *words, "-o", tmp_path / "out") == 0
+    assert len(list((tmp_path / "out").glob("*.fits"))) == 2
+    assert run_cli(monkeypatch, "predict", *words[:-1]) == 0

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swathe.core.columns import standard_columns
 from swathe.errors import TargetsError
 from swathe.portal.pages.pasted import FAULTS, read_pasted
 
@@ -96,3 +97,11 @@ def test_any_text_is_a_list_or_an_error(text: str) -> None:
     except TargetsError:
         return
     assert len({len(column) for column in pasted.columns.values()}) == 1
+
+
+def test_units_below_the_names_are_honoured() -> None:
+    pasted = read_pasted("ra\tdec\tsize\nrad\tdeg\tarcmin\n---\t---\t---\n1.0\t2.0\t3.0\n")
+    assert pasted.table is not None
+    columns = standard_columns(pasted.table)
+    assert columns["ra"][0] == pytest.approx(57.29577951)
+    assert columns["size_deg"][0] == pytest.approx(0.05)

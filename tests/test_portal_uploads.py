@@ -122,3 +122,14 @@ def test_targets_that_are_no_table(given: Any, told: str) -> None:
     with pytest.raises(TargetsError) as raised:
         columns_of(given, 100)
     assert told in str(raised.value)
+
+
+def test_lines_of_text_are_columns() -> None:
+    lines = ['10:00:28.6 +02:12:21 30"', "150.1 2.2 0.5arcmin"]
+    columns = columns_of(lines, 2)
+    assert columns["ra"] == pytest.approx([150.119166666, 150.1])
+    assert columns["size_deg"] == pytest.approx([30 / 3600, 0.5 / 60])
+    with pytest.raises(LimitError, match="has 2 rows"):
+        columns_of(lines, 1)
+    with pytest.raises(TargetsError, match='line 2: "M31 is nice" is not a position'):
+        columns_of([lines[0], "M31 is nice"], 2)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
+from swathe.core.lists import parse_lines
 from swathe.errors import LimitError, TargetsError
 from swathe.sizes import size_text
 from swathe.targets import READERS, read_table
@@ -102,12 +103,14 @@ def _check_parquet(path: Path, most_rows: int) -> None:
 
 
 def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict[str, list[Any]]:
-    """Give columns of a table as JSON has it: `{column: [values]}` or `[{column: value}]`.
+    """Give columns of a table as JSON has it: `{column: [values]}`, `[{column: value}]` or lines.
 
     Raises:
         TargetsError: where it is neither.
         LimitError: where it has more rows than are allowed.
     """
+    if isinstance(given, list) and given and all(isinstance(line, str) for line in given):
+        return _of_lines(given, most_rows)
     if isinstance(given, list):
         return _turned(given, most_rows)
     if not isinstance(given, dict):
@@ -128,6 +131,16 @@ def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict
     if len(lengths) > 1:
         raise TargetsError(f"targets: columns differ in length: {sorted(lengths)}"[:LONGEST_NAME])
     return given
+
+
+def _of_lines(lines: list[str], most_rows: int) -> dict[str, list[Any]]:
+    """Give the columns of lines, as the portal's form takes them."""
+    _check_rows(len(lines), most_rows)
+    read = parse_lines(lines)
+    if read.faults:
+        number, fault = read.faults[0]
+        raise TargetsError(f"targets: line {number}: {fault}")
+    return {name: list(column) for name, column in read.columns.items()}
 
 
 def _turned(rows: list[Any], most_rows: int) -> dict[str, list[Any]]:

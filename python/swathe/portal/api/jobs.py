@@ -139,7 +139,7 @@ async def estimate(request: Request, _user: Reader) -> Any:
     "/jobs", response_model=models.Job, status_code=201, openapi_extra=_body(models.NewJob)
 )
 async def submit(request: Request, response: Response, user: Submitter) -> Any:
-    """Submit a job: `targets` as columns, as rows, or as a file of a form."""
+    """Submit a job: `targets` as columns, rows, lines of text, or a file of a form."""
     table, asked = await _asked(request, models.NewJob)
     assert isinstance(asked, models.NewJob)
     portal = portal_of(request)

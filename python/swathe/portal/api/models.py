@@ -43,7 +43,7 @@ class Asked(BaseModel):
     """Targets, by column or by row, and what to make of them."""
 
     model_config = ConfigDict(extra="forbid")
-    targets: dict[str, list[Cell]] | list[dict[str, Cell]]
+    targets: dict[str, list[Cell]] | list[dict[str, Cell]] | list[str]
     options: Options = Options()
 
 

@@ -5,9 +5,14 @@ What is wrong with one line stops no other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from swathe.core.lists import Cell, parse_lines
+from swathe.core.tables import table_of_list
+
+if TYPE_CHECKING:
+    from astropy.table import Table
 
 FAULTS = 20
 """Of single lines that are told."""
@@ -19,12 +24,14 @@ class Pasted:
 
     Attributes:
         columns: by name; all are equally long.
+        table: the same with the units that the list tells.
         faults: number and fault of lines that are no targets, the first FAULTS.
         refused: how many such lines there are.
         numbered: whether numbers of lines are the ids, for want of others.
     """
 
     columns: dict[str, list[Cell]] = field(default_factory=dict)
+    table: Table | None = None
     faults: list[tuple[int, str]] = field(default_factory=list)
     refused: int = 0
     numbered: bool = False
@@ -40,4 +47,5 @@ def read_pasted(text: str) -> Pasted:
         TargetsError: where it is empty or has no target.
     """
     made = parse_lines(text.splitlines())
-    return Pasted(made.columns, made.faults[:FAULTS], len(made.faults), made.numbered)
+    table, _ = table_of_list(replace(made, faults=[]))
+    return Pasted(made.columns, table, made.faults[:FAULTS], len(made.faults), made.numbered)

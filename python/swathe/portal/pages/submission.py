@@ -117,7 +117,7 @@ def _table(asked: Asked, most_rows: int) -> tuple[Any, Pasted]:
     pasted = read_pasted(asked.fields["targets"])
     if not len(pasted):
         raise TargetsError(_refusal(pasted) if pasted.refused else "the list has no target")
-    return pasted.columns, pasted
+    return pasted.table, pasted
 
 
 def _refusal(pasted: Pasted) -> str:
