@@ -52,9 +52,10 @@ from swathe.jobs import Folder
 from swathe.measuring.costs import Costs
 from swathe.sample import make_sample
 from swathe.workers.batches import Batch
+from swathe.workers.certificates import make_certificates
 from swathe.workers.cluster import DaskPool
 from swathe.workers.pool import Moved
-from swathe.workers.security import make_certificates, read_address
+from swathe.workers.security import read_address
 from swathe.workers.simulation import Pool, Simulation
 from swathe.workers.wires import Store
 from swathe.workers.workload import Batch as Simulated

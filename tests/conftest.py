@@ -22,11 +22,14 @@ BLOCKS = tempfile.mkdtemp(prefix="swathe-test-blocks-")
 os.environ["SWATHE_CACHE_DIR"] = BLOCKS
 os.environ["SWATHE_CACHE_BYTES"] = "0"
 os.environ["SWATHE_MEMORY_BYTES"] = "0"
+# Certificates that pools make by themselves.
+STATE = tempfile.mkdtemp(prefix="swathe-test-state-")
+os.environ["XDG_STATE_HOME"] = STATE
 # With it no line waits in a buffer; users have it seldom.
 os.environ.pop("PYTHONUNBUFFERED", None)
 # Shells let what they start in the background ignore Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-for folder in (INDEX, CATALOG, BLOCKS):
+for folder in (INDEX, CATALOG, BLOCKS, STATE):
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 import numpy as np  # noqa: E402

@@ -73,7 +73,7 @@ LAYERS = (
     {"jobs.costs", "jobs.rows", "jobs.shown"},
     {"jobs.service"},
     {"jobs"},
-    {"workers.queues"},
+    {"workers.queues", "workers.certificates"},
     {"workers.growth", "workers.placement", "workers.rates", "workers.security"},
     {"workers.outcome", "workers.wires", "workers.workload", "workers.batches"},
     {"workers.simulated"},

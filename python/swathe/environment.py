@@ -23,6 +23,15 @@ def default_url() -> str:
     return f"sqlite:///{os.path.join(folder, 'swathe', 'catalog.sqlite')}"
 
 
+def state_folder() -> Path:
+    """Return the folder of what this machine keeps for its user: `$XDG_STATE_HOME/swathe`.
+
+    Without the variable it is `~/.local/state/swathe`.
+    """
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "swathe"
+
+
 def cores() -> int:
     """Give the number of cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):

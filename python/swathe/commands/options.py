@@ -226,5 +226,12 @@ Plot = Annotated[
 # Of whoever takes part in a pool.
 Certificates = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Made by `swathe pool init`; needed beyond loopback."),
+    typer.Option(
+        metavar="DIR",
+        help="Certificates of `swathe pool init`; needed beyond loopback, else made by themselves.",
+    ),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="No certificates: whoever reaches the pool can run code."),
 ]

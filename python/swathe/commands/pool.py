@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import socket
 import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Certificates, Json
+from swathe.commands.options import Certificates, Insecure, Json
 from swathe.commands.output import print_json, print_table
 from swathe.sizes import size_text
 
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
     from swathe.catalog import Catalog
     from swathe.portal.config import Workers
-    from swathe.workers.security import Address, Role
+    from swathe.workers.certificates import Role
+    from swathe.workers.security import Address
 
 app = typer.Typer(
     help="Let other machines do the work of a portal: scheduler, workers, certificates.",
@@ -47,7 +50,7 @@ def init(
     from swathe.errors import SettingsError
 
     try:
-        from swathe.workers.security import make_certificates
+        from swathe.workers.certificates import make_certificates
 
         made = make_certificates(folder, days)
     except ImportError as error:
@@ -64,13 +67,23 @@ def scheduler(
     host: Annotated[str, typer.Option(help="Listen here.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="And there; 0: a free one.")] = 8786,
     certificates: Certificates = None,
+    insecure: Insecure = False,
     as_json: Json = False,
 ) -> None:
     """Be the scheduler of a pool, until the process is told to end."""
-    address, security = _at((host, port), certificates, "scheduler")
+    own = certificates is None and not insecure
+    if any_port := own and not port:
+        port = _free_port(host)
+    address, security = _at((host, port), certificates, "scheduler", insecure)
     from swathe.workers.nodes import serve_scheduler
+    from swathe.workers.security import certificate_folder
 
-    serve_scheduler(address, security, _teller("scheduler", as_json))
+    try:
+        serve_scheduler(address, security, _teller("scheduler", as_json))
+    finally:
+        # Nobody will look for this port again.
+        if any_port and (folder := certificate_folder(address, None)) is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @app.command()
@@ -101,6 +114,7 @@ def worker(
         bool, typer.Option("--attached", help="End when standard input does.")
     ] = False,
     certificates: Certificates = None,
+    insecure: Insecure = False,
     as_json: Json = False,
 ) -> None:
     """Be a worker of a pool, until the process is told to end."""
@@ -109,7 +123,7 @@ def worker(
         os.environ["SWATHE_CACHE_DIR"] = str(cache.absolute())
     if cache_gb is not None:
         os.environ["SWATHE_CACHE_BYTES"] = str(round(cache_gb * 1e9))
-    address, security = _at(url, certificates, "worker")
+    address, security = _at(url, certificates, "worker", insecure)
     from swathe.environment import cores
     from swathe.workers.nodes import serve_worker
 
@@ -311,8 +325,25 @@ def _row(worker: dict[str, Any]) -> tuple[str, ...]:
     return worker["name"], worker["host"], *numbers, *sizes, worker["refused"]
 
 
+def _free_port(host: str) -> int:
+    """Return a port of a host that nobody listens at.
+
+    Raises:
+        SettingsError: If the host is no address of this machine.
+    """
+    from swathe.errors import SettingsError
+
+    try:
+        family = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][0]
+        with socket.create_server((host, 0), family=family) as server:
+            port: int = server.getsockname()[1]
+            return port
+    except OSError as error:
+        raise SettingsError(f"--host {host}: cannot listen there: {error}") from error
+
+
 def _at(
-    where: str | tuple[str, int], certificates: Path | None, role: Role
+    where: str | tuple[str, int], certificates: Path | None, role: Role, insecure: bool
 ) -> tuple[Address, Security | None]:
     """Give an address, and the certificates to be used there.
 
@@ -324,10 +355,18 @@ def _at(
     try:
         import distributed  # noqa: F401 - whether it is there
 
-        from swathe.workers.security import Address, read_address, security_for
+        from swathe.workers.security import (
+            Address,
+            insecure_warning,
+            read_address,
+            security_for,
+        )
 
         address = read_address(where) if isinstance(where, str) else Address("dask", *where)
-        return address, security_for(address, certificates, role)
+        security = security_for(address, certificates, role, insecure=insecure)
+        if security is None:
+            typer.echo(f"swathe: {insecure_warning(address)}", err=True)
+        return address, security
     except ImportError as error:
         raise SettingsError(MISSING.format(error)) from error
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from swathe.commands.options import Certificates, Json
+from swathe.commands.options import Certificates, Insecure, Json
 from swathe.commands.output import print_json
 
 
@@ -26,6 +26,7 @@ def serve(
         ),
     ] = None,
     certificates: Certificates = None,
+    insecure: Insecure = False,
     check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -33,7 +34,13 @@ def serve(
     from swathe.errors import SettingsError
     from swathe.portal.config import read_config
 
-    settings = read_config(config).at(host, port, workers=workers, certificates=certificates)
+    settings = read_config(config).at(
+        host, port, workers=workers, certificates=certificates, insecure=insecure
+    )
+    if settings.workers.insecure:
+        from swathe.workers.security import insecure_warning, read_address
+
+        typer.echo(f"swathe: {insecure_warning(read_address(settings.workers.url))}", err=True)
     if check:
         if as_json:
             print_json({"settings": str(config or "defaults"), "in_order": True})

@@ -37,7 +37,7 @@ from swathe.workers.growing import GrowingPool
 from swathe.workers.htcondor import HTCondor
 from swathe.workers.pbs import PBS
 from swathe.workers.providers import Processes, Provider, worker_command
-from swathe.workers.security import read_address
+from swathe.workers.security import certificate_folder, read_address
 from swathe.workers.slurm import Slurm
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def pool_of(config: Config, place: Place, catalog: Catalog) -> Pool:
             read_address(workers.url),
             place,
             certificates=workers.certificates,
+            insecure=workers.insecure,
             hosts=config.access.hosts,
             batch_s=workers.batch_s,
             hand_over_s=workers.hand_over_s,
@@ -129,13 +130,15 @@ def pool_of(config: Config, place: Place, catalog: Catalog) -> Pool:
 def growing(workers: Workers, pool: DaskPool, catalog: Catalog) -> GrowingPool:
     """Give a pool whose workers are started and ended as they are needed."""
     walltime_s, threads = workers.walltime_s, workers.cores
+    address = read_address(workers.url)
     command = worker_command(
         workers.url,
-        workers.certificates,
+        certificate_folder(address, workers.certificates, insecure=workers.insecure),
         threads,
         walltime_s,
         workers.cache,
         hand_over_s=workers.hand_over_s,
+        insecure=workers.insecure,
     )
     prefix = f"swathe-{pool.digest}-"
     provider: Provider

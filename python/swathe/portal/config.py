@@ -142,6 +142,7 @@ class Workers:
     Attributes:
         url: of a scheduler, `dask://HOST:PORT`; empty: threads of this process.
         certificates: the folder that `swathe pool init` made; needed beyond loopback.
+        insecure: no certificates are wanted: whoever reaches the scheduler can run code.
         batch_s: how long a batch is to take.
         hand_over_s: how long a worker that leaves may hand over what it holds; 0: nothing.
         grow: what starts workers when more are wanted: nothing, this machine, or a batch system.
@@ -161,6 +162,7 @@ class Workers:
 
     url: str = ""
     certificates: Path | None = None
+    insecure: bool = False
     batch_s: float = 1.0
     hand_over_s: float = 60.0
     grow: Literal["", "processes", "slurm", "pbs", "htcondor"] = ""
@@ -217,6 +219,7 @@ class Config:
         *,
         workers: str | None = None,
         certificates: Path | None = None,
+        insecure: bool = False,
     ) -> Config:
         """Give the same with another address to listen at, or other workers, checked again."""
         server, pool = self.server, self.workers
@@ -228,6 +231,8 @@ class Config:
             pool = replace(pool, url=workers)
         if certificates is not None:
             pool = replace(pool, certificates=certificates)
+        if insecure:
+            pool = replace(pool, insecure=True)
         return _checked(replace(self, server=server, workers=pool))
 
 
@@ -320,16 +325,19 @@ def _check_workers(workers: Workers) -> None:
         raise wrong("workers.hand_over_s", "0 to 3600", workers.hand_over_s)
     _check_growth(workers)
     if not workers.url:
-        for name in ("certificates", "grow"):
+        for name in ("certificates", "insecure", "grow"):
             if given := getattr(workers, name):
                 raise wrong(f"workers.{name}", "to come with workers.url", str(given))
         return
-    from swathe.workers.security import read_address, security_for
+    from swathe.workers.security import certificate_folder, read_address, security_for
 
     try:
-        security_for(read_address(workers.url), workers.certificates, "portal")
-        if workers.grow:  # those that are started use the same folder
-            security_for(read_address(workers.url), workers.certificates, "worker")
+        address, certificates = read_address(workers.url), workers.certificates
+        certificate_folder(address, certificates, insecure=workers.insecure)
+        if certificates is not None:  # others are made by whoever needs them first
+            security_for(address, certificates, "portal")
+            if workers.grow:  # those that are started use the same folder
+                security_for(address, certificates, "worker")
     except ImportError as error:
         raise SettingsError(f"workers.url: {error}; try: pip install 'swathe[cluster]'") from error
     except SettingsError as error:

@@ -56,11 +56,12 @@ class DaskPool:
         place: Place,
         *,
         certificates: Path | None = None,
+        insecure: bool = False,
         hosts: Sequence[str] = (),
         batch_s: float = BATCH_S,
         hand_over_s: float = HAND_OVER_S,
     ) -> None:
-        """Take where the scheduler is, the place of results, and certificates.
+        """Take where the scheduler is, the place of results, and certificates, or `insecure`.
 
         Servers that users may name, the `hosts`, may redirect only to each other. The scheduler is
         looked for when the pool is started, as long as it takes. A worker that leaves may hand over
@@ -95,7 +96,7 @@ class DaskPool:
         )
         self._connection = Connection(
             address,
-            security_for(address, certificates, "portal"),
+            security_for(address, certificates, "portal", insecure=insecure),
             self._crew,
             compare=self._roster.compare,
             hear=self._roster.hear,

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,6 +34,9 @@ LEAVE_S = 5.0
 ANSWER_S = 3.0
 """How long one that is to end waits to be told by the portal that it should stay a little."""
 LOOK_S = 0.05
+
+ENDS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""A connection that ends in mid-sentence: whoever is there may be ending, and come back."""
 
 Tell = Callable[[str], None]
 
@@ -90,8 +94,6 @@ async def reach(url: str, security: Security | None, role: str) -> str:
         OSError: where there is none now.
         SettingsError: where it has certificates of another authority than we, or none.
     """
-    import ssl
-
     settings = {} if security is None else security.get_connection_args(role)
     try:
         async with asyncio.timeout(2 * CONNECT_S):  # Dask waits for the first words for ever
@@ -101,13 +103,13 @@ async def reach(url: str, security: Security | None, role: str) -> str:
     except OSError as error:
         causes = _causes(error)
         for cause in causes:
-            if isinstance(cause, ssl.SSLError):
+            if isinstance(cause, ssl.SSLError) and not isinstance(cause, ENDS):
                 raise SettingsError(
                     f"the certificates are not of one authority, or it has none: {cause}"
                 ) from error
-        if isinstance(error, CommClosedError):
-            why = "; it may want certificates" if security is None else ""
-            raise OSError(f"what listens there closes the connection{why}") from error
+        if isinstance(error, CommClosedError) or any(isinstance(each, ENDS) for each in causes):
+            why = "it may want certificates" if security is None else "it may have no certificates"
+            raise OSError(f"what listens there closes the connection; {why}") from error
         # Dask says only that it tried for so long, and where in its memory.
         system = next(
             (each.strerror for each in causes if isinstance(each, OSError) and each.strerror), ""

@@ -93,6 +93,7 @@ def worker_command(
     walltime_s: float,
     cache: Path | None = None,
     hand_over_s: float = HAND_OVER_S,
+    insecure: bool = False,
 ) -> Command:
     """Give what starts a worker of a scheduler by its name; a walltime of 0 does not end.
 
@@ -100,6 +101,8 @@ def worker_command(
     cache is in a folder of `cache` that no other has at the time, by its name.
     """
     command = [sys.executable, "-m", "swathe.cli", "pool", "worker", url, "--threads", f"{threads}"]
+    if insecure:
+        command += ["--insecure"]
     if certificates is not None:  # not all batch systems start jobs in the folder of the portal
         command += ["--certificates", str(certificates.absolute())]
     grace_s = FINISH_S + hand_over_s

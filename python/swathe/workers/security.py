@@ -1,35 +1,33 @@
-"""Who may take part in a pool: addresses, and the certificates that are needed beyond loopback.
+"""Who may take part in a pool: addresses, and the certificates that everybody shows.
 
-Scheduler, workers and portal know each other by certificates of one authority, made for the pool by
-`swathe pool init`. Whoever holds the key of any of them can run code on all workers.
+Scheduler, workers and portal know each other by certificates of one authority. On loopback the
+first of them makes these by itself, in a folder that only its user can read; for other addresses
+`swathe pool init` makes them. Whoever holds a key of a pool can run code on all its workers.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
+import stat
+import tempfile
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from swathe.environment import in_url, is_loopback
+from swathe.environment import in_url, is_loopback, state_folder
 from swathe.errors import OutputError, SettingsError
+from swathe.workers.certificates import AUTHORITY, Role, make_certificates
 
 if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from distributed.security import Security
 
-Role = Literal["scheduler", "worker", "portal"]
-
-ROLES: tuple[Role, ...] = ("scheduler", "worker", "portal")
-AUTHORITY = "ca"
 ADDRESS = re.compile(r"(?:(dask|tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})/?")
 INIT = "swathe pool init DIR"
-DAYS = 825
-EARLY = timedelta(days=1)
-"""Clocks of machines differ."""
+ROOT = 0
+"""The user who may read and write everything anyway."""
 
 
 @dataclass(frozen=True)
@@ -66,29 +64,150 @@ def protocol(security: Security | None) -> str:
     return "tcp" if security is None else "tls"
 
 
-def security_for(address: Address, certificates: Path | None, role: Role) -> Security | None:
-    """Give the certificates that somebody in a role uses at an address; none on loopback.
+def certificate_folder(
+    address: Address, certificates: Path | None, *, insecure: bool = False
+) -> Path | None:
+    """Return the folder whose certificates are used at an address; `None` where none are.
+
+    Args:
+        address: of the scheduler.
+        certificates: the folder that a user named, if any.
+        insecure: the user typed that none are wanted.
 
     Raises:
-        SettingsError: where they are needed and not given, or given and of no use.
+        SettingsError: If the three do not fit together.
     """
-    if certificates is None:
-        if address.scheme == "tls" or not is_loopback(address.host):
+    if insecure:
+        if certificates is not None or address.scheme == "tls":
             raise SettingsError(
-                f"{address}: beyond loopback, a pool needs certificates: make them with "
-                f"`{INIT}`, and give --certificates DIR"
+                f"{address}: expected certificates or --insecure, found both; leave one out"
             )
         return None
     if address.scheme == "tcp":
         raise SettingsError(
-            f"{address}: tcp:// has no use for certificates; write tls:// or dask://"
+            f"{address}: tcp:// has no use for certificates, and without them whoever reaches "
+            "the address can run code; write dask://, or type --insecure"
         )
-    authority, own, key = (certificates / name for name in (f"{AUTHORITY}.pem", *_names(role)))
+    if certificates is not None:
+        return certificates
+    if not is_loopback(address.host):
+        raise SettingsError(
+            f"{address}: beyond loopback, a pool needs certificates: make them with "
+            f"`{INIT}`, and give --certificates DIR"
+        )
+    return state_folder() / "pools" / f"loopback-{address.port}"
+
+
+def insecure_warning(address: Address) -> str:
+    """Return what a user must know who goes without certificates."""
+    who = "every user of this machine" if is_loopback(address.host) else "WHOEVER REACHES IT"
+    return f"WARNING: {address}: --insecure: {who} can run code as you there, and read what you can"
+
+
+def security_for(
+    address: Address, certificates: Path | None, role: Role, *, insecure: bool = False
+) -> Security | None:
+    """Return the certificates that somebody in a role shows at an address.
+
+    Those of loopback are made where they are missing.
+
+    Args:
+        address: of the scheduler.
+        certificates: a folder made by `swathe pool init`; `None`: the user's own, on loopback.
+        role: who shows them.
+        insecure: none are wanted.
+
+    Returns:
+        What Dask takes; `None` only where none are wanted.
+
+    Raises:
+        SettingsError: If they are missing, not good now, or others may read or change them.
+    """
+    folder = certificate_folder(address, certificates, insecure=insecure)
+    if folder is None:
+        return None
+    if certificates is None:
+        _make_own(folder, role)
+    _check_folder(folder)
+    authority, own, key = (folder / name for name in (f"{AUTHORITY}.pem", *_names(role)))
     for path in (authority, own, key):
         _check(path)
-    if key.stat().st_mode & 0o077:
-        raise SettingsError(f"{key}: others may read it; let nobody else: chmod 600")
     return _security(authority, own, key)
+
+
+def _make_own(folder: Path, role: Role) -> None:
+    """Make the user's own certificates where they are missing.
+
+    A scheduler that begins makes new ones where the old are no longer good.
+    """
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_private(folder.parent)
+        if role == "scheduler" and (folder / f"{AUTHORITY}.pem").exists() and _is_over(folder):
+            shutil.rmtree(folder)
+        if not os.path.lexists(folder):
+            _place(folder)
+    except OSError as error:
+        raise SettingsError(
+            f"{folder}: cannot make certificates: {error.strerror}; "
+            f"give a folder made by `{INIT}` as --certificates DIR"
+        ) from error
+    except OutputError as error:
+        raise SettingsError(str(error)) from error
+    _check_private(folder)
+
+
+def _place(folder: Path) -> None:
+    """Make certificates; they appear whole, and of two who make them the first counts."""
+    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    try:
+        make_certificates(made)
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _is_over(folder: Path) -> bool:
+    from cryptography import x509
+
+    authority = x509.load_pem_x509_certificate((folder / f"{AUTHORITY}.pem").read_bytes())
+    return authority.not_valid_after_utc <= datetime.now(UTC)
+
+
+def _check_private(folder: Path) -> None:
+    """Refuse a folder of certificates made by themselves that others could enter."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise SettingsError(f"{folder}: expected a folder of your own, found another's; remove it")
+    if status.st_mode & 0o077:
+        raise SettingsError(
+            f"{folder}: expected mode 700, found {stat.S_IMODE(status.st_mode):o}: others may "
+            "enter it; remove it, and new certificates are made"
+        )
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder whose files others could exchange."""
+    try:
+        status = folder.stat()
+    except OSError as error:
+        raise SettingsError(
+            f"{folder}: cannot be read: {error.strerror}; `{INIT}` makes certificates"
+        ) from error
+    _check_owner(folder, status)
+    if status.st_mode & 0o022:
+        raise SettingsError(f"{folder}: others may change it; let nobody else: chmod go-w")
+
+
+def _check_owner(path: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (os.geteuid(), ROOT):
+        raise SettingsError(
+            f"{path}: expected a file of user {os.geteuid()}, found one of user {status.st_uid}; "
+            "copy it as the user who runs this"
+        )
 
 
 def _security(authority: Path, own: Path, key: Path) -> Security:
@@ -107,11 +226,22 @@ def _names(role: Role) -> tuple[str, str]:
     return f"{role}.pem", f"{role}.key"
 
 
+def _check_mode(path: Path) -> None:
+    """Refuse a certificate that others may change, and a key that others may read."""
+    status = path.stat()
+    _check_owner(path, status)
+    if path.suffix == ".key" and status.st_mode & 0o077:
+        raise SettingsError(f"{path}: others may read it; let nobody else: chmod 600")
+    if status.st_mode & 0o022:
+        raise SettingsError(f"{path}: others may change it; let nobody else: chmod go-w")
+
+
 def _check(path: Path) -> None:
     """Raise where a file cannot be read, or is of a certificate that is not good now."""
     from cryptography import x509
 
     try:
+        _check_mode(path)
         content = path.read_bytes()
         if path.suffix != ".pem":
             return
@@ -128,102 +258,3 @@ def _check(path: Path) -> None:
             f"{path}: is good from {found.not_valid_before_utc:%Y-%m-%d} to "
             f"{found.not_valid_after_utc:%Y-%m-%d} only; `{INIT}` makes new ones"
         )
-
-
-def make_certificates(folder: Path, days: int = DAYS) -> list[Path]:
-    """Make an authority and a certificate for each role, in files that only their owner can read.
-
-    Raises:
-        OutputError: where one of the files is there, or cannot be written.
-    """
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    names = [name for role in (AUTHORITY, *ROLES) for name in (f"{role}.pem", f"{role}.key")]
-    there = next((folder / name for name in names if (folder / name).exists()), None)
-    if there is not None:
-        raise OutputError(f"{there}: is there already; certificates are never overwritten")
-    authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority = _signed("swathe pool", authority_key, days, None)
-    made = {AUTHORITY: (authority, authority_key)}
-    for role in ROLES:
-        key = ec.generate_private_key(ec.SECP256R1())
-        made[role] = _signed(f"swathe {role}", key, days, (authority, authority_key)), key
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return [path for name, pair in made.items() for path in _written(folder, name, *pair)]
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot write certificates: {error}") from error
-
-
-def _signed(
-    name: str,
-    key: EllipticCurvePrivateKey,
-    days: int,
-    by: tuple[x509.Certificate, EllipticCurvePrivateKey] | None,
-) -> x509.Certificate:
-    """Make a certificate, signed by an authority; by itself where it is one."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    signer = key if by is None else by[1]
-    now = datetime.now(UTC)
-    is_authority = by is None
-    usage = dict.fromkeys(
-        (
-            "content_commitment",
-            "key_encipherment",
-            "data_encipherment",
-            "key_agreement",
-            "encipher_only",
-            "decipher_only",
-        ),
-        False,
-    )
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject if by is None else by[0].subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - EARLY)
-        .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.BasicConstraints(is_authority, 0 if is_authority else None), True)
-        .add_extension(
-            x509.KeyUsage(
-                digital_signature=True, key_cert_sign=is_authority, crl_sign=is_authority, **usage
-            ),
-            True,
-        )
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), False
-        )
-    )
-    if not is_authority:
-        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-        builder = builder.add_extension(x509.ExtendedKeyUsage(both), False)
-    return builder.sign(signer, hashes.SHA256())
-
-
-def _written(
-    folder: Path, name: str, certificate: x509.Certificate, key: EllipticCurvePrivateKey
-) -> list[Path]:
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-    )
-
-    contents = {
-        folder / f"{name}.pem": certificate.public_bytes(Encoding.PEM),
-        folder / f"{name}.key": key.private_bytes(
-            Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
-        ),
-    }
-    for path, content in contents.items():
-        # Nobody may read it, not even for a moment; and what is there is not written over.
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-    return list(contents)
