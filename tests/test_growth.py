@@ -138,7 +138,7 @@ def test_heirs_are_filled_evenly_and_never_over_their_room() -> None:
     shares = [sum(heir == name for _, heir in given) for name in ("w1", "w2", "full")]
     assert shares == [9, 9, 0]
     alone = hand_over(blocks, {}, 1e9, 60.0)
-    assert (alone.given, set(alone.refused.values())) == ([], {"no heir"})
+    assert (alone.given, set(alone.refused.values())) == ([], {"no other worker"})
     assert hand_over(blocks, {"w1": 10**12}, 0.0, 60.0).given == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_what_takes_too_long_is_refused() -> None:
     crew.rates.of_stores({"web": (10_000.0, 1e9)})
     crew.rates.learn("w1", (0.001, SIZE / 3600))
     assert parting(crew, objects(1)).refused == "1 object, 9.537 MiB: no time"
-    assert parting(Asked({"w1": 10**12}), objects(1), hand_over_s=0.0).state == "refused"
+    assert parting(Asked({"w1": 10**12}), objects(1), hand_over_s=0.0).state == "gave nothing"
     # One that will be killed before.
     crew = Asked({"w1": 10**12})
     crew.rates.learn("w1", (0.001, 50 * SIZE / 60))
@@ -142,8 +143,8 @@ def test_what_takes_too_long_is_refused() -> None:
     [
         ({"w1": 10**12}, (1e-4, 1e9), "cheaper to fetch again"),
         ({"w1": SIZE - 1}, (1.0, 1e6), "no room"),
-        ({"w1": 0}, (1.0, 1e6), "no heir"),
-        ({}, (1.0, 1e6), "no heir"),
+        ({"w1": 0}, (1.0, 1e6), "no other worker"),
+        ({}, (1.0, 1e6), "no other worker"),
     ],
 )
 def test_what_is_refused_is_told(
@@ -152,13 +153,57 @@ def test_what_is_refused_is_told(
     crew = Asked(rooms)
     crew.rates.of_stores({"web": stores})
     told = parting(crew, objects(2))
-    assert (told.state, told.bytes, told.heirs) == ("refused", 0, ())
+    assert (told.state, told.bytes, told.heirs) == ("gave nothing", 0, ())
     assert told.refused == f"2 objects, 19.07 MiB: {why}"
     assert crew.pulls() == {}
 
 
 def test_one_that_held_nothing_goes_at_once() -> None:
-    assert parting(Asked({"w1": 10**9}), {}).refused == "it held nothing alone"
+    told = parting(Asked({"w1": 10**9}), {})
+    assert (told.state, told.refused) == ("gave nothing", "")
+    assert told.summary == "leaver left: it held nothing that others lack"
+
+
+def test_goodbyes_are_told_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    spreading = Spreading(Asked({}), 60.0, lambda **more: None)
+    for state, refused in (("gave nothing", ""), ("done", ""), ("gave nothing", "1: no room")):
+        begun = HandOver("w", "finishing")
+        spreading._hand_overs.append(begun)
+        spreading._tell(begun, state=state, refused=refused)
+    spreading._hand_overs.append(HandOver("w", "finishing"))
+    assert len(spreading.hand_overs) == 4
+    began = time.monotonic()
+    monkeypatch.setattr("swathe.workers.spreading.time.monotonic", lambda: began + 90)
+    assert [each.state for each in spreading.hand_overs] == ["done", "gave nothing", "finishing"]
+    monkeypatch.setattr("swathe.workers.spreading.time.monotonic", lambda: began + 4000)
+    assert [each.state for each in spreading.hand_overs] == ["finishing"]
+
+
+@pytest.mark.parametrize(
+    ("told", "summary"),
+    [
+        (HandOver("w", "finishing"), "w is leaving: it finishes what it was given"),
+        (
+            HandOver("w", "handing over", ("a", "b"), 1, 1024),
+            "w is leaving: it has handed over 1 object, 1 KiB so far to a, b",
+        ),
+        (
+            HandOver("w", "done", ("a",), 2, 2048, seconds=1.23, refused="1 object, 3 B: no time"),
+            "w left: it handed over 2 objects, 2 KiB to a in 1.2 s; "
+            "not handed over: 1 object, 3 B: no time",
+        ),
+        (
+            HandOver("w", "broken off", ("a",)),
+            "w was gone too early: it had handed over 0 objects, 0 B to a",
+        ),
+        (
+            HandOver("w", "gave nothing", refused="2 objects, 9 B: no room"),
+            "w left: it handed over nothing: 2 objects, 9 B: no room",
+        ),
+    ],
+)
+def test_a_hand_over_in_a_sentence(told: HandOver, summary: str) -> None:
+    assert told.summary == summary
 
 
 def test_heirs_that_are_gone_break_it_off() -> None:

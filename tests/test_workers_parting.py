@@ -117,7 +117,7 @@ def test_what_is_cheaper_to_fetch_again_is_refused(rig: Rig) -> None:
         pool_of(work)._crew.rates.of_stores({"web": (1e-6, 1e12)})
         end(first)
         told = handed(work.pool, ended)
-        assert (told.state, told.bytes) == ("refused", 0)
+        assert (told.state, told.bytes) == ("gave nothing", 0)
         assert told.refused.startswith(f"{IMAGES} objects, ")
         assert told.refused.endswith(": cheaper to fetch again")
         rig.do(work)

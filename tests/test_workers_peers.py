@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from pools import command, members, ready
 from rigs import IMAGES, SIDE, SIZE, Rig, at_work, notes, peer_bytes, pool_of, rig_of
+from swathe.workers.security import certificate_folder, read_address
 
 
 @pytest.fixture
@@ -137,9 +139,18 @@ def test_strangers_get_nothing(rig: Rig) -> None:
         url, token = worker.peer
         assert urlsplit(url).hostname == "127.0.0.1"
         asked = f"{url}/blocks/{'0' * 32}"
-        for sent in ({}, {"Authorization": f"Bearer {token[:-1]}x"}, {"Authorization": token}):
-            assert httpx.get(asked, headers=sent).status_code == 401
-        found = httpx.get(asked, headers={"Authorization": f"Bearer {token}"})
+        good = {"Authorization": f"Bearer {token}"}
+        with pytest.raises(httpx.TransportError):  # a token, and no certificate
+            httpx.get(asked, headers=good, verify=False)
+        own = certificate_folder(read_address(rig.scheduler.address), None)
+        assert own is not None
+        context = ssl.create_default_context(cafile=str(own / "ca.pem"))
+        context.check_hostname = False
+        context.load_cert_chain(own / "worker.pem", own / "worker.key")
+        with httpx.Client(verify=context) as client:
+            for sent in ({}, {"Authorization": f"Bearer {token[:-1]}x"}, {"Authorization": token}):
+                assert client.get(asked, headers=sent).status_code == 401
+            found = client.get(asked, headers=good)
         assert (found.status_code, found.content) == (200, b"\0\0\0\0")
         assert token not in str(pool_of(work).told())
 

@@ -181,7 +181,7 @@ def status(
                 "  reservation {number}: {workers} from {starts_at} to {ends_at}".format(**each)
             )
     for each in found["hand_overs"]:
-        typer.echo(f"  {_handed(each)}")
+        typer.echo(f"  {each['summary']}")
     titles = ("worker", "host", "threads", "busy", "waiting", "holds", "of", "refused")
     print_table(titles, map(_row, found["workers"]))
     if found["held"]:
@@ -211,17 +211,6 @@ def _kept(config: Path | None, as_json: bool, error: Exception) -> None:
         print_table(("worker", "object", "holds"), rows)
         if each.held > len(rows):
             typer.echo(f"and {each.held - len(rows)} more")
-
-
-def _handed(each: dict[str, Any]) -> str:
-    """Give what a worker that leaves gave to others."""
-    refused = f"; not: {each['refused']}" if each["refused"] else ""
-    heirs = f" to {', '.join(each['heirs'])}" if each["heirs"] else ""
-    return (
-        f"{each['worker']} leaves, {each['state']}: {each['objects']} objects, "
-        f"{each['blocks']} blocks, {size_text(each['bytes'])}{heirs} "
-        f"in {each['seconds']:.1f} s{refused}"
-    )
 
 
 @app.command()

@@ -108,7 +108,7 @@ class Block:
     refetch_s: float
 
 
-Refusal = Literal["cheaper to fetch again", "no heir", "no room", "no time"]
+Refusal = Literal["cheaper to fetch again", "no other worker", "no room", "no time"]
 
 
 class Plan(NamedTuple):
@@ -182,8 +182,8 @@ def hand_over(
         bytes_per_s: at which it can send, as measured.
         budget_s: how long all of it may take.
 
-    Not handed over is what takes as long to send as to fetch again, or for what no heir has room,
-    or no time is left.
+    Not handed over is what takes as long to send as to fetch again, or for what no other
+    worker has room, or no time is left.
     """
     if not bytes_per_s > 0:
         return Plan([], {each.source: "no time" for each in blocks})
@@ -196,7 +196,7 @@ def hand_over(
     given = []
     for block in gaining:
         if not rooms or block.size > -rooms[0][0]:
-            refused[block.source] = "no room" if rooms else "no heir"
+            refused[block.source] = "no room" if rooms else "no other worker"
             continue
         if block.size > left:
             refused[block.source] = "no time"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from swathe.catalog.work import Done
 from swathe.environment import this_host
 from swathe.errors import JobError, SwatheError
+from swathe.sizes import size_text
 from swathe.workers.doing import run
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Member:
         held_bytes: what it holds of objects, as it told last.
         refused: why it is given nothing; empty where it is.
         worth_s: predicted seconds of fetching again from stores what only it holds.
-        parted: whether it leaves, and has nothing more to do or to hand over.
+        parted: whether it is leaving, and has nothing more to do or to hand over.
     """
 
     name: str
@@ -88,19 +89,20 @@ class HandOver:
     Attributes:
         worker: the one that leaves.
         state: whether it still does what it had, hands over, has done so, has been gone in the
-            middle of it, or had nothing to hand over that was worth it.
-        heirs: who got something, or is to.
+            middle of it, or gave nothing, as it had nothing that was worth it.
+        heirs: workers that got something, or are to.
         objects: that were handed over.
         bytes: of them.
         blocks: of the cache, as they were checked and kept by the heirs.
         seconds: that it took so far.
         limit_s: that it may take at most.
         alone_bytes: what only it held.
-        refused: what was not handed over, and why.
+        refused: what was not handed over, and why; empty where there was nothing.
+        ended_at: when that was, by the monotonic clock.
     """
 
     worker: str
-    state: Literal["finishing", "handing over", "done", "broken off", "refused"]
+    state: Literal["finishing", "handing over", "done", "broken off", "gave nothing"]
     heirs: tuple[str, ...] = ()
     objects: int = 0
     bytes: int = 0
@@ -109,6 +111,31 @@ class HandOver:
     limit_s: float = 0.0
     alone_bytes: int = 0
     refused: str = ""
+    ended_at: float | None = None
+
+    @property
+    def summary(self) -> str:
+        """Tell it in a sentence."""
+        given = f"{self.objects} {'object' if self.objects == 1 else 'objects'}"
+        given = f"{given}, {size_text(self.bytes)}"
+        to = f" to {', '.join(self.heirs)}" if self.heirs else ""
+        kept = f"; not handed over: {self.refused}" if self.refused else ""
+        match self.state:
+            case "finishing":
+                return f"{self.worker} is leaving: it finishes what it was given"
+            case "handing over":
+                return f"{self.worker} is leaving: it has handed over {given} so far{to}{kept}"
+            case "done":
+                return f"{self.worker} left: it handed over {given}{to} in {self._took}{kept}"
+            case "broken off":
+                return f"{self.worker} was gone too early: it had handed over {given}{to}{kept}"
+            case "gave nothing" if not self.refused:
+                return f"{self.worker} left: it held nothing that others lack"
+        return f"{self.worker} left: it handed over nothing: {self.refused}"
+
+    @property
+    def _took(self) -> str:
+        return f"{self.seconds:.1f} s"
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,12 @@ ASK_S = 5.0
 LOOK_S = 0.05
 TOLD = 20
 """Hand-overs that are told of."""
+TOLD_S = 3600.0
+"""For so long after they ended."""
+GOODBYE_S = 60.0
+"""For so long, where there was nothing to hand over."""
+
+ENDED = ("done", "broken off", "gave nothing")
 
 
 class Spreading:
@@ -55,7 +61,8 @@ class Spreading:
     @property
     def hand_overs(self) -> list[HandOver]:
         """The last, and those under way; the newest last."""
-        return list(self._hand_overs)
+        now = time.monotonic()
+        return [each for each in self._hand_overs if _is_news(each, now)]
 
     # ---- Copies
 
@@ -158,7 +165,7 @@ class Spreading:
         shares = await self._shares(address, plan)
         heirs = tuple(crew.workers[heir].name for heir in shares if heir in crew.workers)
         if not shares:
-            self._tell(told, state="refused", refused=refused or "it held nothing alone")
+            self._tell(told, state="gave nothing", refused=refused)
             return
         told = self._tell(told, state="handing over", heirs=heirs, refused=refused)
         peer, sizes = worker.peer, {each.source: each.size for each in blocks}
@@ -239,6 +246,8 @@ class Spreading:
 
     def _tell(self, told: HandOver, **changes: object) -> HandOver:
         """Tell how a hand-over stands."""
+        if changes.get("state", told.state) in ENDED:
+            changes["ended_at"] = time.monotonic()
         new = replace(told, **changes)  # type: ignore[arg-type]  # of its fields
         for at, each in enumerate(self._hand_overs):
             if each is told:
@@ -246,15 +255,13 @@ class Spreading:
         return new
 
 
+def _is_news(told: HandOver, now: float) -> bool:
+    """Tell whether a hand-over is still of interest."""
+    if told.ended_at is None:
+        return True
+    ordinary = told.state == "gave nothing" and not told.refused
+    return now - told.ended_at < (GOODBYE_S if ordinary else TOLD_S)
+
+
 def _log(told: HandOver) -> None:
-    log.warning(
-        "worker %s leaves: %d objects, %d blocks, %s went to %s in %.1f s%s%s",
-        told.worker,
-        told.objects,
-        told.blocks,
-        size_text(told.bytes),
-        ", ".join(told.heirs),
-        told.seconds,
-        "; broken off" if told.state == "broken off" else "",
-        f"; not: {told.refused}" if told.refused else "",
-    )
+    log.warning("worker %s", told.summary)

@@ -233,7 +233,11 @@ class StoreList(BaseModel):
 
 
 class PoolWorker(Given):
-    """A worker: what it does, what it may keep and keeps, why it is given nothing."""
+    """A worker: what it does, what it may keep and keeps, why it is given nothing.
+
+    `worth_s`: predicted seconds of reading again from stores what only it holds. `parted`: it is
+    leaving, and has nothing more to do or to hand over.
+    """
 
     name: str
     host: str
@@ -276,13 +280,14 @@ class PoolMoved(Given):
 
 
 class HandOver(Given):
-    """What a worker that leaves gave to others, its heirs, and what it did not, and why.
+    """What a worker that leaves gave to others; `summary` tells it in a sentence.
 
+    `heirs` are the workers that got it, `refused` says what was not handed over and why.
     `alone_bytes` is what nobody else held; it may take `limit_s` at most.
     """
 
     worker: str
-    state: Literal["finishing", "handing over", "done", "broken off", "refused"]
+    state: Literal["finishing", "handing over", "done", "broken off", "gave nothing"]
     heirs: list[str]
     objects: int
     bytes: int
@@ -291,6 +296,7 @@ class HandOver(Given):
     limit_s: float
     alone_bytes: int
     refused: str
+    summary: str
 
 
 class Reservation(Given):
