@@ -91,7 +91,10 @@ def write_kinds(
 
 
 def results(output: Path) -> dict[str, bytes]:
-    """What a batch wrote, by name, read without Swathe. Of one FITS file: each extension."""
+    """What a batch wrote, by name, read without Swathe. Of one FITS file: each extension.
+
+    But for the manifest, with which every archive ends.
+    """
     if output.is_dir():
         files = (path for path in output.iterdir() if path.name != "manifest.ecsv")
         return {path.name: path.read_bytes() for path in files}
@@ -100,16 +103,19 @@ def results(output: Path) -> dict[str, bytes]:
             assert archive.testzip() is None
             names = archive.namelist()
             assert len(names) == len(set(names))
-            return {name: archive.read(name) for name in names}
+            assert names[-1] == "manifest.ecsv"
+            return {name: archive.read(name) for name in names[:-1]}
     if output.suffix == ".tar":
         with tarfile.open(output) as archive:
             names = archive.getnames()
             assert len(names) == len(set(names))
-            return {name: _member(archive, name) for name in names}
+            assert names[-1] == "manifest.ecsv"
+            return {name: _member(archive, name) for name in names[:-1]}
     whole = output.read_bytes()
     found = {}
     with fits.open(output, memmap=False) as hdus:
-        for hdu in hdus[1:]:
+        assert hdus[-1].name == "MANIFEST"
+        for hdu in hdus[1:-1]:
             assert hdu.name not in found
             end = hdu._data_offset + hdu._data_size
             end += -end % 2880

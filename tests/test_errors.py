@@ -107,7 +107,7 @@ def test_every_class_rust_names_is_there() -> None:
     named = set(re.findall(r'"(\w+Error)"', mapping))
     assert named <= set(CLASSES)
     # Lists of targets, indices of sections and the catalogue are read in Python.
-    in_python = {"NotAnImageError", "OutputExistsError", "PixelIndexError", "TargetsError"}
+    in_python = {"NotAnImageError", "PixelIndexError", "TargetsError"}
     in_python |= {"NoSuchStoreError", "StoreSettingsError", "CatalogError", "CatalogSetupError"}
     in_python |= {"NoSuchDatasetError", "DatasetError"}
     in_python |= {"SettingsError", "TokenError"}

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from astropy.io import fits
+from astropy.table import Table
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import swathe
 from swathe import cut_many
 from swathe.core.outputs import check_new, make_folder, sole_writer, write_file
-from swathe.errors import OutputError, OutputExistsError
+from swathe.errors import OutputError, OutputExistsError, SwatheError
 
 
 @pytest.fixture
@@ -199,3 +210,143 @@ def test_other_files_of_a_folder_stay(image: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputExistsError, match=r"c\.fits: exists already"):
         cut_many(boxes(("b", image), ("c", image)), folder, resume=True)
     assert (folder / "c.fits").read_bytes() == b"not of that run"
+
+
+def test_two_runs_into_one_archive(image: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.zip"
+    with (
+        sole_writer(tmp_path / "out.manifest.ecsv"),
+        pytest.raises(OutputError, match="another process is writing"),
+    ):
+        cut_many(boxes(("b", image)), path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("output", ["out.zip", "out.tar", "out.fits"])
+def test_an_archive_is_replaced_when_the_new_one_is_whole(
+    output: str, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / output
+    cut_many(boxes(("b", image)), path)
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+
+    class Died(BaseException):
+        pass
+
+    def dies(*_: object, **__: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr("swathe.many._collect", dies)
+        patch.setattr("swathe.many.Manifest.extension", dies)
+        patch.setattr("swathe.many._keep_outcome", dies)
+        with pytest.raises(Died):
+            cut_many(boxes(("c", image)), path, overwrite=True)
+    assert {file: file.read_bytes() for file in before} == before
+    with pytest.raises(OutputExistsError, match=r"\.part; give --resume to go on"):
+        cut_many(boxes(("c", image)), path)
+    with pytest.raises(OutputExistsError, match="exists already"):
+        cut_many(boxes(("c", image)), path, resume=True)
+    cut_many(boxes(("c", image)), path, resume=True, overwrite=True)
+    assert set(os.listdir(tmp_path)) == {"a.fits", "out.manifest.ecsv", output}
+
+
+@pytest.mark.parametrize("output", ["out.zip", "out.tar", "out.fits"])
+def test_an_archive_holds_its_manifest(output: str, image: Path, tmp_path: Path) -> None:
+    rows = boxes(("b", image), ("späť", tmp_path / "none.fits"))
+    made = cut_many(rows, tmp_path / output)
+    beside = (tmp_path / "out.manifest.ecsv").read_bytes()
+    match output[-3:]:
+        case "zip":
+            with zipfile.ZipFile(tmp_path / output) as archive:
+                assert archive.testzip() is None
+                assert archive.namelist() == ["b.fits", "manifest.ecsv"]
+                assert archive.read("manifest.ecsv") == beside
+        case "tar":
+            with tarfile.open(tmp_path / output) as members:
+                assert members.getnames() == ["b.fits", "manifest.ecsv"]
+                member = members.extractfile("manifest.ecsv")
+                assert member is not None
+                assert member.read() == beside
+        case _:
+            table = Table.read(tmp_path / output, hdu="MANIFEST")
+            assert table.colnames == made.colnames
+            assert list(table["status"].astype(str)) == ["ok", "missing"]
+            assert str(table["id"][1]) == r"sp\xe4\u0165"
+
+
+# Whatever the names: no source changes.
+
+NAMES = st.sampled_from(["a", "b", "c", "a-link", "b-hard", "new"])
+PLACES = st.sampled_from(
+    ["{0}.fits", "{0}.zip", "{0}.tar", "./{0}.fits", "../{1}/{0}.fits", "loop/{0}.fits", "{0}.npy"]
+)
+FOLDERS = st.sampled_from([".", "loop", "../{1}", "out", "o.zip", "o.tar", "a.fits", "a-link.fits"])
+
+
+def survey(folder: Path) -> None:
+    """Write images, and links to them."""
+    for name in "abc":
+        pixels = np.full((20, 20), ord(name), np.int16)
+        fits.PrimaryHDU(pixels).writeto(folder / f"{name}.fits")
+    (folder / "a-link.fits").symlink_to("a.fits")
+    (folder / "b-hard.fits").hardlink_to(folder / "b.fits")
+    (folder / "loop").symlink_to(".")
+    # Outputs of these names begin as others, under which links lead to sources.
+    (folder / ".o.zip.part").symlink_to("a.fits")
+    (folder / ".o.tar.part").hardlink_to(folder / "c.fits")
+
+
+def checksums(paths: Iterable[Path]) -> dict[Path, str]:
+    files = (path for path in paths if path.is_file())
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@contextmanager
+def unchanged(sources: list[Path], everything: Path | None) -> Iterator[None]:
+    """Let what is done here fail, but change no source, and, if given, nothing in a folder."""
+    watched = [*sources, *(everything.iterdir() if everything is not None else ())]
+    before = checksums(watched)
+    with suppress(SwatheError):
+        yield
+    assert checksums(before) == before
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_no_source_is_ever_changed(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        survey(folder)
+        for _ in range(data.draw(st.integers(1, 4))):
+            overwrite, resume = data.draw(st.booleans()), data.draw(st.booleans())
+            ids = data.draw(st.lists(NAMES, min_size=1, max_size=3))
+            rows = [(name, folder / f"{data.draw(NAMES)}.fits") for name in ids]
+            sources = [path for _, path in rows]
+            one = folder / data.draw(PLACES).format(ids[0], folder.name)
+            many = folder / data.draw(FOLDERS).format(ids[0], folder.name)
+            with unchanged(sources[:1], None if overwrite else folder):
+                cutout = swathe.cut(sources[0], box=(1, 1, 3, 3))
+                cutout.write(one, overwrite=overwrite)
+            with unchanged(sources, None if overwrite or resume else folder):
+                cut_many(boxes(*rows), many, overwrite=overwrite, resume=resume, progress=False)
+
+
+def test_the_command_changes_no_source(image: Path, tmp_path: Path) -> None:
+    before = image.read_bytes()
+    (tmp_path / "link.fits").symlink_to("a.fits")
+    (tmp_path / "t.csv").write_text("id,file,x0,y0,width,height\na,a.fits,1,1,3,3\n")
+    single = ["cut", "a.fits", "--box", "0", "0", "5", "5", "-o"]
+    many = ["cut", "--targets", "t.csv", "-o"]
+    for words in ([*single, "a.fits"], [*single, "link.fits"], [*many, "a.fits"], [*many, "."]):
+        for more in ([], ["--overwrite"]):
+            command = [sys.executable, "-m", "swathe.cli", *words, *more]
+            ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            assert ran.returncode == 6, ran
+            assert "it is the source" in ran.stderr
+            assert image.read_bytes() == before
+    command = [sys.executable, "-m", "swathe.cli", *single]
+    for name, code in (("c.fits", 0), ("c.fits", 6), ("none/c.fits", 6)):
+        ran = subprocess.run([*command, name], cwd=tmp_path, capture_output=True, text=True)
+        assert ran.returncode == code, ran
+    assert ran.stderr == ("swathe: none/c.fits: cannot write: the folder none does not exist\n")

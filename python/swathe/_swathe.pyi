@@ -360,7 +360,8 @@ class Job:
         fill: float | None = None,
         planes: Sequence[tuple[int, int]] = (),
         threads: int = 1,
-        append: bool = False,
+        append: int | None = None,
+        overwrite: bool = False,
         stores: Stores | None = None,
         ids: list[str] | None = None,
     ) -> None: ...
@@ -395,7 +396,23 @@ class Batch:
 
     def cancel(self) -> None: ...
     def finish(self) -> dict[str, Any]:
-        """Wait for the threads and close the output; seconds per stage, bytes, notes."""
+        """Wait for the threads; seconds per stage, bytes, notes."""
+
+    def close(self, manifest: bytes) -> None:
+        """Close the output of a finished batch: an archive ends with the manifest, and is named.
+
+        A batch that is not closed leaves an unfinished archive; a folder lacks nothing.
+
+        Raises:
+            OutputExistsError: if there is such an archive that is not to be replaced.
+            OutputError: if it cannot be written.
+        """
+
+def zip_members(path: str) -> list[tuple[str, int, int]]:
+    """Return the whole members of a zip archive: name, bytes, and where each ends.
+
+    Its directory, which one that was broken off lacks, is not needed.
+    """
 
 class Rows:
     """Finished rows, as parallel lists."""

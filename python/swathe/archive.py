@@ -1,15 +1,14 @@
-"""Archives of results that a killed process left behind: what of them can be kept."""
+"""Archives of results that an earlier run wrote: what of them can be kept."""
 
 from __future__ import annotations
 
 import math
-import os
 import tarfile
-import zipfile
 from typing import TYPE_CHECKING
 
 from swathe import _swathe
 from swathe.errors import FormatError, OutputError
+from swathe.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -18,59 +17,58 @@ if TYPE_CHECKING:
     from swathe._swathe import OutputKind
 
 
-def mend(
-    output: Path, kind: OutputKind, sizes: Mapping[str, int], names: Container[str]
-) -> set[str]:
-    """Cut an archive back to what the manifest vouches for; gives the members that stay.
+def whole_members(
+    archive: Path, kind: OutputKind, sizes: Mapping[str, int], names: Container[str]
+) -> tuple[set[str], int]:
+    """Return the members that the manifest vouches for, and where the last of them ends.
 
     After a power cut an archive may hold less than its manifest says, or more. Members stand one
-    behind the other: from the first of our `names` that has not the size it should have, all go.
-    A zip file without a sound directory at its end starts anew.
+    behind the other: from the first of our `names` that has not the size it should have, none is
+    kept; nor is the manifest, which is written anew.
 
     Raises:
-        OutputError: where it cannot be written.
+        OutputError: if it cannot be read.
     """
     kept: set[str] = set()
-    end, sound = 0, False
+    end = 0
     try:
-        length = output.stat().st_size
-        for name, size, after in _members(output, kind):
+        length = archive.stat().st_size
+        for name, size, after in _members(archive, kind):
             if after > length or name in kept or (name in names and sizes.get(name) != size):
                 break
             kept.add(name)
             end = after
-        else:
-            sound = True
     except FileNotFoundError:
-        return set()
-    except (tarfile.TarError, zipfile.BadZipFile, FormatError):
+        return set(), 0
+    except (tarfile.TarError, FormatError):
         pass
     except OSError as error:
-        raise OutputError(f"{output}: {error}") from error
-    try:
-        if not kept or (kind == "zip" and not sound):
-            output.unlink()
-            return set()
-        if kind != "zip":
-            os.truncate(output, end)
-    except OSError as error:
-        raise OutputError(f"{output}: {error}") from error
-    return kept
+        raise OutputError(f"{archive}: {error}") from error
+    return kept, end
 
 
-def _members(output: Path, kind: OutputKind) -> Iterator[tuple[str, int, int]]:
-    """Give name, size and end of each member of an archive."""
+def _members(archive: Path, kind: OutputKind) -> Iterator[tuple[str, int, int]]:
+    """Yield name, size and end of each member of an archive, up to its manifest."""
+    for name, size, end in _all_members(archive, kind):
+        if name == MANIFEST and kind != "fits":
+            return
+        yield name, size, end
+
+
+def _all_members(archive: Path, kind: OutputKind) -> Iterator[tuple[str, int, int]]:
     match kind:
         case "zip":
-            with zipfile.ZipFile(output) as archive:
-                yield from ((found.filename, found.file_size, 0) for found in archive.infolist())
+            yield from _swathe.zip_members(str(archive))
         case "tar":
-            with tarfile.open(output, "r:") as members:
-                for found in members:
-                    yield found.name, found.size, found.offset_data + -(-found.size // 512) * 512
+            with tarfile.open(archive, "r:") as members:
+                for member in members:
+                    end = member.offset_data + -(-member.size // 512) * 512
+                    yield member.name, member.size, end
         case _:
             before = 0
-            for hdu in _swathe.open(str(output)).hdus():
+            for hdu in _swathe.open(str(archive)).hdus():
+                if hdu.index > 0 and hdu.kind != "image":
+                    return
                 pixels = math.prod(hdu.shape) if hdu.shape else 0
                 data = pixels * abs(hdu.bitpix or 0) // 8
                 end = hdu.data_start + -(-data // 2880) * 2880

@@ -19,8 +19,9 @@ from swathe import errors
 from swathe.core.angles import Size
 from swathe.core.cells import plain_cells
 from swathe.core.columns import Bad
-from swathe.core.outputs import write_file
+from swathe.core.outputs import check_output, make_folder, publish, sole_writer, write_file
 from swathe.errors import OutputError, SettingsError, SourceError, SwatheError
+from swathe.manifest import manifest_meta, manifest_path
 from swathe.progress import progress_bar
 from swathe.sizes import seconds_text, size_text
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     import httpx
     from astropy.table import Table
+
+    from swathe._swathe import OutputKind
 
 TOKEN_VARIABLE = "SWATHE_TOKEN"
 ENDED = ("COMPLETED", "ERROR", "ABORTED")
@@ -48,8 +51,7 @@ AT_ONCE = 4
 """Files fetched side by side."""
 BLOCK = 1 << 20
 NAME = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+-]*")
-MANIFEST = "manifest.ecsv"
-ARCHIVES = {".zip": "zip", ".tar": "tar", ".fits": "fits"}
+ARCHIVES: dict[str, OutputKind] = {".zip": "zip", ".tar": "tar", ".fits": "fits"}
 
 
 def connect(url: str, token: str | None = None) -> RemotePortal:
@@ -292,12 +294,14 @@ class RemoteJob:
             yield from found["rows"]
             start = found["next"]
 
-    def manifest(self, path: str | os.PathLike[str] | None = None) -> Table:
-        """Give what became of every row as a table; write it, too, if a path is given."""
+    def manifest(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> Table:
+        """Return what became of every row as a table; write it, too, if a path is given."""
         with self.portal._reading(f"{self._path}/manifest") as answer:
             content = answer.read()
         if path is not None:
-            write_file(Path(path), lambda file: file.write(content), overwrite=True)
+            write_file(path, lambda file: file.write(content), overwrite=overwrite)
         from astropy.table import Table
 
         return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
@@ -318,7 +322,9 @@ class RemoteJob:
         """Stop it and remove all of it, with its results."""
         self.portal._once("DELETE", self._path)
 
-    def fetch(self, output: str | os.PathLike[str], *, progress: bool = False) -> Table:
+    def fetch(
+        self, output: str | os.PathLike[str], *, overwrite: bool = False, progress: bool = False
+    ) -> Table:
         """Fetch its results when it has ended.
 
         Into a folder they come file by file: what is there already stays, what was broken off goes
@@ -326,58 +332,68 @@ class RemoteJob:
 
         Args:
             output: a folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+            overwrite: replace files of the same names. In a folder, those that were fetched of
+                this job before and are damaged are replaced in any case.
             progress: show a bar, if standard error is a terminal.
 
         Returns:
-            The manifest, which is also written as `manifest.ecsv` into the folder, or beside the
-            archive.
+            The manifest, which is also written as `manifest.ecsv` into the folder; of `o.zip` as
+            `o.manifest.ecsv` beside it.
 
         Raises:
+            OutputExistsError: if there is a file of such a name, and `overwrite` is false.
             OutputError: where the results cannot be written.
             SourceError: where they do not come, or not as they should be.
         """
         self.wait(progress=progress)
         path = Path(output)
         kind = ARCHIVES.get(path.suffix.lower())
-        folder = path if kind is None else path.parent
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if kind is None:
-                self._fetch_files(path, progress)
-            else:
-                self._fetch_archive(path, kind)
-        except OSError as error:
-            if isinstance(error, SwatheError):
-                raise
-            raise OutputError(f"{path}: {error}") from error
-        return self.manifest(folder / MANIFEST)
+        place = manifest_path(path, kind or "folder")
+        make_folder(place.parent)
+        with sole_writer(place):
+            own = kind is None and manifest_meta(place).get("job") == self.id
+            for file in (place,) if kind is None else (place, path):
+                if file.exists():
+                    check_output(file, overwrite=overwrite or own)
+            try:
+                if kind is None:
+                    self._fetch_files(path, overwrite or own, progress)
+                else:
+                    self._fetch_archive(path, kind, overwrite)
+            except OSError as error:
+                if isinstance(error, SwatheError):
+                    raise
+                raise OutputError(f"{path}: {error}") from error
+            return self.manifest(place, overwrite=overwrite or own)
 
     def _results(self) -> list[dict[str, Any]]:
         """Give the rows that have a file; what went into a stack or a picture has none."""
         return [row for row in self.rows("ok") if row["name"] or row["sha256"]]
 
-    def _fetch_files(self, folder: Path, progress: bool) -> None:
+    def _fetch_files(self, folder: Path, replace: bool, progress: bool) -> None:
         wanted = self._results()
         with (
             progress_bar("fetching", progress, len(wanted)) as show,
             ThreadPoolExecutor(AT_ONCE) as pool,
         ):
             try:
-                fetched = pool.map(lambda row: self._fetch_file(folder, row), wanted)
+                fetched = pool.map(lambda row: self._fetch_file(folder, row, replace), wanted)
                 for done, _ in enumerate(fetched, 1):
                     show(done)
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _fetch_file(self, folder: Path, row: Mapping[str, Any]) -> None:
-        """Fetch a result, or the rest of it."""
+    def _fetch_file(self, folder: Path, row: Mapping[str, Any], replace: bool) -> None:
+        """Fetch a result, or the rest of it, unless it is there; another may be replaced."""
         name, size, sha256 = str(row["name"]), int(row["bytes"]), str(row["sha256"])
         if not NAME.fullmatch(name):
             raise SourceError(f"{self.portal.url}: {name[:100]!r} is no name of a result")
         path, part = folder / name, folder / f"{name}.part"
         if path.exists() and path.stat().st_size == size and _sha256(path) == sha256:
             return
+        if os.path.lexists(path):
+            check_output(path, overwrite=replace)
         for first_byte in (_size(part) % max(size, 1), 0):
             with (
                 self.portal._reading(
@@ -388,13 +404,13 @@ class RemoteJob:
                 for block in answer.iter_bytes(BLOCK):
                     file.write(block)
             if _size(part) == size and _sha256(part) == sha256:
-                os.replace(part, path)
+                publish(part, path, overwrite=replace)
                 return
             # What was there before may be of another run: once more, from the start.
             part.unlink()
         raise SourceError(f"{self.portal.url}: {name} came with other bytes than its checksum says")
 
-    def _fetch_archive(self, path: Path, kind: str) -> None:
+    def _fetch_archive(self, path: Path, kind: str, overwrite: bool) -> None:
         expected = {row["name"]: row["sha256"] for row in self._results()}
         part = path.with_name(f"{path.name}.part")
         with (
@@ -403,9 +419,11 @@ class RemoteJob:
         ):
             for block in answer.iter_bytes(BLOCK):
                 file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
         if kind != "fits":
             _compare(part, kind, expected)
-        os.replace(part, path)
+        publish(part, path, overwrite=overwrite)
 
 
 def _compare(path: Path, kind: str, expected: dict[str, str]) -> None:

@@ -39,14 +39,15 @@ def whole(path: Path) -> Cutout:
     )
 
 
-def convert(cut: Path, path: Path) -> None:
+def convert(cut: Path, path: Path, *, overwrite: bool = True) -> None:
     """Write a cutout as the suffix of `path` says, and remove the FITS file it was cut into.
 
     Raises:
+        OutputExistsError: If there is such a file, and `overwrite` is false.
         RegionError: If a picture cannot show it.
         OutputError: If the file cannot be written.
     """
     try:
-        whole(cut).write(path, overwrite=True)
+        whole(cut).write(path, overwrite=overwrite)
     finally:
         cut.unlink()

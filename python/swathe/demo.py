@@ -165,7 +165,7 @@ def run_job(url: str, targets: Table, build: Path) -> int:
         for row in list(job.rows("error"))[:5]:
             print(f"  {row['id']}: {row['reason']}")
         folder = build / "cutouts"
-        manifest = job.fetch(folder, progress=True)
+        manifest = job.fetch(folder, overwrite=True, progress=True)
     good = manifest[manifest["status"] == "ok"]
     sheet = build / "contact-sheet.png"
     draw_sheet(good, folder, sheet)
@@ -217,8 +217,8 @@ def cut_files(files: list[str], side: int, folder: Path) -> int:
                 taken.add(path)
                 box = ((width - side) // 2, (height - side) // 2, side, side)
                 cutout = image.cut(box)
-                cutout.write(path)
-                cutout.write(path.with_suffix(".png"))
+                cutout.write(path, overwrite=True)
+                cutout.write(path.with_suffix(".png"), overwrite=True)
                 print(f"{path}: {cutout}")
         except SwatheError as error:
             failed += 1

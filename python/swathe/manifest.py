@@ -7,7 +7,7 @@ import io
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe.core.outputs import write_file
 from swathe.errors import OutputError
@@ -17,12 +17,20 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
+    from swathe._swathe import OutputKind
+
+Content: TypeAlias = bytes
+"""What a file holds; `bytes` is a column of the manifest."""
 LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BLANKS = re.compile(r"\s+#?")
 HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
 QUOTED = re.compile('[",\n]|^\\s*#')
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What cells of a spreadsheet begin with that are formulas."""
+MANIFEST = "manifest.ecsv"
+BLOCK = 2880
+EXTENSION = "MANIFEST"
+"""Of a FITS file of cutouts: its last extension."""
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
 FAILED = ("no-overlap", "missing", "error")
 """What a target is that is not `ok`."""
@@ -73,13 +81,35 @@ class Manifest:
         }
         return Table(arrays, meta=dict(self.meta), copy=False)
 
-    def write(self, path: Path) -> None:
-        """Write the file, at once and whole, in place of an earlier state of it.
+    def write(self, path: Path) -> Content:
+        """Write the file, at once and whole, in place of an earlier state of it; return its bytes.
 
         The rows are not left to astropy's writer, which takes 20 s for 100,000.
         """
-        text = (self.head() + self.rows()).encode()
-        write_file(path, lambda file: file.write(text), overwrite=True, durable=True)
+        content = (self.head() + self.rows()).encode()
+        write_file(path, lambda file: file.write(content), overwrite=True, durable=True)
+        return content
+
+    def extension(self) -> Content:
+        """Return it as an extension of a FITS file, a table of the name MANIFEST.
+
+        FITS has ASCII only: other characters stand there as Python escapes them.
+        """
+        import numpy as np
+        from astropy.io import fits
+
+        columns = []
+        for name in COLUMNS:
+            values = getattr(self, name)
+            if name == "bytes":
+                columns.append(fits.Column(name, "K", array=np.array(values, np.int64)))
+                continue
+            texts = np.array([text.encode("ascii", "backslashreplace") for text in values], "S")
+            columns.append(fits.Column(name, f"{max(texts.itemsize, 1)}A", array=texts))
+        table = fits.BinTableHDU.from_columns(columns, name=EXTENSION)
+        made = io.BytesIO()
+        fits.HDUList([fits.PrimaryHDU(), table]).writeto(made)
+        return made.getvalue()[BLOCK:]
 
     def head(self) -> str:
         """Give what stands in the file before the rows."""
@@ -158,8 +188,22 @@ def read_manifest(path: Path) -> Table | None:
     return table
 
 
-def manifest_of(path: Path) -> str | None:
-    """Return the name of the output that a manifest belongs to; `None` if there is no manifest."""
+def manifest_path(output: Path, kind: OutputKind) -> Path:
+    """Return where the manifest of an output is.
+
+    In a folder it is `manifest.ecsv`, beside `o.zip` it is `o.manifest.ecsv`, or
+    `o.zip.manifest.ecsv` where the other is that of an `o.tar`.
+    """
+    if kind == "folder":
+        return output / MANIFEST
+    short = output.with_name(f"{output.stem}.{MANIFEST}")
+    long = output.with_name(f"{output.name}.{MANIFEST}")
+    is_of_another = long.exists() or manifest_meta(short).get("output", output.name) != output.name
+    return long if is_of_another else short
+
+
+def manifest_meta(path: Path) -> dict[str, Any]:
+    """Return what the head of a manifest says; nothing if there is no manifest."""
     from astropy.table import Table
 
     head: list[str] = []
@@ -169,6 +213,6 @@ def manifest_of(path: Path) -> str | None:
                 head.append(line)
                 if not line.startswith("#"):
                     break
-        return str(Table.read(head, format="ascii.ecsv").meta.get("output"))
+        return dict(Table.read(head, format="ascii.ecsv").meta)
     except Exception:  # the reader raises many kinds; whoever replaces the file is told
-        return None
+        return {}

@@ -15,13 +15,20 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swathe import _swathe, trace
-from swathe.archive import mend
+from swathe.archive import whole_members
 from swathe.conversion import SUFFIXES, Written, convert
-from swathe.core.outputs import check_new, make_folder, sole_writer
+from swathe.core.outputs import (
+    check_new,
+    make_folder,
+    publish,
+    remove_unfinished,
+    sole_writer,
+    sync_folder,
+)
 from swathe.environment import cores
 from swathe.errors import OutputError, OutputExistsError, RegionError
 from swathe.known import local_paths
-from swathe.manifest import FAILED, Manifest, manifest_of, read_manifest
+from swathe.manifest import FAILED, MANIFEST, Manifest, manifest_path, read_manifest
 from swathe.progress import progress_bar
 from swathe.sizes import seconds_text
 
@@ -40,7 +47,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MANIFEST = "manifest.ecsv"
 UNCONVERTED = ".swathe-cut-many.part"
 """In a folder of results: what is cut and not converted yet."""
 POLL_S = 0.1
@@ -51,12 +57,24 @@ CHECKPOINT_S = 10.0
 
 
 class _Place(NamedTuple):
-    """Where results go, and the manifest of them."""
+    """Where results go, and the manifest of them.
+
+    Attributes:
+        path: the folder or archive.
+        kind: which of those.
+        manifest: of what is whole.
+        unfinished: the manifest while the work goes on; of an archive another file, as the
+            archive has a hidden name until it is whole.
+        format: of each result.
+        overwrite: whether files of the names of results are replaced.
+    """
 
     path: Path
     kind: OutputKind
     manifest: Path
+    unfinished: Path
     format: CutFormat = "fits"
+    overwrite: bool = False
 
     @classmethod
     def of(cls, path: Path, wanted: CutFormat) -> _Place:
@@ -76,7 +94,11 @@ class _Place(NamedTuple):
                 f"{path}: expected a folder for format {wanted}, found *.{kind}: an archive that "
                 "is written here holds fits"
             )
-        return cls(path, kind, manifest_path(path, kind), wanted)
+        manifest = manifest_path(path, kind)
+        if kind == "folder":
+            return cls(path, kind, manifest, manifest, wanted)
+        hidden = path.with_name(f".{path.name}.{MANIFEST}.part")
+        return cls(path, kind, manifest, hidden, wanted)
 
     @property
     def cut_into(self) -> Path:
@@ -92,19 +114,20 @@ class _Place(NamedTuple):
         """Return the path of a result within the output."""
         return name if self.kind == "fits" else name + SUFFIXES[self.format]
 
+    @property
+    def part(self) -> Path:
+        """The archive until it is whole."""
+        return self.path.with_name(f".{self.path.name}.part")
 
-def manifest_path(output: Path, kind: OutputKind) -> Path:
-    """Return where the manifest of an output is.
+    @property
+    def archive(self) -> Path:
+        """What is there of the archive."""
+        return self.part if self.part.exists() else self.path
 
-    In a folder it is `manifest.ecsv`, beside `o.zip` it is `o.manifest.ecsv`, or
-    `o.zip.manifest.ecsv` where the other is that of an `o.tar`.
-    """
-    if kind == "folder":
-        return output / MANIFEST
-    short = output.with_name(f"{output.stem}.{MANIFEST}")
-    long = output.with_name(f"{output.name}.{MANIFEST}")
-    is_of_another = long.exists() or manifest_of(short) not in (None, output.name)
-    return long if is_of_another else short
+    @property
+    def latest_manifest(self) -> Path:
+        """The manifest of the last run."""
+        return self.unfinished if self.unfinished.exists() else self.manifest
 
 
 def cut_many(
@@ -160,7 +183,8 @@ def cut_many(
         The manifest, one row per target in their order: id, status (`ok`, `no-overlap`,
         `missing`, `error`), reason, path (within the output), bytes, source, source_version,
         sha256. Its `meta` holds counts and seconds per stage. It is written as `manifest.ecsv`
-        into the folder, or beside the archive.
+        into the folder; of `o.zip` as `o.manifest.ecsv` beside it, and within it as the last
+        member (`.fits`: as the extension MANIFEST).
 
     Raises:
         TargetsError: where the list cannot be read.
@@ -177,11 +201,20 @@ def cut_many(
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     read = read_targets(targets, sky_of, choices=choices)
     make_folder(place.manifest.parent)
-    settings = {"mode": mode, "fill": fill, "planes": _plane_pair(planes), "threads": threads}
+    settings: dict[str, Any] = {
+        "mode": mode,
+        "fill": fill,
+        "planes": _plane_pair(planes),
+        "threads": threads,
+    }
     with sole_writer(place.manifest):
-        earlier = read_manifest(place.manifest) if resume else None
+        earlier = read_manifest(place.latest_manifest) if resume else None
         sources = partial(_sources, targets, read.files)
         _check_place(place, read.names, earlier, sources, overwrite)
+        if place.kind == "folder":
+            remove_unfinished(place.path)
+        replaces = overwrite or (place.kind == "folder" and earlier is not None)
+        place = place._replace(overwrite=replaces)
         return _cut_into(place, read, earlier, settings, progress, started)
 
 
@@ -200,7 +233,7 @@ def _cut_into(
     meta["swathe"] = _swathe.__version__
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
-    todo = _keep_earlier(manifest, read, earlier, place)
+    todo, end = _keep_earlier(manifest, read, earlier, place)
     todo = _without_faults(manifest, read, todo)
     paths = {row: place.member(read.names[row]) for row in todo}
     settings = {**settings, "threads": settings["threads"] or cores()}
@@ -210,18 +243,22 @@ def _cut_into(
         list(paths.values()) if place.format == "fits" else [f"{row}.fits" for row in todo],
         output=str(place.cut_into),
         kind=place.kind,
-        append=earlier is not None,
+        append=end,
+        overwrite=place.overwrite,
         **settings,
     )
     try:
         prediction = expected(job, LOOKED_INTO)
     except KeyboardInterrupt:
-        manifest.write(place.manifest)
+        if earlier is not None:
+            manifest.write(place.latest_manifest)
+        elif place.kind == "folder":
+            manifest.write(place.manifest)
         raise
     if earlier is None:
         # Should the process be killed: no manifest of an older run vouches for this one, and
         # these results are known as those of this one.
-        manifest.write(place.manifest)
+        manifest.write(place.unfinished)
     _tell_prediction(prediction, place, len(todo))
     with (
         trace.scope.where_none(job=token_hex(4)),
@@ -272,6 +309,12 @@ def _check_place(
         OutputError: if an output is a source.
     """
     resumes = earlier is not None
+    is_broken_off = place.kind != "folder" and place.part.exists()
+    if is_broken_off and not (resumes or overwrite):
+        raise OutputExistsError(
+            f"{place.path}: a run was broken off and left {place.part.name}; give --resume to go "
+            "on with it, or --overwrite to begin anew"
+        )
     try:
         check_new(
             place.manifest.parent,
@@ -281,7 +324,8 @@ def _check_place(
         )
         if place.kind != "folder":
             archive = [place.path.name]
-            check_new(place.path.parent, archive, overwrite=overwrite or resumes, sources=sources)
+            may_go = overwrite or (resumes and not is_broken_off)
+            check_new(place.path.parent, archive, overwrite=may_go, sources=sources)
             return
         own = _own_results(earlier, place) if earlier is not None else set()
         results = [place.member(name) for name in names]
@@ -309,10 +353,15 @@ def _sources(targets: Any, files: Iterable[str]) -> list[str]:
 
 def _keep_earlier(
     manifest: Manifest, targets: Targets, earlier: Table | None, place: _Place
-) -> list[int]:
-    """Take over what an earlier run finished, and why it failed at others; gives those to do."""
+) -> tuple[list[int], int | None]:
+    """Take over what an earlier run finished, and why it failed at others.
+
+    Returns:
+        The rows to do, and up to which byte an archive is kept; `None` to begin anew.
+    """
     if earlier is None:
-        return list(range(len(targets)))
+        return list(range(len(targets))), None
+    end = None
     rows = {place.member(name): row for row, name in enumerate(targets.names)}
     _keep_failed(manifest, rows, earlier, place)
     done = {}
@@ -324,7 +373,7 @@ def _keep_earlier(
     if place.kind == "folder":
         there = {path for path, size in sizes.items() if _has_size(place.path / path, size)}
     else:
-        there = mend(place.path, place.kind, sizes, rows)
+        there, end = whole_members(place.archive, place.kind, sizes, rows)
     todo = []
     for path, row in rows.items():
         if path not in there or path not in done:
@@ -335,7 +384,7 @@ def _keep_earlier(
         manifest.bytes[row] = int(kept["bytes"])
         manifest.source_version[row] = str(kept["source_version"])
         manifest.sha256[row] = str(kept["sha256"])
-    return todo
+    return todo, end
 
 
 def _keep_failed(manifest: Manifest, rows: dict[str, int], earlier: Table, place: _Place) -> None:
@@ -430,7 +479,14 @@ def _run(
                 manifest.meta.update(_cost(cost, started))
                 _keep_outcome(prediction, manifest, place)
             finally:
-                manifest.write(place.manifest)
+                content = manifest.write(place.unfinished)
+            # An archive gets its name when it holds its manifest, and then that does.
+            if place.format == "fits":
+                batch.close(manifest.extension() if place.kind == "fits" else content)
+            else:
+                sync_folder(place.path)
+            if place.unfinished != place.manifest:
+                publish(place.unfinished, place.manifest, overwrite=True)
 
 
 def _keep_outcome(prediction: Prediction, manifest: Manifest, place: _Place) -> None:
@@ -475,7 +531,7 @@ def _collect(
             done += 1
         show(done)
         if time.monotonic() - saved > CHECKPOINT_S:
-            manifest.write(place.manifest)
+            manifest.write(place.unfinished)
             saved = time.monotonic()
 
 
@@ -483,8 +539,8 @@ def _converted(place: _Place, row: int, path: str) -> tuple[str, str, int, str]:
     """Convert the cutout of a row; return its status, reason, bytes and SHA-256."""
     new = place.path / path
     try:
-        convert(place.cut_into / f"{row}.fits", new)
-    except RegionError as error:
+        convert(place.cut_into / f"{row}.fits", new, overwrite=place.overwrite)
+    except (RegionError, OutputExistsError) as error:
         return "error", str(error), 0, ""
     return "ok", "", *Written.of(new)
 

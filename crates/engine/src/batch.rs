@@ -55,8 +55,10 @@ pub struct Job {
     pub output: PathBuf,
     /// Which of those.
     pub kind: OutputKind,
-    /// Whether to keep what an archive already holds.
-    pub append: bool,
+    /// Up to where an archive keeps what it already holds.
+    pub append: Option<u64>,
+    /// Whether files of the names of results are replaced.
+    pub overwrite: bool,
     /// What happens at the edge of an image.
     pub mode: Mode,
     /// Physical value of pixels outside the image.
@@ -116,7 +118,7 @@ impl Batch {
     /// # Errors
     /// [`EngineError::Output`] where the output cannot be written.
     pub fn start(job: Job, cancel: Cancel) -> Result<Batch, EngineError> {
-        let output = Arc::new(Output::open(&job.output, job.kind, job.append)?);
+        let output = Arc::new(Output::open(&job)?);
         let shared = Arc::new(Shared::new(job, output.clone(), cancel));
         let threads = shared.workers;
         let scope = Scope::current();
@@ -183,11 +185,11 @@ impl Batch {
         self.shared.cancel.cancel();
     }
 
-    /// Wait for the threads and close the output.
+    /// Wait for the threads; gives what it cost, and the output, to be closed.
     ///
     /// # Errors
-    /// [`EngineError::Output`] where the end of an archive cannot be written.
-    pub fn finish(self) -> Result<Summary, EngineError> {
+    /// [`EngineError::Internal`] where a thread died.
+    pub fn finish(self) -> Result<(Summary, Output), EngineError> {
         let mut stages = Stages::start();
         let mut traffic = Traffic::default();
         for thread in self.threads {
@@ -199,12 +201,13 @@ impl Batch {
             traffic.add(work.traffic());
         }
         let output = lock(&self.shared.output).take();
-        if let Some(output) = output.and_then(Arc::into_inner) {
-            output.close()?;
-        }
+        let output = output.and_then(Arc::into_inner).ok_or_else(|| EngineError::Internal {
+            place: "cutting".into(),
+            message: "the output is still in use".into(),
+        })?;
         let notes = std::mem::take(&mut *lock(&self.shared.notes));
         let wall_s = self.started.elapsed().as_secs_f64();
-        Ok(Summary { stages, traffic, wall_s, notes })
+        Ok((Summary { stages, traffic, wall_s, notes }, output))
     }
 }
 

@@ -172,6 +172,20 @@ pub enum EngineError {
         /// Why not.
         source: std::io::Error,
     },
+    /// There is a file of the name of a result, and nobody asked to replace it.
+    #[error("{path}: exists already; give --overwrite to replace it")]
+    OutputExists {
+        /// The file.
+        path: String,
+    },
+    /// A result would take the place of a file that is read.
+    #[error("{path}: cannot write: it is the source {source_path}; give another name")]
+    OutputIsSource {
+        /// The file.
+        path: String,
+        /// By which name it is read.
+        source_path: String,
+    },
     /// A result cannot be held by the kind of output asked for.
     #[error("{path}: {why}")]
     OutputKind {

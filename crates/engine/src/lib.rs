@@ -28,7 +28,7 @@ pub use cutout::{Cutout, Mode};
 pub use error::EngineError;
 pub use estimate::{Estimate, Explained, Instead, estimate};
 pub use object::{Object, Selector};
-pub use output::OutputKind;
+pub use output::{Member, Output, OutputKind, members, unfinished};
 pub use single::cut;
 pub use stages::{STAGES, Stage, Stages};
 pub use template::Template;

@@ -1,12 +1,27 @@
 //! Where results go: a folder, a zip or tar archive, or one multi-extension FITS file.
+//!
+//! Everything is seen under its name when it is whole, and no file that is read is ever replaced:
+//! `python/swathe/core/outputs.py` decides that for names before a batch begins, this at the moment
+//! of writing.
 
+mod grown;
+mod placing;
+mod zip;
+
+use crate::batch::Job;
 use crate::cutout::Cutout;
 use crate::error::EngineError;
+use grown::Grown;
+use placing::{Sources, publish, sync_folder};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use swathe_fits::as_extension;
+pub use zip::{Member, members};
+use zip::{Ready, Zip};
 
 /// The kinds of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,26 +37,30 @@ pub enum OutputKind {
 }
 
 /// An open output, written by many threads.
-pub(crate) struct Output {
+pub struct Output {
     path: PathBuf,
     sink: Sink,
+    overwrite: bool,
+    sources: Sources,
 }
 
 enum Sink {
     Folder,
-    Zip(Mutex<Option<zip::ZipWriter<File>>>),
-    Tar(Mutex<File>),
-    Fits(Mutex<File>),
+    Zip(Mutex<Zip>),
+    Tar(Mutex<Grown>),
+    Fits(Mutex<Grown>),
 }
 
 impl Output {
-    /// Open an output; `append` keeps what an archive already holds.
+    /// Open the output of a batch. An archive is written under the hidden name
+    /// [`unfinished`] until it is closed.
     ///
     /// # Errors
     /// [`EngineError::Output`] where it cannot be written.
-    pub(crate) fn open(path: &Path, kind: OutputKind, append: bool) -> Result<Output, EngineError> {
-        let sink = open_sink(path, kind, append).map_err(|source| output_error(path, source))?;
-        Ok(Output { path: path.to_path_buf(), sink })
+    pub(crate) fn open(job: &Job) -> Result<Output, EngineError> {
+        let sources = Sources::new(&job.files, &job.stores);
+        let sink = open_sink(job).map_err(|source| output_error(&job.output, source))?;
+        Ok(Output { path: job.output.clone(), sink, overwrite: job.overwrite, sources })
     }
 
     /// The bytes of a cutout as this output holds them.
@@ -73,7 +92,7 @@ impl Output {
     /// Write a result under its name. A result that cannot be written whole leaves nothing.
     ///
     /// # Errors
-    /// [`EngineError::Output`].
+    /// [`EngineError::Output`]; [`EngineError::OutputExists`], [`EngineError::OutputIsSource`].
     pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
         let path = self.path.join(name);
         if name.is_empty() || name.contains(['/', '\\', '\0']) || name == "." || name == ".." {
@@ -81,33 +100,80 @@ impl Output {
             return Err(output_error(&path, source));
         }
         match &self.sink {
-            Sink::Folder => write_file(&path, bytes),
-            Sink::Zip(writer) => put_zip(lock(writer).as_mut(), name, bytes),
-            Sink::Tar(file) => extend(&mut lock(file), &TAR_END, |file| put_tar(file, name, bytes)),
-            Sink::Fits(file) => extend(&mut lock(file), &[], |file| file.write_all(bytes)),
+            Sink::Folder => return self.put_file(&path, bytes),
+            Sink::Zip(zip) => {
+                let ready = Ready::new(name, bytes);
+                lock(zip).add(ready)
+            }
+            Sink::Tar(file) => {
+                let header = tar_header(name, bytes.len()).map_err(|e| output_error(&path, e))?;
+                lock(file).add(&[header.as_bytes(), bytes, tar_padding(bytes.len())])
+            }
+            Sink::Fits(file) => lock(file).add(&[bytes]),
         }
         .map_err(|source| output_error(&path, source))
     }
 
-    /// Write what ends an archive, where it was not written before.
+    fn put_file(&self, path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let new = self.path.join(format!(".swathe-{}-{number}.part", std::process::id()));
+        let written = File::create_new(&new)
+            .and_then(|mut file| file.write_all(bytes))
+            .map_err(|source| output_error(path, source))
+            .and_then(|()| publish(&new, path, self.overwrite, &self.sources));
+        if written.is_err() {
+            // There is none where it could not be made.
+            let _ = std::fs::remove_file(&new);
+        }
+        written
+    }
+
+    /// Write the manifest as the last member of an archive (of FITS, as the bytes of an
+    /// extension), and give what was written its name. All is on the disk then, of a folder the
+    /// names.
     ///
     /// # Errors
-    /// [`EngineError::Output`].
-    pub(crate) fn close(self) -> Result<(), EngineError> {
-        let closed = match self.sink {
-            Sink::Folder | Sink::Fits(_) | Sink::Tar(_) => Ok(()),
-            Sink::Zip(writer) => match lock(&writer).take() {
-                Some(writer) => writer.finish().map(drop).map_err(cause),
-                None => Ok(()),
-            },
-        };
-        closed.map_err(|source| output_error(&self.path, source))
+    /// As [`Output::put`]; the archive stays unfinished.
+    pub fn close(self, manifest: &[u8]) -> Result<(), EngineError> {
+        let fail = |source| output_error(&self.path, source);
+        match &self.sink {
+            Sink::Folder => return sync_folder(&self.path).map_err(fail),
+            Sink::Zip(zip) => {
+                let mut zip = lock(zip);
+                let added = zip.add(Ready::new(MANIFEST, manifest));
+                added.and_then(|()| zip.finish()).map_err(fail)?;
+            }
+            Sink::Tar(_) => {
+                self.put(MANIFEST, manifest)?;
+            }
+            Sink::Fits(file) => lock(file).add(&[manifest]).map_err(fail)?,
+        }
+        if let Sink::Tar(file) | Sink::Fits(file) = &self.sink {
+            lock(file).sync().map_err(fail)?;
+        }
+        publish(&unfinished(&self.path), &self.path, self.overwrite, &self.sources)?;
+        sync_folder(folder_of(&self.path)).map_err(fail)
     }
 }
 
+/// The manifest within an archive.
+const MANIFEST: &str = "manifest.ecsv";
 const TAR_BLOCK: usize = 512;
 /// What ends a tar archive. It is there after every member: at the last, the disk may be full.
 const TAR_END: [u8; 2 * TAR_BLOCK] = [0; 2 * TAR_BLOCK];
+/// `O_NOFOLLOW` of Linux and macOS: a link may lead to a file that is not ours.
+const O_NOFOLLOW: i32 = if cfg!(target_os = "linux") { 0o400_000 } else { 0x0100 };
+
+/// The name of an archive until it is whole: it stays when the process is killed.
+pub fn unfinished(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.part"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // An archive is truncated to its last whole member on any failure.
@@ -118,153 +184,74 @@ fn output_error(path: &Path, source: io::Error) -> EngineError {
     EngineError::Output { path: path.display().to_string(), source }
 }
 
-fn open_sink(path: &Path, kind: OutputKind, append: bool) -> io::Result<Sink> {
-    if kind == OutputKind::Folder {
-        std::fs::create_dir_all(path)?;
-        // Whether files can be made is known before the first cut is.
-        let probe = path.join(format!(".swathe-{}", std::process::id()));
-        File::create(&probe)?;
-        return match std::fs::remove_file(&probe) {
-            // Another batch of this process looked at the same time.
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(Sink::Folder),
-        };
+fn open_sink(job: &Job) -> io::Result<Sink> {
+    if job.kind == OutputKind::Folder {
+        open_folder(&job.output)?;
+        return Ok(Sink::Folder);
     }
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent)?;
-    }
-    let append = append && path.exists();
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(!append).open(path)?;
-    match kind {
+    std::fs::create_dir_all(folder_of(&job.output))?;
+    let file = open_archive(&job.output, job.append.is_some())?;
+    let end = job.append.unwrap_or(0).min(file.metadata()?.len());
+    match job.kind {
         OutputKind::Folder => Ok(Sink::Folder),
-        OutputKind::Zip if append => {
-            let writer = zip::ZipWriter::new_append(file).map_err(cause)?;
-            Ok(Sink::Zip(Mutex::new(Some(writer))))
-        }
-        OutputKind::Zip => Ok(Sink::Zip(Mutex::new(Some(zip::ZipWriter::new(file))))),
-        OutputKind::Tar => {
-            let end = if append { tar_end(&mut file)? } else { 0 };
-            file.set_len(end)?;
-            file.seek(SeekFrom::Start(end))?;
-            extend(&mut file, &TAR_END, |_| Ok(()))?;
-            Ok(Sink::Tar(Mutex::new(file)))
-        }
+        OutputKind::Zip => Ok(Sink::Zip(Mutex::new(Zip::new(file, end)?))),
+        OutputKind::Tar => Ok(Sink::Tar(Mutex::new(Grown::new(file, end, &TAR_END)?))),
         OutputKind::Fits => {
-            if append {
-                file.seek(SeekFrom::End(0))?;
-            } else {
-                file.write_all(&swathe_fits::minimal_primary().to_bytes())?;
+            let mut grown = Grown::new(file, end, &[])?;
+            if end == 0 {
+                grown.add(&[&swathe_fits::minimal_primary().to_bytes()])?;
             }
-            Ok(Sink::Fits(Mutex::new(file)))
+            Ok(Sink::Fits(Mutex::new(grown)))
         }
     }
 }
 
-/// Write a whole file, or leave none.
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    if let Err(error) = file.write_all(bytes) {
-        drop(file);
-        std::fs::remove_file(path)?;
-        return Err(error);
-    }
-    Ok(())
-}
-
-/// What the operating system said, where that is what went wrong.
-fn cause(error: zip::result::ZipError) -> io::Error {
-    match error {
-        zip::result::ZipError::Io(error) => error,
-        error => io::Error::other(error),
+fn open_folder(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)?;
+    // Whether files can be made is known before the first cut is.
+    let probe = path.join(format!(".swathe-{}", std::process::id()));
+    File::create(&probe)?;
+    match std::fs::remove_file(&probe) {
+        // Another batch of this process looked at the same time.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
-fn put_zip(writer: Option<&mut zip::ZipWriter<File>>, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let Some(writer) = writer else { return Err(io::Error::other("the archive is closed")) };
-    let options = zip::write::SimpleFileOptions::default()
-        .compression_method(zip::CompressionMethod::Stored)
-        .unix_permissions(0o644)
-        .large_file(bytes.len() as u64 > u64::from(u32::MAX));
-    writer.start_file(name, options).map_err(cause)?;
-    if let Err(error) = writer.write_all(bytes) {
-        writer.abort_file().map_err(cause)?;
-        return Err(error);
+/// Open the unfinished archive: a new one, or to go on with what is there.
+fn open_archive(path: &Path, append: bool) -> io::Result<File> {
+    let part = unfinished(path);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(O_NOFOLLOW);
+    if !append {
+        match std::fs::remove_file(&part) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        return options.create_new(true).open(&part);
     }
-    Ok(())
+    if !part.exists() && path.exists() {
+        // Seen again when it is whole.
+        std::fs::rename(path, &part)?;
+    }
+    options.create(true).truncate(false).open(&part)
 }
 
-/// Write to a file, before what always ends it; if that fails the file is left as it was.
-fn extend(
-    file: &mut File,
-    last: &[u8],
-    write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<()> {
-    let begin = file.stream_position()?;
-    let written = write(file).and_then(|()| {
-        let end = file.stream_position()?;
-        file.write_all(last)?;
-        Ok(end)
-    });
-    if written.is_err() {
-        // Its place was taken before, so that there is room for it.
-        file.seek(SeekFrom::Start(begin))?;
-        file.write_all(last)?;
-        file.set_len(begin + last.len() as u64)?;
-    }
-    file.seek(SeekFrom::Start(*written.as_ref().unwrap_or(&begin)))?;
-    written.map(drop)
-}
-
-fn put_tar(file: &mut File, name: &str, bytes: &[u8]) -> io::Result<()> {
+fn tar_header(name: &str, bytes: usize) -> io::Result<tar::Header> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let mut header = tar::Header::new_ustar();
     header.set_path(name)?;
-    header.set_size(bytes.len() as u64);
+    header.set_size(bytes as u64);
     header.set_mode(0o644);
     header.set_mtime(now.map_or(0, |since| since.as_secs()));
     header.set_entry_type(tar::EntryType::Regular);
     header.set_cksum();
-    file.write_all(header.as_bytes())?;
-    file.write_all(bytes)?;
-    file.write_all(&[0; TAR_BLOCK][..bytes.len().next_multiple_of(TAR_BLOCK) - bytes.len()])
+    Ok(header)
 }
 
-/// Where the last whole member of a tar file ends.
-fn tar_end(file: &mut File) -> io::Result<u64> {
-    let length = file.metadata()?.len();
-    let mut archive = tar::Archive::new(&mut *file as &mut dyn ReadSeek);
-    let mut end = 0;
-    for entry in archive.entries_with_seek()? {
-        let Ok(entry) = entry else { break };
-        let after = entry.raw_file_position() + entry.size().next_multiple_of(TAR_BLOCK as u64);
-        if after > length {
-            break;
-        }
-        end = after;
-    }
-    Ok(end)
+fn tar_padding(bytes: usize) -> &'static [u8] {
+    &TAR_END[..bytes.next_multiple_of(TAR_BLOCK) - bytes]
 }
-
-trait ReadSeek: Read + Seek {}
-impl<T: Read + Seek> ReadSeek for T {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn batches_that_begin_at_the_same_time_open_one_folder() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    for _ in 0..200 {
-                        Output::open(folder.path(), OutputKind::Folder, false).expect("opened");
-                    }
-                });
-            }
-        });
-        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 0);
-    }
-}
+mod tests;

@@ -1,12 +1,13 @@
 //! Cuts of generated images against plain indexing.
 
 use proptest::prelude::*;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swathe_array::Region;
 use swathe_engine::{
-    Batch, Cancel, EngineError, Job, Mode, Object, OutputKind, Row, Selector, Target, cut,
+    Batch, Cancel, EngineError, Job, Mode, Object, OutputKind, Row, Selector, Target, cut, members,
 };
 use swathe_store::Stores;
 
@@ -153,7 +154,7 @@ fn run(job: Job) -> Vec<Row> {
     while let Some(more) = batch.poll(Duration::from_millis(50)) {
         rows.extend(more);
     }
-    batch.finish().unwrap();
+    batch.finish().unwrap().1.close(b"").unwrap();
     rows.sort_by_key(|row| row.target);
     assert_eq!(rows.iter().map(|row| row.target).collect::<Vec<_>>(), Vec::from_iter(0..count));
     rows
@@ -173,7 +174,8 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
         targets: boxes.iter().enumerate().map(target).collect(),
         output,
         kind,
-        append: false,
+        append: None,
+        overwrite: false,
         mode: Mode::Trim,
         fill: None,
         planes: Vec::new(),
@@ -239,9 +241,15 @@ fn archives_are_extended_where_they_end() {
         let first = job(vec![file.clone()], &[(0, [0, 0, 5, 5])], output.clone(), kind);
         assert!(run(first)[0].outcome.is_ok());
         let before = std::fs::metadata(&output).unwrap().len();
+        let end = match kind {
+            OutputKind::Zip => members(&File::open(&output).unwrap()).unwrap()[0].end,
+            // An empty manifest is a block, and two end the archive.
+            OutputKind::Tar => before - 3 * 512,
+            _ => before,
+        };
         let mut second = job(vec![file.clone()], &[(0, [5, 5, 5, 5])], output.clone(), kind);
         second.targets[0].name = "second.fits".into();
-        second.append = true;
+        second.append = Some(end);
         assert!(run(second)[0].outcome.is_ok());
         let bytes = std::fs::read(&output).unwrap();
         assert!(bytes.len() as u64 > before);
@@ -253,13 +261,13 @@ fn archives_are_extended_where_they_end() {
                     .unwrap()
                     .map(|entry| entry.unwrap().path().unwrap().display().to_string())
                     .collect();
-                assert_eq!(names, ["cut-0.fits", "second.fits"]);
+                assert_eq!(names, ["cut-0.fits", "second.fits", "manifest.ecsv"]);
             }
             OutputKind::Zip => {
                 let archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
                 let mut names: Vec<_> = archive.file_names().collect();
                 names.sort_unstable();
-                assert_eq!(names, ["cut-0.fits", "second.fits"]);
+                assert_eq!(names, ["cut-0.fits", "manifest.ecsv", "second.fits"]);
             }
             _ => {
                 let object = open(output.to_str().unwrap()).unwrap();

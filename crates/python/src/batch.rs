@@ -9,10 +9,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
-use swathe_engine::{Cancel, OutputKind, Row, STAGES, Target};
+use swathe_engine::{Cancel, Output, OutputKind, Row, STAGES, Target};
 use swathe_plan::Compute;
 
 /// What is to be cut. See `_swathe.pyi`.
@@ -25,7 +26,7 @@ pub(crate) struct Job {
 impl Job {
     #[new]
     #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode="trim",
-                        fill=None, planes=vec![], threads=1, append=false, stores=None, ids=None))]
+                        fill=None, planes=vec![], threads=1, append=None, overwrite=false, stores=None, ids=None))]
     #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
     fn new(
         py: Python<'_>,
@@ -41,7 +42,8 @@ impl Job {
         fill: Option<f64>,
         planes: Vec<(i64, i64)>,
         threads: usize,
-        append: bool,
+        append: Option<u64>,
+        overwrite: bool,
         stores: Option<&Stores>,
         ids: Option<Vec<String>>,
     ) -> PyResult<Job> {
@@ -91,6 +93,7 @@ impl Job {
             output,
             kind,
             append,
+            overwrite,
             mode: parse_mode(py, mode)?,
             fill,
             planes,
@@ -106,7 +109,7 @@ impl Job {
         let cancel = Cancel::default();
         let token = cancel.clone();
         let inner = enter(py, &cancel, move || swathe_engine::Batch::start(job, token))?;
-        Ok(Batch { inner: Mutex::new(Some(inner)), cancel })
+        Ok(Batch { inner: Mutex::new(Some(inner)), output: Mutex::new(None), cancel })
     }
 
     /// What it will cost, storage by storage, as JSON.
@@ -136,6 +139,8 @@ impl Job {
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Batch {
     inner: Mutex<Option<swathe_engine::Batch>>,
+    /// After it has finished.
+    output: Mutex<Option<Output>>,
     cancel: Cancel,
 }
 
@@ -163,14 +168,18 @@ impl Batch {
         self.cancel.cancel();
     }
 
-    /// Wait for the threads, close the output; what it cost.
+    /// Wait for the threads; what it cost.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let taken = self.inner.lock().ok().and_then(|mut inner| inner.take());
         let Some(batch) = taken else {
             return Err(PyValueError::new_err("the batch is finished"));
         };
         // Not through `enter`: the output must be closed even when Ctrl-C comes again.
-        let summary = py.detach(|| batch.finish()).map_err(|error| to_python(py, &error))?;
+        let finished = py.detach(|| batch.finish()).map_err(|error| to_python(py, &error))?;
+        let (summary, output) = finished;
+        if let Ok(mut kept) = self.output.lock() {
+            *kept = Some(output);
+        }
         let cost = PyDict::new(py);
         for (stage, name) in STAGES {
             cost.set_item(name, summary.stages.seconds(stage))?;
@@ -184,6 +193,23 @@ impl Batch {
         cost.set_item("notes", summary.notes)?;
         Ok(cost)
     }
+
+    /// Close the output of a batch that has finished, with its manifest.
+    fn close(&self, py: Python<'_>, manifest: &[u8]) -> PyResult<()> {
+        let taken = self.output.lock().ok().and_then(|mut output| output.take());
+        let Some(output) = taken else {
+            return Err(PyValueError::new_err("the batch is not finished, or is closed"));
+        };
+        py.detach(|| output.close(manifest)).map_err(|error| to_python(py, &error))
+    }
+}
+
+/// The whole members of a zip archive in their order, whether it has a directory or not: name,
+/// bytes, and where each ends.
+#[pyfunction]
+pub(crate) fn zip_members(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, u64, u64)>> {
+    let found = py.detach(|| File::open(path).and_then(|file| swathe_engine::members(&file)))?;
+    Ok(found.into_iter().map(|member| (member.name, member.size, member.end)).collect())
 }
 
 impl Batch {

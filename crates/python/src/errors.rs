@@ -33,7 +33,10 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
         | EngineError::TooLarge { .. }
         | EngineError::Memory { .. }
         | EngineError::TooMany { .. } => "RegionError",
-        EngineError::Output { .. } | EngineError::OutputKind { .. } => "OutputError",
+        EngineError::OutputExists { .. } => "OutputExistsError",
+        EngineError::Output { .. }
+        | EngineError::OutputIsSource { .. }
+        | EngineError::OutputKind { .. } => "OutputError",
         _ => "SwatheError",
     }
 }

@@ -110,6 +110,11 @@ impl Stores {
         (!is_file).then(|| (store.key_of(&url), store.costs.clone()))
     }
 
+    /// The path of an object that is a file of this machine.
+    pub fn file_of(&self, object: &str) -> Option<PathBuf> {
+        path_of(&self.locate(object).1).ok().flatten()
+    }
+
     /// Whether an object is called `NAME:path`, by a named store.
     pub fn is_named(&self, object: &str) -> bool {
         self.locate(object).1 != object

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from swathe.commands.options import Json, Quiet, planes_of
+from swathe.commands.options import Json, Overwrite, Quiet, planes_of
 from swathe.commands.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -129,13 +129,14 @@ def fetch(
     job: JobId,
     output: Annotated[Path, typer.Argument(help="A folder, or *.zip, *.tar or *.fits.")],
     url: Url = None,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Wait for a job to end, and fetch its results. Files that are there already stay."""
     with _connected(url) as portal:
         found = portal.job(job)
-        table = found.fetch(output, progress=not quiet)
+        table = found.fetch(output, overwrite=overwrite, progress=not quiet)
         told = found.status()
     if as_json:
         print_json({**told, "output": str(output)})

@@ -105,8 +105,8 @@ def view(
     if png:
         from swathe.lifelines.picture import save
 
-        made = _drawn(traced, title, settings, chosen, (width, height))
-        save(made, png, overwrite=overwrite)
+        drawn = _drawn(traced, title, settings, chosen, (width, height))
+        save(drawn, png, overwrite=overwrite)
         told["picture"] = str(png)
     told["damaged"] = traced.events.damaged_count
     if as_json:

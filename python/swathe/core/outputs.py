@@ -237,6 +237,19 @@ def _link(new: Path, path: Path) -> bool:
     return True
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove results that a process was writing into a folder when it was killed.
+
+    Raises:
+        OutputError: if they cannot be removed.
+    """
+    for path in folder.glob(".swathe-[0-9]*-[0-9]*.part"):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot remove it: {error.strerror}") from error
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder are on the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

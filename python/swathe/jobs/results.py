@@ -15,8 +15,7 @@ from swathe.catalog.work import STATUSES
 from swathe.errors import FormatError, SourceError
 from swathe.jobs.places import INPUTS
 from swathe.jobs.values import MEDIA_TYPES, SUFFIXES, Result
-from swathe.manifest import Manifest
-from swathe.many import MANIFEST
+from swathe.manifest import MANIFEST, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
