@@ -11,7 +11,8 @@ from swathe.sizes import GIB, KIB, MIB, size_text
     ("size_bytes", "text"),
     [
         (0, "0 B"),
-        (KIB - 1, "1023 B"),
+        (999, "999 B"),
+        (KIB - 1, "0.999 KiB"),
         (KIB, "1 KiB"),
         (3 * MIB // 2, "1.5 MiB"),
         (9 * GIB, "9 GiB"),

@@ -20,6 +20,7 @@ def plain(text: str) -> str:
         (0, "0 s"),
         (1.3e-6, "1.3 µs"),
         (0.0425, "42.5 ms"),
+        (0.99996, "1 s"),
         (1, "1 s"),
         (9.876, "9.88 s"),
         (59.4, "59 s"),
@@ -37,10 +38,12 @@ def test_seconds(time_s: float | None, told: str) -> None:
 
 def test_numbers_have_units() -> None:
     assert plain(words.size(1536)) == "1.5 KiB"
+    assert plain(words.size(1010 * 1024)) == "0.986 MiB"
+    assert not any("e+" in words.size(1.07**power) for power in range(1, 600))
     assert plain(words.rate(1.17e8)) == "117 MB/s"
     assert plain(words.percent(0.123)) == "12 %"
     assert plain(words.signed_percent(-0.5)) == "-50 %"
-    assert plain(words.signed_percent(3.0)) == f"{words.TIMES} 4"
+    assert plain(words.signed_percent(3.0)) == "+300 %"
     assert words.plural(1, "image") == "1 image"
     assert words.plural(1200, "copy", "copies") == "1,200 copies"
     assert words.shape((3, 1489, 2048)) == f"2048 {words.TIMES} 1489 {words.TIMES} 3"

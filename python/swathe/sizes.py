@@ -1,12 +1,14 @@
 """Sizes in bytes and times, and how they are told."""
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+KIB, MIB, GIB, TIB, PIB = (1 << power for power in (10, 20, 30, 40, 50))
 
 
 def size_text(size_bytes: float, form: str = ".4g") -> str:
     """Give a size as people say it, such as `1.5 MiB`."""
-    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if size_bytes >= unit:
+    units = ((PIB, "PiB"), (TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
+    for unit, name in units:
+        # From 1000 of the smaller unit on, so that no more than three digits are before the point.
+        if size_bytes >= 0.9995 * unit * 1000 / 1024:
             return f"{size_bytes / unit:{form}} {name}"
     return f"{size_bytes:.0f} B"
 

@@ -106,10 +106,8 @@ def job(
 ) -> Response:
     """Show a job: how far it is, what came of it, and what became of each row."""
     known = portal_of(request).jobs
-    first: RowStatus = next((each for each in FAILED if found.counts.get(each)), "ok")
-    chosen = status or first
     pictures, pictures_back, pictures_next = _pictures(known, found, picture)
-    rows = known.rows(found.id, start=row, limit=ROWS + 1, status=chosen)
+    rows = known.rows(found.id, start=row, limit=ROWS + 1, status=status)
     return page(
         request,
         "job.html",
@@ -122,11 +120,11 @@ def job(
         spoken=spoken(found),
         times=times(found),
         ratio=_ratio,
-        status=chosen,
+        status=status,
         statuses=STATUSES,
         rows=rows[:ROWS],
         rows_next=rows[ROWS].number if len(rows) > ROWS else None,
-        rows_back=_before(known, found.id, row, chosen, ROWS),
+        rows_back=_before(known, found.id, row, status, ROWS),
         pictures=pictures,
         pictures_next=pictures_next,
         pictures_back=pictures_back,
@@ -216,7 +214,9 @@ def _pictures(known: Jobs, job: Job, start: int) -> tuple[Sequence[Row], int | N
     return named[:PICTURES], back, after
 
 
-def _before(known: Jobs, job_id: str, start: int, status: RowStatus, rows: int) -> int | None:
+def _before(
+    known: Jobs, job_id: str, start: int, status: RowStatus | None, rows: int
+) -> int | None:
     """Give the row that the page before begins with."""
     if start == 0:
         return None

@@ -24,9 +24,10 @@ from swathe.portal.state import portal_of
 from swathe.portal.uploads import table_of_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from swathe.jobs import Estimate
+    from swathe.portal.pages.holdings import Held
 
 router = APIRouter(route_class=PageRoute)
 may_submit = needs("submit")
@@ -161,6 +162,18 @@ def _faults(estimate: Estimate, pasted: Pasted) -> list[tuple[str, str]]:
     return [(f"Line {line}", fault) for line, fault in lines]
 
 
+def _example(request: Request, held: Sequence[Held]) -> dict[str, str]:
+    """Return a file and a place that this archive has, for the hints of the form."""
+    catalog = portal_of(request).catalog
+    for each in held:
+        images = catalog.granules(each.dataset.name, 0, 1)
+        if images:
+            place = images[0].footprint
+            where = f"{place.s_ra:.4f} {place.s_dec:.4f}" if place else "10.68 41.27"
+            return {"file": f"{each.dataset.store}:{images[0].path}", "place": where}
+    return {"file": "STORE:path", "place": "10.68 41.27"}
+
+
 def _form(
     request: Request,
     asked: Asked,
@@ -179,6 +192,8 @@ def _form(
         fields=asked.fields,
         file_name=asked.file_name,
         error=error,
+        submitted=bool(error) and code != 200,
+        example=_example(request, held),
         estimate=estimate,
         pasted=pasted,
         faults=_faults(estimate, pasted) if estimate and pasted else [],

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from swathe.sizes import size_text
+
+if TYPE_CHECKING:
+    from swathe.jobs import Job
 
 NOTHING = "\N{EN DASH}"
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -29,7 +33,7 @@ def seconds(time_s: float | None) -> str:
     """Tell a time: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`."""
     if time_s is None:
         return NOTHING
-    if time_s < 1:
+    if time_s < 0.9995:
         return _short(time_s)
     if time_s < 99.5:
         return f"{time_s:.3g}{THIN}s" if time_s < 10 else f"{time_s:.0f}{THIN}s"
@@ -42,7 +46,7 @@ def seconds(time_s: float | None) -> str:
 
 
 def _short(time_s: float) -> str:
-    if time_s >= 1e-3:
+    if time_s >= 0.9995e-3:
         return f"{time_s * 1e3:.3g}{THIN}ms"
     return f"{time_s * 1e6:.3g}{THIN}µs" if time_s > 0 else f"0{THIN}s"
 
@@ -52,9 +56,9 @@ def rate(bytes_per_s: float | None) -> str:
     if bytes_per_s is None:
         return NOTHING
     for unit, name in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
-        if bytes_per_s >= unit:
+        if bytes_per_s >= 0.9995 * unit:
             return f"{bytes_per_s / unit:.3g}{THIN}{name}"
-    return f"{bytes_per_s:.3g}{THIN}B/s"
+    return f"{bytes_per_s:.0f}{THIN}B/s"
 
 
 def percent(part: float | None) -> str:
@@ -63,10 +67,8 @@ def percent(part: float | None) -> str:
 
 
 def signed_percent(part: float | None) -> str:
-    """Tell how much more or less: `+12 %`, and how many times as much where it is far more."""
-    if part is not None and part >= 2:
-        return f"{TIMES}{THIN}{part + 1:,.3g}"
-    return NOTHING if part is None else f"{part * 100:+.0f}{THIN}%".replace("-", MINUS)
+    """Tell how much more or less: `+12 %`."""
+    return NOTHING if part is None else f"{part * 100:+,.0f}{THIN}%".replace("-", MINUS)
 
 
 def instant(at: datetime | None) -> str:
@@ -110,7 +112,7 @@ def angle(angle_deg: float | None) -> str:
     if angle_deg is None:
         return NOTHING
     for unit, sign in ((1, "°"), (1 / 60, MINUTES)):
-        if angle_deg >= unit:
+        if angle_deg >= 0.9995 * unit:
             return f"{angle_deg / unit:.3g}{sign}"
     return f"{angle_deg * 3600:.3g}{SECONDS}"
 
@@ -123,6 +125,22 @@ def shape(axes: tuple[int, ...]) -> str:
 def plural(number: int, one: str, many: str = "") -> str:
     """Tell a number of things with their name: `1 image`, `12 images`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def job_title(job: Job) -> str:
+    """Return the name of a job, else `4 targets in dr17, 23 Nov 2026`."""
+    if job.name:
+        return job.name
+    where = f" in {job.options.dataset}" if job.options.dataset else ""
+    date = job.created_at.astimezone(UTC)
+    return f"{plural(job.rows, 'target')}{where}, {date.day} {date:%b %Y}"
+
+
+def row_status(status: str) -> str:
+    """Return what became of rows, as people say it."""
+    return {"ok": "done", "no-overlap": "no image shows it", "missing": "file missing"}.get(
+        status, status
+    )
 
 
 FILTERS = {
@@ -142,5 +160,7 @@ FILTERS = {
         angle,
         shape,
         plural,
+        job_title,
+        row_status,
     )
 }
