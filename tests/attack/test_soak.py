@@ -47,10 +47,10 @@ def streams(_: Attacked, client: httpx.Client) -> None:
         next(answer.iter_bytes(), b"")
 
 
-def half_requests(portal: Attacked, _: httpx.Client) -> None:
+def half_requests(_: Attacked, client: httpx.Client) -> None:
     """Open connections that say nothing more."""
-    host, _, port = portal.served.host.partition(":")
-    connections = [socket.create_connection((host, int(port)), timeout=5) for _ in range(20)]
+    host, port = client.base_url.host, client.base_url.port
+    connections = [socket.create_connection((host, port or 80), timeout=5) for _ in range(20)]
     for connection in connections:
         connection.sendall(b"GET /api/about HTTP/1.1\r\nHost: ")
     time.sleep(2)

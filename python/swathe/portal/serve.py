@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 IMPORTED = (
     "astropy.coordinates",
     "astropy.io.fits",
+    "astropy.nddata",
     "astropy.table",
     "astropy.time",
     "astropy.units",
