@@ -6,12 +6,14 @@
 #![warn(missing_docs)]
 
 mod bearer;
+mod beneath;
 mod cache;
 mod copy;
 mod error;
 mod list;
 mod local;
 mod open;
+mod place;
 mod remote;
 mod shelf;
 mod source;

@@ -1,20 +1,18 @@
 //! Files.
 
 use crate::error::StoreError;
+use crate::place::Place;
 use crate::source::{Fetched, Source, Version};
 use crate::timing::Measured;
 use bytes::Bytes;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
 
-/// `O_NONBLOCK` of Linux and macOS: opening a pipe nobody writes to must not hang.
-const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 0x0004 };
 /// A file that was changed so recently may change again and keep its date: the clock of a file
 /// system ticks every 4 ms on Linux, every 2 s on FAT.
 const RECENT: Duration = Duration::from_secs(2);
@@ -34,16 +32,8 @@ struct Inner {
 
 impl Local {
     /// Open a regular file.
-    pub(crate) fn open(path: PathBuf, costs: Costs) -> Result<Local, StoreError> {
-        // Absolute, so that the index and the manifest know it from any working directory.
-        let path = std::path::absolute(&path)
-            .map_err(|source| StoreError::from_io(&path.display().to_string(), source))?;
-        let url = path.to_string_lossy().into_owned();
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(O_NONBLOCK)
-            .open(&path)
-            .map_err(|source| StoreError::from_io(&url, source))?;
+    pub(crate) fn open(place: &Place, costs: Costs) -> Result<Local, StoreError> {
+        let (file, url) = (place.open()?, place.url.clone());
         let stat = file.metadata().map_err(|source| StoreError::from_io(&url, source))?;
         if !stat.is_file() {
             let why = if stat.is_dir() { "a folder, not a file" } else { "not a regular file" };

@@ -4,6 +4,7 @@ use crate::bearer::bearer;
 use crate::cache::{Blocks, Cached};
 use crate::error::StoreError;
 use crate::local::Local;
+use crate::place::Place;
 use crate::remote::{self, BucketSettings, Cloud, Remote, Stall};
 use crate::source::{Source, Version};
 use reqwest::Url;
@@ -31,7 +32,8 @@ pub struct Store {
     pub name: String,
     /// URL without a final slash, of files not percent-encoded: `file:///data`, `https://host/path`, `s3://bucket/prefix`.
     pub root: String,
-    /// `endpoint`, `region`, `profile`, `account`, `anonymous`, `door`, `token_file`: no credentials.
+    /// `endpoint`, `region`, `profile`, `account`, `anonymous`, `door`, `token_file`, `roots`: no
+    /// credentials.
     pub options: BTreeMap<String, String>,
     /// What reading from it costs.
     pub costs: Costs,
@@ -322,10 +324,32 @@ impl Store {
         named: Option<&str>,
         stall: Stall,
     ) -> Result<Arc<dyn Source>, StoreError> {
-        if let Some(path) = path_of(url)? {
-            return Ok(Arc::new(Local::open(path, self.costs.clone())?));
+        if let Some(place) = self.place(url, named)? {
+            return Ok(Arc::new(Local::open(&place, self.costs.clone())?));
         }
         Ok(Arc::new(Remote::open(self, url, named, stall)?))
+    }
+
+    /// Where a file is; `None` for the object of a server. By the name of the store it is meant to
+    /// lie below its root, or where the store lets its links lead.
+    pub(crate) fn place(
+        &self,
+        url: &str,
+        named: Option<&str>,
+    ) -> Result<Option<Place>, StoreError> {
+        let confined = named.and_then(|named| named.split_once(':'));
+        match (confined, self.root.strip_prefix("file://")) {
+            (Some((name, path)), Some(folder)) => {
+                Place::in_store(name, folder, self.other_roots(), path).map(Some)
+            }
+            _ => path_of(url)?.map(Place::free).transpose(),
+        }
+    }
+
+    /// Folders besides the root that links may lead to: the option `roots`.
+    fn other_roots(&self) -> Vec<PathBuf> {
+        let roots = self.options.get("roots").map_or("", String::as_str);
+        roots.split(':').filter(|root| !root.is_empty()).map(PathBuf::from).collect()
     }
 
     /// The URL or file path of the object at `path` in this store.

@@ -1,20 +1,22 @@
 //! Objects that are written: seen under their names when they are whole, not before.
 
+use crate::beneath;
 use crate::error::StoreError;
+use crate::place::Place;
 use crate::remote::{self, Bucket, Failure, Putting, connecting, net};
-use crate::stores::{Address, Stores, is_writable, path_of};
+use crate::stores::{Address, Stores, is_writable};
 use bytes::Bytes;
 use md5::{Digest, Md5};
 use object_store::path::Path as Key;
 use object_store::{MultipartUpload, ObjectStoreExt};
-use rustix::fs::{Mode, OFlags, open, renameat};
+use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::ffi::OsString;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
 use swathe_trace::{Ids, Scope};
 use tokio::task::JoinHandle;
 
@@ -99,11 +101,11 @@ impl Stores {
         in_parts: bool,
     ) -> Result<Sink, StoreError> {
         let (store, url) = self.locate(object);
-        if let Some(path) = path_of(&url)? {
-            return NewFile::create(path, url).map(Sink::File);
+        let named = (url != object).then_some(object);
+        if let Some(place) = store.place(&url, named)? {
+            return NewFile::create(&place).map(Sink::File);
         }
         if is_writable(&url) {
-            let named = (url != object).then_some(object);
             return Putting::create(store, &url, named, size, in_parts).map(Sink::Dav);
         }
         let unsupported = |why: String| StoreError::Unsupported { url: url.clone(), why };
@@ -122,11 +124,10 @@ impl Stores {
     /// [`StoreError::Unsupported`] where the store is read only.
     pub fn remove(&self, object: &str) -> Result<(), StoreError> {
         let (store, url) = self.locate(object);
-        let removed = match path_of(&url)? {
-            Some(path) => fs::remove_file(path).map_err(|error| StoreError::from_io(&url, error)),
-            None if is_writable(&url) => {
-                remote::remove(store, &url, (url != object).then_some(object))
-            }
+        let named = (url != object).then_some(object);
+        let removed = match store.place(&url, named)? {
+            Some(place) => place.remove(),
+            None if is_writable(&url) => remote::remove(store, &url, named),
             None => {
                 let unsupported = |why: String| StoreError::Unsupported { url: url.clone(), why };
                 let Address::Bucket { cloud, name, settings } = store.address(&url)? else {
@@ -176,41 +177,38 @@ pub(crate) fn unfinished(name: &str) -> String {
 /// that was killed is written anew.
 pub(crate) struct NewFile {
     file: File,
-    path: PathBuf,
-    unfinished: PathBuf,
+    folder: OwnedFd,
+    name: OsString,
+    unfinished: String,
     url: String,
     bytes: u64,
     done: bool,
 }
 
 impl NewFile {
-    fn create(path: PathBuf, url: String) -> Result<NewFile, StoreError> {
-        let fail = |error| StoreError::from_io(&url, error);
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder).map_err(fail)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let unfinished = folder.join(unfinished(&name));
+    fn create(place: &Place) -> Result<NewFile, StoreError> {
+        let url = place.url.clone();
+        let (folder, name) = place.make_folder()?;
+        let unfinished = unfinished(&name.to_string_lossy());
         let file = loop {
-            let mut how = OpenOptions::new();
-            let file = how.create(true).truncate(false).read(true).write(true).open(&unfinished);
-            let file = file.map_err(fail)?;
+            let file = open_unfinished(&folder, &unfinished);
+            let file = file.map_err(|error| StoreError::from_io(&url, error))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let why = "another process is writing it".to_string();
                     return Err(StoreError::Unsupported { url, why });
                 }
-                Err(TryLockError::Error(error)) => return Err(fail(error)),
+                Err(TryLockError::Error(error)) => return Err(StoreError::from_io(&url, error)),
             }
             // Another may have finished it, so that this is now the object itself.
-            let number = |stat: fs::Metadata| (stat.dev(), stat.ino());
-            let ours = file.metadata().map(number).map_err(fail)?;
-            if fs::metadata(&unfinished).map(number).is_ok_and(|there| there == ours) {
+            let is_ours = beneath::holds(&folder, &unfinished, &file);
+            if is_ours.map_err(|error| StoreError::from_io(&url, error))? {
                 break file;
             }
         };
-        file.set_len(0).map_err(fail)?;
-        Ok(NewFile { file, path, unfinished, url, bytes: 0, done: false })
+        file.set_len(0).map_err(|error| StoreError::from_io(&url, error))?;
+        Ok(NewFile { file, folder, name, unfinished, url, bytes: 0, done: false })
     }
 
     fn write(&mut self, part: &[u8]) -> Result<(), StoreError> {
@@ -234,19 +232,30 @@ impl NewFile {
         if let Some(number) = sums.differs_at(&found) {
             return Err(differs(&self.url, sums, &found, number, part_bytes));
         }
-        fs::rename(&self.unfinished, &self.path).map_err(fail)?;
+        let renamed = renameat(&self.folder, &self.unfinished, &self.folder, &self.name);
+        renamed.map_err(|error| fail(error.into()))?;
         self.done = true;
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        let synced = sync(&self.folder);
         synced.map_err(|error| StoreError::from_io(&self.url, error))
     }
+}
+
+/// Open the unfinished file of a folder, a new one if there is none.
+fn open_unfinished(folder: &OwnedFd, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(openat(folder, name, flags, Mode::from_raw_mode(0o666))?))
+}
+
+fn sync(folder: &OwnedFd) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    File::from(openat(folder, ".", flags, Mode::empty())?).sync_all()
 }
 
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.done {
             // Hidden, and written anew the next time, if it cannot be removed.
-            let _ = fs::remove_file(&self.unfinished);
+            let _ = unlinkat(&self.folder, &self.unfinished, AtFlags::empty());
         }
     }
 }
@@ -359,6 +368,7 @@ mod tests {
     use super::*;
     use crate::remote::connecting::tests::recorded;
     use crate::remote::{BucketSettings, Cloud};
+    use std::fs;
     use std::io::Read;
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::sync::{Arc, Barrier};

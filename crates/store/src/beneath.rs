@@ -1,0 +1,279 @@
+//! Files below the root of a store: opened there and nowhere else, whatever links say.
+//!
+//! The kernel resolves a path below an open folder (`openat2`, `RESOLVE_BENEATH`). It refuses links
+//! that lead out, and absolute links. Those may still be meant: the path without links is then
+//! compared with the folders that are allowed, and opened from there step by step without following
+//! any link. So is every path where the kernel has no `openat2`. Whatever is put in the place of a
+//! folder or file meanwhile, nothing outside is opened.
+
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, statat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+/// A path is resolved so often while somebody changes folders and links of it.
+const ATTEMPTS: usize = 16;
+/// A folder that is only a place to open from.
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// Rights of new folders, of which the mask of the process takes some away.
+const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
+
+/// The folders of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Beneath {
+    /// Of the store: its objects are below it.
+    root: PathBuf,
+    /// Further folders that links may lead to.
+    others: Vec<PathBuf>,
+}
+
+/// Why a file was not opened.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It lies in none of the folders.
+    LeadsOut,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        Refusal::Io(error)
+    }
+}
+
+impl From<Errno> for Refusal {
+    fn from(error: Errno) -> Refusal {
+        Refusal::Io(error.into())
+    }
+}
+
+impl Beneath {
+    pub(crate) fn new(root: PathBuf, others: Vec<PathBuf>) -> Beneath {
+        Beneath { root, others }
+    }
+
+    /// Open what is there at `path`, which is relative to the root.
+    pub(crate) fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Refusal> {
+        let flags = flags | OFlags::CLOEXEC;
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        match below(&self.root, path, flags) {
+            Ok(file) => Ok(file),
+            Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {
+                self.step(path, flags)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Open the folder at `path`, made with those above it where they are missing.
+    pub(crate) fn make_folder(&self, path: &Path) -> Result<OwnedFd, Refusal> {
+        let error = match self.open(path, FOLDER) {
+            Err(Refusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => error,
+            opened => return opened,
+        };
+        let Some(name) = path.file_name() else {
+            if path.components().any(|part| part == Component::ParentDir) {
+                return Err(error.into());
+            }
+            std::fs::create_dir_all(&self.root)?;
+            return self.open(path, FOLDER);
+        };
+        let parent = self.make_folder(path.parent().unwrap_or(Path::new("")))?;
+        match mkdirat(&parent, name, FOLDER_MODE) {
+            Ok(()) | Err(Errno::EXIST) => self.open(path, FOLDER),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Open a path of which the kernel says that it leads out, or nothing.
+    fn step(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Refusal> {
+        for _ in 0..ATTEMPTS {
+            let (folder, rest) = self.resolve(path)?;
+            match walk(&folder, &rest, flags) {
+                // The path has no links: one that is met came later.
+                Err(Errno::LOOP | Errno::NOTDIR | Errno::NOENT) => {}
+                opened => return Ok(opened?),
+            }
+        }
+        Err(Errno::AGAIN.into())
+    }
+
+    /// Give the allowed folder that a path leads to, and the path below it, both without links.
+    fn resolve(&self, path: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
+        let real = self.root.join(path).canonicalize()?;
+        for folder in std::iter::once(&self.root).chain(&self.others) {
+            let Ok(folder) = folder.canonicalize() else { continue };
+            if let Ok(rest) = real.strip_prefix(&folder) {
+                let rest = rest.to_path_buf();
+                return Ok((folder, rest));
+            }
+        }
+        Err(Refusal::LeadsOut)
+    }
+}
+
+/// Open a path without links, step by step.
+fn walk(root: &Path, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let mut folder = open(root, FOLDER, Mode::empty())?;
+    let mut names: Vec<&OsStr> = path.iter().collect();
+    let last = names.pop().unwrap_or(OsStr::new("."));
+    for name in names {
+        folder = openat(&folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    openat(&folder, last, flags | OFlags::NOFOLLOW, Mode::empty())
+}
+
+#[cfg(target_os = "linux")]
+fn below(root: &Path, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let root = open(root, FOLDER, Mode::empty())?;
+    let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    openat2(&root, path, flags, Mode::empty(), how)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn below(_root: &Path, _path: &Path, _flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    Err(Errno::NOSYS)
+}
+
+/// Whether the folder holds this very file under a name.
+pub(crate) fn holds(folder: &OwnedFd, name: &str, file: &std::fs::File) -> io::Result<bool> {
+    let ours = rustix::fs::fstat(file)?;
+    let there = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    Ok(there.is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)))
+}
+
+/// A folder by its path, made with those above it where they are missing.
+pub(crate) fn make_folder(path: &Path) -> Result<OwnedFd, Refusal> {
+    std::fs::create_dir_all(path)?;
+    Ok(open(path, FOLDER, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// A store with links of all kinds, and what lies beside it.
+    fn folders() -> (tempfile::TempDir, Beneath) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["store/deep", "more", "outside"] {
+            fs::create_dir_all(path(name)).unwrap();
+            fs::write(path(name).join("file"), name).unwrap();
+        }
+        symlink("deep/file", path("store/near")).unwrap();
+        symlink(path("store/deep/file"), path("store/absolute")).unwrap();
+        symlink("../more/file", path("store/more")).unwrap();
+        symlink(path("more"), path("store/deep/more")).unwrap();
+        symlink("../outside/file", path("store/out")).unwrap();
+        symlink(path("outside"), path("store/deep/out")).unwrap();
+        symlink("/proc/self/root", path("store/magic")).unwrap();
+        symlink("loop", path("store/loop")).unwrap();
+        let beneath = Beneath::new(path("store"), vec![path("more"), path("missing")]);
+        (folder, beneath)
+    }
+
+    type Opening = fn(&Beneath, &Path) -> Result<OwnedFd, Refusal>;
+
+    /// With what the kernel offers, and without it.
+    const WAYS: [Opening; 2] = [
+        |beneath, path| beneath.open(path, OFlags::RDONLY),
+        |beneath, path| beneath.step(path, OFlags::RDONLY | OFlags::CLOEXEC),
+    ];
+
+    fn text(file: OwnedFd) -> String {
+        let mut text = String::new();
+        File::from(file).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn links_lead_to_allowed_folders_only() {
+        let (_folder, beneath) = folders();
+        for way in WAYS {
+            let read = |path: &str| way(&beneath, Path::new(path)).map(text);
+            for path in ["deep/file", "near", "absolute", "deep/../near", "./deep//file"] {
+                assert_eq!(read(path).unwrap(), "store/deep", "{path}");
+            }
+            for path in ["more", "deep/more/file"] {
+                assert_eq!(read(path).unwrap(), "more", "{path}");
+            }
+            let out = ["out", "deep/out/file", "../outside/file", "..", "magic/etc/passwd"];
+            for path in out {
+                assert!(matches!(read(path), Err(Refusal::LeadsOut)), "{path}");
+            }
+            for path in ["missing", "near/file", "loop"] {
+                assert!(matches!(read(path), Err(Refusal::Io(_))), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_root_itself_may_be_a_link() {
+        let (folder, beneath) = folders();
+        symlink(&beneath.root, folder.path().join("link")).unwrap();
+        let linked = Beneath::new(folder.path().join("link"), Vec::new());
+        for way in WAYS {
+            assert_eq!(text(way(&linked, Path::new("absolute")).unwrap()), "store/deep");
+            assert!(matches!(way(&linked, Path::new("more")), Err(Refusal::LeadsOut)));
+        }
+    }
+
+    #[test]
+    fn folders_are_made_below_the_root_only() {
+        let (folder, beneath) = folders();
+        beneath.make_folder(Path::new("deep/new/newer")).unwrap();
+        assert!(folder.path().join("store/deep/new/newer").is_dir());
+        beneath.make_folder(Path::new("deep/more/new")).unwrap();
+        assert!(folder.path().join("more/new").is_dir());
+        for path in ["deep/out/new", "../outside/new", "new/../../outside/new"] {
+            beneath.make_folder(Path::new(path)).unwrap_err();
+        }
+        assert_eq!(fs::read_dir(folder.path().join("outside")).unwrap().count(), 1);
+        let lacking = Beneath::new(folder.path().join("a/b"), Vec::new());
+        lacking.make_folder(Path::new("c")).unwrap();
+        assert!(folder.path().join("a/b/c").is_dir());
+    }
+
+    /// Somebody swaps a folder, and a file, for links that lead out, and back.
+    #[test]
+    fn who_swaps_links_meanwhile_gains_nothing() {
+        let (folder, beneath) = folders();
+        let path = |name: &str| folder.path().join(name);
+        let done = AtomicBool::new(false);
+        let swap = |name: &str, target: &str| {
+            symlink(path(target), path("swapped")).unwrap();
+            fs::rename(path("swapped"), path(name)).unwrap();
+        };
+        swap("store/folder", "store/deep");
+        swap("store/file", "store/deep/file");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    for (folder, file) in
+                        [("outside", "outside/file"), ("store/deep", "store/deep/file")]
+                    {
+                        swap("store/folder", folder);
+                        swap("store/file", file);
+                    }
+                }
+            });
+            let mut counts = [0, 0];
+            for way in WAYS {
+                for name in ["folder/file", "file"].repeat(1000) {
+                    let opened = way(&beneath, Path::new(name)).map(text);
+                    counts[usize::from(opened.is_ok())] += 1;
+                    assert!(opened.is_err() || opened.unwrap() == "store/deep", "{name}");
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+            assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+        });
+    }
+}
