@@ -35,7 +35,7 @@ pub enum RegionError {
         stop: i64,
     },
     /// No pixel of the box lies in the array.
-    #[error("region {region} does not overlap the array of shape {shape:?}")]
+    #[error("region {} does not overlap the image of {}", region.in_words(), pixels(shape))]
     NoOverlap {
         /// The box.
         region: Region,
@@ -43,7 +43,7 @@ pub enum RegionError {
         shape: Vec<u64>,
     },
     /// Part of the box lies outside the array, where that was not allowed.
-    #[error("region {region} lies partly outside the array of shape {shape:?}")]
+    #[error("region {} lies partly outside the image of {}", region.in_words(), pixels(shape))]
     Partial {
         /// The box.
         region: Region,
@@ -91,6 +91,20 @@ impl Region {
             start: vec![0; shape.len()],
             stop: shape.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect(),
         }
+    }
+
+    /// As a message names it: first and last pixel of each axis, `x 0 to 9, y 5 to 5`.
+    fn in_words(&self) -> String {
+        let span = |(axis, (start, stop)): (usize, (&i64, &i64))| {
+            let last = stop.saturating_sub(1);
+            match axis {
+                0 => format!("x {start} to {last}"),
+                1 => format!("y {start} to {last}"),
+                _ => format!("axis {} {start} to {last}", axis + 1),
+            }
+        };
+        let spans: Vec<String> = self.start.iter().zip(&self.stop).enumerate().map(span).collect();
+        spans.join(", ")
     }
 
     /// Number of axes.
@@ -170,6 +184,12 @@ impl Region {
         runs.next = Some(Run { from, to: at, elements });
         runs
     }
+}
+
+/// Lengths of axes as a message names them: `2048 x 1489 pixels`.
+fn pixels(shape: &[u64]) -> String {
+    let lengths: Vec<String> = shape.iter().map(u64::to_string).collect();
+    format!("{} pixels", lengths.join(" x "))
 }
 
 impl std::fmt::Display for Region {
@@ -257,6 +277,18 @@ mod tests {
         assert_eq!(overlap.inside, region(&[0, 2], &[3, 4]));
         assert!(!overlap.complete);
         assert!(region(&[10, 0], &[12, 4]).overlap(&[10, 10]).is_err());
+    }
+
+    #[test]
+    fn a_region_outside_is_told_with_the_size_of_the_image() {
+        let error = region(&[5000, 5000], &[5005, 5005]).overlap(&[2048, 1489]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "region x 5000 to 5004, y 5000 to 5004 does not overlap the image of 2048 x 1489 pixels"
+        );
+        let error = region(&[0, 0, -7], &[1, 1, -5]).overlap(&[5, 6, 7]).unwrap_err();
+        let said = "region x 0 to 0, y 0 to 0, axis 3 -7 to -6 does not overlap";
+        assert!(error.to_string().starts_with(said), "{error}");
     }
 
     #[test]

@@ -13,6 +13,12 @@ pub enum EngineError {
     /// The object could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The object has no bytes.
+    #[error("{url}: is empty")]
+    Empty {
+        /// The object.
+        url: String,
+    },
     /// The object ends before something its headers promise.
     #[error("{url}: ends at byte {end}, but {what} needs bytes {start} to {stop}")]
     Truncated {
@@ -58,16 +64,26 @@ pub enum EngineError {
         source: CodecError,
     },
     /// There is no such HDU.
-    #[error("{url}: no HDU {wanted}: expected {expected}; it has {found}")]
+    #[error("{url}: no HDU {wanted}; {found}")]
     NoSuchHdu {
         /// The object.
         url: String,
         /// What was asked for.
         wanted: String,
-        /// What could have been.
-        expected: String,
         /// What there is.
         found: String,
+    },
+    /// The HDU that is meant holds something else.
+    #[error("{url}: HDU {hdu} holds {found}, not an image{images}")]
+    NotAnImage {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// What it holds.
+        found: String,
+        /// Where images are, with a separator; may be empty.
+        images: String,
     },
     /// Whether there is such an HDU cannot be told.
     #[error("{url}: cannot look for HDU {wanted}: {why}")]

@@ -71,7 +71,9 @@ impl Memory {
             return Ok(None);
         }
         let pieces = PIECES.get_or_init(|| Cache::with_weighter(FEW, limit, Weight));
-        let object = format!("{}\n{}", source.key(), source.version()).into();
+        // What a server gives to some it may refuse to others.
+        let (key, version, identity) = (source.key(), source.version(), source.identity());
+        let object = format!("{key}\n{version}\n{identity:?}").into();
         Ok(Some(Memory { pieces, object, is_local: source.is_local() }))
     }
 

@@ -103,6 +103,9 @@ impl Object {
         let source = stores.open(url)?;
         let mut first = [0; 4];
         let length = source.len().min(4) as usize;
+        if length == 0 {
+            return Err(EngineError::Empty { url: source.url().to_string() });
+        }
         source.read_exact_at(0, &mut first[..length])?;
         let kind = StreamKind::detect(&first[..length]);
         // The headers of a plain local file are as near as the index is.
@@ -273,9 +276,7 @@ impl Object {
     /// as [`Object::hdus`].
     pub fn find(&self, selector: &Selector) -> Result<Arc<Hdu>, EngineError> {
         let matches = |hdu: &Hdu| match selector {
-            Selector::FirstImage => {
-                matches!(hdu.kind(), HduKind::Image | HduKind::CompressedImage)
-            }
+            Selector::FirstImage => is_image(hdu),
             Selector::Index(index) => hdu.index == *index,
             Selector::Name(name, version) => is_named(hdu, name, *version),
         };
@@ -288,13 +289,7 @@ impl Object {
             if let Some(why) = walk.ignored.clone() {
                 return EngineError::LostHdus { url, wanted, why };
             }
-            let expected = match (selector, walk.hdus.len()) {
-                (Selector::FirstImage, _) => "one with pixels".to_string(),
-                (Selector::Index(_), 0 | 1) => "0".to_string(),
-                (Selector::Index(_), count) => format!("0 to {}", count - 1),
-                (Selector::Name(..), _) => "the name of one".to_string(),
-            };
-            EngineError::NoSuchHdu { url, wanted, expected, found: describe(&walk.hdus) }
+            EngineError::NoSuchHdu { url, wanted, found: there_is(&walk.hdus, selector) }
         };
         if walk.next.is_none() {
             return Err(missing(&walk));
@@ -318,9 +313,26 @@ impl Object {
         if let Some(template) = lock(&self.templates).get(&hdu.index) {
             return Ok(template.clone());
         }
+        if !is_image(&hdu) {
+            return Err(self.not_an_image(&hdu));
+        }
         let template = Arc::new(Template::new(self, &hdu)?);
         lock(&self.templates).insert(hdu.index, template.clone());
         Ok(template)
+    }
+
+    fn not_an_image(&self, hdu: &Hdu) -> EngineError {
+        // Of a compressed file that are those met so far: to look for more may take long.
+        let hdus = if self.kind.is_none() { self.hdus().ok() } else { None };
+        let hdus = hdus.unwrap_or_else(|| lock(&self.walk).hdus.clone());
+        let numbers = numbers(hdus.iter().filter(|hdu| is_image(hdu)).map(|hdu| hdu.index));
+        let images = numbers.map(|numbers| format!("; images are in {numbers}"));
+        EngineError::NotAnImage {
+            url: self.url().to_string(),
+            hdu: hdu.index,
+            found: hdu.content(),
+            images: images.unwrap_or_default(),
+        }
     }
 
     /// Whether what is read now is vouched for only by [`Object::settle`]: the first read of a
@@ -476,16 +488,53 @@ fn is_named(hdu: &Hdu, name: &str, version: Option<i64>) -> bool {
     named && version.is_none_or(|version| hdu.version() == version)
 }
 
-fn describe(hdus: &[Arc<Hdu>]) -> String {
-    const SHOWN: usize = 12;
-    let names: Vec<String> = hdus
-        .iter()
-        .take(SHOWN)
-        .map(|hdu| {
-            let name = hdu.name().map(|name| format!(" {}", name.trim())).unwrap_or_default();
-            format!("{}{name} ({})", hdu.index, hdu.kind())
-        })
-        .collect();
-    let more = if hdus.len() > SHOWN { ", ..." } else { "" };
-    format!("{} HDUs: {}{more}", hdus.len(), names.join(", "))
+fn is_image(hdu: &Hdu) -> bool {
+    matches!(hdu.kind(), HduKind::Image | HduKind::CompressedImage)
+}
+
+/// HDUs or names that a message lists.
+const SHOWN: usize = 12;
+
+/// What there is instead of the HDU that was asked for.
+fn there_is(hdus: &[Arc<Hdu>], wanted: &Selector) -> String {
+    match wanted {
+        Selector::Name(..) => {
+            let named = hdus.iter().filter_map(|hdu| {
+                let name = hdu.name()?;
+                Some(format!("{:?} ({})", name.trim(), hdu.index))
+            });
+            match list(named) {
+                Some(names) => format!("the named ones are {names}"),
+                None => format!("none has a name: {}", described(hdus)),
+            }
+        }
+        Selector::Index(_) | Selector::FirstImage => described(hdus),
+    }
+}
+
+/// All HDUs, and what each is.
+fn described(hdus: &[Arc<Hdu>]) -> String {
+    let each = hdus.iter().map(|hdu| {
+        let name = hdu.name().map(|name| format!(" {}", name.trim())).unwrap_or_default();
+        format!("{}{name} ({})", hdu.index, hdu.kind())
+    });
+    match (hdus, list(each)) {
+        ([only], _) => format!("there is only HDU 0 ({})", only.kind()),
+        (_, Some(each)) => format!("there are HDUs 0 to {}: {each}", hdus.len() - 1),
+        (_, None) => "there is none".to_string(),
+    }
+}
+
+/// Numbers of HDUs as a message names them: `HDUs 0, 3`; `None` where there are none.
+fn numbers(of: impl Iterator<Item = usize>) -> Option<String> {
+    let all: Vec<String> = of.map(|index| index.to_string()).collect();
+    let noun = if all.len() == 1 { "HDU" } else { "HDUs" };
+    list(all.into_iter()).map(|numbers| format!("{noun} {numbers}"))
+}
+
+/// The first of some texts; `None` where there are none.
+fn list(mut texts: impl Iterator<Item = String>) -> Option<String> {
+    let first: Vec<String> = texts.by_ref().take(SHOWN).collect();
+    let more = if texts.next().is_some() { ", ..." } else { "" };
+    (!first.is_empty()).then(|| format!("{}{more}", first.join(", ")))
 }

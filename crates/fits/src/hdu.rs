@@ -155,11 +155,21 @@ impl Hdu {
                 check_axes(&image.shape)?;
                 Ok(image)
             }
-            HduKind::Empty => Err(FitsError::NotAnImage { found: "no data".into() }),
-            HduKind::Table => Err(FitsError::NotAnImage { found: "a table".into() }),
-            HduKind::Other => {
-                Err(FitsError::NotAnImage { found: "random groups or a foreign extension".into() })
+            HduKind::Empty | HduKind::Table | HduKind::Other => {
+                Err(FitsError::NotAnImage { found: self.content() })
             }
+        }
+    }
+
+    /// What it holds, in words.
+    pub fn content(&self) -> String {
+        match (self.kind, self.header.get_str("XTENSION")) {
+            (HduKind::Image, _) => "an image".into(),
+            (HduKind::CompressedImage, _) => "a compressed image".into(),
+            (HduKind::Table, _) => "a table".into(),
+            (HduKind::Empty, _) => "no data".into(),
+            (HduKind::Other, Ok(Some(kind))) => format!("an extension of the kind {}", kind.trim()),
+            (HduKind::Other, _) => "random groups".into(),
         }
     }
 }

@@ -4,15 +4,17 @@ use crate::errors::to_python;
 use crate::trace::scope_of;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use swathe_engine::{Cancel, EngineError};
 
 /// How long Ctrl-C may go unnoticed.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
-/// Run `work` on a thread of its own while this one waits for it or for a signal. On a signal
+/// Run `work` on another thread while this one waits for it or for a signal. On a signal
 /// `cancel` is set and the signal's exception raised; the thread then ends by itself. Signals reach
 /// only the main thread of Python: any other runs `work` itself. Its events have the ids of the
 /// context of Python that it is called in.
@@ -30,24 +32,25 @@ pub(crate) fn enter<T: Send + 'static>(
         };
     }
     let (sender, mut receiver) = channel();
-    let spawned = std::thread::Builder::new().name("swathe".into()).spawn(move || {
-        scope.enter();
+    let helper = match Helper::take() {
+        Ok(helper) => helper,
+        Err(source) => return Err(to_python(py, &no_thread(&source))),
+    };
+    let given = helper.give(Box::new(move || {
+        scope.adopt();
         // The receiver is gone only if a signal ended the wait: then nobody wants the result.
         let _ = sender.send(work());
-    });
-    if let Err(source) = spawned {
-        return Err(to_python(
-            py,
-            &EngineError::Internal {
-                place: "starting a thread".into(),
-                message: source.to_string(),
-            },
-        ));
+    }));
+    if let Err(source) = given {
+        return Err(to_python(py, &no_thread(&source)));
     }
     loop {
         let (waited, kept) = py.detach(move || (receiver.recv_timeout(SIGNALS_EVERY), receiver));
         match waited {
-            Ok(result) => return result.map_err(|error| to_python(py, &error)),
+            Ok(result) => {
+                helper.keep();
+                return result.map_err(|error| to_python(py, &error));
+            }
             Err(RecvTimeoutError::Timeout) => {
                 receiver = kept;
                 if let Err(signal) = py.check_signals() {
@@ -58,6 +61,51 @@ pub(crate) fn enter<T: Send + 'static>(
             Err(RecvTimeoutError::Disconnected) => return Err(panicked(py)),
         }
     }
+}
+
+/// A thread that does one piece of work after the other: to begin one for each takes longer than
+/// most cuts. Dropped, it ends once its work is done.
+struct Helper {
+    work: Sender<Work>,
+    process: u32,
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// The one that waits for work. It is taken and put back by the main thread of Python, which holds
+/// the GIL meanwhile: who forks holds that, too, so that a child never finds the lock taken.
+static WAITING: Mutex<Option<Helper>> = Mutex::new(None);
+
+impl Helper {
+    /// The one that waits, else a new one. A child of a fork has none of the threads of its parent.
+    fn take() -> io::Result<Helper> {
+        let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match waiting {
+            Some(helper) if helper.process == std::process::id() => Ok(helper),
+            _ => Helper::start(),
+        }
+    }
+
+    fn start() -> io::Result<Helper> {
+        let (sender, receiver) = channel::<Work>();
+        let work = move || receiver.into_iter().for_each(|work| work());
+        std::thread::Builder::new().name("swathe".into()).spawn(work)?;
+        Ok(Helper { work: sender, process: std::process::id() })
+    }
+
+    /// Have it do work.
+    fn give(&self, work: Work) -> io::Result<()> {
+        self.work.send(work).map_err(|_| io::Error::other("the helper thread has ended"))
+    }
+
+    /// Let it wait for more, now that its work is done.
+    fn keep(self) {
+        *WAITING.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+    }
+}
+
+fn no_thread(source: &io::Error) -> EngineError {
+    EngineError::Internal { place: "starting a thread".into(), message: source.to_string() }
 }
 
 fn panicked(py: Python<'_>) -> PyErr {

@@ -17,7 +17,9 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
             _ => "SourceError",
         },
         EngineError::Shared { missing: true, .. } => "NotFoundError",
-        EngineError::Truncated { .. }
+        EngineError::Empty { .. }
+        | EngineError::NotAnImage { .. }
+        | EngineError::Truncated { .. }
         | EngineError::Stream { .. }
         | EngineError::Header { .. }
         | EngineError::LostHdus { .. }

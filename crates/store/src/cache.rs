@@ -4,11 +4,13 @@
 //! the object's key and version: so a changed object is simply not found, and a block that was torn
 //! or damaged, whoever was killed when, is never served.
 
+mod again;
 mod cell;
 mod peers;
 mod pulling;
 mod reading;
 mod serving;
+mod strangers;
 mod tls;
 
 use crate::error::StoreError;
@@ -35,6 +37,8 @@ const VARIABLES: &str = "SWATHE_CACHE";
 const LIMIT_BYTES: u64 = 4 << 30;
 /// After the disk refused, nothing is stored for this time.
 const REFUSED: Duration = Duration::from_secs(60);
+/// Objects of which is known when their server was asked.
+const NOTED: usize = 10_000;
 /// Objects of which is known what they are called.
 const CALLED: usize = 100_000;
 
@@ -46,7 +50,11 @@ pub struct Blocks {
     peers: Peers,
     /// Objects that were opened last, by what they are called.
     opened: Mutex<HashMap<String, Arc<Opened>>>,
+    asked: Mutex<HashMap<Asker, Instant>>,
 }
+
+/// An object at a version, and who asked for it.
+type Asker = (String, Option<u64>);
 
 /// What the disk said when it did not take a block.
 #[derive(Debug, Default)]
@@ -83,8 +91,8 @@ impl Blocks {
 
     /// Blocks on a shelf.
     pub fn on(shelf: Shelf) -> Blocks {
-        let (refused, opened) = (Mutex::default(), Mutex::default());
-        Blocks { shelf, refused, peers: Peers::default(), opened }
+        let (refused, opened, asked) = Default::default();
+        Blocks { shelf, refused, peers: Peers::default(), opened, asked }
     }
 
     /// Ask peers for blocks from now on, with an identity by TLS only.
@@ -117,6 +125,24 @@ impl Blocks {
     fn takes(&self) -> bool {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.last.is_none_or(|last| last.elapsed() >= REFUSED)
+    }
+
+    /// Note that the server was asked just now whether an object is still the same, and gave it.
+    fn note_asked(&self, asker: Asker) {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.len() >= NOTED {
+            asked.retain(|_, at| at.elapsed() < TRUSTED);
+        }
+        if asked.len() >= NOTED {
+            asked.clear(); // they are asked once more than needed
+        }
+        asked.insert(asker, Instant::now());
+    }
+
+    /// Whether this process asked of late, with these credentials.
+    fn asked_lately(&self, asker: &Asker) -> bool {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.get(asker).is_some_and(|at| at.elapsed() < TRUSTED)
     }
 
     fn note_opened(&self, object: &Arc<Opened>) {
@@ -189,6 +215,9 @@ impl Cached {
     ) -> Cached {
         let cells = Arc::new(Cells::new(blocks, called, &*inner));
         cells.blocks().note_opened(cells.opened());
+        if asked {
+            note_asked(&cells);
+        }
         let (asked, came) = (Arc::new(AtomicBool::new(asked)), Arc::default());
         Cached { inner, cells, files: Costs::local(), asked, came }
     }
@@ -293,16 +322,32 @@ impl Cached {
     fn must_ask(&self, oldest: Option<SystemTime>) -> bool {
         // What came in the future came before the clock was set.
         let is_recent = |came: SystemTime| came.elapsed().is_ok_and(|age| age < TRUSTED);
-        !(oldest.is_none_or(is_recent) || self.asked.load(Ordering::Relaxed))
+        let is_known = oldest.is_none_or(is_recent) || self.asked.load(Ordering::Relaxed);
+        !(is_known || asked_lately(&self.cells))
     }
 
     fn confirm(&self, oldest: Option<SystemTime>) -> Result<(), StoreError> {
         if self.must_ask(oldest) {
             self.inner.read_exact_at(0, &mut [0])?;
             self.asked.store(true, Ordering::Relaxed);
+            note_asked(&self.cells);
         }
         Ok(())
     }
+}
+
+/// Note that the server was asked, of an object that is given for credentials: of others the time
+/// stands with the bytes.
+fn note_asked(cells: &Cells) {
+    let asker = cells.opened().asker();
+    if asker.1.is_some() {
+        cells.blocks().note_asked(asker);
+    }
+}
+
+fn asked_lately(cells: &Cells) -> bool {
+    let asker = cells.opened().asker();
+    asker.1.is_some() && cells.blocks().asked_lately(&asker)
 }
 
 /// What is to be asked for.
@@ -343,6 +388,10 @@ impl Source for Cached {
 
     fn key(&self) -> &str {
         self.inner.key()
+    }
+
+    fn identity(&self) -> Option<u64> {
+        self.inner.identity()
     }
 
     fn version(&self) -> &Version {
@@ -438,6 +487,8 @@ impl Source for Cached {
             gathered: Gathered::new(self.cells.clone()),
             confirmed: self.asked.clone(),
             came: self.came.clone(),
+            streams,
+            again: None,
         })
     }
 

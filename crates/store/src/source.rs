@@ -87,6 +87,12 @@ pub trait Source: Send + Sync {
         self.url()
     }
 
+    /// Who asks: a digest of the credentials that are sent, of use in this process only; `None`
+    /// where none are.
+    fn identity(&self) -> Option<u64> {
+        None
+    }
+
     /// The version that is read.
     fn version(&self) -> &Version;
 

@@ -133,7 +133,17 @@ impl Joined {
                 }
             }
         }
+        // Who uses an entry writes so much without looking whether there is room.
+        assert!(
+            self.entries.iter().all(|&entry| is_bounded(entry)),
+            "an entry stands for too much"
+        );
     }
+}
+
+/// Whether an entry stands for no more than its two literals and a match of one step.
+fn is_bounded(entry: u64) -> bool {
+    literal_count(entry) <= literals(entry).len() && length(entry) <= STEP
 }
 
 /// The part of an entry for a code of so many bits.
@@ -178,6 +188,13 @@ mod tests {
             *count = (1 << ((random >> 40) as u32 % steep)) + (random >> 60) as u32;
         }
         code_lengths(&counts).iter().map(|&length| length as u8).collect()
+    }
+
+    #[test]
+    fn an_entry_that_stands_for_too_much_is_known() {
+        assert!(is_bounded(NONE) && is_bounded(2 << LITERAL_COUNT | (STEP as u64) << LENGTH));
+        assert!(!is_bounded(3 << LITERAL_COUNT));
+        assert!(!is_bounded((STEP as u64 + 1) << LENGTH));
     }
 
     proptest! {

@@ -41,6 +41,8 @@ pub(super) struct Opened {
     /// What a request to its store costs: seconds, and seconds for each byte.
     request_s: f64,
     byte_s: f64,
+    /// Who asks for it, as [`Source::identity`].
+    identity: Option<u64>,
 }
 
 /// What others must know of an object to ask for its cells, and which of them are here.
@@ -70,7 +72,19 @@ impl Opened {
             size: told.size,
             request_s: told.request_s,
             byte_s: told.byte_s,
+            identity: None,
         }
+    }
+
+    /// Under what is noted when its server was asked: what others may read says nothing to us.
+    pub(super) fn asker(&self) -> (String, Option<u64>) {
+        (self.object.clone(), self.identity)
+    }
+
+    /// When bytes came that come now, for whoever reads them later. What was given for credentials
+    /// is never recent: who has others is to ask the server, and so is every other process.
+    pub(super) fn came_s(&self) -> u64 {
+        if self.identity.is_none() { now_s() } else { 0 }
     }
 
     /// Whether this is the same object, at the same version.
@@ -94,7 +108,8 @@ impl Cells {
         let (costs, size) = (source.costs(), source.len());
         let request_s = costs.latency_s();
         let byte_s = (costs.request.seconds(CELL_BYTES as f64) - request_s) / CELL_BYTES as f64;
-        let of = Opened { called: called.to_string(), url, object, size, request_s, byte_s };
+        let (called, identity) = (called.to_string(), source.identity());
+        let of = Opened { called, url, object, size, request_s, byte_s, identity };
         Cells::of(blocks, Arc::new(of))
     }
 
@@ -401,7 +416,7 @@ impl Gathered {
     fn store(&mut self) {
         let pieces = std::mem::take(&mut self.pieces);
         if !pieces.is_empty() {
-            self.cells.store(self.number, &pieces, now_s());
+            self.cells.store(self.number, &pieces, self.cells.opened().came_s());
         }
     }
 }

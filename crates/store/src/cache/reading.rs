@@ -1,7 +1,8 @@
 //! Requests that are partly answered from blocks.
 
+use super::again::Again;
 use super::cell::{CELL_BYTES, Cell, Gathered};
-use super::{Came, Part};
+use super::{Came, Part, note_asked};
 use crate::error::StoreError;
 use crate::source::{Fetched, Moved, Source};
 use bytes::Bytes;
@@ -24,6 +25,10 @@ pub(super) struct Reading {
     pub(super) gathered: Gathered,
     pub(super) confirmed: Arc<AtomicBool>,
     pub(super) came: Arc<Came>,
+    /// Requests in flight.
+    pub(super) streams: u32,
+    /// What was thought to be here, and is asked for.
+    pub(super) again: Option<Again>,
 }
 
 impl Iterator for Reading {
@@ -48,10 +53,10 @@ impl Iterator for Reading {
 impl Reading {
     fn assemble(&mut self, parts: &[Part]) -> Result<Bytes, StoreError> {
         let mut bytes = Vec::new();
-        for part in parts {
+        for (number, part) in parts.iter().enumerate() {
             match part {
                 Part::Missing(range) => bytes.extend_from_slice(&self.ask(range)?),
-                Part::Held(range) => self.take(range, &mut bytes)?,
+                Part::Held(range) => self.take(range, &parts[number..], &mut bytes)?,
             }
         }
         Ok(bytes.into())
@@ -80,12 +85,20 @@ impl Reading {
                 found: bytes.len() as u64,
             });
         }
-        self.confirmed.store(true, Ordering::Relaxed);
+        if !self.confirmed.swap(true, Ordering::Relaxed) {
+            note_asked(self.gathered.cells());
+        }
         self.gathered.add(range.start, &bytes);
         Ok(bytes)
     }
 
-    fn take(&mut self, range: &Range<u64>, to: &mut Vec<u8>) -> Result<(), StoreError> {
+    /// Take what is here; `parts` are the range and those after it in the request.
+    fn take(
+        &mut self,
+        range: &Range<u64>,
+        parts: &[Part],
+        to: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
         let mut at = range.start;
         while at < range.end {
             let number = at / CELL_BYTES;
@@ -100,13 +113,30 @@ impl Reading {
                     self.tell("CACHE_HIT", end - at);
                 }
                 // It was evicted in the meantime, or it is damaged.
-                None => {
-                    let again = self.inner.fetch(vec![at..end], 1).next().transpose()?;
-                    to.extend_from_slice(&self.keep(&(at..end), again.unwrap_or_default())?);
-                }
+                None => to.extend_from_slice(&self.ask_again(at..end, parts)?),
             }
             at = end;
         }
         Ok(())
+    }
+
+    /// What is not here, though it was. With the first such range all that is left is looked at.
+    fn ask_again(&mut self, range: Range<u64>, parts: &[Part]) -> Result<Bytes, StoreError> {
+        for _ in 0..2 {
+            let taken = self.again.as_mut().map(|again| again.take(&range)).transpose()?.flatten();
+            if let Some((bytes, news)) = taken {
+                if let Some((start, window)) = news {
+                    let all = start..start + window.len() as u64;
+                    self.keep(&all, window)?;
+                }
+                return Ok(bytes);
+            }
+            let parts = [parts, self.parts.as_slice()];
+            let cells = self.gathered.cells();
+            self.again = Some(Again::ask(cells, &*self.inner, &range, &parts, self.streams));
+        }
+        let (start, wanted) = (range.start, range.end - range.start);
+        let url = self.inner.url().to_string();
+        Err(StoreError::ShortRead { url, start, wanted, found: 0 })
     }
 }

@@ -6,10 +6,12 @@
 //! is asked for can name any other file.
 
 use super::Blocks;
+use super::strangers::Strangers;
 use super::tls::Identity;
 use crate::error::StoreError;
 use crate::remote::net;
 use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::future::{Either, select};
 use futures_util::stream::{self, StreamExt};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Empty, StreamBody};
@@ -28,7 +30,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -36,8 +38,10 @@ use tokio_rustls::TlsAcceptor;
 pub(super) const MOST_CELLS: usize = 16;
 /// A file that is longer is no cell.
 pub(super) const MOST_FILE_BYTES: u64 = 1 << 20;
-/// Connections at a time; more are closed at once.
+/// Connections at a time of those who have the token; more are closed at once.
 const CONNECTIONS: usize = 256;
+/// Who has not sent the token by then is closed.
+const GREETING: Duration = Duration::from_secs(5);
 /// Requests that are answered at a time; others are told that we are busy.
 const REQUESTS: usize = 16;
 /// Of a request line with its headers.
@@ -57,6 +61,7 @@ struct Door {
     blocks: Arc<Blocks>,
     token: String,
     tls: Option<Arc<ServerConfig>>,
+    strangers: Strangers,
     connections: Arc<Semaphore>,
     requests: Arc<Semaphore>,
 }
@@ -83,6 +88,7 @@ impl Blocks {
             blocks: self.clone(),
             token: token.to_string(),
             tls,
+            strangers: Strangers::default(),
             connections: Arc::new(Semaphore::new(CONNECTIONS)),
             requests: Arc::new(Semaphore::new(REQUESTS)),
         };
@@ -94,30 +100,37 @@ impl Blocks {
 impl Door {
     async fn open(self: Arc<Door>, listener: TcpListener) {
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, from)) = listener.accept().await else {
                 sleep(PAUSE).await;
                 continue;
             };
-            let Ok(room) = self.connections.clone().try_acquire_owned() else { continue };
             let door = self.clone();
-            tokio::spawn(async move {
-                door.greet(stream).await;
-                drop(room);
+            self.strangers.admit(from.ip(), |number| {
+                tokio::spawn(async move { door.greet(stream, number).await }).abort_handle()
             });
         }
     }
 
-    async fn greet(self: Arc<Door>, stream: TcpStream) {
+    async fn greet(self: Arc<Door>, stream: TcpStream, number: u64) {
         let _ = stream.set_nodelay(true);
-        let Some(tls) = self.tls.clone() else { return self.talk(stream).await };
-        if let Ok(Ok(stream)) = timeout(IDLE, TlsAcceptor::from(tls).accept(stream)).await {
-            self.talk(stream).await;
+        let Some(tls) = self.tls.clone() else { return self.talk(stream, number).await };
+        if let Ok(Ok(stream)) = timeout(GREETING, TlsAcceptor::from(tls).accept(stream)).await {
+            self.talk(stream, number).await;
         }
     }
 
-    async fn talk(self: Arc<Door>, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+    async fn talk(
+        self: Arc<Door>,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        number: u64,
+    ) {
+        let known = Arc::new(Notify::new());
+        let (door, says) = (self.clone(), known.clone());
         let service = service_fn(move |request| {
-            let answer = self.answer(&request);
+            if door.knows(request.headers()) {
+                says.notify_one();
+            }
+            let answer = door.answer(&request);
             async move { Ok::<_, Infallible>(answer) }
         });
         let connection = http1::Builder::new()
@@ -126,6 +139,12 @@ impl Door {
             .max_buf_size(REQUEST_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);
+        let greeting = pin!(known.notified());
+        match timeout(GREETING, select(connection.as_mut(), greeting)).await {
+            Ok(Either::Right(_)) => self.strangers.remove(number),
+            Ok(Either::Left(_)) | Err(_) => return,
+        }
+        let Ok(_room) = self.connections.clone().try_acquire_owned() else { return };
         if timeout(LIFE, connection.as_mut()).await.is_err() {
             connection.as_mut().graceful_shutdown();
             let _ = timeout(LAST, connection).await;

@@ -16,6 +16,7 @@ pub(super) struct Asked {
     bytes: AtomicU64,
     requests: AtomicU64,
     fails: AtomicBool,
+    pub(super) identity: Option<u64>,
 }
 
 impl Source for Asked {
@@ -25,6 +26,10 @@ impl Source for Asked {
 
     fn key(&self) -> &str {
         self.key
+    }
+
+    fn identity(&self) -> Option<u64> {
+        self.identity
     }
 
     fn version(&self) -> &Version {
@@ -83,6 +88,7 @@ pub(super) fn object(seed: u32) -> Asked {
         bytes: AtomicU64::new(0),
         requests: AtomicU64::new(0),
         fails: AtomicBool::new(false),
+        identity: None,
     }
 }
 
@@ -334,4 +340,68 @@ fn what_came_from_far_outlasts_what_came_from_near() {
     // Not for ever.
     (20..800).for_each(|seed| _ = reader(seed, 0.001, 100e6));
     assert!(far.at_hand(&all).is_none());
+}
+
+#[test]
+fn what_is_damaged_is_asked_for_in_few_requests() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = blocks(&folder, LIMIT);
+    read(&cached(object(1), &blocks), &[0..SIZE as u64]);
+    for path in files(&folder) {
+        let mut bytes = fs::read(&path).unwrap();
+        let at = bytes.len() - 1000;
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+    let rows: Vec<Range<u64>> = (0..600).map(|row| row * 1000..row * 1000 + 100).collect();
+    let source = cached(object(1), &blocks);
+    assert_eq!(source.at_hand(&rows), Some(asked(0, 0)), "it looks as if all were there");
+    assert_right(1, &rows, &read(&source, &rows));
+    let Traffic { requests, .. } = source.take_traffic();
+    assert!(requests <= 4, "{requests}");
+    assert_right(1, &rows, &read(&source, &rows));
+    assert_eq!(of_server(&source), asked(0, 0), "what came is kept");
+}
+
+#[test]
+fn of_damaged_and_sound_blocks_only_what_is_damaged_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocks = blocks(&folder, LIMIT);
+    read(&cached(object(1), &blocks), &[0..SIZE as u64]);
+    let last = files(&folder).into_iter().min_by_key(|path| fs::metadata(path).unwrap().len());
+    fs::write(last.unwrap(), b"damaged").unwrap();
+    let source = cached(object(1), &blocks);
+    let ranges = [600_000..SIZE as u64, 0..10, 500_000..600_000, 650_000..650_001];
+    assert_right(1, &ranges, &read(&source, &ranges));
+    let Traffic { bytes, requests, .. } = source.take_traffic();
+    assert!(requests <= 4 && bytes <= 2 * (SIZE as u64 - 2 * CELL_BYTES), "{requests} {bytes}");
+}
+
+#[test]
+fn who_has_other_credentials_asks_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = blocks(&folder, LIMIT);
+    let ranges = [300..400, 300_000..300_001];
+    let of = |identity, asked, blocks: &Arc<Blocks>| {
+        let inner = Asked { identity, ..object(1) };
+        Cached::new(Arc::new(inner), "store:a", blocks.clone(), asked)
+    };
+    read(&of(Some(1), true, &held), &[0..SIZE as u64]);
+    // The same again, in the same process: within a minute nothing is asked.
+    let again = of(Some(1), false, &held);
+    assert_eq!(again.at_hand(&ranges), Some(asked(0, 0)));
+    assert_right(1, &ranges, &read(&again, &ranges));
+    assert_eq!(of_server(&again), asked(0, 0));
+    // Another process that has the same credentials cannot know that, nor one that has none.
+    for (identity, blocks) in [(Some(1), blocks(&folder, LIMIT)), (None, blocks(&folder, LIMIT))] {
+        let source = of(identity, false, &blocks);
+        assert_eq!(source.at_hand(&ranges), Some(asked(1, 1)));
+        assert_right(1, &ranges, &read(&source, &ranges));
+        assert_eq!(of_server(&source), asked(1, 1));
+    }
+    // Others are asked for, and refused.
+    let inner = Asked { identity: Some(2), ..object(1) };
+    inner.fails.store(true, Ordering::Relaxed);
+    let refused = Cached::new(Arc::new(inner), "store:a", held, false);
+    refused.read_exact_at(300, &mut [0; 100]).unwrap_err();
 }

@@ -362,3 +362,26 @@ fn a_copy_of_what_a_peer_has_goes_before_what_only_the_store_has() {
     heir.have("store:a", Vec::new());
     assert!(copy_s < cells.refetch_s(CELL_BYTES) / 2.0);
 }
+
+/// Connections that say nothing keep nobody away, and are closed before long.
+#[test]
+fn who_says_nothing_makes_room() {
+    let (_there, address) = holder(1, &ALL);
+    let silent: Vec<_> = (0..400)
+        .map(|number| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            if number % 2 == 0 {
+                let _ = stream.write_all(b"GET /blocks/0 HTTP/1.1\r\nHost: x\r\n");
+            }
+            stream
+        })
+        .collect();
+    let (_here, blocks) = asker(address, TOKEN);
+    let (server, peers, notes) = all(1, &blocks);
+    assert_eq!((server, notes), (asked(0, 0), vec![]));
+    assert!(peers.bytes >= SIZE as u64);
+    // The last of them had room of its own until the end.
+    let mut last = silent.last().unwrap();
+    last.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(last.read(&mut [0; 10]).unwrap_or(0), 0, "it is closed");
+}

@@ -209,6 +209,10 @@ impl Source for Remote {
         &self.inner.version
     }
 
+    fn identity(&self) -> Option<u64> {
+        self.inner.target.identity
+    }
+
     fn is_local(&self) -> bool {
         false
     }

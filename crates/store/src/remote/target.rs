@@ -10,9 +10,10 @@ use crate::error::StoreError;
 use crate::stores::{Address, Store, is_writable};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use swathe_trace::Ids;
 use tokio::time::timeout;
@@ -30,6 +31,8 @@ pub(super) struct Target {
     pub(super) about: Ids,
     /// Never to be shown, whoever says it.
     secrets: Vec<String>,
+    /// A digest of them with a number that is this process's own; `None` where none are sent.
+    pub(super) identity: Option<u64>,
     pub(super) place: Place,
     pub(super) limiter: Arc<Limiter>,
     pub(super) stall: Stall,
@@ -74,6 +77,7 @@ impl Target {
         let is_dav = is_writable(object);
         let called = if store.name.is_empty() { &store_key } else { &store.name };
         let about = told::about(named.unwrap_or(&url), called);
+        let identity = identity(&store, &place, &secrets);
         let target = Target {
             store,
             is_dav,
@@ -82,6 +86,7 @@ impl Target {
             key,
             about,
             secrets,
+            identity,
             place,
             limiter,
             stall,
@@ -232,6 +237,17 @@ impl Target {
 
     fn hide(&self, text: String) -> String {
         hide(&self.secrets, text)
+    }
+}
+
+/// A digest of what says who asks. Of buckets also their settings: what the environment says is the
+/// same for all of them.
+fn identity(store: &Store, place: &Place, secrets: &[String]) -> Option<u64> {
+    static SALT: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    match place {
+        Place::Http { .. } if secrets.is_empty() => None,
+        Place::Bucket(object) if !matches!(object.leave, Leave::Of(_)) => None,
+        _ => Some(SALT.hash_one((secrets, &store.options))),
     }
 }
 

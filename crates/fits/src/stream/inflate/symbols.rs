@@ -50,7 +50,7 @@ impl Inflate {
         copied: impl FnMut(usize, usize),
     ) -> Result<bool, &'static str> {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("bmi2") {
+        if is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") {
             // SAFETY: the processor has the instructions.
             return unsafe { self.symbols_bmi2(input, copied) };
         }
