@@ -317,7 +317,7 @@ USAGE = 2
             "images are in HDUs 1 (SCI), 2 (SCI)",
         ),
         ("cut mef.fits --box 1 1 5 5 --hdu -4 -o OUT.fits", USAGE, "expected -3 to 2"),
-        ("cut mef.fits --box 1 1 5 5 --hdu 9 -o OUT.fits", USAGE, "no HDU 9: expected 0 to "),
+        ("cut mef.fits --box 1 1 5 5 --hdu 9 -o OUT.fits", USAGE, "no HDU 9; there are HDUs 0 to "),
         ("cut mef.fits --box 1 1 5 5 --hdu SCI,99999999999999999999 -o OUT.fits", USAGE, "no HDU"),
         ("cut mef.fits --box 1 1 5 5 --hdu 99999999999999999999 -o OUT.fits", USAGE, "no HDU"),
         ("cut a.fit --box 900 1 5 5 -o OUT.fits", 5, "does not overlap"),

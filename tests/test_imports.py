@@ -16,7 +16,7 @@ PACKAGE = Path(swathe.__file__).parent
 # A module may import from layers above its own line only. A package is the module that its
 # __init__ is.
 LAYERS = (
-    {"core", "environment", "errors", "_swathe", "progress", "sizes"},
+    {"core", "core.folders", "environment", "errors", "_swathe", "progress", "sizes"},
     {"core.faults", "core.outputs", "core.parts"},
     {"core.angles", "core.cells", "core.frames", "core.planes", "core.resolver"},
     {"core.lines"},

@@ -30,10 +30,11 @@ OPTIONS = (
     "door",
     "token_file",
     "probe_object",
+    "roots",
 )
 """What the server is called, its region, the AWS profile, the Azure account, whether to read
-unsigned, the HTTP door of a root:// store, the file that holds a bearer token, and what a probe
-reads."""
+unsigned, the HTTP door of a root:// store, the file that holds a bearer token, what a probe reads,
+and further folders that links of a folder may lead to."""
 ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
 LONGEST_NAME = 100
@@ -90,6 +91,8 @@ def checked_store(
         tier = "local" if root.startswith("file:") else "lan"
     if tier not in TIERS:
         raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
+    if "roots" in (options or {}) and not root.startswith("file:"):
+        raise StoreSettingsError("the option roots is of stores that are folders of this machine")
     return Store(checked_name(name), root, tier, checked_options(options or {}))
 
 
@@ -261,12 +264,32 @@ def _option(name: str, value: str) -> str:
             if not value.strip("/") or not value.isprintable() or len(value) > LONGEST_TEXT:
                 raise StoreSettingsError("the option probe_object is the path of an object in it")
             return value
+        case "roots":
+            return _roots(value)
         case _:
             if not re.fullmatch(r"[\w.@+/:-]([\w .@+/:-]{0,126}[\w.@+/:-])?", value):
                 raise StoreSettingsError(
                     f"the option {name} is 1 to 128 letters, digits and '_.@+/:-'"
                 )
             return value
+
+
+def _roots(value: str) -> str:
+    """Return folders, separated by colons, in their one form."""
+    folders = [os.path.normpath(folder) for folder in value.split(":")]
+    if len(value) > LONGEST_TEXT or not value.isprintable():
+        raise StoreSettingsError(
+            f"the option roots is a list of folders, at most {LONGEST_TEXT} printable characters"
+        )
+    for folder in folders:
+        if not folder.startswith("/"):
+            raise StoreSettingsError(
+                f"the option roots: expected absolute paths of folders, separated by ':', found "
+                f"{folder!r}"
+            )
+        if not os.path.isdir(folder):
+            raise StoreSettingsError(f"the option roots: {folder}: there is no such folder")
+    return ":".join(folders)
 
 
 def _like_secret_key(text: str) -> bool:

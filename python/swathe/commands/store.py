@@ -40,7 +40,8 @@ def add(
             metavar="NAME=VALUE",
             help="endpoint, region, profile (of AWS), account (of Azure), anonymous (true or "
             "false), door (the HTTP door of a root:// store), token_file (of a bearer token), "
-            "probe_object (what a probe reads). May be given more than once.",
+            "probe_object (what a probe reads), roots (/a:/b, further folders that links of a "
+            "local store may lead to). May be given more than once.",
         ),
     ] = None,
     as_json: Json = False,

@@ -143,9 +143,9 @@ def watch_host(
 def report(run: Run, as_json: Json = False) -> None:
     """Tell where the time of a run went: stages, slow targets, stalls, stores."""
     from swathe.lifelines.report import make_report
-    from swathe.trace import read
+    from swathe.trace.ulm import read_trace
 
-    events = read(run)
+    events = read_trace(run)
     made = make_report(events, _profiles(events))
     if as_json:
         print_json(asdict(made))
@@ -167,11 +167,11 @@ def export(
 ) -> None:
     """Give a run to other programs: as a trace of Chrome's, or to OpenTelemetry."""
     from swathe.errors import SettingsError
-    from swathe.trace import read
+    from swathe.trace.ulm import read_trace
 
     if (chrome is None) == (otlp is None):
         raise typer.BadParameter("give either --chrome or --otlp")
-    events = read(run)
+    events = read_trace(run)
     if chrome is not None:
         from swathe.core.outputs import write_file
         from swathe.lifelines.chrome import chrome_trace

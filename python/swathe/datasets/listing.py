@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from swathe.catalog import BUCKETS, WEBDAV
+from swathe.core.folders import folders_of, is_within
 from swathe.datasets.webdav import HEADERS, QUESTION, Found, found_in
 from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
 from swathe.known import native
@@ -90,7 +91,7 @@ def list_objects(
         root = unquote(store.url.removeprefix("file://"))
         if may_lack and not os.path.lexists(os.path.join(root, prefix)):
             return
-        found = _local(root, prefix)
+        found = _local(root, prefix, folders_of(store.url, store.options))
     elif scheme in BUCKETS:
         found = _in_bucket(store, prefix, may_lack)
     else:
@@ -171,8 +172,10 @@ def _checked(found: Listed | Unlisted) -> Listed | Unlisted:
     return found
 
 
-def _local(root: str, prefix: str) -> Iterator[Listed | Unlisted]:
+def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed | Unlisted]:
     start = os.path.join(root, prefix) if prefix else root
+    if not is_within(start, folders):
+        raise AccessError(f"{start}: leads out of its store")
     if os.path.isfile(start):
         yield _stated(prefix, os.stat(start))
         return
@@ -192,8 +195,10 @@ def _local(root: str, prefix: str) -> Iterator[Listed | Unlisted]:
             if entry.name.startswith(HIDDEN):
                 continue
             try:
+                if entry.is_symlink() and not is_within(entry.path, folders):
+                    yield Unlisted(path, "a link that leads out of its store")
                 # Links to folders might lead in circles.
-                if entry.is_dir(follow_symlinks=False):
+                elif entry.is_dir(follow_symlinks=False):
                     waiting.append(path)
                 elif entry.is_file():
                     yield _stated(path, entry.stat())

@@ -196,7 +196,7 @@ class Bucket:
         """Give a result."""
         file = self._file(job, name)
         source = self._source(file)
-        return Found(file, source.size, lambda: _reader(source, BUFFER))
+        return Found(file, source.size, lambda: reader(source, BUFFER))
 
     def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
         """Give results to be read one after the other; some are fetched before."""
@@ -219,7 +219,7 @@ class Bucket:
         source = self._source(file)
         if source.size <= SMALL:
             return io.BytesIO(source.read(0, source.size))
-        return _reader(source, LARGE_BUFFER)
+        return reader(source, LARGE_BUFFER)
 
     def _source(self, file: str) -> _swathe.Source:
         try:
@@ -292,7 +292,8 @@ class _Object(io.RawIOBase):
         return wanted
 
 
-def _reader(source: _swathe.Source, buffer: int) -> BinaryIO:
+def reader(source: _swathe.Source, buffer: int) -> BinaryIO:
+    """Return an open object as a file that reads so many bytes at once."""
     return cast("BinaryIO", io.BufferedReader(_Object(source), buffer))
 
 

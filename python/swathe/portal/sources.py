@@ -1,8 +1,9 @@
 """Which files may be read for those who ask: those of declared stores, and of allowed servers.
 
 The engine reads whatever it is given. So a name that it might take for another file than meant
-here is refused: `..`, links that lead out of a folder, URLs that parsers read differently. Servers
-that are allowed may redirect it only to each other (`_swathe.confine`).
+here is refused: `..`, links that lead out of a folder, URLs that parsers read differently. Where a
+link leads is looked at again by the engine when it opens the file. Servers that are allowed may
+redirect it only to each other (`_swathe.confine`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import threading
 import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
+from swathe.core.folders import folders_of, is_within
 from swathe.errors import AccessError
 
 if TYPE_CHECKING:
-    from swathe.catalog import Catalog
+    from swathe.catalog import Catalog, Store
 
 PLAIN_URL = re.compile(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?(/[^\s\\]*)?", re.I)
 PORTS = {"http": 80, "https": 443}
@@ -35,7 +36,7 @@ class Sources:
         self._catalog = catalog
         self._hosts = frozenset(hosts)
         self._lock = threading.Lock()
-        self._roots: dict[str, str] = {}
+        self._stores: dict[str, Store] = {}
         self._asked_at = -FRESH_S
 
     def allowed(self, file: str) -> None:
@@ -49,25 +50,22 @@ class Sources:
         if "://" in file:
             self._allowed_url(file)
             return
-        store, colon, path = file.partition(":")
-        root = self._root(store) if colon else None
-        if root is None:
+        name, colon, path = file.partition(":")
+        store = self._store(name) if colon else None
+        if store is None:
             raise AccessError(
                 f"{file[:200]}: only files of stores can be read, as STORE:path; there is no store "
-                f"{store[:100]!r}"
+                f"{name[:100]!r}"
             )
-        if ".." in path.split("/") or path.startswith("//") or not path.strip("/"):
-            raise AccessError(f"{file[:200]}: is no path in the store {store}")
-        if root.startswith("file://"):
-            self._within(file, unquote(root.removeprefix("file://"), errors="surrogateescape"))
-
-    def _within(self, file: str, folder: str) -> None:
-        """Refuse what links lead out of the folder of a store; what is missing is no matter."""
-        real = os.path.realpath(folder)
-        path = file.partition(":")[2].lstrip("/")
-        found = os.path.realpath(os.path.join(real, path))
-        if os.path.commonpath([real, found]) != real:
-            raise AccessError(f"{file[:200]}: leads out of its store")
+        parts = path.split("/")
+        is_root = all(part in ("", ".") for part in parts)
+        if ".." in parts or path.startswith("//") or is_root:
+            raise AccessError(f"{file[:200]}: is no path in the store {name}")
+        if store.url.startswith("file://"):
+            # What is missing is no matter.
+            folders = folders_of(store.url, store.options)
+            if not is_within(os.path.join(folders[0], path.lstrip("/")), folders):
+                raise AccessError(f"{file[:200]}: leads out of its store")
 
     def _allowed_url(self, url: str) -> None:
         plain = PLAIN_URL.fullmatch(url)
@@ -82,9 +80,9 @@ class Sources:
         if not allowed & self._hosts:
             raise AccessError(f"{host}:{port}: files of this server may not be read by URL here")
 
-    def _root(self, store: str) -> str | None:
+    def _store(self, name: str) -> Store | None:
         with self._lock:
             if time.monotonic() - self._asked_at > FRESH_S:
-                self._roots = {found.name: found.url for found in self._catalog.stores()}
+                self._stores = {store.name: store for store in self._catalog.stores()}
                 self._asked_at = time.monotonic()
-            return self._roots.get(store)
+            return self._stores.get(name)

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 LONGEST_LINE = 64 << 10
 """Bytes, with its end; also all that is kept of a sender."""
 MOST_SENDERS = 1024
-GREETING_S = 10.0
+MOST_SILENT = 64
+"""Of one address, that have not said who they are; of more the oldest is closed."""
+GREETING_S = 5.0
 EAGER_ASKS, EAGER_S, ASK_S = 8, 1.0, 10.0
 """Clocks are asked so often at first, and then at longer intervals."""
 MOST_UNSENT_BYTES = 4096
@@ -127,6 +129,7 @@ class Collector:
         self.token, self.now_ns = token, now_ns
         self.count: Counter[str] = Counter()
         self.senders: set[Sender] = set()
+        self.silent: dict[str, list[Sender]] = {}
         self.is_full = False
         self.heard_s = 0.0
         self._warn, self._warned = warn, 0
@@ -188,6 +191,22 @@ class Collector:
         """Write an event of its own."""
         self.put(line(self.now_ns(), this_host(), name, fields).encode() + b"\n")
 
+    def expect(self, sender: Sender) -> None:
+        """Wait for who a sender is; close the oldest of its address where too many say nothing."""
+        silent = self.silent.setdefault(sender.place, [])
+        silent.append(sender)
+        if len(silent) > MOST_SILENT:
+            silent[0].hang_up()
+            self.heard(silent[0])
+
+    def heard(self, sender: Sender) -> None:
+        """Wait no more for who a sender is."""
+        silent = self.silent.get(sender.place, [])
+        if sender in silent:
+            silent.remove(sender)
+        if not silent:
+            self.silent.pop(sender.place, None)
+
     def _room(self) -> None:
         """Go on reading; called by the thread that writes."""
         try:
@@ -226,7 +245,7 @@ class Sender(asyncio.BufferedProtocol):
 
     def __init__(self, collector: Collector) -> None:
         self.collector = collector
-        self.name = ""
+        self.name = self.place = ""
         self.clock = Clock()
         self.asks = 0
         self.buffer = bytearray(LONGEST_LINE)
@@ -242,15 +261,17 @@ class Sender(asyncio.BufferedProtocol):
         self.transport = transport
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self.name = "{}:{}".format(*transport.get_extra_info("peername"))
+        self.place, port = transport.get_extra_info("peername")[:2]
+        self.name = f"{self.place}:{port}"
         collector = self.collector
         if len(collector.senders) >= MOST_SENDERS:
             self._refuse(f"there are {MOST_SENDERS} senders already")
             return
         collector.senders.add(self)
+        collector.expect(self)
         if collector.is_full:
             self.pause()
-        self.timer = asyncio.get_running_loop().call_later(GREETING_S, self._silent)
+        self.timer = asyncio.get_running_loop().call_later(GREETING_S, self.hang_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count what is left."""
@@ -258,6 +279,7 @@ class Sender(asyncio.BufferedProtocol):
             self.timer.cancel()
         known = self in self.collector.senders
         self.collector.senders.discard(self)
+        self.collector.heard(self)
         if not known:
             return
         if self.asks and (self.filled or self.skipping):
@@ -326,6 +348,7 @@ class Sender(asyncio.BufferedProtocol):
         else:
             assert self.timer is not None
             self.timer.cancel()
+            self.collector.heard(self)
             self.collector.count["senders"] += 1
             self.name = f"{found[1].decode()}:{found[2].decode()}"
             self.transport.write(b"OK\n")
@@ -338,7 +361,8 @@ class Sender(asyncio.BufferedProtocol):
         self.transport.write(b"NO %b\n" % reason.encode())
         self.transport.close()
 
-    def _silent(self) -> None:
+    def hang_up(self) -> None:
+        """Close a connection that did not say who it is."""
         self.collector.senders.discard(self)
         self.collector.count["silent"] += 1
         self.collector.warn(f"{self.name}: did not say who it is within {GREETING_S:g} s")
@@ -376,7 +400,10 @@ class Sender(asyncio.BufferedProtocol):
             return True
         reply = read_reply(each[:-1])
         if reply is None:
-            return True
+            if b" NL.EVNT=CLOCK_REPLY" not in each:
+                return True
+            self._fault("damaged")
+            return False
         estimate = self.clock.answered(reply, now_ns)
         if estimate is not None:
             self.collector.point(

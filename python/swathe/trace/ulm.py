@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from swathe import _swathe
+from swathe.errors import FormatError, NotFoundError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,6 +80,9 @@ def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Eve
 
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     names = [os.fspath(path) for path in paths]
+    for name in names:
+        if not os.path.exists(name):
+            raise NotFoundError(f"{name}: there is no such file")
     times, (codes, words), columns, damaged, damaged_count = _swathe.read_ulm(names)
 
     def column(values: _swathe.Column, words: tuple[str, ...] | None) -> Coded | Numbers:
@@ -93,3 +97,20 @@ def read(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Eve
         tuple(Damaged(line, reason) for line, reason in damaged),
         damaged_count,
     )
+
+
+def read_trace(paths: Iterable[str | os.PathLike[str]]) -> Events:
+    """Read events from files that must be a trace.
+
+    Raises:
+        NotFoundError: there is no such file.
+        FormatError: there are lines, and none is an event; or as `read`.
+    """
+    names = [os.fspath(path) for path in paths]
+    events = read(names)
+    if not len(events.time_ns) and events.damaged_count:
+        raise FormatError(
+            f"{', '.join(names)}: expected a trace, lines that begin with DATE=; found no event in "
+            f"{events.damaged_count:,} lines"
+        )
+    return events

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
-import os
 from typing import TYPE_CHECKING
 
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from swathe.errors import NotFoundError
+from swathe.jobs import Result
+from swathe.jobs.buckets import reader
 from swathe.known import known_stores
+from swathe.portal.access import downloads_of
+from swathe.portal.ranges import PART, answer_with
 from swathe.portal.vo.faults import usage
 from swathe.portal.vo.parameters import from_query
 
@@ -63,12 +67,26 @@ async def file(service: Service, request: Request) -> Response:
             raise usage(
                 "ID: this file lies where it cannot be fetched as a whole; cut from it", 404
             )
-        if not os.path.isfile(place):
-            raise NotFoundError(f"{match.file}: no such file")
-        name = match.granule.path.rpartition("/")[2]
-        return FileResponse(place, media_type=media_type_of(name), filename=name)
+        return answer_with(request, downloads_of(request), _whole(match), {})
 
     return await service.workers.run(find)
+
+
+def _whole(match: Match) -> Result:
+    """Return a file as it is, opened below the root of its store.
+
+    Raises:
+        NotFoundError: where there is none.
+        AccessError: where it leads out of its store.
+    """
+    stores = known_stores()
+    if stores is None:
+        raise NotFoundError(f"{match.file}: no such file")
+    source = stores.open(match.file)
+    name = match.granule.path.rpartition("/")[2]
+    etag = f'"{hashlib.sha256(source.version.encode()).hexdigest()[:32]}"'
+    kind = media_type_of(name)
+    return Result(match.file, name, source.size, etag, kind, "", lambda: reader(source, PART))
 
 
 async def preview(service: Service, request: Request) -> Response:
