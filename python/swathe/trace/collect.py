@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LONGEST_LINE = 64 << 10
 """Bytes, with its end; also all that is kept of a sender."""
 MOST_SENDERS = 1024
-MOST_SILENT = 64
+MOST_SILENT = 256
 """Of one address, that have not said who they are; of more the oldest is closed."""
 GREETING_S = 5.0
 EAGER_ASKS, EAGER_S, ASK_S = 8, 1.0, 10.0
