@@ -109,6 +109,7 @@ class Bounds:
         result_gb: results of a user that are kept, 10**9 bytes.
         longest_days: that results may be kept.
         body_mb: largest body of a request, 10**6 bytes.
+        upload_mb: memory that the process may take that reads a table, MiB.
         threads: that cut; 0: as many as there are cores.
         streams: answers that wait (events, manifests, `wait`) at the same time.
         downloads: files and archives that are sent at the same time.
@@ -125,6 +126,7 @@ class Bounds:
     result_gb: float = 100.0
     longest_days: float = 30.0
     body_mb: float = 32.0
+    upload_mb: int = 512
     threads: int = 0
     streams: int = 200
     downloads: int = 200
