@@ -363,6 +363,7 @@ class Job:
         append: bool = False,
         stores: Stores | None = None,
         ids: list[str] | None = None,
+        most_bytes: int | None = None,
     ) -> None: ...
     def start(self) -> Batch:
         """Start cutting."""

@@ -31,6 +31,7 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
         EngineError::Planes { .. }
         | EngineError::Fill { .. }
         | EngineError::TooLarge { .. }
+        | EngineError::MostlyOutside { .. }
         | EngineError::Memory { .. }
         | EngineError::TooMany { .. } => "RegionError",
         EngineError::Output { .. } | EngineError::OutputKind { .. } => "OutputError",

@@ -1,20 +1,20 @@
 """Tables as bytes, from a confined process to who asked it: nothing is unpickled.
 
 A header of JSON says what each column is; the values follow, numbers as NumPy has them in memory,
-all else as JSON. A column keeps its unit and its UCD.
+all else as JSON. A column keeps its unit, and what it says of itself: its UCD, its frame.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from swathe.errors import TargetsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from astropy.table import Table
     from numpy.typing import NDArray
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LENGTH = struct.Struct("<Q")
 LONGEST_TEXT = 10_000
 """Characters of a value."""
+LONGEST_META, MOST_META = 500, 1000
+"""Characters of what a table or a column says of itself, and how much of that is kept."""
 NUMBERS = "iufb"
 """Kinds of dtypes that are numbers."""
 
@@ -40,7 +42,7 @@ def pack_table(table: Table) -> bytes:
             head, values = packed
             heads.append({"name": name, **head, "lengths": [len(part) for part in values]})
             parts += values
-    return _joined({"rows": len(table), "columns": heads}, parts)
+    return _joined({"columns": heads, "meta": _short(table.meta)}, parts)
 
 
 def unpack_table(packed: bytes) -> Table:
@@ -55,7 +57,7 @@ def unpack_table(packed: bytes) -> Table:
             parts.append(memoryview(packed)[at : at + length])
             at += length
         columns[each["name"]] = _unpack_column(each, parts)
-    return Table(columns)
+    return Table(columns, meta=head["meta"])
 
 
 def pack_lists(columns: Mapping[str, list[Any]], rest: Mapping[str, Any]) -> bytes:
@@ -98,7 +100,8 @@ def _pack_column(name: str, column: Any) -> tuple[dict[str, Any], list[bytes]] |
     dtype = getattr(column, "dtype", None)
     if dtype is None or not hasattr(column, "tolist"):
         return None  # such as times: no target is given by them
-    about = {"unit": _unit_text(column), "ucd": _ucd(column)}
+    meta = getattr(getattr(column, "info", None), "meta", None)
+    about = {"unit": _unit_text(column), "meta": _short(meta)}
     if dtype.kind in NUMBERS:
         values = np.ma.asarray(getattr(column, "value", column))
         flat = np.ascontiguousarray(values.filled(0) if values.mask.any() else values.data)
@@ -115,10 +118,14 @@ def _unit_text(column: Any) -> str | None:
     return None if unit is None else str(unit)
 
 
-def _ucd(column: Any) -> str | None:
-    meta = getattr(getattr(column, "info", None), "meta", None) or {}
-    ucd = meta.get("ucd")
-    return ucd if isinstance(ucd, str) else None
+def _short(meta: Mapping[Any, Any] | None) -> dict[str, str]:
+    """Return what a table or a column says of itself in a few words, as its UCD and frame."""
+    texts = {
+        name: value
+        for name, value in (meta or {}).items()
+        if isinstance(name, str) and isinstance(value, str) and len(name + value) <= LONGEST_META
+    }
+    return dict(islice(texts.items(), MOST_META))
 
 
 def _texts(name: str, column: Any) -> list[Any]:
@@ -148,7 +155,7 @@ def _unpack_column(head: Mapping[str, Any], parts: list[memoryview]) -> Any:
         ra, dec = (np.frombuffer(part, "<f8") for part in parts)
         return SkyCoord(ra, dec, unit="deg", frame="icrs")
     unit = None if head["unit"] is None else Unit(head["unit"], parse_strict="silent")
-    meta = {} if head["ucd"] is None else {"ucd": head["ucd"]}
+    meta = head["meta"]
     if head["kind"] == "texts":
         return Column(np.array(json.loads(bytes(parts[0])), object), unit=unit, meta=meta)
     shape = tuple(head["shape"])

@@ -356,5 +356,6 @@ CHECKS = {
     "ascii.ecsv": _check_text,
     "votable": check_votable,
     "parquet": _check_parquet,
+    "text": _check_text,
 }
 """What looks at a table before its reader does."""
