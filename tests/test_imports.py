@@ -17,7 +17,7 @@ PACKAGE = Path(swathe.__file__).parent
 # __init__ is.
 LAYERS = (
     {"core", "core.folders", "environment", "errors", "_swathe", "progress", "sizes"},
-    {"core.faults", "core.outputs", "core.parts"},
+    {"core.confined", "core.faults", "core.outputs", "core.packed", "core.parts"},
     {"core.angles", "core.cells", "core.frames", "core.planes", "core.resolver"},
     {"core.lines"},
     {"core.places"},

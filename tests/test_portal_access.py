@@ -26,6 +26,7 @@ from swathe.portal.config import config_of
 from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
+from swathe.portal.uploads import Uploads
 from swathe.portal.users import FRESH_S, Access
 from swathe.workers import Pool, Runner
 
@@ -80,7 +81,8 @@ def client() -> Make:
     def make(catalog: Catalog, settings: Settings) -> Client:
         config = config_of(settings)
         access = Access(config.access.tokens == "required", catalog.token)
-        state = (cast(Jobs, None), access, Sources(catalog), Streams(1))
+        uploads = cast(Uploads, None)
+        state = (cast(Jobs, None), access, Sources(catalog), Streams(1), uploads)
         portal = Portal(config, catalog, *state, cast(Pool, None), cast(Runner, None), Streams(1))
         app = make_app(portal)
         add_routes(app)

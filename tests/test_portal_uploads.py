@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import bz2
 import gzip
 import io
 import lzma
-from typing import Any
+from collections.abc import Iterator
+from typing import IO, Any
 
 import pytest
 from astropy.table import Table
 
+from swathe.core.confined import Confined
 from swathe.errors import LimitError, TargetsError
-from swathe.portal.uploads import columns_of, table_of_file
+from swathe.portal.uploads import IMPORTS, Uploads, columns_of
+
+CONFINED = Confined(imports=IMPORTS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def confined() -> Iterator[None]:
+    yield
+    CONFINED.close()
+
+
+def table_of_file(file: IO[bytes], name: str, most_rows: int) -> Table:
+    """Read a table as the portal does."""
+    return asyncio.run(Uploads(CONFINED, most_rows, 512).table(file, name))
+
 
 ROWS = {"file": ["a:b.fits", "a:c.fits"], "x": [1.0, 2.0]}
 CSV = b"file,x\na:b.fits,1.0\na:c.fits,2.0\n"

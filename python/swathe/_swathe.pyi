@@ -364,6 +364,7 @@ class Job:
         overwrite: bool = False,
         stores: Stores | None = None,
         ids: list[str] | None = None,
+        most_bytes: int | None = None,
     ) -> None: ...
     def start(self) -> Batch:
         """Start cutting."""

@@ -158,7 +158,9 @@ def words(parsed: Any) -> list[str]:
 
 def attacks(pattern: re.Pattern[Any]) -> Iterator[Any]:
     """Give texts of one or two characters over and over, whole, broken off and with a beginning."""
-    parsed = re._parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
+    parsed = importlib.import_module("re._parser").parse(
+        pattern.pattern, pattern.flags & ~re.UNICODE
+    )
     found = sorted({chr(code) for code in letters(parsed) if code < 0x250} | {"a", "1", " "})
     start, *others = words(parsed)
     longer = {text for text in (start, *others) if text}

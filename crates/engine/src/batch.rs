@@ -63,6 +63,9 @@ pub struct Job {
     pub mode: Mode,
     /// Physical value of pixels outside the image.
     pub fill: Option<f64>,
+    /// Bytes of the pixels of one cutout, where that is limited. What is nearly all fill is refused
+    /// then.
+    pub most_bytes: Option<u64>,
     /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
     /// that has not all of them is not cut.
     pub planes: Vec<(i64, i64)>,

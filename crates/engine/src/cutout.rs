@@ -19,8 +19,12 @@ pub enum Mode {
 }
 
 /// A cutout larger than this is refused rather than attempted, unless `SWATHE_MAX_CUTOUT_BYTES`
-/// says otherwise: damaged headers ask for terabytes.
+/// says otherwise, or a job allows less: damaged headers ask for terabytes.
 const DEFAULT_LIMIT_BYTES: u64 = 8 << 30;
+/// Where a job has a limit, a cutout may have so many times the bytes that come from the image,
+const MOST_FILL: u64 = 64;
+/// or these, whatever comes from it.
+const HARMLESS_BYTES: u64 = 16 << 20;
 
 fn limit_bytes() -> u64 {
     static LIMIT: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
@@ -58,6 +62,7 @@ impl Placed {
         region: &Region,
         mode: Mode,
         fill: Option<f64>,
+        most_bytes: Option<u64>,
     ) -> Result<Placed, EngineError> {
         let image = &template.image;
         let overlap = region.overlap(&image.shape).map_err(|error| template.region_error(error))?;
@@ -71,14 +76,18 @@ impl Placed {
         let filled = partial && mode == Mode::Partial;
         let output = if filled { region.clone() } else { overlap.inside.clone() };
         let bytes = template.data_bytes(&output)?;
-        if bytes as u64 > limit_bytes() {
+        let limit = most_bytes.unwrap_or(u64::MAX).min(limit_bytes());
+        if bytes as u64 > limit {
             return Err(EngineError::TooLarge {
                 url: template.url.clone(),
                 hdu: template.hdu,
                 region: output,
                 bytes: bytes as u64,
-                limit: limit_bytes(),
+                limit,
             });
+        }
+        if filled && most_bytes.is_some() {
+            check_fill(template, &output, bytes as u64, &overlap.inside)?;
         }
         check_pieces(template, &overlap.inside)?;
         let fill = filled.then(|| Fill::new(template, fill)).transpose()?;
@@ -97,6 +106,26 @@ impl Placed {
             }
         }
     }
+}
+
+/// Refuse a cutout that is nearly all fill.
+fn check_fill(
+    template: &Template,
+    output: &Region,
+    bytes: u64,
+    inside: &Region,
+) -> Result<(), EngineError> {
+    let inside_bytes = template.data_bytes(inside)? as u64;
+    if bytes <= HARMLESS_BYTES.max(inside_bytes.saturating_mul(MOST_FILL)) {
+        return Ok(());
+    }
+    Err(EngineError::MostlyOutside {
+        url: template.url.clone(),
+        hdu: template.hdu,
+        region: output.clone(),
+        bytes,
+        inside_bytes,
+    })
 }
 
 /// A cut may need at most this many rows or tiles: what is listed for each fits in memory.

@@ -152,6 +152,23 @@ pub enum EngineError {
         /// Bytes allowed.
         limit: u64,
     },
+    /// Nearly all of the cutout would be fill.
+    #[error(
+        "{url}, HDU {hdu}: cutout {region} of {bytes} bytes lies mostly outside the image, which has \
+         {inside_bytes} bytes of it: give a smaller box, or mode trim"
+    )]
+    MostlyOutside {
+        /// The object.
+        url: String,
+        /// HDU, from 0.
+        hdu: usize,
+        /// The box.
+        region: Region,
+        /// Bytes of its pixels.
+        bytes: u64,
+        /// Bytes of those within the image.
+        inside_bytes: u64,
+    },
     /// The memory for the cutout could not be had.
     #[error("{url}, HDU {hdu}: no memory for cutout {region}: {bytes} bytes wanted")]
     Memory {

@@ -27,7 +27,7 @@ pub fn cut(
     let about = object.about();
     tell_start("CUT_START", Instant::now(), &about);
     let cut = object.template(selector).and_then(|template| {
-        let placed = Placed::new(&template, region, mode, fill)?;
+        let placed = Placed::new(&template, region, mode, fill, None)?;
         cut_placed(object, &template, placed, cancel, &about)
     });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);

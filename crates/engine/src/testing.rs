@@ -30,6 +30,7 @@ pub(crate) fn job(file: &str, output: impl Into<PathBuf>, kind: OutputKind) -> J
         overwrite: false,
         mode: Mode::Trim,
         fill: None,
+        most_bytes: None,
         planes: Vec::new(),
         threads: 1,
         stores: Stores::default(),

@@ -178,6 +178,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
         overwrite: false,
         mode: Mode::Trim,
         fill: None,
+        most_bytes: None,
         planes: Vec::new(),
         threads: 2,
         stores: Stores::default(),

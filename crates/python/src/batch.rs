@@ -26,7 +26,8 @@ pub(crate) struct Job {
 impl Job {
     #[new]
     #[pyo3(signature = (files, file, hdu, hdu_index, boxes, names, *, output, kind, mode="trim",
-                        fill=None, planes=vec![], threads=1, append=None, overwrite=false, stores=None, ids=None))]
+                        fill=None, planes=vec![], threads=1, append=None, overwrite=false,
+                        stores=None, ids=None, most_bytes=None))]
     #[allow(clippy::too_many_arguments)] // a keyword each, checked by the stub
     fn new(
         py: Python<'_>,
@@ -46,6 +47,7 @@ impl Job {
         overwrite: bool,
         stores: Option<&Stores>,
         ids: Option<Vec<String>>,
+        most_bytes: Option<u64>,
     ) -> PyResult<Job> {
         let selectors = hdu.iter().map(|hdu| selector(Some(hdu))).collect::<PyResult<Vec<_>>>()?;
         let file = file.to_vec(py)?;
@@ -96,6 +98,7 @@ impl Job {
             overwrite,
             mode: parse_mode(py, mode)?,
             fill,
+            most_bytes,
             planes,
             threads,
             stores: inner(py, stores)?,

@@ -33,6 +33,7 @@ pub(crate) fn class_name(error: &EngineError) -> &'static str {
         EngineError::Planes { .. }
         | EngineError::Fill { .. }
         | EngineError::TooLarge { .. }
+        | EngineError::MostlyOutside { .. }
         | EngineError::Memory { .. }
         | EngineError::TooMany { .. } => "RegionError",
         EngineError::OutputExists { .. } => "OutputExistsError",

@@ -35,6 +35,12 @@ from swathe.errors import CatalogError
 log = logging.getLogger(__name__)
 
 LARGEST_CHUNK = 5_000
+DEADLY = 2
+"""A chunk is divided when so many runners have died while they had it."""
+DEATHS = 3
+"""A single row is an error when so many have: the last two times nothing else was under way."""
+PARTS = 32
+"""Into so many a chunk is divided: the row to blame is soon alone."""
 
 
 class Chunks(Database):
@@ -130,21 +136,43 @@ class Chunks(Database):
                 .values(lease_until=until)
             )
 
-    def free_chunks(self, is_dead: Callable[[str], bool]) -> int:
-        """Take chunks from runners that are dead, or have not said for too long that they live."""
+    def free_chunks(self, is_dead: Callable[[str], bool], *, blames: bool = False) -> int:
+        """Take chunks from runners that are dead, or have not said for too long that they live.
+
+        Args:
+            is_dead: whether a runner is known to be dead.
+            blames: whether its rows may be what it died of: they are cut by the runner itself. Then
+                a chunk that has seen DEADLY runners die is divided, and a row that has seen DEATHS
+                is an error.
+
+        Returns:
+            How many chunks were taken back.
+        """
         now = datetime.now(UTC)
         taken = select(JobChunkTable).where(JobChunkTable.state == "taken")
         with self._reading() as session:
-            if not session.scalars(taken.limit(1)).all():
-                return 0
+            chunks = [
+                (chunk.job, chunk.first, chunk.runner, is_dead(chunk.runner or ""))
+                for chunk in session.scalars(taken)
+                if chunk.lease_until is None
+                or chunk.lease_until < now
+                or is_dead(chunk.runner or "")
+            ]
+        return sum(self._free(*chunk, blames) for chunk in chunks)
+
+    def _free(self, number: int, first: int, runner: str | None, dead: bool, blames: bool) -> bool:
+        """Take back one chunk, if it is still that runner's."""
         with self._writing() as session:
-            freed = 0
-            for chunk in session.scalars(taken.with_for_update()):
-                late = chunk.lease_until is None or chunk.lease_until < now
-                if late or is_dead(chunk.runner or ""):
-                    _release(chunk)
-                    freed += 1
-            return freed
+            job = session.get(JobTable, number, with_for_update=True)
+            chunk = session.get(JobChunkTable, (number, first), with_for_update=True)
+            if job is None or chunk is None or chunk.state != "taken" or chunk.runner != runner:
+                return False
+            _release(chunk)
+            if dead and blames and job.phase in ACTIVE:
+                chunk.deaths += 1
+                if chunk.deaths >= DEADLY:
+                    _divide(session, job, chunk)
+            return True
 
     def chunk_rows(self, chunk: Chunk) -> Rows:
         """Give the rows of a chunk that are still to do."""
@@ -175,7 +203,7 @@ def _taken(
         job.started_at = job.started_at or now
     job.served_at = now
     session.flush()
-    return Chunk(kept_job(job), taken.first, taken.last, runner)
+    return Chunk(kept_job(job), taken.first, taken.last, runner, taken.deaths)
 
 
 def _give_up(session: Session, number: int, reason: str) -> None:
@@ -260,6 +288,34 @@ def _inputs_done(session: Session, job: JobTable) -> bool:
 
 def _release(chunk: JobChunkTable) -> None:
     chunk.state, chunk.runner, chunk.lease_until = "free", None, None
+
+
+def _divide(session: Session, job: JobTable, chunk: JobChunkTable) -> None:
+    """Divide a chunk that runners died of; of a single row this makes an error."""
+    first, last = chunk.first, chunk.last
+    if first < last:
+        chunks = min(PARTS, last - first + 1)
+        starts = [first + (last - first + 1) * part // chunks for part in range(chunks)]
+        ends = [*(start - 1 for start in starts[1:]), last]
+        # They are divided again after one more; a row that is alone has two more.
+        chunk.last, chunk.deaths = ends[0], DEADLY - 1
+        for start, end in zip(starts[1:], ends[1:], strict=True):
+            session.add(
+                JobChunkTable(
+                    job=job.number, first=start, last=end, state="free", deaths=DEADLY - 1
+                )
+            )
+        return
+    if chunk.deaths < DEATHS:
+        return
+    waiting = [
+        rows.take(rows.has("waiting")) for rows in parts_between(session, job.number, first, last)
+    ]
+    _mark(session, job, Rows.joined(waiting).ended("error", "stopped the worker twice"))
+    session.delete(chunk)
+    session.flush()
+    end_if_done(session, job)
+    job.changes += 1
 
 
 def _mark(session: Session, job: JobTable, rows: Rows) -> None:

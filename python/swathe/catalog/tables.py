@@ -27,7 +27,7 @@ from swathe.catalog.holdings import State
 from swathe.catalog.values import Source
 from swathe.catalog.work import ChunkState, Phase
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 13))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 14))
 """Every state of the schema, the oldest first. The last is what this code works with."""
 VERSION_TABLE = "swathe_schema"
 
@@ -327,7 +327,10 @@ class JobBlockTable(Base):
 
 
 class JobChunkTable(Base):
-    """Rows `first` to `last` by position that were given out: to a runner, or back."""
+    """Rows `first` to `last` by position that were given out: to a runner, or back.
+
+    `deaths` are the runners that died while they had them.
+    """
 
     __tablename__ = "job_chunks"
     __table_args__ = (Index(None, "state"),)
@@ -339,6 +342,7 @@ class JobChunkTable(Base):
     state: Mapped[ChunkState] = mapped_column(String(10))
     runner: Mapped[str | None] = mapped_column(Text)
     lease_until: Mapped[datetime | None]
+    deaths: Mapped[int] = mapped_column(default=0, server_default="0")
 
 
 class DeletedJobTable(Base):

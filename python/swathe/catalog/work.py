@@ -86,12 +86,16 @@ class KeptRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of a job that a runner has taken: positions `first` to `last`, last included."""
+    """Rows of a job that a runner has taken: positions `first` to `last`, last included.
+
+    `deaths` are the runners that died while they had them.
+    """
 
     job: KeptJob
     first: int
     last: int
     runner: str
+    deaths: int = 0
 
 
 @dataclass(frozen=True)

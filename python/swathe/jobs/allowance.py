@@ -56,6 +56,20 @@ class Allowance:
         # It counts among them.
         self.check(replace(held, jobs=held.jobs - 1))
 
+    def check_room(self, held: Held, least_bytes: int) -> None:
+        """Check that results that take so much at least may be made.
+
+        Raises:
+            LimitError: where they may not.
+        """
+        most = self._limits.result_bytes
+        if held.bytes + least_bytes > most:
+            raise LimitError(
+                f"the results would take at least {size_text(least_bytes)}, yours take "
+                f"{size_text(held.bytes)}; {size_text(most)} are allowed",
+                LATER_S if least_bytes <= most else None,
+            )
+
     def too_much(self, held: Held) -> str | None:
         """Say why a job of a user who has so much is ended, if it is."""
         told = self._results(held)

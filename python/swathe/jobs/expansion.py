@@ -28,6 +28,7 @@ from swathe.errors import (
 from swathe.jobs.values import read_planes
 from swathe.known import by_names
 from swathe.predict import sky_of
+from swathe.sizes import size_text
 from swathe.targets import (
     SKY,
     Targets,
@@ -105,8 +106,11 @@ def expand(
     catalog: Catalog,
     allowed: Callable[[str], None],
     most_rows: int,
+    cutout_bytes: int | None = None,
 ) -> Work:
     """Give the rows that targets become.
+
+    Of `cutout_bytes` a box has at most so many pixels, where those outside the image are filled.
 
     Raises:
         TargetsError: where the list cannot be read or lacks columns.
@@ -137,7 +141,35 @@ def expand(
     if work.group is not None:
         check_rows(len(work.read) + len(work.results()), most_rows)
         work.read.boxes = grown(work.read.boxes)
+    if cutout_bytes is not None and options.mode == "partial" and not is_combined(options):
+        _refuse_large(work.read, cutout_bytes)
     return work
+
+
+def certain_bytes(work: Work, options: Options) -> int:
+    """Return what the results take at least: of filled boxes each pixel has a byte or more."""
+    is_filled = options.mode == "partial" and not is_combined(options)
+    if not is_filled or options.format == "png":
+        return 0
+    sides = work.read.boxes[work.todo(), 2:].astype(float)
+    return int((sides[:, 0] * sides[:, 1]).sum())
+
+
+def _refuse_large(read: Targets, most: int) -> None:
+    """Refuse boxes that have more pixels than a cutout may have bytes."""
+    import numpy as np
+
+    pixels = read.boxes[:, 2].astype(float) * read.boxes[:, 3]
+    for row in np.flatnonzero(pixels > most).tolist():
+        width, height = read.boxes[row, 2:].tolist()
+        read.faults.setdefault(
+            row,
+            (
+                "error",
+                f"a cutout of {width} x {height} pixels exceeds the limit of {size_text(most)} "
+                "(limits.cutout_mb)",
+            ),
+        )
 
 
 def is_combined(options: Options) -> bool:

@@ -21,7 +21,7 @@ from swathe.errors import (
 from swathe.jobs import results as made
 from swathe.jobs.allowance import Allowance
 from swathe.jobs.costs import PAST, as_kept, bytes_out, predicted
-from swathe.jobs.expansion import TOLD, Work, expand
+from swathe.jobs.expansion import TOLD, Work, certain_bytes, expand
 from swathe.jobs.places import Folder
 from swathe.jobs.rows import kept_rows
 from swathe.jobs.shown import shown_job, shown_row
@@ -174,6 +174,7 @@ class Jobs:
         self._allowance.check(self.catalog.held(owner))
         work = self._expanded(table, options)
         work.read.faults.update(faults)
+        self._allowance.check_room(self.catalog.held(owner), certain_bytes(work, options))
         prediction = as_kept(self._predicted(work, options))
         now = datetime.now(UTC)
         rows = kept_rows(work)
@@ -416,7 +417,15 @@ class Jobs:
 
     def _expanded(self, table: Any, options: Options) -> Work:
         options.check()
-        return expand(table, options, self.catalog, self._allowed, self.limits.rows_per_job)
+        limits = self.limits
+        return expand(
+            table,
+            options,
+            self.catalog,
+            self._allowed,
+            limits.rows_per_job,
+            limits.cutout_bytes,
+        )
 
     def _predicted(self, work: Work, options: Options) -> Prediction | None:
         return predicted(work, options, self.catalog.past_jobs(PAST))

@@ -291,6 +291,7 @@ class Limits:
         rows_waiting: of one user's jobs together.
         jobs: of one user that have not ended.
         result_bytes: of one user's results together; a job that comes to more is ended.
+        cutout_bytes: of the pixels of one cutout.
         default_s: how long a job and its results are kept where nothing else is asked for.
         longest_s: how long they may be kept.
     """
@@ -298,7 +299,8 @@ class Limits:
     rows_per_job: int = 100_000
     rows_waiting: int = 1_000_000
     jobs: int = 20
-    result_bytes: int = 100 << 30
+    result_bytes: int = 20 << 30
+    cutout_bytes: int = 512 << 20
     default_s: float = 7 * DAY_S
     longest_s: float = 30 * DAY_S
 

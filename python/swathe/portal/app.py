@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from swathe import _swathe
 from swathe.catalog import Catalog
+from swathe.core.confined import Confined
 from swathe.environment import cores
 from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
 from swathe.jobs import Folder, Jobs, Limits, Place, place_named
@@ -31,6 +32,7 @@ from swathe.portal.replicas import Replicas
 from swathe.portal.sources import Sources
 from swathe.portal.state import Portal
 from swathe.portal.streams import Streams
+from swathe.portal.uploads import IMPORTS, Uploads
 from swathe.portal.users import Access
 from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.growing import GrowingPool
@@ -69,14 +71,27 @@ def open_portal(config: Config) -> Iterator[Portal]:
         place = place_of(config, catalog)
         _swathe.confine(list(config.access.hosts))
         try:
-            with Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs:
+            with (
+                Jobs(catalog, place, limits=limits, allowed=sources.allowed) as jobs,
+                closing(Confined(imports=IMPORTS)) as confined,
+            ):
                 bounds = config.limits
+                uploads = Uploads(confined, limits.rows_per_job, bounds.upload_mb)
                 streams = Streams(bounds.streams, bounds.share)
                 downloads = Streams(bounds.downloads, bounds.share)
                 pool = pool_of(config, place, catalog)
                 runner = Runner(jobs, pool)
                 yield Portal(
-                    config, catalog, jobs, access, sources, streams, pool, runner, downloads
+                    config,
+                    catalog,
+                    jobs,
+                    access,
+                    sources,
+                    streams,
+                    uploads,
+                    pool,
+                    runner,
+                    downloads,
                 )
         finally:
             _swathe.confine([])
@@ -174,6 +189,7 @@ def limits_of(config: Config) -> Limits:
         rows_waiting=limits.rows_waiting,
         jobs=limits.jobs,
         result_bytes=round(limits.result_gb * 1e9),
+        cutout_bytes=limits.cutout_mb << 20,
         default_s=config.results.keep_days * DAY_S,
         longest_s=limits.longest_days * DAY_S,
     )

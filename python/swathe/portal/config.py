@@ -109,6 +109,8 @@ class Bounds:
         result_gb: results of a user that are kept, 10**9 bytes.
         longest_days: that results may be kept.
         body_mb: largest body of a request, 10**6 bytes.
+        cutout_mb: pixels of one cutout, MiB.
+        upload_mb: memory that the process may take that reads a table, MiB.
         threads: that cut; 0: as many as there are cores.
         streams: answers that wait (events, manifests, `wait`) at the same time.
         downloads: files and archives that are sent at the same time.
@@ -122,9 +124,11 @@ class Bounds:
     rows_per_job: int = 100_000
     rows_waiting: int = 1_000_000
     jobs: int = 20
-    result_gb: float = 100.0
+    result_gb: float = 20.0
     longest_days: float = 30.0
     body_mb: float = 32.0
+    cutout_mb: int = 512
+    upload_mb: int = 512
     threads: int = 0
     streams: int = 200
     downloads: int = 200

@@ -35,6 +35,8 @@ REQUESTS = count(1)
 """Their numbers, in events."""
 CLOSED = {"Connection": "close"}
 """Else the rest of the body would be waited for."""
+SMALL_BODY = 50_000
+"""Bytes of a body without tables: it is parsed where it comes in."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 EXPOSED = (
     "Accept-Ranges",
@@ -78,6 +80,25 @@ def _is_large(scope: Scope) -> bool:
 def _too_many(error: LimitError) -> JSONResponse:
     headers = {**CLOSED, "Retry-After": str(error.retry_after_s)}
     return JSONResponse({"error": str(error), "kind": "LimitError"}, 429, headers)
+
+
+def _counted(receive: Receive, most: int) -> Receive:
+    """Return what receives a body, and stops where it gets too long."""
+    length = 0
+
+    async def receive_some() -> Message:
+        nonlocal length
+        message = await receive()
+        length += len(message.get("body", b""))
+        if length > most:
+            raise HTTPException(413, _too_long(most), CLOSED)
+        return message
+
+    return receive_some
+
+
+def _too_long(most: int) -> str:
+    return f"a body has at most {most:,} bytes here"
 
 
 class Guard:
@@ -134,13 +155,14 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         told = Headers(scope=scope).get("content-length", "")
+        most = self._most_bytes(scope)
         if refused := self._refused(scope):
             status, error = refused
             answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
-        elif told.isdecimal() and int(told[:20]) > self._body_bytes:
-            answer = JSONResponse({"error": self._too_long(), "kind": "LimitError"}, 413, CLOSED)
+        elif told.isdecimal() and int(told[:20]) > most:
+            answer = JSONResponse({"error": _too_long(most), "kind": "LimitError"}, 413, CLOSED)
         else:
-            await self._pass_on(scope, self._counted(receive), send)
+            await self._pass_on(scope, _counted(receive, self._most_bytes(scope)), send)
             return
         await answer(scope, receive, send)
 
@@ -160,22 +182,9 @@ class Guard:
             async with self._turns.turn(visitor):
                 await self._app(scope, receive, send)
 
-    def _counted(self, receive: Receive) -> Receive:
-        """Give what receives a body, and stops where it gets too long."""
-        length = 0
-
-        async def receive_some() -> Message:
-            nonlocal length
-            message = await receive()
-            length += len(message.get("body", b""))
-            if length > self._body_bytes:
-                raise HTTPException(413, self._too_long(), CLOSED)
-            return message
-
-        return receive_some
-
-    def _too_long(self) -> str:
-        return f"a body has at most {self._body_bytes:,} bytes here"
+    def _most_bytes(self, scope: Scope) -> int:
+        """Return how long a body may be; only POST sends tables."""
+        return self._body_bytes if scope["method"] == "POST" else min(self._body_bytes, SMALL_BODY)
 
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
         headers = Headers(scope=scope)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from swathe.catalog import Catalog, Store
 
 PLAIN_URL = re.compile(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?(/[^\s\\]*)?", re.I)
+DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:[/?#]|\Z)", re.IGNORECASE)
 PORTS = {"http": 80, "https": 443}
 FRESH_S = 1.0
 """The stores of the catalogue are asked for again after this time."""
@@ -68,6 +69,12 @@ class Sources:
                 raise AccessError(f"{file[:200]}: leads out of its store")
 
     def _allowed_url(self, url: str) -> None:
+        scheme, _, rest = url.partition("://")
+        if scheme != scheme.lower() or DOTS.search(rest):
+            raise AccessError(
+                f"{scheme[:20]}://...: a URL begins with http:// or https:// in small letters, and "
+                "its path has no . or .. between slashes, also written as %2e"
+            )
         plain = PLAIN_URL.fullmatch(url)
         if plain is None or not url.isascii():
             raise AccessError(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from swathe.portal.config import Config
     from swathe.portal.sources import Sources
     from swathe.portal.streams import Streams
+    from swathe.portal.uploads import Uploads
     from swathe.portal.users import Access, User
     from swathe.workers import Pool, Runner
     from swathe.workers.pool import Told
@@ -34,6 +35,7 @@ class Portal:
         access: who may do what.
         sources: which files may be read.
         streams: places for answers that wait for what happens.
+        uploads: reads the tables that users send.
         pool: who does the work of jobs.
         runner: who gives it to them, as long as the application runs.
         downloads: places for files and archives.
@@ -46,6 +48,7 @@ class Portal:
     access: Access
     sources: Sources
     streams: Streams
+    uploads: Uploads
     pool: Pool
     runner: Runner
     downloads: Streams

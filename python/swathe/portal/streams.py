@@ -6,19 +6,39 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.responses import StreamingResponse
 
+from swathe.errors import LimitError
 from swathe.portal.shares import Shares
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
     from contextlib import AbstractContextManager
 
+    from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
+LOOK_S = 0.5
+"""How often to look whether a client is still there."""
+RETRY_S = 5
+"""When to try again what a client went away from."""
+
+
+async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return what work gives; it is cancelled when the client is gone."""
+    task = asyncio.ensure_future(work)
+    try:
+        while True:
+            done, _ = await asyncio.wait({task}, timeout=LOOK_S)
+            if done:
+                return task.result()
+            if await request.is_disconnected():
+                raise LimitError("the client is gone", RETRY_S)
+    finally:
+        task.cancel()
 
 
 class Streams:

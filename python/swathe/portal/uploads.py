@@ -1,16 +1,23 @@
-"""Tables of targets that users send: read within bounds, and without fetching anything else."""
+"""Tables of targets that users send: read in a confined process, within bounds.
+
+Columns and rows are counted before a reader sees a table, as far as its bytes tell of them. What
+they do not tell is bounded by the memory and the time of the process.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import shutil
 import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
+from swathe.core.confined import Bounds
 from swathe.core.lists import parse_lines
+from swathe.core.packed import pack_lists, pack_table, unpack_lists, unpack_table
 from swathe.errors import LimitError, TargetsError
-from swathe.sizes import size_text
 from swathe.targets import READERS, read_table
 
 if TYPE_CHECKING:
@@ -18,61 +25,239 @@ if TYPE_CHECKING:
 
     from astropy.table import Table
 
+    from swathe.core.confined import Confined
+
 SCALARS = {str, int, float, bool, type(None)}
 LONGEST_NAME = 200
+LONGEST_LINE = 20_000
+"""Characters of a line that is pasted, or that names the columns of a table."""
 MOST_COLUMNS = 200
+MOST_CELL = 10_000
+"""Numbers or characters of one cell of a VOTable."""
+SMALL_JSON = 50_000
+"""Bytes that are parsed where they came in: in less than a millisecond, whatever they are."""
 COMPRESSED = (b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
-LARGEST_PARQUET_BYTES = 256 << 20
+IMPORTS = (
+    "astropy.coordinates",
+    "astropy.io.ascii",
+    "astropy.io.votable",
+    "astropy.table",
+    "swathe.portal.uploads",
+)
+"""What the nursery of confined calls imports for tables."""
 
 
-def table_of_file(file: IO[bytes], name: str, most_rows: int) -> Table:
-    """Read a table whose kind the suffix of its name tells, as `cut_many` reads files.
+class Uploads:
+    """Reads what users send, in confined processes."""
+
+    def __init__(self, confined: Confined, most_rows: int, memory_mb: int) -> None:
+        """Take what runs the processes, and what a table may have and take."""
+        self._confined = confined
+        self._most_rows = most_rows
+        self._bounds = Bounds(memory_mb=memory_mb)
+
+    async def table(self, file: IO[bytes], name: str) -> Table:
+        """Return a table whose kind the suffix of its name tells, as `cut_many` reads files.
+
+        Raises:
+            TargetsError: where it cannot be read.
+            LimitError: where it has more rows than are allowed, or takes too much to read.
+        """
+        suffix = Path(name[-LONGEST_NAME:]).suffix.lower()
+        if suffix not in READERS:
+            raise TargetsError(
+                f"{name[-LONGEST_NAME:]!r}: a table of targets ends in one of {', '.join(READERS)}"
+            )
+        packed = await self._call("packed_table", file, suffix, name=name)
+        return await asyncio.to_thread(unpack_table, packed)
+
+    async def body(self, body: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+        """Return the targets of a body of JSON as columns, and what else it says.
+
+        Raises:
+            TargetsError: where it is no object with targets, or they make no table.
+            LimitError: where they have more rows than are allowed, or it takes too much to read.
+        """
+        if len(body) <= SMALL_JSON:
+            return targets_of(body, self._most_rows)
+        import io
+
+        packed = await self._call("packed_body", io.BytesIO(body), ".json")
+        return await asyncio.to_thread(unpack_lists, packed)
+
+    async def _call(self, function: str, file: IO[bytes], suffix: str, **more: str) -> bytes:
+        """Return what a function of this module makes of a file, which is a copy with a suffix."""
+        folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="swathe-upload-")
+        try:
+            path = Path(folder) / f"targets{suffix}"
+            await asyncio.to_thread(_copy, file, path)
+            argument = {"path": str(path), "most_rows": self._most_rows, **more}
+            return await self._confined.call(
+                "the table", f"{__name__}:{function}", argument, self._bounds
+            )
+        finally:
+            await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder))
+
+
+def _copy(file: IO[bytes], path: Path) -> None:
+    with path.open("wb") as copy:
+        shutil.copyfileobj(file, copy)
+
+
+def packed_table(path: str, name: str, most_rows: int) -> bytes:
+    """Return a table packed; runs in the confined process."""
+    return pack_table(read_upload(Path(path), name[-LONGEST_NAME:], most_rows))
+
+
+def packed_body(path: str, most_rows: int) -> bytes:
+    """Return the targets of a body of JSON, and the rest, packed; runs in the confined process."""
+    return pack_lists(*targets_of(Path(path).read_bytes(), most_rows))
+
+
+def read_upload(path: Path, name: str, most_rows: int) -> Table:
+    """Return a table of targets, of a file that users know by another name.
 
     Raises:
         TargetsError: where it cannot be read.
         LimitError: where it has more rows than are allowed.
     """
-    suffix = Path(name[-LONGEST_NAME:]).suffix.lower()
-    if suffix not in READERS:
-        raise TargetsError(
-            f"{name[-LONGEST_NAME:]!r}: a table of targets ends in one of {', '.join(READERS)}"
-        )
-    with tempfile.TemporaryDirectory(prefix="swathe-upload-") as folder:
-        path = Path(folder) / f"targets{suffix}"
-        with path.open("wb") as copy:
-            shutil.copyfileobj(file, copy)
-        if READERS[suffix] == "parquet":
-            _check_parquet(path, most_rows)
-        else:
-            _refuse_compressed(path)
-        if READERS[suffix] == "votable":
-            refuse_references(path)
-        try:
-            table = read_table(path)
-        except TargetsError as error:
-            # Users know the file by another name.
-            raise TargetsError(str(error).replace(str(path), name[-LONGEST_NAME:])) from error
+    check = CHECKS.get(READERS[path.suffix])
+    if check is not _check_parquet:
+        _refuse_compressed(path)
+    if check is not None:
+        check(path, most_rows)
+    try:
+        table = read_table(path)
+    except TargetsError as error:
+        raise TargetsError(str(error).replace(str(path), name)) from error
+    _check_columns(len(table.columns))
     _check_rows(len(table), most_rows)
     return table
 
 
-def refuse_references(path: Path) -> None:
-    """Refuse a VOTable whose data lie elsewhere: readers fetch them, from this machine.
+def targets_of(body: bytes, most_rows: int) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return the targets of a body of JSON as columns, and what else it says.
+
+    Raises:
+        TargetsError: where it is no object with targets, or they make no table.
+        LimitError: where they have more rows than are allowed.
+    """
+    given = read_json(body, "the body", 2 * (most_rows + 1) * MOST_COLUMNS)
+    if not isinstance(given, dict) or "targets" not in given:
+        raise TargetsError("the body: expected an object with targets")
+    return columns_of(given.pop("targets"), most_rows), given
+
+
+def read_json(text: str | bytes, what: str, most_values: int) -> Any:
+    """Return what JSON says; brackets and commas are counted first.
+
+    Raises:
+        TargetsError: where it is none.
+        LimitError: where it has too many values.
+    """
+    text = text.encode() if isinstance(text, str) else text
+    values = sum(map(text.count, (b",", b"[", b"{")))
+    if values > most_values:
+        raise LimitError(f"{what} has {values:,} values; at most {most_values:,} are taken")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TargetsError(f"{what}: is no JSON: {str(error)[:100]}") from error
+
+
+def check_lines(text: str, most_rows: int) -> None:
+    """Check that pasted lines are not too many nor too long.
+
+    Raises:
+        LimitError: where they are.
+    """
+    most = 2 * most_rows + 1000
+    if text.count("\n") + text.count("\r") > 2 * most:
+        raise LimitError(f"the list has more than {most:,} lines")
+    longest = max(map(len, text.splitlines()), default=0)
+    if longest > LONGEST_LINE:
+        raise LimitError(f"the list: expected lines of {LONGEST_LINE} characters, found {longest}")
+
+
+def _check_text(path: Path, most_rows: int) -> None:
+    """Check how many columns and rows lines of text are, by counting delimiters and lines."""
+    lines = 0
+    with path.open("rb") as file:
+        first = file.readline(LONGEST_LINE + 1)
+        about = 0
+        while first.startswith(b"#") and about < MOST_COLUMNS + LONGEST_NAME:
+            about += 1
+            first = file.readline(LONGEST_LINE + 1)
+        if first.startswith(b"#"):
+            raise TargetsError(f"the table has more than {about} lines before its columns")
+        if len(first) > LONGEST_LINE:
+            raise TargetsError(f"the table: its names have more than {LONGEST_LINE} characters")
+        _check_columns(1 + max(first.count(mark) for mark in (b",", b"\t", b";", b"|")))
+        while part := file.read(1 << 20):
+            lines += part.count(b"\n")
+    # Cells in quotes may have several lines.
+    if lines > 4 * most_rows + 10_000:
+        _check_rows(lines, most_rows)
+
+
+class _Votable:
+    """A look at a VOTable before a reader believes what it says of itself."""
+
+    def __init__(self, most_rows: int) -> None:
+        self._most_rows = most_rows
+        self._counts = dict.fromkeys(("TABLE", "FIELD", "PARAM", "TR", "TD"), 0)
+
+    def no_types(self, *_: Any) -> None:
+        """Refuse a document type: entities are of it."""
+        raise TargetsError("the VOTable has a document type, which is not taken")
+
+    def begin(self, name: str, attributes: dict[str, str]) -> None:
+        """Look at one element."""
+        name = name.rpartition(":")[2].upper()
+        given = {key.lower(): value for key, value in attributes.items()}
+        if name == "STREAM" and "href" in given:
+            raise TargetsError("the VOTable has a STREAM with href: data elsewhere are not taken")
+        if name in self._counts:
+            self._counts[name] += 1
+            self._check_counts()
+        if name == "TABLE" and given.get("nrows", "").isdecimal():
+            _check_rows(int(given["nrows"][:19]), self._most_rows)
+        if "arraysize" in given:
+            _check_cell(given["arraysize"])
+
+    def _check_counts(self) -> None:
+        if self._counts["TABLE"] > 1:
+            raise TargetsError("the VOTable: expected one TABLE, found more")
+        _check_columns(self._counts["FIELD"])
+        _check_columns(self._counts["PARAM"])
+        _check_rows(self._counts["TR"], self._most_rows)
+        _check_rows(self._counts["TD"] // MOST_COLUMNS, self._most_rows)
+
+
+def _check_cell(arraysize: str) -> None:
+    """Check that a cell is not too large, by what its column says of it."""
+    size = 1
+    for side in arraysize[:LONGEST_NAME].rstrip("*sS").split("x"):
+        if side.strip().isdecimal():
+            size *= max(1, int(side.strip()[:9]))
+    if size > MOST_CELL:
+        raise TargetsError(
+            f"the VOTable: expected cells of up to {MOST_CELL:,} values, found arraysize="
+            f"{arraysize[:40]!r}"
+        )
+
+
+def check_votable(path: Path, most_rows: int) -> None:
+    """Check a VOTable; data that lie elsewhere are refused: readers fetch them, from this machine.
 
     Raises:
         TargetsError: where it has such, a document type, or is no XML.
+        LimitError: where it has too many rows.
     """
     parser = expat.ParserCreate()
-
-    def no_types(*_: Any) -> None:
-        raise TargetsError("the VOTable has a document type, which is not taken")
-
-    def no_references(name: str, attributes: dict[str, str]) -> None:
-        if name.rpartition(":")[2].upper() == "STREAM" and "href" in map(str.lower, attributes):
-            raise TargetsError("the VOTable has a STREAM with href: data elsewhere are not taken")
-
-    parser.StartDoctypeDeclHandler = no_types
-    parser.StartElementHandler = no_references
+    look = _Votable(most_rows)
+    parser.StartDoctypeDeclHandler = look.no_types
+    parser.StartElementHandler = look.begin
     try:
         with path.open("rb") as file:
             parser.ParseFile(file)
@@ -88,18 +273,17 @@ def _refuse_compressed(path: Path) -> None:
 
 
 def _check_parquet(path: Path, most_rows: int) -> None:
+    """Check what the metadata say; they are the sender's word, and reading is bounded besides."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise TargetsError("Parquet tables are not taken here: pyarrow is not installed") from error
     try:
-        told = parquet.ParquetFile(path).metadata
-        size = sum(told.row_group(number).total_byte_size for number in range(told.num_row_groups))
+        metadata = parquet.ParquetFile(path).metadata
     except (ArrowException, OSError) as error:
         raise TargetsError(f"the Parquet table cannot be read: {error}") from error
-    _check_rows(told.num_rows, most_rows)
-    if size > LARGEST_PARQUET_BYTES:
-        raise LimitError(f"the Parquet table has {size_text(size)} when it is inflated")
+    _check_columns(metadata.num_columns)
+    _check_rows(metadata.num_rows, most_rows)
 
 
 def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict[str, list[Any]]:
@@ -118,6 +302,7 @@ def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict
             "targets: expected columns {name: [values]} or rows [{name: value}], found "
             f"{type(given).__name__}"
         )
+    _check_columns(len(given))
     lengths = set()
     for name, values in given.items():
         if not isinstance(values, list):
@@ -152,8 +337,7 @@ def _turned(rows: list[Any], most_rows: int) -> dict[str, list[Any]]:
                 f"targets: row {number}: expected {{name: value}}, found {type(row).__name__}"
             )
         names |= dict.fromkeys(row)
-        if len(names) > MOST_COLUMNS:
-            raise TargetsError(f"targets: more than {MOST_COLUMNS} columns")
+        _check_columns(len(names))
     columns = {name: [row.get(name) for row in rows] for name in names}
     for name, values in columns.items():
         _check_scalars(name, values)
@@ -173,3 +357,18 @@ def _check_scalars(name: str, values: list[Any]) -> None:
 def _check_rows(rows: int, most_rows: int) -> None:
     if rows > most_rows:
         raise LimitError(f"the table has {rows:,} rows; at most {most_rows:,} are taken at once")
+
+
+def _check_columns(columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise TargetsError(f"the table has more than {MOST_COLUMNS} columns")
+
+
+CHECKS = {
+    "ascii.csv": _check_text,
+    "ascii.ecsv": _check_text,
+    "votable": check_votable,
+    "parquet": _check_parquet,
+    "text": _check_text,
+}
+"""What looks at a table before its reader does."""

@@ -33,6 +33,7 @@ class Batch:
         inputs: by number of a result, the rows that go into it.
         row_bytes: that are expected to be read for each row.
         row_s: predicted seconds of computing each, once its bytes are there; 0: none were.
+        cutout_bytes: pixels of one cutout at most, where that is limited.
     """
 
     job: str
@@ -44,10 +45,16 @@ class Batch:
     inputs: Mapping[int, Rows] = field(default_factory=dict)
     row_bytes: float = 0.0
     row_s: float = 0.0
+    cutout_bytes: int | None = None
 
 
-def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
+def batch_of(catalog: Catalog, chunk: Chunk, cutout_bytes: int | None = None) -> Batch:
     """Give what a chunk still has to do, with all that is needed for it.
+
+    Args:
+        catalog: keeps the job.
+        chunk: its rows.
+        cutout_bytes: pixels of one cutout at most.
 
     Raises:
         CatalogError: where the database cannot be used.
@@ -71,6 +78,7 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
         row_bytes=predicted.get("bytes", 0) / max(1, job.inputs),
         # Those of older versions lack it.
         row_s=predicted.get("compute_s", 0.0) / max(1, job.inputs),
+        cutout_bytes=cutout_bytes,
     )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from swathe.catalog.work import Chunk, KeptJob
     from swathe.jobs import Jobs
+    from swathe.workers.batches import Batch
     from swathe.workers.pool import Pool
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Runner:
         """Start the threads. What dead runners had taken is worked on again."""
         if self._threads:
             raise JobError("the runner was started before; make a new one")
-        self._jobs.catalog.free_chunks(_is_dead)
+        self._free_chunks()
         self._pool.start(self._back)
         for name, turn in (
             ("swathe-jobs-giver", self._give),
@@ -110,7 +111,7 @@ class Runner:
 
     def _give(self) -> None:
         """Take a chunk, if there is one, and give it to the pool when that wants more."""
-        if not self._pool.wanted(IDLE_S):
+        if not self._pool.wanted(IDLE_S) or self._is_apart():
             return
         # Others may hold the database, or it is away for a while; the keeper looks as well.
         chunk = self._jobs.catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
@@ -118,7 +119,35 @@ class Runner:
             self._jobs.pause(IDLE_S)
         else:
             self._jobs.wake()
+            if chunk.deaths and self._is_local:
+                self._wait_for_others()
             self._give_chunk(next(self._numbers), chunk)
+
+    def _batch_of(self, chunk: Chunk) -> Batch:
+        return batch_of(self._jobs.catalog, chunk, self._jobs.limits.cutout_bytes)
+
+    @property
+    def _is_local(self) -> bool:
+        """Return whether this process cuts, and so may die of what it cuts."""
+        return isinstance(self._pool, LocalPool)
+
+    def _free_chunks(self) -> int:
+        return self._jobs.catalog.free_chunks(_is_dead, blames=self._is_local)
+
+    def _is_apart(self) -> bool:
+        """Wait a moment, and return true, while rows are done that a runner may have died of.
+
+        They are done alone: if it dies again, nothing else is to blame.
+        """
+        apart = self._is_local and any(each.chunk.deaths for each in list(self._given.values()))
+        if apart:
+            self._jobs.pause(IDLE_S)
+        return apart
+
+    def _wait_for_others(self) -> None:
+        """Wait until nothing is under way."""
+        while self._given and not self._stopping.is_set():
+            self._jobs.pause(IDLE_S)
 
     def _give_chunk(self, number: int, chunk: Chunk) -> None:
         self._clock.enter(chunk.job.number)
@@ -128,7 +157,7 @@ class Runner:
             if chunk.job.number not in self._begun:
                 self._begun.add(chunk.job.number)
                 trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
-            batch = self._tried(lambda: batch_of(self._jobs.catalog, chunk))
+            batch = self._tried(lambda: self._batch_of(chunk))
             given.reading_s = time.perf_counter() - begun
             given.counted_s = self._clock.add(chunk.job.number, given.reading_s)
             given.stopped = self._stopped(chunk.job.id)
@@ -269,7 +298,7 @@ class Runner:
         if self._stopping.wait(RENEW_S):
             return
         self._jobs.catalog.renew_leases(self._name, LEASE_S)
-        if self._jobs.catalog.free_chunks(_is_dead):
+        if self._free_chunks():
             self._jobs.wake()
 
     def _tidy(self) -> None:

@@ -6,6 +6,7 @@ nothing. Who is still at it fails then, unheard.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import time
@@ -25,7 +26,7 @@ from swathe.catalog.faults import may_pass
 from swathe.catalog.rows import CODES, DIGEST_BYTES, Coded, Rows
 from swathe.catalog.work import Done
 from swathe.conversion import Written, convert, whole
-from swathe.errors import CatalogError, OutputError, SwatheError
+from swathe.errors import CatalogError, OutputError, RegionError, SwatheError
 from swathe.jobs.expansion import grown, is_combined
 from swathe.jobs.places import Place, move
 from swathe.jobs.results import input_of, places_of
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
 
 PUT_BYTES = 256 << 20
 """Results are put in their place when so many are made, or all of a chunk."""
+PICTURE_BYTES = 24
+"""Memory that a picture takes for each pixel while it is made,"""
+ALIGNED_BYTES = 160
+"""and the pixels of an image that are put onto a grid."""
 GATHERED = 1000
 """Rows that are taken together from the engine: each time takes as long as some rows do."""
 ASIDE = ".chunk-"
@@ -246,6 +251,7 @@ class _Work:
             fill=None if is_combined(self.options) else self.options.fill,
             planes=planes,
             threads=self.threads,
+            most_bytes=self.batch.cutout_bytes,
         )
         batch = job.start()
         enough = GATHERED if self._is_plain(rows) else 1
@@ -315,11 +321,26 @@ class _Work:
             return
         converted = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
         try:
+            if self.options.format == "png":
+                self._check_size(_pixels(cut), PICTURE_BYTES, "a picture")
             convert(cut, converted)
         except SwatheError as error:
             self.single.append(_ended(row, "error", str(error)))
             return
         self._keep_new(row, converted)
+
+    def _check_size(self, pixels: int, pixel_bytes: int, what: str) -> None:
+        """Check that what is made of so many pixels fits into four times the largest cutout.
+
+        Raises:
+            RegionError: where it does not.
+        """
+        most = self.batch.cutout_bytes
+        if most is not None and pixels * pixel_bytes > 4 * most:
+            raise RegionError(
+                f"{what} of {pixels:,} pixels: expected up to {4 * most // pixel_bytes:,}, "
+                "by limits.cutout_mb"
+            )
 
     def _aligned(self, row: KeptRow, cut: Path) -> KeptRow:
         """Put the pixels of a row onto the grid of the result it goes into."""
@@ -328,6 +349,7 @@ class _Work:
         if grid is None:
             return _ended(row, "error", "the size of its result is not known")
         try:
+            self._check_size(grid.side**2, ALIGNED_BYTES, "a stack or a picture of three bands")
             pixels = aligned(whole(cut), grid.at(row.sky[0], row.sky[1]))
         except SwatheError as error:
             return _ended(row, "error", str(error))
@@ -416,6 +438,12 @@ class _Work:
         except OutputError as error:
             self.failure = str(error)
         self.parts.append(rows if len(there) == len(rows) else rows.take(there))
+
+
+def _pixels(cut: Path) -> int:
+    """Return how many pixels the image has that the engine cut."""
+    native = _swathe.open(str(cut))
+    return math.prod(native.shape(native.find()))
 
 
 def _ended(row: KeptRow, status: str, reason: str) -> KeptRow:

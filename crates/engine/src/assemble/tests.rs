@@ -13,7 +13,7 @@ fn what_memory_cannot_hold_is_told_in_bytes() {
     let object = Object::open(&file, &Stores::default(), false, Cancel::default()).expect("opened");
     let template = object.template(&Selector::FirstImage).expect("an image");
     let whole = Region::whole(&[1, 1]);
-    let mut placed = Placed::new(&template, &whole, Mode::Trim, None).expect("placed");
+    let mut placed = Placed::new(&template, &whole, Mode::Trim, None, None).expect("placed");
     placed.bytes = 1 << 60;
     let mut job = Job { id: 0, placed, state: State::Waiting };
     let error =

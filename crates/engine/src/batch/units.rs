@@ -85,7 +85,7 @@ pub(crate) fn place(job: &Job, template: &Template, target: usize) -> Result<Pla
         stop.push(i64::try_from(length).unwrap_or(i64::MAX));
     }
     let region = Region::new(start, stop).map_err(|error| template.region_error(error))?;
-    Placed::new(template, &region, job.mode, job.fill)
+    Placed::new(template, &region, job.mode, job.fill, job.most_bytes)
 }
 
 /// Take from the front what fits in memory at once, at least one.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -18,7 +17,8 @@ from swathe.jobs import Job, Options
 from swathe.portal.access import Reader, Submitter, streams_of
 from swathe.portal.api import models
 from swathe.portal.state import Portal, portal_of
-from swathe.portal.uploads import columns_of, table_of_file
+from swathe.portal.streams import while_there
+from swathe.portal.uploads import read_json
 from swathe.portal.users import User
 
 router = APIRouter(tags=["jobs"])
@@ -73,7 +73,7 @@ def _body(model: type[models.Asked]) -> dict[str, Any]:
 
 async def _asked(request: Request, model: type[models.Asked]) -> tuple[Any, models.Asked]:
     """Read targets, and what is asked for, from JSON or a form."""
-    rows = portal_of(request).config.limits.rows_per_job
+    portal = portal_of(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         async with request.form(
@@ -86,32 +86,17 @@ async def _asked(request: Request, model: type[models.Asked]) -> tuple[Any, mode
                 name: value for name, value in form.items() if isinstance(value, str)
             }
             if "options" in given:
-                given["options"] = _json(given["options"], "options")
-            table: Any = await run_in_threadpool(
-                table_of_file, file.file, file.filename or "", rows
+                given["options"] = read_json(given["options"], "options", LARGEST_FIELD_BYTES)
+            table: Any = await while_there(
+                request, portal.uploads.table(file.file, file.filename or "")
             )
         return table, _valid(model, {**given, "targets": {}})
     if kind != "application/json":
         raise TargetsError(
             f"expected application/json or multipart/form-data, found {kind[:100] or 'nothing'!r}"
         )
-    body = await request.body()
-
-    def read() -> tuple[Any, models.Asked]:
-        given = _json(body, "the body")
-        if not isinstance(given, dict) or "targets" not in given:
-            raise TargetsError("the body: expected an object with targets")
-        columns = columns_of(given["targets"], rows)
-        return columns, _valid(model, {**given, "targets": {}})
-
-    return await run_in_threadpool(read)
-
-
-def _json(text: str | bytes, what: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TargetsError(f"{what}: is no JSON: {str(error)[:100]}") from error
+    columns, rest = await while_there(request, portal.uploads.body(await request.body()))
+    return columns, _valid(model, {**rest, "targets": {}})
 
 
 def _valid(model: type[models.Asked], given: Mapping[str, Any]) -> models.Asked:

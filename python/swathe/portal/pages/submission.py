@@ -21,7 +21,8 @@ from swathe.portal.pages.archive import holdings_of
 from swathe.portal.pages.pasted import Pasted, read_pasted
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.state import portal_of
-from swathe.portal.uploads import table_of_file
+from swathe.portal.streams import while_there
+from swathe.portal.uploads import check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,7 +77,14 @@ async def fill(request: Request, user: Reader) -> Response:
         submit = form.get("do") == "submit"
     if submit:
         await may_submit(request)
-    return await run_in_threadpool(_answer, request, asked, user.name, submit)
+    sent: Any = None
+    if asked.file_name:
+        reading = portal_of(request).uploads.table(io.BytesIO(asked.contents), asked.file_name)
+        try:
+            sent = await while_there(request, reading)
+        except SwatheError as error:
+            return await run_in_threadpool(_refused, request, asked, error, submit)
+    return await run_in_threadpool(_answer, request, asked, sent, user.name, submit)
 
 
 async def _asked(form: FormData, most: int) -> Asked:
@@ -90,11 +98,19 @@ async def _asked(form: FormData, most: int) -> Asked:
     return Asked(fields)
 
 
-def _answer(request: Request, asked: Asked, owner: str, submit: bool) -> Response:
+def _refused(request: Request, asked: Asked, error: SwatheError, submit: bool) -> Response:
+    if not submit:  # Told, as was asked for.
+        return _form(request, asked, error=text_of(error))
+    made = _form(request, asked, code=status_of(error), error=text_of(error))
+    made.headers.update(headers_of(error))
+    return made
+
+
+def _answer(request: Request, asked: Asked, sent: Any, owner: str, submit: bool) -> Response:
     portal = portal_of(request)
-    jobs = portal.jobs
+    jobs, most_rows = portal.jobs, portal.config.limits.rows_per_job
     try:
-        table, pasted = _table(asked, portal.config.limits.rows_per_job)
+        table, pasted = (sent, Pasted()) if asked.file_name else _table(asked, most_rows)
         options = Options.checked(options_of(asked.fields))
         if submit:
             if pasted.refused:
@@ -103,18 +119,13 @@ def _answer(request: Request, asked: Asked, owner: str, submit: bool) -> Respons
             return RedirectResponse(f"/jobs/{job.id}", 303, HEADERS)
         estimate = jobs.estimate(table, options)
     except SwatheError as error:
-        if not submit:  # Told, as was asked for.
-            return _form(request, asked, error=text_of(error))
-        made = _form(request, asked, code=status_of(error), error=text_of(error))
-        made.headers.update(headers_of(error))
-        return made
+        return _refused(request, asked, error, submit)
     return _form(request, asked, estimate=estimate, pasted=pasted)
 
 
 def _table(asked: Asked, most_rows: int) -> tuple[Any, Pasted]:
     """Give the targets, and what was found in reading them."""
-    if asked.file_name:
-        return table_of_file(io.BytesIO(asked.contents), asked.file_name, most_rows), Pasted()
+    check_lines(asked.fields["targets"], most_rows)
     pasted = read_pasted(asked.fields["targets"])
     if not len(pasted):
         raise TargetsError(_refusal(pasted) if pasted.refused else "the list has no target")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from swathe.errors import CatalogError, NotFoundError, SwatheError
-from swathe.portal.uploads import table_of_file
 from swathe.portal.vo import parameters
 from swathe.portal.vo.faults import VoError, told, usage
 from swathe.portal.vo.selection import select
@@ -125,13 +123,13 @@ def _row(held: Held, wanted: Wanted) -> tuple[Any, ...]:
     return file, str(pixels.image.index), x0, y0, x1 - x0, y1 - y0, planes
 
 
-def table_of(images: Images, parts: Sequence[Part], most_rows: int) -> Asked | None:
-    """Give the table that was sent, if one was: as TARGETS, or by UPLOAD as one named `targets`.
+def table_part(parts: Sequence[Part]) -> tuple[bytes, str] | None:
+    """Return the table that was sent, if one was: as TARGETS, or by UPLOAD as one named `targets`.
 
-    A column of DIDs stands for `file` and `hdu`; those that name nothing are rows with a fault.
+    Returns:
+        Its content, and a name with the suffix of its kind.
 
     Raises:
-        TargetsError: where it cannot be read.
         VoError: where there are several, or it is to be fetched elsewhere.
     """
     found = [part for part in parts if part.name.upper() == "TARGETS"]
@@ -151,11 +149,14 @@ def table_of(images: Images, parts: Sequence[Part], most_rows: int) -> Asked | N
         raise parameters.multi_valued("TARGETS")
     content = found[0].content if found[0].content is not None else found[0].text.encode()
     suffix = next((end for start, end in SNIFFED if content.lstrip().startswith(start)), ".csv")
-    table = table_of_file(io.BytesIO(content), f"TARGETS{suffix}", most_rows)
-    return _without_dids(images, table)
+    return content, f"TARGETS{suffix}"
 
 
-def _without_dids(images: Images, table: Table) -> Asked:
+def asked_by_table(images: Images, table: Table) -> Asked:
+    """Return what a table asks for.
+
+    A column of DIDs stands for `file` and `hdu`; those that name nothing are rows with a fault.
+    """
     columns = {name.lower(): name for name in table.colnames}
     column = next((columns[name] for name in DID_COLUMNS if name in columns), None)
     if column is None or "file" in columns:

@@ -7,6 +7,7 @@ small is cut where the request came in; all else by threads, of which there are 
 from __future__ import annotations
 
 import io
+import math
 import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from starlette.responses import Response
 from swathe.errors import ChangedError
 from swathe.portal.vo.faults import usage
 from swathe.portal.vo.parameters import from_query, read_parameters
+from swathe.portal.vo.regions import Polygon
 from swathe.portal.vo.selection import select
 from swathe.portal.vo.wanted import read_wanted
 from swathe.portal.vo.workers import LargeAnswer
@@ -23,6 +25,7 @@ from swathe.portal.vo.workers import LargeAnswer
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from swathe.objects import Image
     from swathe.portal.vo.images import Held
     from swathe.portal.vo.parameters import Parameters
     from swathe.portal.vo.selection import Pixels
@@ -34,6 +37,12 @@ PNG = "image/png"
 FORMATS = {FITS: FITS, "image/fits": FITS, "fits": FITS, PNG: PNG, "png": PNG}
 LARGEST = 256_000_000
 """Bytes of pixels in one answer: it is made in memory."""
+PICTURE_BYTES = 24
+"""Memory that a picture takes for each pixel while it is made."""
+MOST_PIXELS = 1 << 25
+"""Of a picture."""
+CORNER_BYTES = 400_000
+"""Of a polygon: with 1000 corners two are looked for at once, for they take seconds."""
 SMALL = 1_000_000
 """Bytes of pixels that are cut without a thread of their own: from a page cache in 0.3 ms."""
 UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -83,7 +92,8 @@ def _cut(service: Service, did: str, wanted: Wanted, media_type: str) -> Respons
 
 
 def _cut_from(service: Service, held: Held, wanted: Wanted, media_type: str) -> Response:
-    pixels = select(held, wanted)
+    with service.memory.take(_outline_bytes(wanted)):
+        pixels = select(held, wanted)
     if pixels is None:
         return Response(status_code=204)
     size = pixels.count * held.bytes_of(pixels.image)
@@ -98,14 +108,30 @@ def _cut_from(service: Service, held: Held, wanted: Wanted, media_type: str) -> 
             return _fits(held, pixels)
         share = service.memory.take(size)
         return LargeAnswer(share, _content(pixels), _attached(held, pixels, "fits"), FITS)
-    from swathe.preview import picture
-
     start, stop = list(pixels.start), list(pixels.stop)
     for axis in range(2, len(start)):
         stop[axis] = start[axis] + 1
+    count = math.prod(last - first for first, last in zip(start, stop, strict=True))
+    if count > MOST_PIXELS:
+        raise usage(f"a picture has at most {MOST_PIXELS:,} pixels, this would have {count:,}", 413)
+    with service.memory.take(count * PICTURE_BYTES):
+        content = _picture(pixels.image, start, stop)
+    return Response(content, 200, _attached(held, pixels, "png"), PNG)
+
+
+def _picture(image: Image, start: list[int], stop: list[int]) -> bytes:
+    """Return a plane as PNG."""
+    from swathe.preview import picture
+
     file = io.BytesIO()
-    picture(pixels.image.cut_all_axes(start, stop, "strict").data).save(file, "PNG")
-    return Response(file.getvalue(), 200, _attached(held, pixels, "png"), PNG)
+    picture(image.cut_all_axes(start, stop, "strict").data).save(file, "PNG")
+    return file.getvalue()
+
+
+def _outline_bytes(wanted: Wanted) -> int:
+    """Return the memory that following an outline may take, with what it does for each corner."""
+    region = wanted.region
+    return len(region.corners) * CORNER_BYTES if isinstance(region, Polygon) else 0
 
 
 def _fits(held: Held, pixels: Pixels) -> Response:

@@ -5,6 +5,7 @@ A job of one cut has that as its `result`; of several, an archive of all, and ea
 
 from __future__ import annotations
 
+import io
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -17,9 +18,9 @@ from swathe.jobs import Options, Phase
 from swathe.portal.access import downloads_of, streams_of
 from swathe.portal.api.jobs import own_job
 from swathe.portal.ranges import answer_with
-from swathe.portal.streams import MadeAnswer
+from swathe.portal.streams import MadeAnswer, while_there
 from swathe.portal.vo import documents
-from swathe.portal.vo.combinations import rows_of, table_of
+from swathe.portal.vo.combinations import asked_by_table, rows_of, table_part
 from swathe.portal.vo.documents import XML, iso, quote
 from swathe.portal.vo.faults import Label, VoError, usage
 from swathe.portal.vo.parameters import Parameters, from_query, read_form, shown
@@ -28,6 +29,7 @@ from swathe.portal.vo.sync import FITS, PNG, response_format
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from astropy.table import Table
     from starlette.requests import Request
 
     from swathe.jobs import Job, Row
@@ -58,7 +60,12 @@ async def create(service: Service, request: Request) -> Response:
     parts = await read_form(request, largest)
     query = from_query(request.scope["query_string"]).given
     given = Parameters([*query, *((part.name, part.text) for part in parts if _is_short(part))])
-    job = await service.workers.run(lambda: _made(service, _user(request), given, parts))
+    table = None
+    if (sent := table_part(parts)) is not None:
+        content, name = sent
+        reading = service.portal.uploads.table(io.BytesIO(content), name)
+        table = await while_there(request, reading)
+    job = await service.workers.run(lambda: _made(service, _user(request), given, table))
     return _see(_url(service, request, job))
 
 
@@ -66,17 +73,19 @@ def _is_short(part: Part) -> bool:
     return part.content is None and part.name.upper() != "TARGETS"
 
 
-def _made(service: Service, user: User, given: Parameters, parts: list[Part]) -> Job:
+def _made(service: Service, user: User, given: Parameters, table: Table | None) -> Job:
     portal = service.portal
     phase = given.one("PHASE")
     if phase is not None and phase.strip().upper() != "RUN":
         raise usage(f"PHASE: expected RUN, found {shown(phase)}")
     options = Options(format="png" if response_format(given) == PNG else "fits")
-    table = table_of(service.images, parts, portal.config.limits.rows_per_job)
-    asked = rows_of(service.images, given) if table is None else table
+    if table is None:
+        asked = rows_of(service.images, given)
+    else:
+        asked = asked_by_table(service.images, table)
     sent = [(name, value[:LONGEST_KEPT]) for name, value in given.given if name.upper() != "PHASE"]
     if table is not None:
-        sent.append(("TARGETS", f"a table of {len(table.targets)} rows"))
+        sent.append(("TARGETS", f"a table of {len(table)} rows"))
     return portal.jobs.submit(
         asked.targets,
         options,

@@ -43,7 +43,7 @@ class Memory:
         """
         with self._lock:
             if size > self._free:
-                raise busy("other large cuts are being sent")
+                raise busy("other large cuts are being made or sent")
             self._free -= size
         return Share(self, size)
 
@@ -63,6 +63,14 @@ class Share:
         """Give it back, once."""
         size, self._size = self._size, 0
         self._memory.give_back(size)
+
+    def __enter__(self) -> Share:
+        """Hold it."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Give it back."""
+        self.release()
 
     def __del__(self) -> None:
         self.release()

@@ -1,0 +1,407 @@
+"""No request, upload or row of a job stops a portal, fills its memory or ends its process.
+
+Each test is an attack that did so once. While it goes on, others are answered.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from portals import Served, add_survey, served
+from swathe.errors import AccessError
+from swathe.portal.config import Config
+from swathe.portal.sources import Sources
+from swathe.portal.vo import sync
+from swathe.portal.vo.faults import VoError
+from swathe.portal.vo.regions import Polygon
+from swathe.portal.vo.workers import Memory
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory as Linux tells of it")
+
+TESTS = Path(__file__).parents[1]
+LONGEST_S = 3.0
+"""Others waited 6 s and more; they are to wait 0.1 s at most."""
+GROWTH_MB = 400
+"""What the portal may grow by; it grew by 780 and more."""
+
+
+@pytest.fixture(scope="module")
+def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("portal")
+    add_survey(folder)
+    with served(folder) as portal:
+        httpx.get(f"{portal.url}/api/about", timeout=60)
+        # The first table begins what reads tables.
+        send_table(portal, "t.csv", b"file,x,y,height,width\nsurvey:a,1,1,1,1\n")
+        yield portal
+
+
+def peak_mb(portal: Served) -> float:
+    """Give the largest memory that the portal has had."""
+    status = Path(f"/proc/{portal.process.pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
+@contextmanager
+def others_are_answered(portal: Served) -> Iterator[None]:
+    """Ask for something else, over and over, while the context lasts."""
+    over = threading.Event()
+    waits: list[float] = []
+
+    def ask() -> None:
+        with httpx.Client(timeout=600) as client:
+            while not over.is_set():
+                began = time.monotonic()
+                assert client.get(f"{portal.url}/api/about").status_code == 200
+                waits.append(time.monotonic() - began)
+                time.sleep(0.01)
+
+    before = peak_mb(portal)
+    asking = threading.Thread(target=ask)
+    asking.start()
+    wait_until(lambda: bool(waits))
+    try:
+        yield
+    finally:
+        over.set()
+        asking.join()
+    assert max(waits) < LONGEST_S
+    assert peak_mb(portal) - before < GROWTH_MB
+
+
+def send_table(portal: Served, name: str, content: bytes) -> httpx.Response:
+    files = {"targets": (name, content)}
+    return httpx.post(f"{portal.url}/api/estimate", files=files, timeout=600)
+
+
+def send_json(portal: Served, body: bytes) -> httpx.Response:
+    headers = {"Content-Type": "application/json"}
+    return httpx.post(f"{portal.url}/api/estimate", content=body, headers=headers, timeout=600)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("SUB", " " * 1500 + "x"),
+        ("SUB", "[" + "1" * 50_000 + ":2,3:4]"),
+        ("CIRCLE", "1" * 20_000 + "x"),
+        ("BAND", "1" * 20_000 + "x"),
+        ("POS", "CIRCLE " + "1" * 20_000 + "x"),
+    ],
+)
+def test_h1_parameters(portal: Served, parameter: str, value: str) -> None:
+    with others_are_answered(portal):
+        form = {"ID": "x", parameter: value}
+        answer = httpx.post(f"{portal.url}/vo/sync", data=form, timeout=600)
+    assert answer.status_code in (400, 404)
+    assert len(answer.text) < 1000
+
+
+VOTABLE = """<?xml version="1.0"?>
+<VOTABLE version="1.4" xmlns="http://www.ivoa.net/xml/VOTable/v1.3"><RESOURCE>
+<TABLE{nrows}>{fields}<DATA><TABLEDATA>{rows}</TABLEDATA></DATA></TABLE></RESOURCE></VOTABLE>"""
+FILE = '<FIELD name="file" datatype="char" arraysize="*"/><FIELD name="x" datatype="double"/>'
+
+
+def votable(nrows: str = "", fields: str = FILE, rows: str = "") -> bytes:
+    return VOTABLE.format(nrows=nrows, fields=fields, rows=rows).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (votable(' nrows="400000000"', rows="<TR><TD>a</TD><TD>1</TD></TR>"), "400,000,000 rows"),
+        (votable(fields='<FIELD name="x" datatype="double" arraysize="100000x100000"/>'), "cells"),
+        (votable(fields='<FIELD name="x" datatype="double"/>' * 50_000), "more than 200 columns"),
+    ],
+    ids=["nrows", "arraysize", "fields"],
+)
+def test_h3_votables(portal: Served, content: bytes, told: str) -> None:
+    with others_are_answered(portal):
+        answer = send_table(portal, "t.xml", content)
+    assert answer.status_code in (413, 422)
+    assert told in answer.json()["error"]
+
+
+def test_h4_parquet(portal: Served) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    column = ["a" * 100_000] * 20_000
+    table = pyarrow.table({"file": pyarrow.array(column).dictionary_encode().cast("string")})
+    file = io.BytesIO()
+    parquet.write_table(table, file, use_dictionary=True, compression="zstd")
+    assert len(file.getvalue()) < 10_000
+    del table, column
+    with others_are_answered(portal):
+        answer = send_table(portal, "t.parquet", file.getvalue())
+    assert answer.status_code in (413, 422)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", ",".join(f"c{at}" for at in range(2000)).encode() + b"\n"),
+        ("t.csv", ",".join(f"c{at}" for at in range(100_000)).encode() + b"\n"),
+        ("t.csv", b"file,x\n" + b"a:b,1\n" * 2_900_000),
+        ("t.csv", b"file,x\n" + b"a" * 20_000_000 + b",1\n" + b"b,1\n" * 10_000),
+        (
+            "t.ecsv",
+            b"# %ECSV 1.0\n# ---\n# datatype:\n"
+            + b"".join(b"# - {name: c%d, datatype: int64}\n" % at for at in range(25_000))
+            + b" ".join(b"c%d" % at for at in range(25_000))
+            + b"\n",
+        ),
+    ],
+    ids=["columns", "many columns", "rows", "cell", "ecsv"],
+)
+def test_m1_tables(portal: Served, name: str, content: bytes) -> None:
+    with others_are_answered(portal):
+        answer = send_table(portal, name, content)
+    assert answer.status_code in (413, 422), answer.text
+
+
+def test_m1_a_client_that_is_gone_is_not_read_for(portal: Served) -> None:
+    """The reader of a table ends soon after the client has."""
+    rows = b"".join(b"# - {name: c%d, datatype: int64}\n" % at for at in range(190))
+    cells = " ".join(f"c{at}" for at in range(190)).encode() + b"\n" + b"1 " * 190
+    content = (
+        b"# %ECSV 1.0\n# ---\n# datatype:\n" + rows + cells + b"\n" + (b"1 " * 190 + b"\n") * 60_000
+    )
+    request = httpx.Request(
+        "POST", f"{portal.url}/api/estimate", files={"targets": ("t.ecsv", content)}
+    )
+    host, port = portal.host.split(":")
+    head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(f"POST /api/estimate HTTP/1.1\r\n{head}\r\n".encode() + request.read())
+        wait_until(lambda: bool(readers(portal)))
+    wait_until(lambda: not readers(portal))
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def readers(portal: Served) -> list[int]:
+    """Give the processes that read tables: children of the child of the portal."""
+    nurseries = children(portal.process.pid)
+    return [child for nursery in nurseries for child in children(nursery)]
+
+
+def children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"{}," * 10_400_000 + b"{}]",
+        b'{"targets": [' + b"{}," * 10_000_000 + b"{}]}",
+        b'{"targets": {"a": [' + b"[]," * 10_000_000 + b"[]]}}",
+        b'{"targets": {"a": [' + b"1," * 10_000_000 + b"1]}}",
+        b"[" * 10_000_000,
+        b'{"targets": ' + json.dumps({f"c{at}": [] for at in range(300_000)}).encode() + b"}",
+    ],
+    ids=["objects", "rows", "lists", "numbers", "depth", "columns"],
+)
+def test_m2_json(portal: Served, body: bytes) -> None:
+    with others_are_answered(portal):
+        answer = send_json(portal, body)
+    assert answer.status_code in (413, 422), answer.text
+
+
+def test_m2_other_bodies_are_small(portal: Served) -> None:
+    body = b'{"name": ' + b"[" * 100_000
+    url = f"{portal.url}/api/jobs/{'a' * 22}"
+    answer = httpx.patch(url, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+
+
+def test_m2_pasted_lists(portal: Served) -> None:
+    text = "file,x,y,height,width" + ",x" * 5_000_000
+    with others_are_answered(portal):
+        answer = httpx.post(f"{portal.url}/new", files={"targets": (None, text)}, timeout=600)
+    assert "expected lines of 20000 characters" in answer.text
+
+
+def row_of(side: int, **options: Any) -> dict[str, Any]:
+    name = "survey:frame-000001.fit"
+    targets = {"file": [name], "x": [100], "y": [100], "height": [side], "width": [side]}
+    return {"targets": targets, "options": options}
+
+
+def ended(portal: Served, asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Submit a job of one row; gives it and the row at its end."""
+    job = httpx.post(f"{portal.url}/api/jobs", json=asked, timeout=600)
+    assert job.status_code == 201, job.text
+    url = f"{portal.url}/api/jobs/{job.json()['id']}"
+    wait_until(lambda: httpx.get(url).json()["phase"] in ("COMPLETED", "ERROR"))
+    (row,) = httpx.get(f"{url}/rows").json()["rows"]
+    httpx.delete(url)
+    return job.json(), row
+
+
+@pytest.mark.parametrize("output", ["fits", "npy", "png"])
+@pytest.mark.parametrize(
+    ("side", "told"),
+    [(40_000, "exceeds the limit of 512 MiB"), (15_000, "lies mostly outside the image")],
+)
+def test_h2_rows_of_fill(portal: Served, side: int, told: str, output: str) -> None:
+    with others_are_answered(portal):
+        _, row = ended(portal, row_of(side, mode="partial", format=output))
+    assert row["status"] == "error"
+    assert told in row["reason"]
+
+
+def test_h2_boxes_that_reach_over_an_edge_are_cut(portal: Served) -> None:
+    _, row = ended(portal, row_of(2000, mode="partial"))
+    assert row["status"] == "ok"
+    _, row = ended(portal, row_of(60_000, mode="trim"))
+    assert row["status"] == "ok"
+
+
+def test_h2_a_row_that_kills_its_runner_is_an_error(tmp_path: Path) -> None:
+    import numpy as np
+
+    from conftest import fits_bytes
+    from swathe.catalog import Catalog
+    from swathe.jobs import Folder, Jobs, Limits, Options
+
+    image = tmp_path / "image.fits"
+    image.write_bytes(fits_bytes(np.zeros((200, 300), ">i2")))
+    count = 150
+    table = {
+        "id": ["deadly" if row == 70 else f"t{row}" for row in range(count)],
+        "file": [str(image)] * count,
+        **{name: [10] * count for name in ("x0", "y0", "width", "height")},
+    }
+    url, results = f"sqlite:///{tmp_path}/catalog.sqlite", tmp_path / "results"
+    with Catalog.open(url) as catalog:
+        jobs = Jobs(catalog, Folder(results), limits=Limits())
+        job = jobs.submit(table, Options(), "me")
+        deaths = 0
+        command = [sys.executable, str(TESTS / "deadly.py"), url, str(results)]
+        while (code := subprocess.run(command, env=environment()).returncode) != 0:
+            assert code == -signal.SIGKILL
+            deaths += 1
+            assert deaths < 10
+        assert deaths > 2
+        found = jobs.job(job.id)
+        assert found.phase == "COMPLETED"
+        assert found.counts["ok"] == count - 1
+        (row,) = jobs.rows(job.id, status="error")
+    assert (row.id, row.reason) == ("deadly", "stopped the worker twice")
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+class Pictured:
+    """An image, all zeros, that notes how much memory was free when it was read."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory, self.free = memory, -1
+
+    def cut_all_axes(self, start: list[int], stop: list[int], _mode: str) -> Any:
+        import numpy as np
+
+        self.free = self.memory._free
+        return SimpleNamespace(data=np.zeros((stop[1] - start[1], stop[0] - start[0])))
+
+
+def test_l1_pictures_take_their_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Memory(1_000_000)
+    service, wanted = SimpleNamespace(memory=memory), SimpleNamespace(region=None)
+    image = Pictured(memory)
+    held = SimpleNamespace(
+        bytes_of=lambda _: 1, match=SimpleNamespace(granule=SimpleNamespace(path="a.fits"))
+    )
+    side = 200
+
+    def chosen(*_: object) -> Any:
+        return SimpleNamespace(image=image, start=[0, 0], stop=[side, side], count=side * side)
+
+    image.index = 0  # type: ignore[attr-defined]
+    monkeypatch.setattr(sync, "select", chosen)
+    answer = sync._cut_from(service, held, wanted, sync.PNG)  # type: ignore[arg-type]
+    assert answer.status_code == 200
+    assert image.free == 1_000_000 - side * side * sync.PICTURE_BYTES
+    assert memory._free == 1_000_000
+    for side, status in ((500, 503), (6000, 413)):  # noqa: B007  # `chosen` looks at it
+        with pytest.raises(VoError) as refused:
+            sync._cut_from(service, held, wanted, sync.PNG)  # type: ignore[arg-type]
+        assert refused.value.status == status
+
+
+def test_l1_few_large_polygons_are_looked_for_at_once() -> None:
+    corners = [
+        number
+        for angle in range(1000)
+        for number in (150 + math.cos(angle / 160), 2 + math.sin(angle / 160))
+    ]
+    wanted = SimpleNamespace(region=Polygon(corners))
+    memory = Memory()
+    shares = []
+    with pytest.raises(VoError) as refused:
+        for _ in range(8):
+            shares.append(memory.take(sync._outline_bytes(wanted)))  # type: ignore[arg-type]
+    assert refused.value.status == 503
+    assert 1 <= len(shares) <= 4
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "HTTP://h.example/a",
+        "http://h.example/%2e%2e/a",
+        "http://h.example/a/..",
+        "http://h.example/%2E./a",
+    ],
+)
+def test_l5_urls_are_refused_with_the_right_reason(tmp_path: Path, url: str) -> None:
+    from swathe.catalog import Catalog
+
+    with Catalog.open(f"sqlite:///{tmp_path}/c.sqlite") as catalog:
+        sources = Sources(catalog, ["h.example"])
+        with pytest.raises(AccessError, match=r"in small letters, and its path has no \. or \.\."):
+            sources.allowed(url)
+        sources.allowed("http://h.example/..a/a..b/%2e%2e%2e")
+
+
+def test_l11_results_of_fill_are_counted(tmp_path: Path) -> None:
+    assert Config().limits.result_gb <= 20
+    add_survey(tmp_path)
+    count = 40
+    targets = {
+        "file": ["survey:frame-000001.fit"] * count,
+        **{name: [0] * count for name in ("x", "y")},
+        **{name: [1800] * count for name in ("height", "width")},
+    }
+    with served(tmp_path, "[limits]\nresult_gb = 0.02\n") as portal:
+        asked = {"targets": targets, "options": {"mode": "partial"}}
+        answer = httpx.post(f"{portal.url}/api/jobs", json=asked, timeout=60)
+    assert answer.status_code == 413
+    assert "the results would take at least 123.6 MiB" in answer.json()["error"]
