@@ -12,7 +12,8 @@ PARALLEL := -n auto --dist loadfile
 export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-plan bench-find bench-portal \
-	bench-simulate bench-workers bench-hosts bench-trace bench-trace-view experiments fuzz clean
+	bench-simulate bench-workers bench-hosts bench-trace bench-trace-view experiments fuzz lock \
+	audit clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -83,16 +84,39 @@ experiments: $(VENV)/built
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)
 
+# The versions that are installed, with their hashes; what CI and the tests use is dev.lock.
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command 'make lock' pyproject.toml
+
+lock: $(VENV)/ready
+	$(BIN)/pip install -q uv
+	$(LOCK) $(ARGS) --extra dev --extra portal --output-file requirements/dev.lock
+	$(LOCK) $(ARGS) --extra portal --output-file requirements/portal.lock
+	$(LOCK) $(ARGS) --extra cluster --output-file requirements/cluster.lock
+
+# Not a part of CI: both ask for advisories in the internet, and fail where they get none.
+audit: $(VENV)/ready
+	$(BIN)/pip install -q pip-audit
+	[ -x .tools/bin/cargo-audit ] || cargo install --quiet --locked cargo-audit --root .tools
+	@python=0; rust=0; \
+	for lock in requirements/*.lock; do \
+		$(BIN)/pip-audit --disable-pip --require-hashes --strict -r $$lock || python=1; \
+	done; \
+	.tools/bin/cargo-audit audit || rust=1; \
+	[ $$python$$rust = 00 ] || { echo "audit: FAILED: expected advisories to be read and none to" \
+		"apply; either one applies, or they cannot be reached from here and nothing was" \
+		"checked: see above" >&2; exit 1; }
+
 clean:
 	rm -rf $(VENV) build target
 
-$(VENV)/maturin:
+$(VENV)/ready: requirements/dev.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check 'maturin>=1.10,<2'
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	touch $@
 
 # Asked every time, cheap when nothing changed: cargo and pip know what is out of date.
-$(VENV)/built: $(VENV)/maturin FORCE
+$(VENV)/built: $(VENV)/ready FORCE
 	@command -v cargo >/dev/null || { echo "Rust 1.89 or newer is needed: https://rustup.rs"; exit 1; }
 	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 VIRTUAL_ENV=$(abspath $(VENV)) \
 		$(BIN)/maturin develop --release --quiet --extras $(EXTRAS)

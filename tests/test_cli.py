@@ -166,10 +166,11 @@ def test_targets_that_fail_are_told_and_exit_is_1(folder: Path, tmp_path: Path) 
     assert ran.returncode == 1
     assert ran.stdout.startswith(f"{tmp_path / 'out'}: 3 ok, 1 missing, in ")
     before, *after = ran.stderr.splitlines()
-    assert re.match(rf"{re.escape(str(tmp_path / 'out'))}: predicted [\d.]+ m?s \(", before)
+    assert re.match(rf"{re.escape(str(tmp_path / 'out'))}: predicted (under )?[\d.]+ s", before)
     assert " for 4 targets: " in before
     assert after == [f"  3: missing: {folder / 'none.fit'}: not found"]
-    assert re.search(r", in [\d.]+ m?s, of which cutting took [\d.]+ m?s \(pred", ran.stdout)
+    said = r", in [\d.]+ m?s: [\d.]+ m?s for cutting \(predicted (under )?[\d.]+ s\), the rest"
+    assert re.search(said, ran.stdout)
     assert " 0 ms" not in ran.stdout
     ran = run(
         "cut", "--targets", folder / "mixed.csv", "-o", tmp_path / "out", "--resume", "--json"
@@ -498,8 +499,15 @@ def test_ctrl_c_exits_130_and_resume_completes(tmp_path: Path) -> None:
     command = [str(SWATHE), "cut", "-q", "--targets", str(tmp_path / "t.csv"), "-o", str(out)]
     env = {**os.environ, "SWATHE_INDEX_DIR": str(tmp_path / "index")}
     code, said = interrupt(command, lambda: (out / "0.fits").exists(), env)
-    assert (code, said) == (130, "swathe: interrupted\n")
     found = Table.read(out / "manifest.ecsv")
     assert set(found["status"]) == {"ok", "error"}
+    done = sum(found["status"] == "ok")
+    told = f"{out}: {done} of 48 targets are done; --resume goes on with the others\n"
+    assert (code, said) == (130, f"{told}swathe: interrupted\n")
     assert subprocess.run([*command, "--resume"], check=False, env=env).returncode == 0
+    again = subprocess.run(
+        [*command, "--resume"], check=True, env=env, capture_output=True, text=True
+    )
+    assert f"{out}: 48 ok (48 were done already), in " in again.stdout
+    assert "predicted" not in again.stdout
     assert set(Table.read(out / "manifest.ecsv")["status"]) == {"ok"}

@@ -136,3 +136,25 @@ def test_workers_of_the_extra_cluster_do_all_operations(tmp_path: Path) -> None:
     assert len(told) == 8
     for name, outcome in told.items():
         assert outcome == ["COMPLETED", True, []], name
+
+
+@pytest.mark.skipif(not PROJECT.exists(), reason="not run from the sources")
+@pytest.mark.parametrize(
+    ("lock", "extras"),
+    [("dev", ("dev", "portal")), ("portal", ("portal",)), ("cluster", ("cluster",))],
+)
+def test_lock_files_fit_what_is_asked_for(lock: str, extras: tuple[str, ...]) -> None:
+    project = tomllib.loads(PROJECT.read_text())["project"]
+    asked = list(project["dependencies"])
+    for extra in extras:
+        asked += project["optional-dependencies"][extra]
+    text = (PROJECT.parent / "requirements" / f"{lock}.lock").read_text()
+    pinned: dict[str, list[str]] = {}
+    for entry in re.findall(r"^\S+==(?:.|\n(?=[ ]))*", text, re.MULTILINE):
+        name, _, rest = entry.partition("==")
+        assert "--hash=sha256:" in rest, name
+        pinned.setdefault(plain(name.partition("[")[0]), []).append(re.split(r"[ ;\\]", rest)[0])
+    for requirement in map(Requirement, asked):
+        versions = pinned.get(plain(requirement.name), [])
+        assert versions, f"{requirement}: not in {lock}.lock; run: make lock"
+        assert all(map(requirement.specifier.contains, versions)), f"{requirement}: run: make lock"

@@ -31,7 +31,7 @@ from frames import KINDS, contents, fits_bytes, image_of, noise, results, sky_he
 from swathe.errors import OutputError, OutputExistsError, RegionError, TargetsError
 from swathe.manifest import MANIFEST, Manifest
 from swathe.predict import job_of, sky_of
-from swathe.sizes import seconds_text
+from swathe.sizes import forecast_text, seconds_text
 from swathe.targets import read_targets
 
 OUTPUTS = ("folder", "out.zip", "out.tar", "out.fits")
@@ -192,7 +192,7 @@ def test_prediction_and_outcome_are_logged_where_that_is_wanted(
     with caplog.at_level(logging.INFO, "swathe"):
         meta = swathe.cut_many(rows, tmp_path / "out").meta
     before, after = (record.getMessage() for record in caplog.records)
-    assert before.startswith(f"{tmp_path / 'out'}: predicted {seconds_text(meta['predicted_s'])} (")
+    assert before.startswith(f"{tmp_path / 'out'}: predicted {forecast_text(meta['predicted_s'])}")
     assert " for 3 targets: " in before
     assert after.startswith(
         f"{tmp_path / 'out'}: took {seconds_text(meta['actual_s'])}, predicted "

@@ -159,6 +159,16 @@ def test_no_pixel_is_read_and_headers_are_read_once(
     assert kept.predicted_s == pytest.approx(made["predicted_s"], rel=1e-3)
 
 
+def test_only_what_was_cut_is_compared(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
+    rows = targets([str(survey / "0.fit")])
+    first = swathe.cut_many(rows, tmp_path / "out", progress=False).meta
+    again = swathe.cut_many(rows, tmp_path / "out", progress=False, resume=True).meta
+    assert (first["done_before"], again["done_before"], again["ok"]) == (0, 4, 4)
+    more = targets([str(survey / f"{number}.fit") for number in range(2)])
+    assert swathe.cut_many(more, tmp_path / "out", progress=False, resume=True).meta["ok"] == 8
+    assert [each.targets for each in catalog.outcomes()] == [4, 4]
+
+
 @pytest.mark.parametrize("kind", ["fit", "fit.fz", "fit.gz"])
 @pytest.mark.parametrize("streams", [1, 6])
 def test_dates_that_are_asked_for_alone_are_counted(

@@ -42,7 +42,7 @@ from swathe.commands.predict import predict
 from swathe.commands.serve import serve
 from swathe.commands.simulate import simulate
 from swathe.commands.usage import Group
-from swathe.sizes import seconds_text
+from swathe.sizes import forecast_text, seconds_text
 from swathe.trace.recording import for_children
 
 if TYPE_CHECKING:
@@ -377,19 +377,18 @@ def _cut_table(
     from swathe.many import cut_many
 
     with nullcontext() if quiet or as_json else _prediction_told():
-        manifest = cut_many(targets, output, threads=threads, progress=not quiet, **options)
+        try:
+            manifest = cut_many(targets, output, threads=threads, progress=not quiet, **options)
+        except KeyboardInterrupt as error:
+            if str(error):
+                typer.echo(f"{output}: {error}; --resume goes on with the others", err=True)
+            raise
     meta = manifest.meta
     counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
     if as_json:
         print_json({**meta, "output": str(output), "targets": len(manifest)})
     else:
-        told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        times = (meta[name] for name in ("total_s", "actual_s", "predicted_s"))
-        total, actual, predicted = map(seconds_text, times)
-        typer.echo(
-            f"{output}: {told or 'no targets'}, in {total}, of which cutting took {actual} "
-            f"(predicted {predicted})"
-        )
+        typer.echo(f"{output}: {_outcome_text(meta, counts)}")
         lacking = manifest[manifest["status"] != "ok"]
         for row in lacking[:SHOWN_ROWS]:
             typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
@@ -399,6 +398,19 @@ def _cut_table(
             typer.echo(f"  note: {note}", err=True)
     if counts["ok"] < len(manifest):
         raise typer.Exit(1)
+
+
+def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
+    """Return what became of a table of targets, and how long it took."""
+    before = meta["done_before"]
+    done = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    if before:
+        done = f"{done} ({before:,} were done already)"
+    total, cutting = seconds_text(meta["total_s"]), seconds_text(meta["actual_s"])
+    if before == sum(counts.values()):
+        return f"{done}, in {total}" if before else f"no targets, in {total}"
+    predicted = forecast_text(meta["predicted_s"])
+    return f"{done}, in {total}: {cutting} for cutting (predicted {predicted}), the rest to start"
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from swathe.errors import OutputError, OutputExistsError, RegionError
 from swathe.known import local_paths
 from swathe.manifest import FAILED, MANIFEST, Manifest, manifest_path, read_manifest
 from swathe.progress import progress_bar
-from swathe.sizes import seconds_text
+from swathe.sizes import forecast_text, seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -234,6 +234,7 @@ def _cut_into(
     shown = [_swathe.shown(file) for file in read.files]
     manifest = Manifest(read.ids, [shown[file] for file in read.file.tolist()], meta)
     todo, end = _keep_earlier(manifest, read, earlier, place)
+    manifest.meta["done_before"] = len(read) - len(todo)
     todo = _without_faults(manifest, read, todo)
     paths = {row: place.member(read.names[row]) for row in todo}
     settings = {**settings, "threads": settings["threads"] or cores()}
@@ -264,7 +265,11 @@ def _cut_into(
         trace.scope.where_none(job=token_hex(4)),
         trace.event("JOB", rows=len(todo), predicted_s=round(prediction.seconds, 6)) as event,
     ):
-        _run(job, prediction, manifest, paths, place, progress, started)
+        try:
+            _run(job, prediction, manifest, paths, place, progress, started)
+        except KeyboardInterrupt as error:
+            done = manifest.counts()["ok"]
+            raise KeyboardInterrupt(f"{done:,} of {len(read):,} targets are done") from error
         event.add(bytes=int(sum(manifest.bytes)))
     return manifest.table()
 
@@ -435,9 +440,10 @@ def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | Non
 
 def _tell_prediction(prediction: Prediction, place: _Place, targets: int) -> None:
     low_s, high_s = prediction.interval_s
+    spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
     log.info(
-        "%s: predicted %s (%s to %s) for %d targets: %d bytes in %d requests",
-        *(place.path, *map(seconds_text, (prediction.seconds, low_s, high_s)), targets),
+        "%s: predicted %s%s for %d targets: %d bytes in %d requests",
+        *(place.path, forecast_text(prediction.seconds), spread, targets),
         *(prediction.bytes, prediction.requests),
     )
 
@@ -477,7 +483,7 @@ def _run(
                 manifest.meta["predicted_s"] = round(prediction.seconds, 6)
                 manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
                 manifest.meta.update(_cost(cost, started))
-                _keep_outcome(prediction, manifest, place)
+                _keep_outcome(prediction, manifest, place, whole=not stop.is_set())
             finally:
                 content = manifest.write(place.unfinished)
             # An archive gets its name when it holds its manifest, and then that does.
@@ -489,18 +495,25 @@ def _run(
                 publish(place.unfinished, place.manifest, overwrite=True)
 
 
-def _keep_outcome(prediction: Prediction, manifest: Manifest, place: _Place) -> None:
-    """Say what the work took, to the user, the manifest and the catalogue."""
+def _keep_outcome(
+    prediction: Prediction, manifest: Manifest, place: _Place, *, whole: bool
+) -> None:
+    """Say what the work took, to the user, the manifest and the catalogue.
+
+    A prediction is compared with what was done of it only where that is the `whole`.
+    """
     from swathe.predict import keep_outcome
 
     meta = manifest.meta
     log.info(
         "%s: took %s, predicted %s: %d bytes in %d requests",
-        *(place.path, seconds_text(meta["actual_s"]), seconds_text(prediction.seconds)),
+        *(place.path, seconds_text(meta["actual_s"]), forecast_text(prediction.seconds)),
         *(meta["bytes_moved"], meta["requests"]),
     )
     meta.update(manifest.counts())
-    meta["notes"] += keep_outcome(prediction, meta, f"cut_many into {place.kind} in {place.format}")
+    summary = f"cut_many into {place.kind} in {place.format}"
+    cuts = meta["ok"] - meta["done_before"] if whole else 0
+    meta["notes"] += keep_outcome(prediction, meta, summary, cuts)
 
 
 def _collect(

@@ -275,10 +275,12 @@ def _readable(found: Prediction) -> int:
     return sum(cost.objects - cost.unreadable for cost in found.per_store.values())
 
 
-def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> list[str]:
+def keep_outcome(
+    prediction: Prediction, meta: dict[str, Any], summary: str, cuts: int
+) -> list[str]:
     """Note in the catalogue what became of a prediction, and how long real reads took.
 
-    Gives what the user should be told. Where nothing could be cut there is nothing to compare with.
+    Gives what the user should be told. Where there is nothing to compare with, `cuts` is 0.
 
     The work is done by then, so that a catalogue that cannot be written is no more than a note.
     """
@@ -291,7 +293,7 @@ def keep_outcome(prediction: Prediction, meta: dict[str, Any], summary: str) -> 
         at=datetime.now(UTC),
         host=this_host(),
         summary=summary,
-        targets=meta["ok"],
+        targets=cuts,
         root=prediction.root,
         predicted_s=prediction.seconds,
         low_s=low_s,

@@ -19,6 +19,11 @@ def megabytes(size_bytes: float) -> str:
     return f"{count:.0f} MB" if count >= 10 else f"{count:.2g} MB"
 
 
+def forecast_text(seconds: float) -> str:
+    """Return a predicted time; so few milliseconds that they are noise are `under 0.1 s`."""
+    return seconds_text(seconds) if seconds >= 0.1 else "under 0.1 s"
+
+
 def seconds_text(seconds: float) -> str:
     """Give a time as people say it: `12.5 ms`, `3.41 s`, `4.2 min`."""
     if seconds < 1:
