@@ -24,6 +24,7 @@ import swathe
 from swathe import cut_many
 from swathe.core.outputs import check_new, make_folder, sole_writer, write_file
 from swathe.errors import OutputError, OutputExistsError, SwatheError
+from swathe.sample import make_sample
 
 
 @pytest.fixture
@@ -350,3 +351,31 @@ def test_the_command_changes_no_source(image: Path, tmp_path: Path) -> None:
         ran = subprocess.run([*command, name], cwd=tmp_path, capture_output=True, text=True)
         assert ran.returncode == code, ran
     assert ran.stderr == ("swathe: none/c.fits: cannot write: the folder none does not exist\n")
+
+
+@pytest.mark.parametrize("place", ["{0}", "memory:{0}", "{0}?rotate_mb=1&keep=1"])
+def test_events_are_not_written_to_an_image(place: str, image: Path) -> None:
+    before = image.read_bytes()
+    with pytest.raises(OutputError, match=r"a\.fits: exists and is no trace"):
+        swathe.trace.start(place.format(image))
+    assert image.read_bytes() == before
+
+
+def test_events_are_added_to_a_trace(tmp_path: Path) -> None:
+    run = tmp_path / "run.ulm"
+    for count in (1, 2):
+        swathe.trace.start(run)
+        swathe.trace.point("CUT_START")
+        swathe.trace.stop()
+        assert run.read_text().count("NL.EVNT=CUT_START") == count
+
+
+def test_a_sample_of_another_seed_is_replaced_only_if_asked(tmp_path: Path) -> None:
+    make_sample(tmp_path, frames=1, targets=2)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for asked in ({"seed": 2, "targets": 2}, {"seed": 1, "targets": 3}):
+        with pytest.raises(OutputExistsError, match="exists already"):
+            make_sample(tmp_path, frames=1, **asked)
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    make_sample(tmp_path, frames=1, targets=2, seed=2, overwrite=True)
+    assert (tmp_path / "frame-000001.fit").read_bytes() != before[tmp_path / "frame-000001.fit"]

@@ -226,7 +226,13 @@ def test_smaller_sample_grows_to_identical_bytes(survey: Path, tmp_path: Path) -
     make_sample(tmp_path, frames=1, targets=4)
     kept = (tmp_path / frame_name(1, "fit")).stat().st_mtime_ns
     calls: list[tuple[int, int]] = []
-    make_sample(tmp_path, frames=2, targets=TARGETS, progress=lambda *call: calls.append(call))
+    make_sample(
+        tmp_path,
+        frames=2,
+        targets=TARGETS,
+        overwrite=True,
+        progress=lambda *call: calls.append(call),
+    )
     assert digests(tmp_path) == digests(survey)
     assert (tmp_path / frame_name(1, "fit")).stat().st_mtime_ns == kept
     assert calls == [(2, 2)]
@@ -245,7 +251,7 @@ def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_other_seed_replaces_the_sample(survey: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(survey, tmp_path / "sample")
     before = digests(folder)
-    make_sample(folder, frames=1, targets=4, seed=2)
+    make_sample(folder, frames=1, targets=4, seed=2, overwrite=True)
     after = digests(folder)
     second = {frame_name(2, kind) for kind in KINDS}
     assert after.keys() == before.keys() - second

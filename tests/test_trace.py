@@ -783,6 +783,7 @@ def test_any_command_records(tmp_path: Path) -> None:
     image = tmp_path / "a.fit"
     image.write_bytes(contents(noise(1), "fit"))
     cut = ["cut", str(image), "--box", "5", "5", "10", "10", "-o", str(tmp_path / "o.fits")]
+    cut.append("--overwrite")
     option, variable = tmp_path / "option.ulm", tmp_path / "variable.{pid}.ulm"
     for more, env in (
         (["--trace", str(option)], {}),
@@ -816,6 +817,7 @@ def test_what_a_command_starts_does_not_overwrite_its_memory(
     image = tmp_path / "a.fit"
     image.write_bytes(contents(noise(1), "fit"))
     cut = ["cut", str(image), "--box", "5", "5", "10", "10", "-o", str(tmp_path / "o.fits")]
+    cut.append("--overwrite")
     monkeypatch.setenv(trace.VARIABLE, f"memory:{run}?mb=2")
     Runner(monkeypatch, capsys)(*cut)
     trace.stop()

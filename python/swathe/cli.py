@@ -438,6 +438,7 @@ def sample(
     frames: Annotated[int, typer.Option(min=1, help="Frames, 12 MB each in all four kinds.")] = 60,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 1,
     targets: Annotated[int, typer.Option(min=1, help="Rows of targets.csv.")] = 2000,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -447,7 +448,16 @@ def sample(
 
     with progress_bar("drawing", not quiet, frames) as show:
         try:
-            table = make_sample(folder, frames, seed, targets, lambda done, _frames: show(done))
+            table = make_sample(
+                folder,
+                frames,
+                seed,
+                targets,
+                lambda done, _frames: show(done),
+                overwrite=overwrite,
+            )
+        except errors.OutputError:
+            raise
         except OSError as error:
             raise errors.OutputError(f"{folder}: {error}") from error
     if as_json:

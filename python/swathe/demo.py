@@ -94,6 +94,7 @@ def make_targets(arguments: argparse.Namespace, folder: Path) -> Table:
             arguments.seed,
             arguments.targets,
             lambda done, _frames: show(done),
+            overwrite=True,
         )
     targets = Table.read(path, format="ascii.csv")
     targets["file"] = [f"{SURVEY}:{name}" for name in targets["file"]]

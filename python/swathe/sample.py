@@ -28,7 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swathe.core.outputs import EXISTS
 from swathe.environment import cores
+from swathe.errors import OutputExistsError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,12 +99,15 @@ def make_sample(
     seed: int = 1,
     targets: int = 2000,
     progress: Callable[[int, int], None] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Path:
     """Make the sample survey in a folder, or finish one begun there.
 
     Frames already there are kept when they are of the same seed and recipe; a sample of
-    another seed or recipe is replaced. The work is shared by new processes, one per core, so
-    a script that calls this needs the usual ``if __name__ == "__main__":``.
+    another seed or recipe, or another targets.csv, is replaced with ``overwrite`` only. The
+    work is shared by new processes, one per core, so a script that calls this needs the usual
+    ``if __name__ == "__main__":``.
 
     Parameters
     ----------
@@ -117,6 +122,8 @@ def make_sample(
         A frame has about 75 fit stars; past that its stars come again.
     progress
         Called as ``progress(done, frames)`` after each frame made, in this process.
+    overwrite
+        Whether files of another sample are replaced.
 
     Returns
     -------
@@ -138,10 +145,13 @@ def make_sample(
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
     path = Path(folder)
-    _start(path, seed)
-    _make_frames(path, frames, seed, progress)
+    _start(path, seed, overwrite)
     rows = "".join(_target_rows(frames, seed, targets))
-    _write_if_new(path / "targets.csv", f"id,file,x,y,height,width\n{rows}".encode())
+    table = f"id,file,x,y,height,width\n{rows}".encode()
+    if not overwrite:
+        _check_same(path / "targets.csv", table)
+    _make_frames(path, frames, seed, progress)
+    _write_if_new(path / "targets.csv", table)
     _write_if_new(path / "sample.json", _label(seed, frames))
     return path / "targets.csv"
 
@@ -322,7 +332,17 @@ def _target_rows(frames: int, seed: int, targets: int) -> Iterator[str]:
         first = end
 
 
-def _start(folder: Path, seed: int) -> None:
+def _check_same(path: Path, content: bytes) -> None:
+    """Refuse to replace a file that holds something else.
+
+    Raises:
+        OutputExistsError: if it does.
+    """
+    if path.exists() and path.read_bytes() != content:
+        raise OutputExistsError(f"{path}: {EXISTS}")
+
+
+def _start(folder: Path, seed: int, overwrite: bool) -> None:
     """Make the folder ready: no frames in it but those of this seed and recipe."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -332,11 +352,15 @@ def _start(folder: Path, seed: int) -> None:
         old = sorted(entry for kind in KINDS for entry in folder.glob(f"frame-??????.{kind}"))
         if old and label is None:
             raise FileExistsError(f"{old[0].name} is there, but no sample.json: not a sample")
+        if label is not None and not overwrite:
+            raise OutputExistsError(f"{folder}: a sample of another seed or recipe {EXISTS}")
         # The old label goes last: should this be interrupted, it still tells what is left.
         (folder / "targets.csv").unlink(missing_ok=True)
         for entry in old:
             entry.unlink()
         _write(folder / "sample.json", _label(seed, 0))
+    except OutputExistsError:
+        raise
     except OSError as error:
         raise type(error)(f"cannot make a sample in {os.fspath(folder)!r}: {error}") from error
 

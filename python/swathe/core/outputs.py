@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """What file systems say that have no hard links."""
+HEAD_BYTES = 1 << 16
+"""Of a trace; a line is shorter."""
 EXISTS = "exists already; give --overwrite to replace it"
 
 
@@ -59,6 +61,23 @@ def check_output(
             raise OutputError(f"{where}: cannot write: it is {kind}")
     if not overwrite:
         raise OutputExistsError(f"{where}: {EXISTS}")
+
+
+def check_trace(path: Path) -> None:
+    """Check whether events may be written to a file: it is appended to, or replaced.
+
+    Raises:
+        OutputError: if there is a file that holds anything but events.
+    """
+    try:
+        if not path.is_file():
+            return
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return  # whoever opens it to write says what is wrong
+    if head and b"NL.EVNT=" not in head:
+        raise OutputError(f"{path}: exists and is no trace; give another name")
 
 
 def check_folder(folder: Path, output: Path) -> None:

@@ -10,6 +10,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from swathe.core.outputs import check_trace
 from swathe.errors import OutputError
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Outlet:
         self._stays = False
         # Opening a FIFO waits for who reads it.
         if path is not None and not path.is_fifo():
+            check_trace(path)
             try:
                 self._file = self._open(path)
             except OSError as error:

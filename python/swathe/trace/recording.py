@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from swathe import _swathe
+from swathe.core.outputs import check_trace
 from swathe.environment import this_host
 
 VARIABLE = "SWATHE_TRACE"
@@ -57,10 +58,13 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
 
     Raises:
         TraceError: events are recorded already, or `place` is none.
-        OutputError: it cannot be written to.
+        OutputError: it cannot be written to, or holds something else than events.
     """
     host = host or this_host()
     place = os.fspath(place).replace("{pid}", str(os.getpid())).replace("{host}", host)
+    path = Path(place.removeprefix("memory:").partition("?")[0])
+    if place not in ("stderr", "syslog"):
+        check_trace(path)
     _prepare()
     _swathe.trace_start(place, prog, host, os.environ.get(TOKEN_VARIABLE))
     _places[:] = [place]
