@@ -63,7 +63,7 @@ def test_an_output_that_cannot_be_is_told_before_anything_is_measured(
     (tmp_path / "file").write_text("mine")
     keep_samples(tmp_path / "other", samples_of({"x": 1.0}, 1))
     words = ["buffer", "--store", survey / "frame-000001.fit"]
-    with pytest.raises(OutputError, match="file: results cannot be written there"):
+    with pytest.raises(OutputError, match="file: exists and is not a folder"):
         invoke(*words, "-o", tmp_path / "file")
     with pytest.raises(SettingsError, match="other: has results of 'region'"):
         invoke(*words, "-o", tmp_path / "other")

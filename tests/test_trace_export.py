@@ -542,6 +542,6 @@ def test_the_commands(
     command("trace", "export", run, "--otlp", there.url, code=6)
     with run.open("a") as file:
         file.write("no event\n")
-    made = ("trace", "export", run, "--chrome", tmp_path / "trace.json")
+    made = ("trace", "export", run, "--chrome", tmp_path / "trace.json", "--overwrite")
     assert command.json(*made)["damaged"] == 1
     assert "1 damaged lines left out" in command.told(*made)[1]
