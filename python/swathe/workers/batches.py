@@ -48,13 +48,8 @@ class Batch:
     cutout_bytes: int | None = None
 
 
-def batch_of(catalog: Catalog, chunk: Chunk, cutout_bytes: int | None = None) -> Batch:
+def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
     """Give what a chunk still has to do, with all that is needed for it.
-
-    Args:
-        catalog: keeps the job.
-        chunk: its rows.
-        cutout_bytes: pixels of one cutout at most.
 
     Raises:
         CatalogError: where the database cannot be used.
@@ -78,7 +73,6 @@ def batch_of(catalog: Catalog, chunk: Chunk, cutout_bytes: int | None = None) ->
         row_bytes=predicted.get("bytes", 0) / max(1, job.inputs),
         # Those of older versions lack it.
         row_s=predicted.get("compute_s", 0.0) / max(1, job.inputs),
-        cutout_bytes=cutout_bytes,
     )
 
 

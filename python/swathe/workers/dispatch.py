@@ -124,7 +124,8 @@ class Runner:
             self._give_chunk(next(self._numbers), chunk)
 
     def _batch_of(self, chunk: Chunk) -> Batch:
-        return batch_of(self._jobs.catalog, chunk, self._jobs.limits.cutout_bytes)
+        batch = batch_of(self._jobs.catalog, chunk)
+        return replace(batch, cutout_bytes=self._jobs.limits.cutout_bytes)
 
     @property
     def _is_local(self) -> bool:
