@@ -126,8 +126,8 @@ def test_find_on_the_command_line(run: Runner, store: Path, tmp_path: Path) -> N
     [
         ({"sky": (10.0, 91.0)}, "declination"),
         ({"sky": (float("nan"), 1.0)}, "declination"),
-        ({"sky": (10.0,)}, "sky is"),
-        ({"sky": "here"}, "sky is"),
+        ({"sky": (10.0,)}, r"sky: expected \(ra, dec\)"),
+        ({"sky": "here"}, "here: names of objects need a resolver"),
         ({"sky": (1, 2), "radius_deg": -1}, "0 to 180"),
         ({"radius_deg": 1.0}, "needs a place"),
         ({"time": (5, 4)}, "before it ends"),

@@ -373,9 +373,9 @@ def test_events_are_added_to_a_trace(tmp_path: Path) -> None:
 def test_a_sample_of_another_seed_is_replaced_only_if_asked(tmp_path: Path) -> None:
     make_sample(tmp_path, frames=1, targets=2)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    for asked in ({"seed": 2, "targets": 2}, {"seed": 1, "targets": 3}):
+    for seed, targets in ((2, 2), (1, 3)):
         with pytest.raises(OutputExistsError, match="exists already"):
-            make_sample(tmp_path, frames=1, **asked)
+            make_sample(tmp_path, frames=1, seed=seed, targets=targets)
         assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     make_sample(tmp_path, frames=1, targets=2, seed=2, overwrite=True)
     assert (tmp_path / "frame-000001.fit").read_bytes() != before[tmp_path / "frame-000001.fit"]

@@ -1,9 +1,15 @@
 //! `swathe-store` as the fuzz targets have it: its files, and no server.
 
+#[allow(dead_code)] // of named stores, and of writing
+#[path = "../../crates/store/src/beneath.rs"]
+mod beneath;
 #[path = "../../crates/store/src/error.rs"]
 mod error;
 #[path = "../../crates/store/src/local.rs"]
 mod local;
+#[allow(dead_code)] // of named stores, and of writing
+#[path = "../../crates/store/src/place.rs"]
+mod place;
 #[allow(dead_code)] // of a cache of servers
 #[path = "../../crates/store/src/shelf/mod.rs"]
 mod shelf;
@@ -19,6 +25,7 @@ pub use shelf::{Shelf, SimulatedShelf, Usage, limit_of};
 pub use source::{Fetched, Source, TRUSTED, Traffic, Version};
 pub use timing::Measured;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_plan::{Compute, Costs};
 
@@ -56,12 +63,17 @@ impl Stores {
 
     /// Open a file.
     pub fn open(&self, path: &str) -> Result<Arc<dyn Source>, StoreError> {
-        Ok(Arc::new(local::Local::open(path.into(), Costs::local())?))
+        Ok(Arc::new(local::Local::open(&place::Place::free(path.into())?, Costs::local())?))
     }
 
     /// There are no servers.
     pub fn server_of(&self, _object: &str) -> Option<(String, Costs)> {
         None
+    }
+
+    /// The path of an object, which is one.
+    pub fn file_of(&self, object: &str) -> Option<PathBuf> {
+        Some(object.into())
     }
 
     /// What events call an object.

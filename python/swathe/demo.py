@@ -20,7 +20,7 @@ from swathe.catalog import Catalog, this_host
 from swathe.client import RemotePortal
 from swathe.environment import VARIABLE
 from swathe.errors import NoSuchDatasetError, NoSuchStoreError, SettingsError, SwatheError
-from swathe.preview import contact_sheet
+from swathe.preview import contact_sheet, picture
 from swathe.progress import progress_bar
 from swathe.sample import make_sample
 from swathe.sizes import size_text
@@ -219,7 +219,8 @@ def cut_files(files: list[str], side: int, folder: Path) -> int:
                 box = ((width - side) // 2, (height - side) // 2, side, side)
                 cutout = image.cut(box)
                 cutout.write(path, overwrite=True)
-                cutout.write(path.with_suffix(".png"), overwrite=True)
+                # Of a cube the first plane.
+                picture(cutout.data).save(path.with_suffix(".png"))
                 print(f"{path}: {cutout}")
         except SwatheError as error:
             failed += 1

@@ -159,7 +159,7 @@ def _place(sky: Any, radius_deg: float, frame: str | None) -> _Place:
         icrs = position(sky, frame).icrs
         ra, dec = float(icrs.ra.deg[0]), float(icrs.dec.deg[0])
     except Exception as error:  # frames that lead nowhere
-        raise DatasetError(f"sky: expected one place in the sky: {error}") from error
+        raise DatasetError(str(error)) from error
     if not 0 <= radius_deg <= 180:
         raise DatasetError(f"a radius is 0 to 180 degrees, not {radius_deg}")
     return _Place(ra % 360.0, dec, radius_deg)
