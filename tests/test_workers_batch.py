@@ -71,10 +71,10 @@ def test_a_pool_grows_with_the_queue_and_shrinks_again(
 ) -> None:
     table = many_targets(survey, ROWS)
     hold = Hold(tmp_path / "hold")
-    command = slow_command(scheduler.address, 0.3, 600.0, hold.path)
+    slow = slow_command(scheduler.address, 0.3, 600.0, hold.path)
     # HTCondor passes on few variables; this tells where the certificates are.
-    command = ["env", f"XDG_STATE_HOME={os.environ['XDG_STATE_HOME']}", *command]
-    provider = Watched(provider_of(system, command))
+    state = f"XDG_STATE_HOME={os.environ['XDG_STATE_HOME']}"
+    provider = Watched(provider_of(system, lambda *name: ["env", state, *slow(*name)]))
     limits = Limits(minimum=1, maximum=2, spare=0, soon_s=1.0, idle_s=2.0, hand_over_s=0.0)
     assert system.numbers() == []
     job = jobs.submit(table, Options(), "me")
