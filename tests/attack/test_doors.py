@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -126,6 +127,25 @@ def test_one_user_leaves_uploads_to_others(portal: Attacked) -> None:
                 "/estimate", content=content, headers={"Content-Type": "application/json"}
             )
             assert answer.status_code == 422
+
+
+def test_a_body_that_is_refused_is_read_on(portal: Attacked) -> None:
+    # Else a proxy that sends on finds its connection closed, and answers 502 of its own.
+    host, _, port = portal.served.host.partition(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(
+            f"POST /api/jobs HTTP/1.1\r\nHost: {portal.served.host}\r\n"
+            f"Authorization: Bearer {portal.tokens['ann']}\r\nContent-Type: application/json\r\n"
+            "Content-Length: 33000000\r\n\r\n".encode()
+        )
+        time.sleep(0.5)  # the answer is there now
+        for _ in range(33):
+            connection.sendall(b" " * 1_000_000)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"a body has at most" in answer
 
 
 # ---- Event streams (M6)

@@ -8,8 +8,9 @@ nobody sends more bodies at a time, or has more requests worked on, than their s
 
 from __future__ import annotations
 
+import asyncio
 import re
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import count
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -35,6 +36,8 @@ REQUESTS = count(1)
 """Their numbers, in events."""
 CLOSED = {"Connection": "close"}
 """Else the rest of the body would be waited for."""
+DRAIN_S = 5.0
+"""The rest of a refused body is discarded for so long."""
 SMALL_BODY = 50_000
 """Bytes of a body without tables: it is parsed where it comes in."""
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -80,6 +83,33 @@ def _is_large(scope: Scope) -> bool:
 def _too_many(error: LimitError) -> JSONResponse:
     headers = {**CLOSED, "Retry-After": str(error.retry_after_s)}
     return JSONResponse({"error": str(error), "kind": "LimitError"}, 429, headers)
+
+
+async def _answer_and_drain(
+    answer: JSONResponse, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Answer a request whose body is still coming, and discard that for `DRAIN_S` at most.
+
+    A client, or a proxy, that finds its connection closed while it sends may not read the answer.
+    """
+
+    async def discard() -> None:
+        while True:
+            message = await receive()
+            if message["type"] != "http.request" or not message.get("more_body"):
+                return
+
+    async def send_and_drain(message: Message) -> None:
+        # Whoever asks whether to send the body learns that from the answer, and sends none.
+        if message["type"] != "http.response.body" or "expect" in Headers(scope=scope):
+            await send(message)
+            return
+        await send({**message, "more_body": True})
+        with suppress(TimeoutError):  # the client had its time to read the answer
+            await asyncio.wait_for(discard(), DRAIN_S)
+        await send({"type": "http.response.body"})
+
+    await answer(scope, receive, send_and_drain)
 
 
 def _counted(receive: Receive, most: int) -> Receive:
@@ -161,6 +191,8 @@ class Guard:
             answer = JSONResponse({"error": error, "kind": "AccessError"}, status)
         elif told.isdecimal() and int(told[:20]) > most:
             answer = JSONResponse({"error": _too_long(most), "kind": "LimitError"}, 413, CLOSED)
+            await _answer_and_drain(answer, scope, receive, send)
+            return
         else:
             await self._pass_on(scope, _counted(receive, self._most_bytes(scope)), send)
             return

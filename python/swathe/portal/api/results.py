@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -9,7 +10,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from swathe.errors import AccessError, NoSuchJobError, TokenError
+from swathe.catalog.faults import may_pass
+from swathe.errors import AccessError, CatalogError, NoSuchJobError, TokenError
 from swathe.jobs import ArchiveKind, Job
 from swathe.manifest import spreadsheet
 from swathe.portal.access import downloads_of, needs, streams_of
@@ -28,6 +30,8 @@ ENDED = ("COMPLETED", "ERROR", "ABORTED")
 MOST_ROWS = 10_000
 HEARTBEAT_S = 10.0
 """An event stream says something at least this often, so that nobody takes it for dead."""
+BUSY_S = 1.0
+"""An event stream asks a database that is busy or away again after so long."""
 ARCHIVES: dict[ArchiveKind, str] = {
     "zip": "application/zip",
     "tar": "application/x-tar",
@@ -130,6 +134,10 @@ async def _events(request: Request, job: Job) -> AsyncIterator[bytes]:
             await reader(request)
         except (NoSuchJobError, TokenError, AccessError):  # Deleted, or revoked in the meantime.
             return
+        except CatalogError as error:
+            if not may_pass(error):
+                raise
+            await asyncio.sleep(BUSY_S)  # another process writes: the client need not know
 
 
 def _changed(
