@@ -19,14 +19,12 @@ from frames import contents, sky_header
 from jobbing import ended
 from portals import wait_until
 from swathe.catalog import Catalog, Wanted
-from swathe.catalog.work import KeptRow
 from swathe.datasets.bulk import find_each
 from swathe.datasets.listing import list_objects
 from swathe.datasets.scan import scan
 from swathe.errors import JobError, LimitError, NoSuchDatasetError, RegionError
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.jobs.results import input_of
-from swathe.jobs.stacking import Grid, _by_blocks, _clipped, _Images, _picture, aligned
+from swathe.stacking import Grid, _by_blocks, _clipped, _Images, _picture, aligned
 from swathe.workers import Runner
 
 PIXEL_DEG = 1e-4
@@ -463,14 +461,14 @@ def test_clipping_drops_what_lies_far_out() -> None:
 def test_images_are_put_together_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("swathe.jobs.stacking.BLOCK_BYTES", 8 * 100 * 7)
-    monkeypatch.setattr("swathe.jobs.stacking.GATHERED", 9)
+    monkeypatch.setattr("swathe.stacking.BLOCK_BYTES", 8 * 100 * 7)
+    monkeypatch.setattr("swathe.stacking.GATHERED", 9)
     rng = np.random.default_rng(4)
     cube = rng.normal(0, 1, (100, 11, 11)).astype(np.float32)
-    images = _Images(tmp_path, [], lambda: False)
-    for number, pixels in enumerate(cube):
-        np.save(tmp_path / f"{number}.npy", pixels)
-        images._paths.append(tmp_path / f"{number}.npy")
+    paths = [tmp_path / f"{number}.npy" for number in range(len(cube))]
+    for path, pixels in zip(paths, cube, strict=True):
+        np.save(path, pixels)
+    images = _Images(paths, lambda: False)
     sizes: list[int] = []
 
     def middle(block: NDArray[np.float64]) -> Any:
@@ -510,16 +508,14 @@ def test_three_bands_become_a_picture(jobs: Jobs, runner: Runner) -> None:
 
 
 def test_a_picture_shows_bands_beside_one_that_is_blank(tmp_path: Path) -> None:
-    rows = []
+    paths = []
     light = np.zeros((20, 20), np.float32)
     light[10, 10] = 100.0
     light += np.random.default_rng(1).normal(0, 1, light.shape).astype(np.float32)
     for number, pixels in enumerate((light, np.full_like(light, np.nan), light)):
-        path = input_of(tmp_path, number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, pixels)
-        rows.append(KeptRow(number, number, 3, "a", f"{number}/", "", None, None, None, None))
-    _picture(tmp_path / "a.png", tmp_path, rows)
+        paths.append(tmp_path / f"{number}.npy")
+        np.save(paths[-1], pixels)
+    _picture(tmp_path / "a.png", paths)
     picture = np.asarray(Image.open(tmp_path / "a.png"))
     red, green, blue = picture[9, 10].tolist()
     assert min(red, blue) > 150

@@ -1,4 +1,4 @@
-"""What is made of a cutout that the engine wrote as FITS: pixels alone, or a picture."""
+"""What is made of cutouts that the engine wrote as FITS: pixels alone, pictures, stacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CutFormat = Literal["fits", "npy", "png"]
-SUFFIXES: dict[CutFormat, str] = {"fits": ".fits", "npy": ".npy", "png": ".png"}
+Format = Literal["fits", "npy", "png", "rgb"]
+Operation = Literal["cut", "stack"]
+Stack = Literal["mean", "median", "sigma-clipped", "weighted"]
+BANDS = 3
+"""Of a picture of format `rgb`, red first."""
+SUFFIXES: dict[Format, str] = {"fits": ".fits", "npy": ".npy", "png": ".png", "rgb": ".png"}
+
+
+def is_combined(operation: Operation, form: Format) -> bool:
+    """Tell whether results are made of several images."""
+    return operation == "stack" or form == "rgb"
 
 
 class Written(NamedTuple):

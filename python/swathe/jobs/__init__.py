@@ -9,6 +9,7 @@ Everything is in the database: whichever process is killed, the next goes on. Kn
 """
 
 from swathe.catalog.work import Phase, RowStatus
+from swathe.conversion import Format, Operation, Stack
 from swathe.errors import JobError, LimitError, NoSuchJobError, NoSuchResultError
 from swathe.jobs.buckets import Bucket, place_named
 from swathe.jobs.places import Folder, Place
@@ -16,14 +17,11 @@ from swathe.jobs.service import Jobs
 from swathe.jobs.values import (
     ArchiveKind,
     Estimate,
-    Format,
     Job,
     Limits,
-    Operation,
     Options,
     Result,
     Row,
-    Stack,
 )
 
 __all__ = [

@@ -169,7 +169,7 @@ def bytes_out(work: Work, options: Options) -> int:
 
 def _bytes_of_results(work: Work, rows: Sequence[int], options: Options) -> int:
     """Say how large pictures of three bands, or sums with the counts behind them, will be."""
-    from swathe.jobs.expansion import TURNED
+    from swathe.stacking import TURNED
 
     assert work.group is not None
     first = {work.group[row]: row for row in reversed(rows)}

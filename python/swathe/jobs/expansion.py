@@ -29,6 +29,7 @@ from swathe.jobs.values import read_planes
 from swathe.known import by_names
 from swathe.predict import sky_of
 from swathe.sizes import size_text
+from swathe.stacking import grown
 from swathe.targets import (
     SKY,
     Targets,
@@ -60,10 +61,6 @@ ALL = "stack"
 """The result of a stack without groups."""
 TRIED = 10
 """Images that may be looked at for each row allowed: many are of other bands, or only near."""
-TURNED = 1.42
-"""What goes into others is cut larger, so that it fills the result whichever way it is turned,"""
-AROUND_PIXELS = 8
-"""and some pixels around it, for their interpolation."""
 NOTHING = "no image of the datasets shows it"
 
 
@@ -127,7 +124,7 @@ def expand(
     check_rows(len(table), most_rows)
     columns = _one_angle(standard_columns(table))
     in_sky = all(name in columns for name in SKY)
-    if is_combined(options) and not in_sky:
+    if options.is_combined and not in_sky:
         raise JobError(f"a stack or rgb needs targets in the sky: {', '.join(SKY)}")
     if "file" in columns or not in_sky:
         for name in ("dataset", "time", "bands"):
@@ -141,14 +138,14 @@ def expand(
     if work.group is not None:
         check_rows(len(work.read) + len(work.results()), most_rows)
         work.read.boxes = grown(work.read.boxes)
-    if cutout_bytes is not None and options.mode == "partial" and not is_combined(options):
+    if cutout_bytes is not None and options.mode == "partial" and not options.is_combined:
         _refuse_large(work.read, cutout_bytes)
     return work
 
 
 def certain_bytes(work: Work, options: Options) -> int:
     """Return what the results take at least: of filled boxes each pixel has a byte or more."""
-    is_filled = options.mode == "partial" and not is_combined(options)
+    is_filled = options.mode == "partial" and not options.is_combined
     if not is_filled or options.format == "png":
         return 0
     sides = work.read.boxes[work.todo(), 2:].astype(float)
@@ -170,19 +167,6 @@ def _refuse_large(read: Targets, most: int) -> None:
                 "(limits.cutout_mb)",
             ),
         )
-
-
-def is_combined(options: Options) -> bool:
-    """Tell whether results are made of several rows."""
-    return options.operation == "stack" or options.format == "rgb"
-
-
-def grown(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give larger boxes around the same middles, for what goes into other results."""
-    import numpy as np
-
-    sides = np.ceil(boxes[:, 2:] * TURNED).astype(np.int64) + 2 * AROUND_PIXELS
-    return np.column_stack([boxes[:, :2] - (sides - boxes[:, 2:]) // 2, sides])
 
 
 def check_rows(rows: int, most: int) -> None:
@@ -222,7 +206,7 @@ def _of_files(
     sky = None
     if all(name in columns for name in SKY):
         sky = np.array([_floats(columns[name]) for name in SKY]).T.reshape(count, 3)
-    group = _groups(columns, count) if is_combined(options) else None
+    group = _groups(columns, count) if options.is_combined else None
     return Work(count, read, _planes(columns, options, read), sky, group, unread)
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from swathe import _swathe
 from swathe.catalog.rows import hexadecimal
 from swathe.catalog.work import STATUSES
+from swathe.conversion import SUFFIXES
 from swathe.errors import FormatError, SourceError
 from swathe.jobs.places import INPUTS
-from swathe.jobs.values import MEDIA_TYPES, SUFFIXES, Result
+from swathe.jobs.values import MEDIA_TYPES, Result
 from swathe.manifest import MANIFEST, Manifest
 
 if TYPE_CHECKING:

@@ -11,16 +11,14 @@ import numpy as np
 from swathe import _swathe
 from swathe.catalog.rows import CODES, DIGEST_BYTES, Coded, Rows
 from swathe.catalog.work import KeptRow
-from swathe.errors import JobError
+from swathe.errors import JobError, RegionError
 from swathe.predict import sky_of
+from swathe.stacking import Grid
 from swathe.targets import hdu_text, unique_names
 
 if TYPE_CHECKING:
     from swathe.catalog.work import RowStatus
     from swathe.jobs.expansion import Work
-
-LARGEST_SIDE = 8_192
-"""Pixels of what is made of several images."""
 
 
 def kept_rows(work: Work) -> Rows:
@@ -86,12 +84,10 @@ def _result_rows(work: Work, results: dict[str, int]) -> Iterator[KeptRow]:
         box, sky = None, None
         if scale is not None and name in first:
             ra, dec, size = work.sky[first[name]].tolist()
-            side = max(1, round(size / scale))
-            if side > LARGEST_SIDE:
-                raise JobError(
-                    f"{name}: would be {side} pixels wide; what is made of several images may be "
-                    f"{LARGEST_SIDE}"
-                )
+            try:
+                side = Grid.around(ra, dec, size, scale).side
+            except RegionError as error:
+                raise JobError(f"{name}: {error}") from error
             box, sky = (0, 0, side, side), (ra, dec, side * scale)
         yield KeptRow(number, number, None, name, file_name, "", None, box, None, sky)
 

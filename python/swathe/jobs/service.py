@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swathe.catalog.rows import Rows
 from swathe.catalog.work import ACTIVE, KeptJob
+from swathe.conversion import SUFFIXES
 from swathe.errors import (
     JobError,
     NoSuchJobError,
@@ -25,7 +26,7 @@ from swathe.jobs.expansion import TOLD, Work, certain_bytes, expand
 from swathe.jobs.places import Folder
 from swathe.jobs.rows import kept_rows
 from swathe.jobs.shown import shown_job, shown_row
-from swathe.jobs.values import SUFFIXES, Estimate, Job, Options, Result, Row
+from swathe.jobs.values import Estimate, Job, Options, Result, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
 
-from swathe import conversion
 from swathe.catalog.work import Phase, RowStatus
+from swathe.conversion import BANDS, Format, Operation, Stack, is_combined
 from swathe.errors import DatasetError, JobError
 
 if TYPE_CHECKING:
@@ -18,14 +18,10 @@ if TYPE_CHECKING:
     from swathe._swathe import Mode
     from swathe.predict import Prediction
 
-Operation = Literal["cut", "stack"]
-Format = Literal["fits", "npy", "png", "rgb"]
-Stack = Literal["mean", "median", "sigma-clipped", "weighted"]
 ArchiveKind = Literal["zip", "tar", "fits"]
 
 DAY_S = 86_400
 MODES = ("trim", "partial", "strict")
-SUFFIXES: dict[Format, str] = dict([*conversion.SUFFIXES.items(), ("rgb", ".png")])
 MEDIA_TYPES = {
     ".fits": "application/fits",
     ".npy": "application/octet-stream",
@@ -90,7 +86,7 @@ class Options:
         Raises:
             JobError: saying which.
         """
-        if self.format == "rgb" and len(self.bands) != 3:
+        if self.format == "rgb" and len(self.bands) != BANDS:
             raise JobError(
                 f"option bands: format rgb needs exactly three, red first, not {len(self.bands)}"
             )
@@ -98,6 +94,11 @@ class Options:
             raise JobError(f"option format: a stack is fits, not {self.format}")
         if self.fill is not None and self.mode != "partial":
             raise JobError(f"option fill: goes with mode partial, not {self.mode}")
+
+    @property
+    def is_combined(self) -> bool:
+        """Tell whether results are made of several rows."""
+        return is_combined(self.operation, self.format)
 
     def as_dict(self) -> dict[str, Any]:
         """Give them as JSON takes them; `checked` reads that."""

@@ -25,16 +25,15 @@ from swathe import _swathe, trace
 from swathe.catalog.faults import may_pass
 from swathe.catalog.rows import CODES, DIGEST_BYTES, Coded, Rows
 from swathe.catalog.work import Done
-from swathe.conversion import Written, convert, whole
-from swathe.errors import CatalogError, OutputError, RegionError, SwatheError
-from swathe.jobs.expansion import grown, is_combined
+from swathe.conversion import SUFFIXES, Written, convert, whole
+from swathe.errors import CatalogError, NoOverlapError, OutputError, RegionError, SwatheError
 from swathe.jobs.places import Place, move
 from swathe.jobs.results import input_of, places_of
-from swathe.jobs.stacking import Grid, aligned, made
-from swathe.jobs.values import SUFFIXES, Options
+from swathe.jobs.values import Options
 from swathe.known import by_names
 from swathe.many import POLL_S
 from swathe.predict import job_of, sky_of
+from swathe.stacking import Grid, Input, align, grown, made, without_images
 from swathe.targets import SKY, Targets, parse_hdu, read_targets
 from swathe.workers.batches import summed
 
@@ -228,7 +227,7 @@ class _Work:
             **{name: rows.sky[:, at] for at, name in enumerate(SKY)},
         }
         read = read_targets(columns, sky_of)
-        boxes = grown(read.boxes) if is_combined(self.options) else read.boxes
+        boxes = grown(read.boxes) if self.options.is_combined else read.boxes
         good = np.ones(len(rows), bool)
         good[list(read.faults)] = False
         self._end(rows.take(list(read.faults)), list(read.faults.values()))
@@ -247,8 +246,8 @@ class _Work:
             range(len(rows)),
             [f"{number}.fits" for number in rows.number.tolist()],
             output=str(self.aside),
-            mode="trim" if is_combined(self.options) else self.options.mode,
-            fill=None if is_combined(self.options) else self.options.fill,
+            mode="trim" if self.options.is_combined else self.options.mode,
+            fill=None if self.options.is_combined else self.options.fill,
             planes=planes,
             threads=self.threads,
             most_bytes=self.batch.cutout_bytes,
@@ -345,20 +344,19 @@ class _Work:
     def _aligned(self, row: KeptRow, cut: Path) -> KeptRow:
         """Put the pixels of a row onto the grid of the result it goes into."""
         assert row.result is not None and row.sky is not None
-        grid = Grid.of(self.batch.results[row.result])
+        grid = _grid_of(self.batch.results[row.result])
         if grid is None:
             return _ended(row, "error", "the size of its result is not known")
+        new = self.aside / f"{row.number}.npy"
         try:
             self._check_size(grid.side**2, ALIGNED_BYTES, "a stack or a picture of three bands")
-            pixels = aligned(whole(cut), grid.at(row.sky[0], row.sky[1]))
+            align(whole(cut), grid.at(row.sky[0], row.sky[1]), new)
+        except NoOverlapError as error:
+            return _ended(row, "no-overlap", str(error))
         except SwatheError as error:
             return _ended(row, "error", str(error))
         finally:
             cut.unlink()
-        if not np.isfinite(pixels).any():
-            return _ended(row, "no-overlap", "none of its pixels is within the result")
-        new = self.aside / f"{row.number}.npy"
-        np.save(new, pixels, allow_pickle=False)
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
         return row._replace(bytes=0, sha256="")
 
@@ -369,24 +367,37 @@ class _Work:
                 return
             inputs = self.batch.inputs[row.number]
             used = [each for each in inputs if each.status == "ok"]
-            grid = Grid.of(row)
+            grid = _grid_of(row)
             if not used or grid is None:
-                failed = [each for each in inputs if each.status in ("error", "missing")]
-                status = "error" if failed else "no-overlap"
-                because = f"; {failed[0].id}: {failed[0].reason}" if failed else ""
-                self.single.append(_ended(row, status, f"there is no image of it{because}"))
+                told = [(each.id, each.status, each.reason) for each in inputs]
+                self.single.append(_ended(row, *without_images(told)))
                 continue
             if (lost := self._restored(used, row)) is not None:
                 self.single.append(_ended(row, "error", lost))
                 continue
             new = self.aside / f"{row.number}{SUFFIXES[self.options.format]}"
             try:
-                if self._ends() or not made(new, self.folder, grid, used, self.options, self._ends):
+                if self._ends() or not self._made(new, grid, used):
                     return
             except SwatheError as error:
                 self.single.append(_ended(row, "error", str(error)))
                 continue
             self._keep_new(row, new)
+
+    def _made(self, new: Path, grid: Grid, rows: Sequence[KeptRow]) -> bool:
+        """Make a result of rows; tells whether it was not stopped before.
+
+        Raises:
+            RegionError: where a picture lacks a band.
+        """
+        places = [(row.number, row.sky) for row in rows]
+        inputs = [
+            Input(input_of(self.folder, number), *sky[:2])
+            for number, sky in places
+            if sky is not None
+        ]
+        options = self.options
+        return made(new, grid, inputs, options.format, options.stack, self._ends)
 
     def _restored(self, rows: Sequence[KeptRow], into: KeptRow) -> str | None:
         """Cut again what is no longer there of rows; tells why, where that cannot be.
@@ -438,6 +449,14 @@ class _Work:
         except OutputError as error:
             self.failure = str(error)
         self.parts.append(rows if len(there) == len(rows) else rows.take(there))
+
+
+def _grid_of(row: KeptRow) -> Grid | None:
+    """Return the grid of a result; `None` where its size is not known."""
+    if row.box is None or row.sky is None:
+        return None
+    ra, dec, size = row.sky
+    return Grid(ra, dec, row.box[2], size / row.box[2])
 
 
 def _pixels(cut: Path) -> int:

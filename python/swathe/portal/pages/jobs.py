@@ -198,7 +198,7 @@ def _shown(stretch: str, low: float | None, high: float | None) -> str:
 def _pictures(known: Jobs, job: Job, start: int) -> tuple[Sequence[Row], int | None, int | None]:
     """Give the results to be shown from a row on, and where the pages before and after begin."""
     limit, first = PICTURES + 1, 0
-    if job.options.operation == "stack" or job.options.format == "rgb":
+    if job.options.is_combined:
         # Rows that are made of others are behind all these, and have no source.
         limit = LOOK_BACK
         while limit < job.rows:

@@ -10,26 +10,31 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from swathe.boxes import Sky
-from swathe.errors import RegionError
-from swathe.jobs.results import input_of
+from swathe.conversion import BANDS
+from swathe.errors import NoOverlapError, RegionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from astropy.io import fits
     from astropy.wcs import WCS
     from numpy.typing import NDArray
 
-    from swathe.catalog.work import KeptRow
+    from swathe.conversion import Format, Stack
     from swathe.cutout import Cutout
-    from swathe.jobs.values import Options
 
+LARGEST_SIDE = 8_192
+"""Pixels of what is made of several images."""
+TURNED = 1.42
+"""What goes into others is cut larger, so that it fills the result whichever way it is turned,"""
+AROUND_PIXELS = 8
+"""and some pixels around it, for their interpolation."""
 SPLINE = 3
 RINGS = 2
 """Pixels around one without a number that do not count either."""
@@ -58,12 +63,18 @@ class Grid:
     scale_deg: float
 
     @classmethod
-    def of(cls, row: KeptRow) -> Grid | None:
-        """Give that of a result; `None` where its size is not known."""
-        if row.box is None or row.sky is None:
-            return None
-        ra, dec, size = row.sky
-        return cls(ra, dec, row.box[2], size / row.box[2])
+    def around(cls, ra_deg: float, dec_deg: float, size_deg: float, scale_deg: float) -> Grid:
+        """Give that of a result of this size, with pixels as large as those of the images.
+
+        Raises:
+            RegionError: where it would be too large.
+        """
+        side = max(1, round(size_deg / scale_deg))
+        if side > LARGEST_SIDE:
+            raise RegionError(
+                f"would be {side} pixels wide; what is made of several images may be {LARGEST_SIDE}"
+            )
+        return cls(ra_deg, dec_deg, side, scale_deg)
 
     def at(self, ra_deg: float, dec_deg: float) -> Grid:
         """Give the same pixels around another place."""
@@ -81,6 +92,50 @@ class Grid:
         wcs.wcs.cdelt = [-self.scale_deg, self.scale_deg]
         wcs.wcs.radesys = "ICRS"
         return wcs
+
+
+class Input(NamedTuple):
+    """An image that goes into a result.
+
+    Attributes:
+        pixels: on the grid around its target, as `align` wrote them.
+        ra_deg: place of the target.
+        dec_deg: likewise.
+    """
+
+    pixels: Path
+    ra_deg: float
+    dec_deg: float
+
+
+def grown(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give larger boxes around the same middles, for what goes into other results."""
+    sides = np.ceil(boxes[:, 2:] * TURNED).astype(np.int64) + 2 * AROUND_PIXELS
+    return np.column_stack([boxes[:, :2] - (sides - boxes[:, 2:]) // 2, sides])
+
+
+def without_images(inputs: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
+    """Give status and reason of a result of which there is no image.
+
+    Args:
+        inputs: id, status and reason of what should have gone in.
+    """
+    failed = [each for each in inputs if each[1] in ("error", "missing")]
+    because = f"; {failed[0][0]}: {failed[0][2]}" if failed else ""
+    return "error" if failed else "no-overlap", f"there is no image of it{because}"
+
+
+def align(cutout: Cutout, grid: Grid, path: Path) -> None:
+    """Write the pixels of an image at those of a grid, for `made`.
+
+    Raises:
+        NoOverlapError: where none of them is there.
+        RegionError: as `aligned`.
+    """
+    pixels = aligned(cutout, grid)
+    if not np.isfinite(pixels).any():
+        raise NoOverlapError("none of its pixels is within the result")
+    np.save(path, pixels, allow_pickle=False)
 
 
 def aligned(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
@@ -122,22 +177,22 @@ def aligned(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
 
 def made(
     path: Path,
-    folder: Path,
     grid: Grid,
-    rows: Sequence[KeptRow],
-    options: Options,
+    inputs: Sequence[Input],
+    form: Format,
+    stack: Stack,
     stopped: Callable[[], bool],
 ) -> bool:
-    """Write the result of rows; tells whether it was not stopped before.
+    """Write the result of images; tells whether it was not stopped before.
 
     Raises:
         RegionError: where a picture lacks a band.
     """
-    if options.format == "rgb":
-        _picture(path, folder, rows)
+    if form == "rgb":
+        _picture(path, [each.pixels for each in inputs])
         return True
-    images = _Images(folder, rows, stopped)
-    match options.stack:
+    images = _Images([each.pixels for each in inputs], stopped)
+    match stack:
         case "mean":
             stacked = _weighted(images, grid, lambda _pixels: 1.0)
         case "weighted":
@@ -148,15 +203,15 @@ def made(
             stacked = _by_blocks(images, grid, path, _clipped)
     if images.was_stopped:
         return False
-    _write(path, grid, rows, options, *stacked)
+    _write(path, grid, inputs, stack, *stacked)
     return True
 
 
 class _Images:
-    """The aligned images of rows, one after the other."""
+    """Aligned images, one after the other."""
 
-    def __init__(self, folder: Path, rows: Sequence[KeptRow], stopped: Callable[[], bool]) -> None:
-        self._paths = [input_of(folder, row.number) for row in rows]
+    def __init__(self, paths: Sequence[Path], stopped: Callable[[], bool]) -> None:
+        self._paths = paths
         self._asked = stopped
         self.was_stopped = False
 
@@ -272,27 +327,27 @@ def _clipped(block: NDArray[np.float64]) -> Stacked:
 def _write(
     path: Path,
     grid: Grid,
-    rows: Sequence[KeptRow],
-    options: Options,
+    inputs: Sequence[Input],
+    stack: Stack,
     stacked: NDArray[np.float64],
     count: NDArray[np.int32],
 ) -> None:
     """Write the image, and behind it how many went into each pixel."""
     from astropy.io import fits
 
-    header = _header(grid, rows)
-    header["STACK"] = (options.stack, "how pixels were put together")
-    header["NCOMBINE"] = (len(rows), "images that went in")
+    header = _header(grid, inputs)
+    header["STACK"] = (stack, "how pixels were put together")
+    header["NCOMBINE"] = (len(inputs), "images that went in")
     image = fits.PrimaryHDU(stacked.astype(np.float32), header)
-    counts = fits.ImageHDU(count, _header(grid, rows), name="COUNT")
+    counts = fits.ImageHDU(count, _header(grid, inputs), name="COUNT")
     fits.HDUList([image, counts]).writeto(path, checksum=True)
 
 
-def _header(grid: Grid, rows: Sequence[KeptRow]) -> fits.Header:
+def _header(grid: Grid, inputs: Sequence[Input]) -> fits.Header:
     """Give the place of the pixels: in the sky if all images are of one, else around targets."""
     from astropy.io import fits
 
-    if all(_is_near(grid, row) for row in rows):
+    if all(_is_near(grid, each) for each in inputs):
         header: fits.Header = grid.wcs().to_header()
         return header
     middle = (grid.side + 1) / 2
@@ -306,17 +361,15 @@ def _header(grid: Grid, rows: Sequence[KeptRow]) -> fits.Header:
     return header
 
 
-def _is_near(grid: Grid, row: KeptRow) -> bool:
-    if row.sky is None:
-        return False
-    apart = (row.sky[0] - grid.ra_deg + 180) % 360 - 180
+def _is_near(grid: Grid, image: Input) -> bool:
+    apart = (image.ra_deg - grid.ra_deg + 180) % 360 - 180
     return (
-        abs(row.sky[1] - grid.dec_deg) < SAME_PLACE_DEG
+        abs(image.dec_deg - grid.dec_deg) < SAME_PLACE_DEG
         and abs(apart) * math.cos(math.radians(grid.dec_deg)) < SAME_PLACE_DEG
     )
 
 
-def _picture(path: Path, folder: Path, rows: Sequence[KeptRow]) -> None:
+def _picture(path: Path, images: Sequence[Path]) -> None:
     """Write a picture of three bands, red first, as Lupton et al. (2004) make them.
 
     Raises:
@@ -325,11 +378,11 @@ def _picture(path: Path, folder: Path, rows: Sequence[KeptRow]) -> None:
     from astropy.visualization import make_lupton_rgb
     from PIL import Image
 
-    if len(rows) != 3:
-        raise RegionError(f"a picture needs all three bands, there are {len(rows)}")
+    if len(images) != BANDS:
+        raise RegionError(f"a picture needs all three bands, there are {len(images)}")
     bands, spreads = [], []
-    for row in rows:
-        pixels = np.load(input_of(folder, row.number), allow_pickle=False).astype(np.float64)
+    for image in images:
+        pixels = np.load(image, allow_pickle=False).astype(np.float64)
         known = pixels[np.isfinite(pixels)]
         if not known.size:  # the image is blank there: the other bands are shown
             bands.append(np.zeros_like(pixels))
