@@ -369,6 +369,13 @@ class Job:
     def start(self) -> Batch:
         """Start cutting."""
 
+    def open(self) -> Output:
+        """Open its output, for results that are made in Python; nothing is cut.
+
+        Raises:
+            OutputError: if it cannot be written.
+        """
+
     def estimate(
         self, compute: str | None = None, most: int | None = None, machines: int = 1
     ) -> str:
@@ -377,6 +384,20 @@ class Job:
         Of each storage at most `most` objects are looked into; so many `machines` like this one
         share the work. `compute` are the costs of this host, as JSON.
         """
+
+class Output:
+    """The output of a job, open for results that are made in Python."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a result by the rules of a batch; of `.fits` it is the bytes of extensions.
+
+        Raises:
+            OutputExistsError: if there is a file of this name that is not to be replaced.
+            OutputError: if it cannot be written, or is a source.
+        """
+
+    def close(self, manifest: bytes) -> None:
+        """Close it, as `Batch.close`."""
 
 class Batch:
     """A running batch."""

@@ -57,7 +57,7 @@ impl Output {
     ///
     /// # Errors
     /// [`EngineError::Output`] where it cannot be written.
-    pub(crate) fn open(job: &Job) -> Result<Output, EngineError> {
+    pub fn open(job: &Job) -> Result<Output, EngineError> {
         let sources = Sources::new(&job.files, &job.stores);
         let sink = open_sink(job).map_err(|source| output_error(&job.output, source))?;
         Ok(Output { path: job.output.clone(), sink, overwrite: job.overwrite, sources })
@@ -89,11 +89,12 @@ impl Output {
         Ok(bytes)
     }
 
-    /// Write a result under its name. A result that cannot be written whole leaves nothing.
+    /// Write a result under its name. A result that cannot be written whole leaves nothing. Of FITS
+    /// it is the bytes of extensions.
     ///
     /// # Errors
     /// [`EngineError::Output`]; [`EngineError::OutputExists`], [`EngineError::OutputIsSource`].
-    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), EngineError> {
         let path = self.path.join(name);
         if name.is_empty() || name.contains(['/', '\\', '\0']) || name == "." || name == ".." {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "not a plain file name");

@@ -11,9 +11,9 @@ use pyo3::types::{PyBytes, PyDict};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use swathe_engine::{Cancel, Output, OutputKind, Row, STAGES, Target};
+use swathe_engine::{Cancel, OutputKind, Row, STAGES, Target};
 use swathe_plan::Compute;
 
 /// What is to be cut. See `_swathe.pyi`.
@@ -115,6 +115,13 @@ impl Job {
         Ok(Batch { inner: Mutex::new(Some(inner)), output: Mutex::new(None), cancel })
     }
 
+    /// Open its output for results that are made here.
+    fn open(&self, py: Python<'_>) -> PyResult<Output> {
+        let opened = py.detach(|| swathe_engine::Output::open(&self.inner));
+        let inner = opened.map_err(|error| to_python(py, &error))?;
+        Ok(Output { inner: Mutex::new(Some(inner)) })
+    }
+
     /// What it will cost, storage by storage, as JSON.
     #[pyo3(signature = (compute=None, most=None, machines=1))]
     fn estimate(
@@ -138,12 +145,50 @@ impl Job {
     }
 }
 
+/// The output of a job, open for results that are made in Python.
+#[pyclass(frozen, module = "swathe._swathe")]
+pub(crate) struct Output {
+    inner: Mutex<Option<swathe_engine::Output>>,
+}
+
+#[pymethods]
+impl Output {
+    /// Write a result.
+    fn put(&self, py: Python<'_>, name: &str, content: &[u8]) -> PyResult<()> {
+        let written = py.detach(|| {
+            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.as_ref().map(|output| output.put(name, content))
+        });
+        let Some(written) = written else {
+            return Err(PyValueError::new_err("the output is closed"));
+        };
+        written.map_err(|error| to_python(py, &error))
+    }
+
+    /// Close it, with its manifest.
+    fn close(&self, py: Python<'_>, manifest: &[u8]) -> PyResult<()> {
+        close(py, &self.inner, manifest)
+    }
+}
+
+/// Close an output that is there once.
+fn close(
+    py: Python<'_>,
+    output: &Mutex<Option<swathe_engine::Output>>,
+    manifest: &[u8],
+) -> PyResult<()> {
+    let Some(output) = output.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        return Err(PyValueError::new_err("the output is closed, or its batch is not finished"));
+    };
+    py.detach(|| output.close(manifest)).map_err(|error| to_python(py, &error))
+}
+
 /// A running batch. Its receiver allows one thread at a time, hence the lock.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Batch {
     inner: Mutex<Option<swathe_engine::Batch>>,
     /// After it has finished.
-    output: Mutex<Option<Output>>,
+    output: Mutex<Option<swathe_engine::Output>>,
     cancel: Cancel,
 }
 
@@ -199,11 +244,7 @@ impl Batch {
 
     /// Close the output of a batch that has finished, with its manifest.
     fn close(&self, py: Python<'_>, manifest: &[u8]) -> PyResult<()> {
-        let taken = self.output.lock().ok().and_then(|mut output| output.take());
-        let Some(output) = taken else {
-            return Err(PyValueError::new_err("the batch is not finished, or is closed"));
-        };
-        py.detach(|| output.close(manifest)).map_err(|error| to_python(py, &error))
+        close(py, &self.output, manifest)
     }
 }
 

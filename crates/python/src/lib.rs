@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _swathe {
     #[pymodule_export]
-    use crate::batch::{Batch, Job, Rows, zip_members};
+    use crate::batch::{Batch, Job, Output, Rows, zip_members};
     #[pymodule_export]
     use crate::copies::{Copied, Copies, Listing, rename_each};
     #[pymodule_export]
