@@ -69,6 +69,7 @@ LAYERS = (
     {"measuring.feedback", "measuring.writing"},
     {"datasets.mirror"},
     {"predict"},
+    {"making"},
     {"single", "many", "client", "jobs.values", "jobs.places"},
     {"jobs.allowance", "jobs.expansion", "jobs.results", "jobs.buckets"},
     {"jobs.costs", "jobs.rows", "jobs.shown"},

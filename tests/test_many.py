@@ -968,15 +968,98 @@ def test_a_cube_is_no_picture_until_a_plane_is_chosen(tmp_path: Path) -> None:
     assert (tmp_path / "x.png").read_bytes() == (tmp_path / "p" / "0.png").read_bytes()
 
 
-@pytest.mark.parametrize("output", ARCHIVES)
-def test_archives_hold_fits_only(output: str, files: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=rf"{output}: expected a folder for format npy"):
-        cut_many(boxes(files, 2), tmp_path / output, format="npy")
+@pytest.mark.parametrize("output", ["out.zip", "out.tar"])
+@pytest.mark.parametrize("form", ["npy", "png"])
+def test_archives_of_any_format_hold_what_a_folder_does(
+    form: Any, output: str, files: list[Path], tmp_path: Path
+) -> None:
+    rows = boxes(files, 12)
+    rows["file"][5] = str(tmp_path / "none.fits")
+    found = cut_many(rows, tmp_path / output, format=form)
+    in_folder = cut_many(rows, tmp_path / "o", format=form)
+    assert found["status"].tolist() == in_folder["status"].tolist()
+    written = results(tmp_path / output)
+    assert written == results(tmp_path / "o")
+    assert written.keys() == {f"t{row}.{form}" for row in range(12) if row != 5}
+    for entry in found[found["status"] == "ok"]:
+        content = written[entry["path"]]
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (
+            entry["bytes"],
+            entry["sha256"],
+        )
+    assert set(os.listdir(tmp_path)) == {output, "out.manifest.ecsv", "o"}
+    with pytest.raises(OutputExistsError):
+        cut_many(rows, tmp_path / output, format=form)
+    more = cut_many(rows, tmp_path / output, format=form, resume=True)
+    assert more.meta["done_before"] == 11
+    assert results(tmp_path / output) == written
+    few = {name: values[:2] for name, values in rows.items()}
+    cut_many(few, tmp_path / output, format=form, overwrite=True)
+    assert results(tmp_path / output).keys() == {f"t0.{form}", f"t1.{form}"}
+
+
+KILLED = """
+import os, signal, sys
+from swathe import cut_many, making
+taken, take = [], making.Converter.take
+def dies(self, told):
+    taken.append(told)
+    if len(taken) == 9:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return take(self, told)
+making.Converter.take = dies
+cut_many(sys.argv[1], sys.argv[2], format="npy", progress=False)
+"""
+
+
+@pytest.mark.parametrize("output", ["folder", "out.zip", "out.tar"])
+def test_a_run_in_npy_that_is_killed_is_gone_on_with(
+    output: str, files: list[Path], tmp_path: Path
+) -> None:
+    rows = boxes(files, 12)
+    Table(rows).write(tmp_path / "t.csv", format="ascii.csv")
+    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "t.csv"), str(tmp_path / output)]
+    assert subprocess.run(arguments, check=False).returncode == -signal.SIGKILL
+    if output != "folder":
+        assert not (tmp_path / output).exists()
+        with pytest.raises(OutputExistsError, match="give --resume to go on"):
+            cut_many(rows, tmp_path / output, format="npy")
+    found = cut_many(rows, tmp_path / output, format="npy", resume=True)
+    assert set(found["status"]) == {"ok"}
+    cut_many(rows, tmp_path / "whole", format="npy")
+    assert results(tmp_path / output) == results(tmp_path / "whole")
+    hidden = [path.name for path in tmp_path.rglob(".*")]
+    assert hidden == []
+
+
+def test_a_converted_result_that_is_there_by_then_stays(
+    files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from swathe.making import Converter
+
+    take = Converter.take
+
+    def comes(self: Converter, told: Any) -> Any:
+        (tmp_path / "o" / "t1.npy").write_bytes(b"mine")
+        return take(self, told)
+
+    monkeypatch.setattr(Converter, "take", comes)
+    found = cut_many(boxes(files, 3), tmp_path / "o", format="npy")
+    assert found["status"].tolist() == ["ok", "error", "ok"]
+    assert "exists already" in found["reason"][1]
+    assert (tmp_path / "o" / "t1.npy").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("form", ["npy", "png"])
+def test_one_fits_file_holds_fits_only(form: Any, files: list[Path], tmp_path: Path) -> None:
+    message = rf"out\.fits: expected a folder, \*\.zip or \*\.tar for format {form}"
+    with pytest.raises(OutputError, match=message):
+        cut_many(boxes(files, 2), tmp_path / "out.fits", format=form)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("form", ["rgb", "stack", "tiff", None])
+@pytest.mark.parametrize("form", ["stack", "tiff", None])
 def test_formats_there_are_not(form: Any, files: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="expected fits, npy or png"):
+    with pytest.raises(OutputError, match="format: expected one of fits, npy, png, rgb, found"):
         cut_many(boxes(files, 2), tmp_path / "o", format=form)
     assert not list(tmp_path.iterdir())

@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -285,6 +286,9 @@ PLACES = st.sampled_from(
 FOLDERS = st.sampled_from([".", "loop", "../{1}", "out", "o.zip", "o.tar", "a.fits", "a-link.fits"])
 
 
+FORMATS: st.SearchStrategy[Literal["fits", "npy"]] = st.sampled_from(["fits", "npy"])
+
+
 def survey(folder: Path) -> None:
     """Write images, and links to them."""
     for name in "abc":
@@ -296,6 +300,9 @@ def survey(folder: Path) -> None:
     # Outputs of these names begin as others, under which links lead to sources.
     (folder / ".o.zip.part").symlink_to("a.fits")
     (folder / ".o.tar.part").hardlink_to(folder / "c.fits")
+    # What results are made of would lie in folders of these names.
+    (folder / ".o.zip.cut.part").symlink_to(".")
+    (folder / ".swathe-cut-many.part").symlink_to(".")
 
 
 def checksums(paths: Iterable[Path]) -> dict[Path, str]:
@@ -330,7 +337,14 @@ def test_no_source_is_ever_changed(data: st.DataObject) -> None:
                 cutout = swathe.cut(sources[0], box=(1, 1, 3, 3))
                 cutout.write(one, overwrite=overwrite)
             with unchanged(sources, None if overwrite or resume else folder):
-                cut_many(boxes(*rows), many, overwrite=overwrite, resume=resume, progress=False)
+                cut_many(
+                    boxes(*rows),
+                    many,
+                    format=data.draw(FORMATS),
+                    overwrite=overwrite,
+                    resume=resume,
+                    progress=False,
+                )
 
 
 def test_the_command_changes_no_source(image: Path, tmp_path: Path) -> None:

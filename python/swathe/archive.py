@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
 
 def whole_members(
-    archive: Path, kind: OutputKind, sizes: Mapping[str, int], names: Container[str]
+    archive: Path,
+    kind: OutputKind,
+    sizes: Mapping[str, int],
+    names: Container[str],
+    extensions: int = 1,
 ) -> tuple[set[str], int]:
     """Return the members that the manifest vouches for, and where the last of them ends.
 
     After a power cut an archive may hold less than its manifest says, or more. Members stand one
     behind the other: from the first of our `names` that has not the size it should have, none is
-    kept; nor is the manifest, which is written anew.
+    kept; nor is the manifest, which is written anew. In `.fits` a result has so many `extensions`.
 
     Raises:
         OutputError: if it cannot be read.
@@ -33,7 +37,7 @@ def whole_members(
     end = 0
     try:
         length = archive.stat().st_size
-        for name, size, after in _members(archive, kind):
+        for name, size, after in _members(archive, kind, extensions):
             if after > length or name in kept or (name in names and sizes.get(name) != size):
                 break
             kept.add(name)
@@ -47,15 +51,17 @@ def whole_members(
     return kept, end
 
 
-def _members(archive: Path, kind: OutputKind) -> Iterator[tuple[str, int, int]]:
+def _members(archive: Path, kind: OutputKind, extensions: int) -> Iterator[tuple[str, int, int]]:
     """Yield name, size and end of each member of an archive, up to its manifest."""
-    for name, size, end in _all_members(archive, kind):
+    for name, size, end in _all_members(archive, kind, extensions):
         if name == MANIFEST and kind != "fits":
             return
         yield name, size, end
 
 
-def _all_members(archive: Path, kind: OutputKind) -> Iterator[tuple[str, int, int]]:
+def _all_members(
+    archive: Path, kind: OutputKind, extensions: int
+) -> Iterator[tuple[str, int, int]]:
     match kind:
         case "zip":
             yield from _swathe.zip_members(str(archive))
@@ -65,13 +71,16 @@ def _all_members(archive: Path, kind: OutputKind) -> Iterator[tuple[str, int, in
                     end = member.offset_data + -(-member.size // 512) * 512
                     yield member.name, member.size, end
         case _:
-            before = 0
+            before, name = 0, ""
             for hdu in _swathe.open(str(archive)).hdus():
                 if hdu.index > 0 and hdu.kind != "image":
                     return
                 pixels = math.prod(hdu.shape) if hdu.shape else 0
                 data = pixels * abs(hdu.bitpix or 0) // 8
                 end = hdu.data_start + -(-data // 2880) * 2880
-                if hdu.index > 0:
-                    yield hdu.name or "", end - before, end
-                before = end
+                if hdu.index % extensions == 1 % extensions:
+                    name = hdu.name or ""
+                if hdu.index % extensions == 0:
+                    if hdu.index > 0:
+                        yield name, end - before, end
+                    before = end

@@ -262,8 +262,26 @@ def cut(
         str | None,
         typer.Option(
             "--format",
-            metavar="fits|npy|png",
-            help="Format of results of --targets, by default fits; npy and png go into a folder.",
+            metavar="fits|npy|png|rgb",
+            help="With --targets: format of results, by default fits; rgb: a picture of the three "
+            "images of each group, red first.",
+        ),
+    ] = None,
+    operation: Annotated[
+        Literal["cut", "stack"] | None,
+        typer.Option(
+            help="With --targets: cut each, or stack those of each name in a column group, or all."
+        ),
+    ] = None,
+    stack: Annotated[
+        Literal["mean", "median", "sigma-clipped", "weighted"] | None,
+        typer.Option(help="With --operation stack: how pixels are put together; by default mean."),
+    ] = None,
+    bands: Annotated[
+        str | None,
+        typer.Option(
+            metavar="R,G,B",
+            help="With --format rgb: which three of a column band, red first, as i,r,g.",
         ),
     ] = None,
     threads: Annotated[
@@ -294,12 +312,21 @@ def cut(
             "dec": dec,
         }
         options |= {"resume": resume, "overwrite": overwrite, **fills}
-        options["format"] = result_format or "fits"
+        if stack is not None and operation != "stack":
+            raise typer.BadParameter("--stack goes with --operation stack")
+        options |= {
+            "operation": operation or "cut",
+            "format": result_format or "fits",
+            "stack": stack or "mean",
+            "bands": bands or (),
+        }
         _cut_table(targets, output, threads, as_json, quiet, options)
         return
     assert image is not None
-    if threads is not None or resume or result_format is not None:
-        raise typer.BadParameter("--format, --threads and --resume go with --targets")
+    if threads is not None or resume:
+        raise typer.BadParameter("--threads and --resume go with --targets")
+    if any(value is not None for value in (result_format, operation, stack, bands)):
+        raise typer.BadParameter("--format, --operation, --stack and --bands go with --targets")
     ways = [value is not None for value in (box, center, sky, section)]
     if sum(ways) != 1:
         raise typer.BadParameter("give one of --box, --center, --sky and --section")

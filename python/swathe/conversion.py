@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from io import BytesIO
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from swathe import _swathe
-from swathe.cutout import Cutout
+from swathe.cutout import Cutout, saving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CutFormat = Literal["fits", "npy", "png"]
 Format = Literal["fits", "npy", "png", "rgb"]
 Operation = Literal["cut", "stack"]
 Stack = Literal["mean", "median", "sigma-clipped", "weighted"]
@@ -47,6 +47,20 @@ def whole(path: Path) -> Cutout:
     return Cutout(
         native.cut(hdu, [0] * len(shape), shape[::-1], "strict"), str(path), native.version, hdu
     )
+
+
+def converted(cut: Path, name: Path) -> bytes:
+    """Return a cutout as the suffix of a name says, and remove the FITS file it was cut into.
+
+    Raises:
+        RegionError: If a picture cannot show it.
+    """
+    into = BytesIO()
+    try:
+        saving(whole(cut), name)(into)
+    finally:
+        cut.unlink()
+    return into.getvalue()
 
 
 def convert(cut: Path, path: Path, *, overwrite: bool = True) -> None:

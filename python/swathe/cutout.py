@@ -271,37 +271,39 @@ class Cutout:
         from swathe.core.outputs import write_file
 
         path = Path(path)
-        save = self._writer(path)
+        save = saving(self, path)
         write_file(path, save, overwrite=overwrite, sources=[self.source])
 
-    def _writer(self, path: Path) -> Callable[[BinaryIO], object]:
-        """Return what writes the kind of file that a name asks for.
 
-        Raises:
-            OutputError: if there is no such kind.
-        """
-        match path.suffix.lower():
-            case ".npy":
-                import numpy as np
+def saving(cutout: Cutout, path: Path) -> Callable[[BinaryIO], object]:
+    """Return what writes the kind of file that a name asks for.
 
-                return lambda file: np.save(file, self.data, allow_pickle=False)
-            case ".png":
-                from swathe.preview import picture
+    Raises:
+        OutputError: if there is no such kind.
+        RegionError: if a picture is asked for of no plane, or of several.
+    """
+    match path.suffix.lower():
+        case ".npy":
+            import numpy as np
 
-                planes = math.prod(self.shape[:-2])
-                if planes != 1:
-                    raise RegionError(
-                        f"{path}: a picture shows one plane, and the cutout has {planes}: choose "
-                        "one with planes="
-                    )
-                return lambda file: picture(self.data).save(file, "PNG")
-            case suffix if suffix in FITS_SUFFIXES:
-                return lambda file: file.write(self.to_bytes())
-            case suffix:
-                known = ", ".join((*FITS_SUFFIXES, ".npy", ".png"))
-                raise OutputError(
-                    f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}"
+            return lambda file: np.save(file, cutout.data, allow_pickle=False)
+        case ".png":
+            from swathe.preview import picture
+
+            planes = math.prod(cutout.shape[:-2])
+            if planes != 1:
+                raise RegionError(
+                    f"{path}: a picture shows one plane, and the cutout has {planes}: choose "
+                    "one with planes="
                 )
+            return lambda file: picture(cutout.data).save(file, "PNG")
+        case suffix if suffix in FITS_SUFFIXES:
+            return lambda file: file.write(cutout.to_bytes())
+        case suffix:
+            known = ", ".join((*FITS_SUFFIXES, ".npy", ".png"))
+            raise OutputError(
+                f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}"
+            )
 
 
 def parse_unit(text: str) -> UnitBase | None:

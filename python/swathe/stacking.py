@@ -74,7 +74,8 @@ class Grid:
             raise RegionError(
                 f"would be {side} pixels wide; what is made of several images may be {LARGEST_SIDE}"
             )
-        return cls(ra_deg, dec_deg, side, scale_deg)
+        # Jobs keep the size, and have that of a pixel from it: so that both are the same bits.
+        return cls(ra_deg, dec_deg, side, side * scale_deg / side)
 
     def at(self, ra_deg: float, dec_deg: float) -> Grid:
         """Give the same pixels around another place."""

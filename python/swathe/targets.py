@@ -16,7 +16,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,7 @@ from unicodedata import combining, normalize
 
 from swathe.boxes import LIMIT, Sky, around, checked, coordinates
 from swathe.core.angles import Size
-from swathe.core.cells import is_missing, text_of, texts
+from swathe.core.cells import floats, is_missing, text_of, texts
 from swathe.core.columns import BOX, CENTER, Bad, Choices, standard_columns
 from swathe.core.frames import frame_named
 from swathe.core.places import is_equatorial, size_of
@@ -66,6 +66,7 @@ class Targets:
         boxes: `(n, 4)`: x0, y0, width, height.
         faults: status and reason of targets that cannot be cut.
         unplaced: those in the sky whose boxes were left for later.
+        combined: where results are made of several.
     """
 
     ids: list[str]
@@ -77,9 +78,48 @@ class Targets:
     boxes: NDArray[np.int64]
     faults: dict[int, tuple[str, str]] = field(default_factory=dict)
     unplaced: list[int] = field(default_factory=list)
+    combined: Combined | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def of_rows(self, rows: list[int]) -> Targets:
+        """Return those of some rows."""
+        ids = [self.ids[row] for row in rows]
+        faults = {at: self.faults[row] for at, row in enumerate(rows) if row in self.faults}
+        combined = None if self.combined is None else self.combined.of_rows(rows)
+        return replace(
+            self,
+            ids=ids,
+            names=unique_names(ids),
+            file=self.file[rows],
+            hdu=self.hdu[rows],
+            boxes=self.boxes[rows],
+            faults=faults,
+            combined=combined,
+        )
+
+
+@dataclass
+class Combined:
+    """What is known of targets that go into stacks, or pictures of three bands.
+
+    Attributes:
+        sky: `(n, 3)`: right ascension, declination and size in degrees.
+        groups: the result that each goes into, empty where none is named.
+        bands: of each image, empty where none is named.
+        has_bands: whether there is a column of them.
+    """
+
+    sky: NDArray[np.float64]
+    groups: list[str]
+    bands: list[str]
+    has_bands: bool
+
+    def of_rows(self, rows: list[int]) -> Combined:
+        """Return that of some rows."""
+        groups, bands = ([each[row] for row in rows] for each in (self.groups, self.bands))
+        return Combined(self.sky[rows], groups, bands, self.has_bands)
 
 
 def read_targets(
@@ -88,12 +128,15 @@ def read_targets(
     store: str | None = None,
     most_images: int | None = None,
     choices: Choices | None = None,
+    *,
+    combined: bool = False,
 ) -> Targets:
     """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
 
     Relative files of a table that is a file are relative to its folder, or all are paths in a
     `store`. `sky_of` gives the place in the sky of an HDU; it is asked for `most_images` at most.
-    `choices` fill what the list lacks.
+    `choices` fill what the list lacks. If results are made of several, `combined`, targets must be
+    places in the sky.
 
     Raises:
         TargetsError: where the table cannot be read or lacks columns.
@@ -108,7 +151,14 @@ def read_targets(
             f"the targets need a column 'file'; found: {_listed(table.colnames)}; or give one file "
             "for all: --file, file= in Python"
         )
+    if combined:
+        columns = one_angle(columns, "a stack or rgb")
     way = _way(columns, table)
+    if combined and way != SKY:
+        raise TargetsError(
+            f"a stack or rgb needs targets in the sky: {', '.join(SKY)}; "
+            f"found: {_listed(table.colnames)}"
+        )
     count = len(table)
     named, number = numbered(texts(columns["file"]))
     # Of each file once: to tell what a name means asks the file system and the stores.
@@ -142,7 +192,29 @@ def read_targets(
         _place_in_sky(targets, columns, sky_of, most_images)
     else:
         _place(targets, way, [columns[name] for name in way])
+    if combined:
+        groups, bands = (
+            texts(columns[name]) if name in columns else [""] * count for name in ("group", "band")
+        )
+        sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+        targets.combined = Combined(sky, groups, bands, "band" in columns)
     return targets
+
+
+def one_angle(columns: dict[str, Any], whole: str) -> dict[str, Any]:
+    """Give sizes as degrees; one that is no single angle is a fault of that target of `whole`."""
+    import numpy as np
+
+    if "size" not in columns:
+        return columns
+    cells = columns.pop("size")
+    for row, cell in enumerate(cells.tolist()):
+        if isinstance(cell, Size):
+            fault = f"size: expected one angle for a target of {whole}, found {cell}"
+            cells[row] = cell.square_deg or Bad(fault, str(cell))
+    sound = all(isinstance(cell, float) for cell in cells)
+    columns["size_deg"] = np.array(cells, float) if sound else cells
+    return columns
 
 
 def choices_of(

@@ -43,6 +43,17 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
+def floats(column: Any) -> list[float]:
+    """Give numbers; where there is none, the row has a fault and any will do."""
+    found = []
+    for value in column:
+        try:
+            found.append(float(value))
+        except (TypeError, ValueError, OverflowError):
+            found.append(0.0)
+    return found
+
+
 def plain_cells(column: Any) -> list[Any]:
     """Give the values of a column as Python has them; `None` where they are masked."""
     return column.tolist() if hasattr(column, "tolist") else list(column)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from swathe import _swathe
 from swathe.catalog import Wanted
-from swathe.core.angles import Size
-from swathe.core.cells import texts
-from swathe.core.columns import Bad, standard_columns
+from swathe.core.cells import floats, texts
+from swathe.core.columns import standard_columns
 from swathe.errors import (
     AccessError,
     JobError,
@@ -33,6 +32,7 @@ from swathe.stacking import grown
 from swathe.targets import (
     SKY,
     Targets,
+    one_angle,
     read_list,
     read_targets,
     sound,
@@ -122,7 +122,7 @@ def expand(
     if wrong:
         raise TargetsError(next(iter(wrong.values())))
     check_rows(len(table), most_rows)
-    columns = _one_angle(standard_columns(table))
+    columns = one_angle(standard_columns(table), "a job")
     in_sky = all(name in columns for name in SKY)
     if options.is_combined and not in_sky:
         raise JobError(f"a stack or rgb needs targets in the sky: {', '.join(SKY)}")
@@ -179,22 +179,6 @@ def check_rows(rows: int, most: int) -> None:
         raise LimitError(f"a job may have {most:,} rows, not {rows:,}; divide the list")
 
 
-def _one_angle(columns: dict[str, Any]) -> dict[str, Any]:
-    """Give sizes as degrees: rows of a job keep one angle."""
-    import numpy as np
-
-    if "size" not in columns:
-        return columns
-    cells = columns.pop("size")
-    for row, cell in enumerate(cells.tolist()):
-        if isinstance(cell, Size):
-            fault = f"size: expected one angle for a target of a job, found {cell}"
-            cells[row] = cell.square_deg or Bad(fault, str(cell))
-    sound = all(isinstance(cell, float) for cell in cells)
-    columns["size_deg"] = np.array(cells, float) if sound else cells
-    return columns
-
-
 def _of_files(
     columns: dict[str, Any], count: int, options: Options, allowed: Callable[[str], None]
 ) -> Work:
@@ -205,7 +189,7 @@ def _of_files(
     read, unread = _read(Table(columns, copy=False), allowed)
     sky = None
     if all(name in columns for name in SKY):
-        sky = np.array([_floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+        sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
     group = _groups(columns, count) if options.is_combined else None
     return Work(count, read, _planes(columns, options, read), sky, group, unread)
 
@@ -258,17 +242,6 @@ def _check(file: str, allowed: Callable[[str], None]) -> None:
         raise AccessError(f"{_swathe.shown(file)}: a job keeps no URL with credentials")
 
 
-def _floats(column: Any) -> list[float]:
-    """Give numbers; where there is none, the row has a fault and any will do."""
-    found = []
-    for value in column:
-        try:
-            found.append(float(value))
-        except (TypeError, ValueError, OverflowError):
-            found.append(0.0)
-    return found
-
-
 def _of_places(
     columns: dict[str, Any],
     options: Options,
@@ -284,7 +257,7 @@ def _of_places(
     ids = [name or str(row) for row, name in enumerate(named)]
     wrong = dict(_senseless(columns))
     good = [row for row in range(count) if row not in wrong]
-    places = np.array([_floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+    places = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
     found = _found(columns, options, catalog, places, good, most_rows)
 
     # Every row: which target, and which image, if any.
