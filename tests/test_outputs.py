@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -183,6 +183,58 @@ def test_many_cuts_do_not_replace_an_image(output: str, overwrite: bool, image: 
         cut_many(rows, image.parent / output, overwrite=overwrite)
     assert image.read_bytes() == before
     assert os.listdir(image.parent) == ["a.fits"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(
+    ("output", "source", "wanted"),
+    [
+        *((f"o.{kind}", f".o.{kind}.part", "fits") for kind in ("zip", "tar", "fits")),
+        *((f"o.{kind}", f".o.{kind}.manifest.ecsv.part", "fits") for kind in ("zip", "fits")),
+        (".", ".swathe-1-2.part", "fits"),
+        (".", ".swathe-cut-many.part/0.fits", "npy"),
+        (".", ".swathe-cut-many.part/deep/0.fits", "png"),
+    ],
+)
+def test_what_is_written_on_the_way_replaces_no_source(
+    output: str, source: str, wanted: Any, overwrite: bool, image: Path
+) -> None:
+    """Names that a run uses and removes may be those of images, or of links to them."""
+    path = image.parent / source
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.hardlink_to(image)
+    before = image.read_bytes()
+    for each in (path, image):
+        with pytest.raises(OutputError, match=f"{path}: cannot write: it is the source {each}"):
+            cut_many(
+                boxes(("q", each)),
+                image.parent / output,
+                format=wanted,
+                overwrite=overwrite,
+                resume=not overwrite,
+            )
+        assert path.read_bytes() == image.read_bytes() == before
+
+
+@pytest.mark.parametrize("output", [".", "o.zip"])
+def test_a_source_is_no_lock(output: str, image: Path) -> None:
+    name = ".manifest.ecsv.lock" if output == "." else ".o.manifest.ecsv.lock"
+    lock = image.rename(image.parent / name)
+    before = lock.read_bytes()
+    with pytest.raises(OutputError, match=r"expected an empty lock, found a file of [0-9,]+ bytes"):
+        cut_many(boxes(("q", lock)), image.parent / output, overwrite=True)
+    assert lock.read_bytes() == before
+
+
+def test_cuts_on_the_way_follow_no_link(image: Path, tmp_path: Path) -> None:
+    elsewhere, output = tmp_path / "elsewhere", tmp_path / "out"
+    elsewhere.mkdir()
+    output.mkdir()
+    (elsewhere / "0.fits").write_bytes(b"mine")
+    (output / ".swathe-cut-many.part").symlink_to(elsewhere)
+    made = cut_many(boxes(("q", image)), output, format="npy", overwrite=True)
+    assert list(made["status"]) == ["ok"]
+    assert (elsewhere / "0.fits").read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("output", ["out", "out.zip", "out.tar", "out.fits"])
@@ -373,6 +425,23 @@ def test_events_are_not_written_to_an_image(place: str, image: Path) -> None:
     with pytest.raises(OutputError, match=r"a\.fits: exists and is no trace"):
         swathe.trace.start(place.format(image))
     assert image.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", ["{0}", "memory:{0}"])
+def test_an_image_whose_header_names_an_event_is_no_trace(place: str, image: Path) -> None:
+    with fits.open(image, mode="update") as hdus:
+        hdus[0].header["HISTORY"] = "DATE=20261121013038.0 NL.EVNT=CUT_START"
+    before = image.read_bytes()
+    with pytest.raises(OutputError, match=r"a\.fits: exists and is no trace"):
+        swathe.trace.start(place.format(image))
+    assert image.read_bytes() == before
+
+
+def test_a_trace_that_rotates_replaces_no_image(image: Path, tmp_path: Path) -> None:
+    old = image.rename(tmp_path / "run[1].ulm.2")
+    with pytest.raises(OutputError, match=r"run\[1\]\.ulm\.2: exists and is no trace"):
+        swathe.trace.start(f"{tmp_path}/run[1].ulm?rotate_mb=1&keep=3")
+    assert fits.getdata(old).shape == (20, 20)
 
 
 def test_events_are_added_to_a_trace(tmp_path: Path) -> None:

@@ -23,8 +23,10 @@ from swathe.core.outputs import (
     check_new,
     make_folder,
     publish,
+    refuse_if_sources,
     remove_unfinished,
     sole_writer,
+    unfinished_results,
 )
 from swathe.environment import cores
 from swathe.errors import OutputError, OutputExistsError
@@ -133,6 +135,15 @@ class _Place(NamedTuple):
     def part(self) -> Path:
         """The archive until it is whole."""
         return self.path.with_name(f".{self.path.name}.part")
+
+    def hidden(self) -> Iterator[Path]:
+        """Give what is there of the files that are written on the way, and replaced or removed."""
+        if self.kind == "folder":
+            yield from unfinished_results(self.path)
+        else:
+            yield from filter(os.path.lexists, (self.part, self.unfinished))
+        if self.making.is_made:
+            yield from self.cut_into.rglob("*")
 
     @property
     def archive(self) -> Path:
@@ -280,11 +291,12 @@ def cut_many(
         "threads": threads,
     }
     with sole_writer(place.manifest):
+        sources = partial(_sources, targets, read.files)
+        refuse_if_sources(place.hidden(), sources)
         earlier = read_manifest(place.latest_manifest) if resume else None
         if earlier is not None:
             _check_same_kind(earlier, place)
         work = _work(read, making, settings["planes"], earlier)
-        sources = partial(_sources, targets, read.files)
         _check_place(place, work, earlier, sources, overwrite)
         if place.kind == "folder":
             remove_unfinished(place.path)

@@ -12,6 +12,7 @@ import fcntl
 import os
 import stat
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -63,12 +64,24 @@ def check_output(
         raise OutputExistsError(f"{where}: {EXISTS}")
 
 
-def check_trace(path: Path) -> None:
+def check_trace(path: Path, *, rotates: bool = False) -> None:
     """Check whether events may be written to a file: it is appended to, or replaced.
+
+    Args:
+        path: the file.
+        rotates: whether it becomes `FILE.1`, and what had that name `FILE.2`, when it is large.
 
     Raises:
         OutputError: if there is a file that holds anything but events.
     """
+    _check_events(path)
+    if rotates:
+        for old in sorted(path.parent.glob(f"{escape(path.name)}.*")):
+            if old.name.rpartition(".")[2].isdecimal():
+                _check_events(old)
+
+
+def _check_events(path: Path) -> None:
     try:
         if not path.is_file():
             return
@@ -76,7 +89,8 @@ def check_trace(path: Path) -> None:
             head = file.read(HEAD_BYTES)
     except OSError:
         return  # whoever opens it to write says what is wrong
-    if head and b"NL.EVNT=" not in head:
+    # A header of FITS may hold the name of an event, but no FITS file begins with a date.
+    if head and not (head.lstrip().startswith(b"DATE=") and b"NL.EVNT=" in head):
         raise OutputError(f"{path}: exists and is no trace; give another name")
 
 
@@ -131,6 +145,26 @@ def refuse_sources(
             )
 
 
+def refuse_if_sources(
+    paths: Iterable[Path], sources: Callable[[], Iterable[str | os.PathLike[str]]]
+) -> None:
+    """Refuse files that are sources: those that would be replaced, or are removed on the way.
+
+    Args:
+        paths: files that are there.
+        sources: gives local files that are read; called only if there is such a file.
+
+    Raises:
+        OutputError: naming the file and the source.
+    """
+    outputs = {}
+    for path in paths:
+        with suppress(OSError):
+            outputs[_identity(path.stat())] = path
+    if outputs:
+        refuse_sources(outputs, sources())
+
+
 def check_new(
     folder: Path,
     names: Iterable[str],
@@ -159,11 +193,7 @@ def check_new(
     taken = [folder / name for name in names if name in there]
     if not taken:
         return
-    outputs = {}
-    for path in taken:
-        with suppress(OSError):
-            outputs[_identity(path.stat())] = path
-    refuse_sources(outputs, sources())
+    refuse_if_sources(taken, sources)
     if not overwrite:
         more = f" (and {len(taken) - 1:,} more results)" if len(taken) > 1 else ""
         raise OutputExistsError(f"{taken[0]}: {EXISTS}{more}")
@@ -256,13 +286,18 @@ def _link(new: Path, path: Path) -> bool:
     return True
 
 
+def unfinished_results(folder: Path) -> Iterator[Path]:
+    """Give the files of a folder that have the names of results while they are written."""
+    return folder.glob(".swathe-[0-9]*-[0-9]*.part")
+
+
 def remove_unfinished(folder: Path) -> None:
     """Remove results that a process was writing into a folder when it was killed.
 
     Raises:
         OutputError: if they cannot be removed.
     """
-    for path in folder.glob(".swathe-[0-9]*-[0-9]*.part"):
+    for path in unfinished_results(folder):
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
@@ -285,7 +320,8 @@ def sole_writer(path: Path) -> Iterator[None]:
     The lock is of the operating system, so that of a process that was killed is free.
 
     Raises:
-        OutputError: if another process writes it.
+        OutputError: if another process writes it, or if there is a file of the name of the lock
+            that holds something: locks are empty, and are removed.
     """
     lock = path.with_name(f".{path.name}.lock")
     handle = _locked(lock, path)
@@ -305,9 +341,18 @@ def _locked(lock: Path, path: Path) -> int:
             raise OutputError(f"{path}: cannot write: {error.strerror}") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = os.fstat(handle)
             # Whoever had it may have removed it meanwhile.
-            if _identity(os.fstat(handle)) == _identity(os.stat(lock)):
+            if _identity(found) == _identity(os.stat(lock)):
+                if found.st_size:
+                    raise OutputError(
+                        f"{path}: cannot write: {lock.name} beside it: expected an empty lock, "
+                        f"found a file of {found.st_size:,} bytes; rename it"
+                    )
                 return handle
+        except OutputError:
+            os.close(handle)
+            raise
         except BlockingIOError as error:
             os.close(handle)
             raise OutputError(

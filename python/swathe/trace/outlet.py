@@ -65,7 +65,7 @@ class Outlet:
         self._stays = False
         # Opening a FIFO waits for who reads it.
         if path is not None and not path.is_fifo():
-            check_trace(path)
+            check_trace(path, rotates=rotate_bytes is not None)
             try:
                 self._file = self._open(path)
             except OSError as error:

@@ -64,7 +64,7 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
     place = os.fspath(place).replace("{pid}", str(os.getpid())).replace("{host}", host)
     path = Path(place.removeprefix("memory:").partition("?")[0])
     if place not in ("stderr", "syslog"):
-        check_trace(path)
+        check_trace(path, rotates="rotate_mb=" in place.rpartition("?")[2])
     _prepare()
     _swathe.trace_start(place, prog, host, os.environ.get(TOKEN_VARIABLE))
     _places[:] = [place]
