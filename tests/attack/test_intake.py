@@ -25,13 +25,18 @@ import httpx
 import pytest
 
 from portals import Served, add_survey, served
-from swathe.errors import AccessError
+from swathe.core.folders import is_within
+from swathe.errors import AccessError, NotFoundError
+from swathe.jobs import Options, costs
+from swathe.jobs.expansion import Work
 from swathe.portal.config import Config
 from swathe.portal.sources import Sources
 from swathe.portal.vo import sync
 from swathe.portal.vo.faults import VoError
 from swathe.portal.vo.regions import Polygon
 from swathe.portal.vo.workers import Memory
+from swathe.predict import sky_of
+from swathe.targets import read_targets
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory as Linux tells of it")
 
@@ -230,6 +235,64 @@ def test_m2_json(portal: Served, body: bytes) -> None:
     with others_are_answered(portal):
         answer = send_json(portal, body)
     assert answer.status_code in (413, 422), answer.text
+
+
+def of_one_row(**columns: Any) -> dict[str, list[Any]]:
+    named = {"file": "survey:frame-000001.fit", "x": 1, "y": 1, "height": 5, "width": 5}
+    return {name: [value] for name, value in {**named, **columns}.items()}
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (json.dumps({"targets": of_one_row(id="i" * 20_000_000)}), "up to 10,000 characters"),
+        (json.dumps({"targets": [{"k" * 20_000_000: 1}]}), "names of columns of up to 200"),
+        ('{"targets": {"x": [' + ",".join(["9" * 4299] * 5000) + "]}}", "up to 1,024 bits"),
+        (
+            json.dumps({"targets": of_one_row(), "options": {"planes": list(range(3_000_000))}}),
+            "bytes beside the targets",
+        ),
+        (json.dumps({"targets": of_one_row(), "k" * 1_000_000: 1}), "bytes beside the targets"),
+    ],
+    ids=["text", "name", "numbers", "options", "key"],
+)
+def test_m2_what_json_holds_is_bounded(portal: Served, body: str, told: str) -> None:
+    with others_are_answered(portal):
+        answer = send_json(portal, body.encode())
+    assert answer.status_code in (413, 422)
+    assert told in answer.json()["error"]
+    assert len(answer.content) < 2000
+
+
+def test_estimates_try_few_of_many_missing_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each that is tried may be a request to a server that does not answer."""
+    tried: list[str] = []
+
+    def opened(file: str) -> Any:
+        tried.append(file)
+        raise NotFoundError(f"{file}: not found")
+
+    monkeypatch.setattr(costs, "opened", opened)
+    files = [f"missing-{number}.fits" for number in range(10_000)]
+    table = {"file": files, **{name: [5] * len(files) for name in ("x0", "y0", "width", "height")}}
+    read = read_targets(table, sky_of)
+    work = Work(len(files), read, [None] * len(files), None)
+    assert costs.bytes_out(work, Options()) == 0
+    assert len(tried) <= 100
+
+
+def test_names_of_a_thousand_parts_are_soon_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "out").symlink_to("/etc")
+    looks: list[Any] = []
+    lstat = os.lstat
+    monkeypatch.setattr(os, "lstat", lambda path, **_: looks.append(path) or lstat(path))
+    deep = "/".join(["a"] * 1500)
+    for path, within in (("inside/", True), ("", True), ("out/", False), ("inside/./", True)):
+        assert is_within(f"{tmp_path}/{path}{deep}", [str(tmp_path)]) == within
+    assert len(looks) < 300
 
 
 def test_m2_other_bodies_are_small(portal: Served) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LENGTH = struct.Struct("<Q")
 LONGEST_TEXT = 10_000
 """Characters of a value."""
+PIECE_ROWS = 500
 LONGEST_META, MOST_META = 500, 1000
 """Characters of what a table or a column says of itself, and how much of that is kept."""
 NUMBERS = "iufb"
@@ -61,19 +62,29 @@ def unpack_table(packed: bytes) -> Table:
 
 
 def pack_lists(columns: Mapping[str, list[Any]], rest: Mapping[str, Any]) -> bytes:
-    """Return columns of values that JSON has, and something beside them, as bytes."""
-    parts = [json.dumps(values).encode() for values in columns.values()]
-    head = {"names": list(columns), "lengths": list(map(len, parts)), "rest": rest}
-    return _joined(head, parts)
+    """Return columns of values that JSON has, and something beside them, as bytes.
+
+    A column is in pieces, as whoever reads one does nothing else meanwhile.
+    """
+    parts: list[bytes] = []
+    lengths = []
+    for values in columns.values():
+        starts = range(0, len(values), PIECE_ROWS)
+        pieces = [json.dumps(values[at : at + PIECE_ROWS]).encode() for at in starts]
+        lengths.append(list(map(len, pieces)))
+        parts += pieces
+    return _joined({"names": list(columns), "lengths": lengths, "rest": rest}, parts)
 
 
 def unpack_lists(packed: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return what `pack_lists` packed, reading one column at a time."""
+    """Return what `pack_lists` packed, reading a piece of a column at a time."""
     head, at = _head(packed)
-    columns = {}
-    for name, length in zip(head["names"], head["lengths"], strict=True):
-        columns[name] = json.loads(packed[at : at + length])
-        at += length
+    columns: dict[str, list[Any]] = {}
+    for name, lengths in zip(head["names"], head["lengths"], strict=True):
+        values = columns[name] = []
+        for length in lengths:
+            values += json.loads(packed[at : at + length])
+            at += length
     return columns, head["rest"]
 
 

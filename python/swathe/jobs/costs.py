@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LOOKED_INTO = 16
 """Objects of each storage that a prediction looks into; the rest are like them."""
+TRIED = 4 * LOOKED_INTO
+"""Objects that are tried for that: each of a list may be missing."""
 HEADER_BYTES = 2 * 2880
 UNKNOWN_SIDE = 100
 """Pixels, of targets in the sky none of whose images could be read yet."""
@@ -144,7 +146,7 @@ def bytes_out(work: Work, options: Options) -> int:
     per_pixel: list[float] = []
     seen: set[int] = set()
     for row in rows:
-        if len(per_pixel) == LOOKED_INTO:
+        if len(per_pixel) == LOOKED_INTO or len(seen) == TRIED:
             break
         if (file := int(work.read.file[row])) not in seen:
             seen.add(file)

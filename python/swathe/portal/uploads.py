@@ -16,12 +16,12 @@ from xml.parsers import expat
 
 from swathe.core.confined import Bounds
 from swathe.core.lists import parse_lines
-from swathe.core.packed import pack_lists, pack_table, unpack_lists, unpack_table
+from swathe.core.packed import LONGEST_TEXT, pack_lists, pack_table, unpack_lists, unpack_table
 from swathe.errors import LimitError, TargetsError
 from swathe.targets import READERS, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from astropy.table import Table
 
@@ -34,6 +34,8 @@ LONGEST_LINE = 20_000
 MOST_COLUMNS = 200
 MOST_CELL = 10_000
 """Numbers or characters of one cell of a VOTable."""
+LONGEST_INTEGER_BITS = 1024
+"""Of a number in JSON; a longer one is no float either, and thousands of them take seconds."""
 SMALL_JSON = 50_000
 """Bytes that are parsed where they came in: in less than a millisecond, whatever they are."""
 COMPRESSED = (b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
@@ -131,6 +133,7 @@ def read_upload(path: Path, name: str, most_rows: int) -> Table:
     except TargetsError as error:
         raise TargetsError(str(error).replace(str(path), name)) from error
     _check_columns(len(table.columns))
+    _check_names(table.colnames)
     _check_rows(len(table), most_rows)
     return table
 
@@ -145,7 +148,12 @@ def targets_of(body: bytes, most_rows: int) -> tuple[dict[str, list[Any]], dict[
     given = read_json(body, "the body", 2 * (most_rows + 1) * MOST_COLUMNS)
     if not isinstance(given, dict) or "targets" not in given:
         raise TargetsError("the body: expected an object with targets")
-    return columns_of(given.pop("targets"), most_rows), given
+    columns = columns_of(given.pop("targets"), most_rows)
+    if len(body) > SMALL_JSON and (size := len(json.dumps(given))) > SMALL_JSON:
+        raise LimitError(
+            f"the body: expected up to {SMALL_JSON:,} bytes beside the targets, found {size:,}"
+        )
+    return columns, given
 
 
 def read_json(text: str | bytes, what: str, most_values: int) -> Any:
@@ -303,6 +311,7 @@ def columns_of(given: Mapping[str, Any] | Sequence[Any], most_rows: int) -> dict
             f"{type(given).__name__}"
         )
     _check_columns(len(given))
+    _check_names(given)
     lengths = set()
     for name, values in given.items():
         if not isinstance(values, list):
@@ -338,6 +347,7 @@ def _turned(rows: list[Any], most_rows: int) -> dict[str, list[Any]]:
             )
         names |= dict.fromkeys(row)
         _check_columns(len(names))
+    _check_names(names)
     columns = {name: [row.get(name) for row in rows] for name in names}
     for name, values in columns.items():
         _check_scalars(name, values)
@@ -352,11 +362,35 @@ def _check_scalars(name: str, values: list[Any]) -> None:
             f"targets: row {number}: column {name[:LONGEST_NAME]!r}: expected a number or text, "
             f"found {kinds[number].__name__}"
         )
+    if str in kinds:
+        _check_sizes(name, values, str, len, LONGEST_TEXT, "characters")
+    if int in kinds:
+        _check_sizes(name, values, int, int.bit_length, LONGEST_INTEGER_BITS, "bits")
+
+
+def _check_sizes(
+    name: str, values: list[Any], kind: type, size: Callable[[Any], int], most: int, unit: str
+) -> None:
+    for number, value in enumerate(values):
+        if type(value) is kind and size(value) > most:
+            raise TargetsError(
+                f"targets: row {number}: column {name!r}: expected up to {most:,} {unit}, found "
+                f"{size(value):,}"
+            )
 
 
 def _check_rows(rows: int, most_rows: int) -> None:
     if rows > most_rows:
         raise LimitError(f"the table has {rows:,} rows; at most {most_rows:,} are taken at once")
+
+
+def _check_names(names: Iterable[str]) -> None:
+    for name in names:
+        if len(name) > LONGEST_NAME:
+            raise TargetsError(
+                f"the table: expected names of columns of up to {LONGEST_NAME} characters, found "
+                f"{len(name):,}: {name[:40]!r}..."
+            )
 
 
 def _check_columns(columns: int) -> None:
