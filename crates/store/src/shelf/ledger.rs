@@ -2,7 +2,7 @@
 
 use super::order::Level;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Numbers, each followed by its complement: bytes in use; of the level where it is, how much
@@ -32,6 +32,12 @@ impl Ledger {
             }
             _ => Err(file),
         }
+    }
+
+    /// Whether a file is short enough to be one, whatever stands in it, and has no other name.
+    pub(super) fn may_be(file: &File) -> std::io::Result<bool> {
+        let stat = file.metadata()?;
+        Ok(stat.is_file() && stat.len() <= BYTES as u64 && stat.nlink() <= 1)
     }
 
     /// One of which nothing is noted yet.

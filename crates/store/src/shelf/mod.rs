@@ -22,11 +22,13 @@ use crate::error::StoreError;
 use bytes::Bytes;
 use ledger::Ledger;
 use order::{Level, MARK_EVERY, Place, gain, going};
+use rustix::fs::OFlags;
 pub use simulated::SimulatedShelf;
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -36,6 +38,11 @@ const MAGIC: &[u8; 8] = b"SWSHELF1";
 const HEAD_BYTES: usize = 8 + 4 + 4 + 8;
 /// Folders the files are spread over.
 const FAN_OUT: u64 = 256;
+/// Of the names of those folders, and of the files, in hexadecimal.
+const FOLDER_DIGITS: usize = 2;
+const FILE_DIGITS: usize = 32;
+/// The extension of a value that is being written.
+const UNFINISHED: &str = "new";
 /// What file systems give space in.
 const DISK_BLOCK_BYTES: u64 = 4096;
 /// What came or was used last, up to this part of the limit, goes only after all else: whoever
@@ -248,7 +255,7 @@ impl Shelf {
         let (replaced, stood) = fs::metadata(&path)
             .map_or((0, None), |stat| (on_disk(stat.len()), stat.modified().ok()));
         let stands = weight.map(|seconds| ledger.level.put(stood, gain(seconds(bytes), bytes)));
-        let new = path.with_extension("new");
+        let new = path.with_extension(UNFINISHED);
         let folder = path.parent().unwrap_or(&self.folder);
         let written = fs::create_dir_all(folder)
             .and_then(|()| write_new(&new, key, value, stands))
@@ -313,7 +320,8 @@ impl Shelf {
     }
 
     fn path_of(&self, hash: u128) -> PathBuf {
-        self.folder.join(format!("{:02x}", hash as u64 % FAN_OUT)).join(format!("{hash:032x}"))
+        let folder = format!("{:0FOLDER_DIGITS$x}", hash as u64 % FAN_OUT);
+        self.folder.join(folder).join(format!("{hash:0FILE_DIGITS$x}"))
     }
 
     fn fail(&self, source: std::io::Error) -> StoreError {
@@ -359,8 +367,14 @@ impl Shelf {
             .write(true)
             .create(true)
             .truncate(false)
+            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
             .open(&path)
             .map_err(fail)?;
+        if !Ledger::may_be(&file).map_err(fail)? {
+            let why = "expected what a folder of blocks or layouts holds, found another file";
+            let why = format!("{why}; give the cache or the index a folder of its own");
+            return Err(StoreError::Unsupported { url: path.display().to_string(), why });
+        }
         let began = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {
@@ -420,14 +434,18 @@ impl Shelf {
         Ok(kept)
     }
 
-    /// All files of values, finished or not.
+    /// All files of values, finished or not. Files of other names are not the shelf's: its folder
+    /// may have been one that holds images.
     fn list(&self) -> Result<Vec<Kept>, StoreError> {
         let mut kept = Vec::new();
         for folder in entries(&self.folder)? {
-            if !folder.is_dir() {
+            if !is_hex(folder.file_name(), FOLDER_DIGITS) || !folder.is_dir() {
                 continue;
             }
             for path in entries(&folder)? {
+                if !is_value(&path) {
+                    continue;
+                }
                 // Another process may have removed it in the meantime.
                 let Ok(stat) = fs::metadata(&path) else { continue };
                 kept.push(Kept { path, place: place(&stat) });
@@ -439,8 +457,20 @@ impl Shelf {
 
 impl Kept {
     fn is_unfinished(&self) -> bool {
-        self.path.extension().is_some_and(|extension| extension == "new")
+        self.path.extension().is_some_and(|extension| extension == UNFINISHED)
     }
+}
+
+/// Whether a file has the name of a value, finished or not.
+fn is_value(path: &Path) -> bool {
+    let is_ours = path.extension().is_none_or(|extension| extension == UNFINISHED);
+    is_ours && is_hex(path.file_stem(), FILE_DIGITS)
+}
+
+fn is_hex(name: Option<&OsStr>, digits: usize) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let bytes = name.map(OsStr::as_encoded_bytes).unwrap_or_default();
+    bytes.len() == digits && bytes.iter().all(is_digit)
 }
 
 /// A limit that users may set: `$VARIABLES_BYTES`, else `limit`. `name`: what it limits.

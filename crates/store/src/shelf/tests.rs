@@ -117,6 +117,49 @@ fn without_its_number_the_folder_is_counted() {
 }
 
 #[test]
+fn files_of_others_stay() {
+    let (_folder, shelf) = shelf(2 * 4096);
+    let others = ["night1/a.fits", "night1/a.new", "00/a.fits", "00/b.new", "00/0123"];
+    for other in others {
+        let path = shelf.folder.join(other);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, [1; 3 * 4096]).unwrap();
+    }
+    for number in 0..4 {
+        shelf.put(&format!("{number}"), b"value").unwrap();
+    }
+    assert_eq!(shelf.usage().unwrap().values, 2);
+    shelf.clear().unwrap();
+    assert_eq!(shelf.usage().unwrap().values, 0);
+    for other in others {
+        assert_eq!(fs::read(shelf.folder.join(other)).unwrap(), [1; 3 * 4096], "{other}");
+    }
+}
+
+#[test]
+fn another_file_is_not_taken_for_the_number() {
+    let (folder, shelf) = shelf(1 << 20);
+    let (usage, image) = (shelf.folder.join(USAGE_FILE), folder.path().join("image"));
+    fs::create_dir_all(&shelf.folder).unwrap();
+    fs::write(&image, b"short").unwrap();
+    let place: [&dyn Fn(); 3] = [
+        &|| fs::write(&usage, [7; 100]).unwrap(),
+        &|| fs::hard_link(&image, &usage).unwrap(),
+        &|| std::os::unix::fs::symlink(&image, &usage).unwrap(),
+    ];
+    for make in place {
+        make();
+        let before = fs::read(&usage).unwrap();
+        let error = shelf.put("key", b"value").unwrap_err();
+        assert!(error.to_string().contains(USAGE_FILE), "{error}");
+        shelf.clear().unwrap_err();
+        assert_eq!(fs::read(&usage).unwrap(), before);
+        fs::remove_file(&usage).unwrap();
+    }
+    assert_eq!(fs::read(&image).unwrap(), b"short");
+}
+
+#[test]
 fn a_writer_that_was_stopped_holds_nobody_up_for_long() {
     let (_folder, shelf) = shelf(1 << 20);
     shelf.put("key", b"value").unwrap();
