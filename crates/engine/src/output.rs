@@ -211,11 +211,10 @@ fn open_folder(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)?;
     // Whether files can be made is known before the first cut is.
     let probe = path.join(format!(".swathe-{}", std::process::id()));
-    File::create(&probe)?;
-    match std::fs::remove_file(&probe) {
-        // Another batch of this process looked at the same time.
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    match File::create_new(&probe).and_then(|_| std::fs::remove_file(&probe)) {
+        // Another batch of this process looks at the same time.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
     }
 }
 
