@@ -122,18 +122,18 @@ def test_fetching_again_mends_what_is_broken(done: RemoteJob, tmp_path: Path) ->
     whole = {name: (tmp_path / name).read_bytes() for name in names}
     before = (tmp_path / names[3]).stat().st_mtime_ns
     # Broken off; broken off with other bytes; other bytes; too long; gone.
-    (tmp_path / names[0]).rename(tmp_path / f"{names[0]}.part")
-    (tmp_path / f"{names[0]}.part").write_bytes(whole[names[0]][:5000])
+    (tmp_path / names[0]).rename(tmp_path / f".{names[0]}.part")
+    (tmp_path / f".{names[0]}.part").write_bytes(whole[names[0]][:5000])
     (tmp_path / names[1]).unlink()
-    (tmp_path / f"{names[1]}.part").write_bytes(bytes(5000))
+    (tmp_path / f".{names[1]}.part").write_bytes(bytes(5000))
     (tmp_path / names[2]).write_bytes(bytes(len(whole[names[2]])))
     (tmp_path / names[4]).unlink()
-    (tmp_path / f"{names[4]}.part").write_bytes(bytes(100_000))
+    (tmp_path / f".{names[4]}.part").write_bytes(bytes(100_000))
     (tmp_path / names[5]).unlink()
     done.fetch(tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in names} == whole
     assert (tmp_path / names[3]).stat().st_mtime_ns == before
-    assert not list(tmp_path.glob("*.part"))
+    assert not list(tmp_path.glob(".*.part"))
 
 
 @pytest.mark.parametrize("suffix", ["zip", "tar"])

@@ -9,7 +9,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,13 @@ from hypothesis import strategies as st
 
 import swathe
 from swathe import cut_many
-from swathe.core.outputs import check_new, make_folder, sole_writer, write_file
+from swathe.core.outputs import (
+    check_new,
+    make_folder,
+    open_unfinished,
+    sole_writer,
+    write_file,
+)
 from swathe.errors import OutputError, OutputExistsError, SwatheError
 from swathe.sample import make_sample
 
@@ -444,13 +450,42 @@ def test_a_trace_that_rotates_replaces_no_image(image: Path, tmp_path: Path) -> 
     assert fits.getdata(old).shape == (20, 20)
 
 
-def test_events_are_added_to_a_trace(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["", "memory:"])
+def test_events_are_added_to_a_trace(kind: str, tmp_path: Path) -> None:
     run = tmp_path / "run.ulm"
     for count in (1, 2):
-        swathe.trace.start(run)
+        swathe.trace.start(f"{kind}{run}")
         swathe.trace.point("CUT_START")
         swathe.trace.stop()
         assert run.read_text().count("NL.EVNT=CUT_START") == count
+
+
+@pytest.mark.parametrize("name", ["targets.csv", "sample.json", "frame-000001.fit"])
+def test_a_sample_replaces_nothing_else(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"mine")
+    with pytest.raises(FileExistsError):
+        make_sample(tmp_path, frames=1, targets=2)
+    assert (tmp_path / name).read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("append", [False, True])
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_an_unfinished_file_is_not_what_a_link_leads_to(
+    link: Callable[[Path, Path], None], append: bool, image: Path, tmp_path: Path
+) -> None:
+    before = image.read_bytes()
+    link(tmp_path / ".o.part", image)
+    with open_unfinished(tmp_path / ".o.part", append=append) as file:
+        file.write(b"new")
+    assert (image.read_bytes(), (tmp_path / ".o.part").read_bytes()) == (before, b"new")
+
+
+def test_an_unfinished_file_is_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / ".o.part"
+    for append, content in ((True, b"one"), (True, b"oneone"), (False, b"one")):
+        with open_unfinished(path, append=append) as file:
+            file.write(b"one")
+        assert path.read_bytes() == content
 
 
 def test_a_sample_of_another_seed_is_replaced_only_if_asked(tmp_path: Path) -> None:

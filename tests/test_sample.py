@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections import Counter
@@ -239,10 +240,10 @@ def test_smaller_sample_grows_to_identical_bytes(survey: Path, tmp_path: Path) -
 
 
 def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(path: Path, target: Path) -> Path:
+    def fail(new: Path, target: Path) -> None:
         raise OSError(28, "No space left on device", str(target))
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="No space left"):
         make_sample(tmp_path / "full", frames=1)
     assert not list((tmp_path / "full").iterdir())

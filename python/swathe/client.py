@@ -19,7 +19,14 @@ from swathe import errors
 from swathe.core.angles import Size
 from swathe.core.cells import plain_cells
 from swathe.core.columns import Bad
-from swathe.core.outputs import check_output, make_folder, publish, sole_writer, write_file
+from swathe.core.outputs import (
+    check_output,
+    make_folder,
+    open_unfinished,
+    publish,
+    sole_writer,
+    write_file,
+)
 from swathe.errors import OutputError, SettingsError, SourceError, SwatheError
 from swathe.manifest import manifest_meta, manifest_path
 from swathe.progress import progress_bar
@@ -389,7 +396,7 @@ class RemoteJob:
         name, size, sha256 = str(row["name"]), int(row["bytes"]), str(row["sha256"])
         if not NAME.fullmatch(name):
             raise SourceError(f"{self.portal.url}: {name[:100]!r} is no name of a result")
-        path, part = folder / name, folder / f"{name}.part"
+        path, part = folder / name, _part(folder / name)
         if path.exists() and path.stat().st_size == size and _sha256(path) == sha256:
             return
         if os.path.lexists(path):
@@ -399,7 +406,7 @@ class RemoteJob:
                 self.portal._reading(
                     f"{self._path}/files/{quote(name)}", first_byte=first_byte
                 ) as answer,
-                part.open("ab" if answer.status_code == 206 else "wb") as file,
+                open_unfinished(part, append=answer.status_code == 206) as file,
             ):
                 for block in answer.iter_bytes(BLOCK):
                     file.write(block)
@@ -412,10 +419,10 @@ class RemoteJob:
 
     def _fetch_archive(self, path: Path, kind: str, overwrite: bool) -> None:
         expected = {row["name"]: row["sha256"] for row in self._results()}
-        part = path.with_name(f"{path.name}.part")
+        part = _part(path)
         with (
             self.portal._reading(f"{self._path}/archive.{kind}") as answer,
-            part.open("wb") as file,
+            open_unfinished(part) as file,
         ):
             for block in answer.iter_bytes(BLOCK):
                 file.write(block)
@@ -424,6 +431,11 @@ class RemoteJob:
         if kind != "fits":
             _compare(part, kind, expected)
         publish(part, path, overwrite=overwrite)
+
+
+def _part(path: Path) -> Path:
+    """Give the hidden name of a file that has not come whole: it stays when that is broken off."""
+    return path.with_name(f".{path.name}.part")
 
 
 def _compare(path: Path, kind: str, expected: dict[str, str]) -> None:

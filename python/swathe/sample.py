@@ -18,7 +18,6 @@ Rules of this module:
 from __future__ import annotations
 
 import bz2
-import contextlib
 import gzip
 import io
 import json
@@ -28,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swathe.core.outputs import EXISTS
+from swathe.core.outputs import EXISTS, check_output, write_file
 from swathe.environment import cores
 from swathe.errors import OutputExistsError
 
@@ -354,10 +353,12 @@ def _start(folder: Path, seed: int, overwrite: bool) -> None:
             raise FileExistsError(f"{old[0].name} is there, but no sample.json: not a sample")
         if label is not None and not overwrite:
             raise OutputExistsError(f"{folder}: a sample of another seed or recipe {EXISTS}")
-        # The old label goes last: should this be interrupted, it still tells what is left.
-        (folder / "targets.csv").unlink(missing_ok=True)
-        for entry in old:
-            entry.unlink()
+        if label is not None:
+            # The old label goes last: should this be interrupted, it still tells what is left.
+            (folder / "targets.csv").unlink(missing_ok=True)
+            for entry in old:
+                entry.unlink()
+        check_output(folder / "sample.json", overwrite=overwrite)
         _write(folder / "sample.json", _label(seed, 0))
     except OutputExistsError:
         raise
@@ -446,15 +447,8 @@ def fits_bytes(hdus: list[fits.PrimaryHDU | fits.CompImageHDU]) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file under another name and rename it, so that it is never seen half written."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+    """Write a file of the sample, or replace it."""
+    write_file(path, lambda file: file.write(content), overwrite=True)
 
 
 def _write_if_new(path: Path, content: bytes) -> None:

@@ -5,7 +5,6 @@ use crate::file::Rotated;
 use crate::place::Place;
 use crate::sender::Sender;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -156,9 +155,9 @@ impl Sink for Syslog {
     }
 }
 
-/// The newest lines, written at the end.
+/// The newest lines, appended to a file at the end.
 pub(crate) struct Memory {
-    file: File,
+    file: Rotated,
     kept: VecDeque<Vec<u8>>,
     bytes: u64,
     limit: u64,
@@ -166,7 +165,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub fn open(path: &std::path::Path, limit: u64) -> io::Result<Memory> {
-        Ok(Memory { file: File::create(path)?, kept: VecDeque::new(), bytes: 0, limit })
+        let file = Rotated::open(path, None, 1)?;
+        Ok(Memory { file, kept: VecDeque::new(), bytes: 0, limit })
     }
 
     /// Forget the oldest, until so many bytes more can be kept.
@@ -196,7 +196,7 @@ impl Sink for Memory {
     fn finish(&mut self, written: &mut u64) -> io::Result<()> {
         for lines in self.kept.drain(..) {
             let mut lost = 0;
-            let done = write_all(&mut self.file, &lines, &mut lost).1;
+            let done = self.file.write(&lines, &mut lost);
             *written += count(&lines) - lost;
             done?;
         }

@@ -145,6 +145,15 @@ def refuse_sources(
             )
 
 
+def identities(files: Iterable[Path]) -> dict[tuple[int, int], Path]:
+    """Give files by device and inode. Those that are not there are left out."""
+    found = {}
+    for file in files:
+        with suppress(OSError, ValueError):
+            found[_identity(file.stat())] = file
+    return found
+
+
 def refuse_if_sources(
     paths: Iterable[Path], sources: Callable[[], Iterable[str | os.PathLike[str]]]
 ) -> None:
@@ -157,11 +166,7 @@ def refuse_if_sources(
     Raises:
         OutputError: naming the file and the source.
     """
-    outputs = {}
-    for path in paths:
-        with suppress(OSError):
-            outputs[_identity(path.stat())] = path
-    if outputs:
+    if outputs := identities(paths):
         refuse_sources(outputs, sources())
 
 
@@ -289,6 +294,26 @@ def _link(new: Path, path: Path) -> bool:
 def unfinished_results(folder: Path) -> Iterator[Path]:
     """Give the files of a folder that have the names of results while they are written."""
     return folder.glob(".swathe-[0-9]*-[0-9]*.part")
+
+
+def open_unfinished(path: Path, *, append: bool = False) -> BinaryIO:
+    """Open the unfinished file of an output, which a run before may have left.
+
+    A link of this name is removed, never followed: it may lead to a file that is not ours.
+
+    Args:
+        path: its hidden name.
+        append: whether to go on with what is there.
+
+    Raises:
+        OSError: if it cannot be opened.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_APPEND
+    with suppress(FileNotFoundError):
+        there = path.lstat()
+        if not append or not stat.S_ISREG(there.st_mode) or there.st_nlink > 1:
+            path.unlink()
+    return os.fdopen(os.open(path, flags, 0o666), "ab")
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -51,7 +51,7 @@ def start(place: str | os.PathLike[str], *, prog: str = "swathe", host: str | No
 
     Args:
         place: a file, which is appended to; `FILE?rotate_mb=100&keep=5`; `memory:FILE?mb=64`, which
-            keeps the newest and writes them at the end; `stderr`; `syslog`; `tcp://HOST:PORT` of
+            keeps the newest and appends them at the end; `stderr`; `syslog`; `tcp://HOST:PORT` of
             a collector, which is told `$SWATHE_TRACE_TOKEN`. `{pid}` and `{host}` stand for those.
         prog: name of the program.
         host: name of this machine.
