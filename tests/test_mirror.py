@@ -319,6 +319,37 @@ def test_paths_that_lead_elsewhere(run: Runner, disk: Path, tmp_path: Path) -> N
     assert set(contents_of(tmp_path / "copy")) == set(NAMES)
 
 
+def test_files_that_are_no_copies_stay(run: Runner, disk: Path, tmp_path: Path) -> None:
+    other = tmp_path / "copy" / NAMES[0]
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"of somebody")
+    (tmp_path / "copy" / NAMES[1]).symlink_to(other)
+    report = mirrored(run, code=1)
+    assert counts(report) == (1, 0, 2)
+    assert "exists already; give --overwrite" in str(report["faults"])
+    assert other.read_bytes() == b"of somebody"
+    assert counts(mirrored(run, "copy", "--overwrite")) == (2, 1, 0)
+    assert contents_of(tmp_path / "copy") == contents_of(disk)
+    assert counts(mirrored(run)) == (0, 3, 0)
+
+
+def test_a_source_is_not_replaced_by_another(run: Runner, disk: Path, tmp_path: Path) -> None:
+    """The folder of the mirror leads to the images, where their names are those of others."""
+    before = contents_of(disk)
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "mirror/run1").symlink_to(disk / "run1")
+    (disk / "run2/f0.fits").write_bytes(frame(80.0))
+    (tmp_path / "mirror/run2").mkdir()
+    (tmp_path / "mirror/run2/f0.fits").hardlink_to(disk / "run1/f1.fits")
+    run("store", "add", "mirror", tmp_path / "mirror", "--option", f"roots={disk}")
+    run("dataset", "sync", "sdss")
+    for more in ((), ("--overwrite",)):
+        report = mirrored(run, "mirror", *more, code=1)
+        assert str(report["faults"]).count("it is the source") == 3, report
+        after = contents_of(disk)
+        assert {name: after[name] for name in before} == before
+
+
 def test_what_is_damaged_stays_behind(run: Runner, disk: Path) -> None:
     (disk / "run1/text.fits").write_text("no FITS at all")
     run("dataset", "sync", "sdss", code=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swathe.commands.options import Json, Quiet
+from swathe.commands.options import Json, Overwrite, Quiet
 from swathe.commands.output import print_json, print_table
 from swathe.sizes import size_text
 
@@ -173,12 +173,14 @@ def mirror(
     threads: Annotated[
         int | None, typer.Option(min=1, max=256, help="Objects copied at the same time; else 8.")
     ] = None,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Copy what is missing or stale of a dataset to another store, verified.
 
-    After an interruption, the same goes on. What has changed since the dataset was synced is not
+    After an interruption, the same goes on. Files that are there and are no copies of the dataset
+    stay, unless --overwrite is given. What has changed since the dataset was synced is not
     copied but told: sync first.
     """
     from swathe.catalog import Catalog
@@ -189,7 +191,7 @@ def mirror(
     store, prefix = split_place(place) if ":" in place else (place, None)
     threads = threads or mirroring.THREADS
     with Catalog.open() as catalog:
-        plan = mirroring.plan(catalog, name, store, prefix, threads=threads)
+        plan = mirroring.plan(catalog, name, store, prefix, threads=threads, overwrite=overwrite)
         if dry_run:
             _tell_plan(plan, delete, as_json)
             return

@@ -12,20 +12,23 @@ import os
 import re
 import time
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from swathe import _swathe
 from swathe.catalog import BUCKETS, WEBDAV, Replica, this_host
+from swathe.core.outputs import EXISTS, check_output, identities
 from swathe.datasets.listing import HIDDEN, Listed, Unlisted, list_objects
 from swathe.datasets.scan import Fault
-from swathe.errors import DatasetError, SwatheError
+from swathe.errors import DatasetError, OutputError, OutputExistsError, SwatheError
 from swathe.known import LOCAL_ROOT, native
 from swathe.measuring.costs import Costs, Sample
 from swathe.measuring.writing import writing_costs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Sequence
 
     from swathe.catalog import Catalog, Dataset, Store
 
@@ -114,6 +117,7 @@ def plan(
     prefix: str | None = None,
     *,
     threads: int = THREADS,
+    overwrite: bool = False,
 ) -> Plan:
     """Compare a dataset with what there is of it in another store.
 
@@ -123,6 +127,8 @@ def plan(
         store: name of the store to copy to.
         prefix: the folder there; else the one of the dataset, so that paths are the same.
         threads: that will copy.
+        overwrite: whether a copy may take the place of a file that is no copy of this dataset.
+            One of its own objects never goes.
 
     Raises:
         NoSuchDatasetError, NoSuchStoreError: where there is none of that name.
@@ -141,7 +147,9 @@ def plan(
     skipped = 0
     present = 0
     gone = dict(copies)
-    for replica in catalog.replicas(dataset, source.name):
+    objects = catalog.replicas(dataset, source.name)
+    taken = _taken(source, target, objects, there)
+    for replica in objects:
         path = replica.object_path
         if replica.state == "vanished":
             continue
@@ -156,6 +164,11 @@ def plan(
             continue
         if copy is not None and copy.path == to and _is_there(copy, there.get(to)):
             present += 1
+            continue
+        is_own = copy is not None and copy.path == to
+        if fault := taken(to, overwrite or is_own):
+            reason = f"{source.name}:{path} to {store}:{to}: {fault}"
+            made.faults.append(Fault(path, reason))
             continue
         made.copies.append((path, to))
         made.versions.append(replica.version)
@@ -205,6 +218,7 @@ def mirror(
         (f"{wanted.source}:{path}", version, f"{wanted.store}:{to}")
         for (path, to), version in zip(wanted.copies, wanted.versions, strict=True)
     ]
+    _begin(catalog, wanted)
     copies = _swathe.Copies(orders, threads, engine)
     finished = 0
     try:
@@ -309,6 +323,56 @@ def _is_there(copy: Replica, now: Listed | None) -> bool:
     # it was written). Then it is the size that counts.
     sized = now.etag is None or not tag.startswith('"')
     return now.mark == copy.modified or (sized and not tag.startswith(FILE_TAG))
+
+
+def _taken(
+    source: Store, target: Store, objects: Sequence[Replica], there: Container[str]
+) -> Callable[[str, bool], str | None]:
+    """Give what tells why nothing may be written to a path of the target, if so."""
+    ours, theirs = (_local_root(store) for store in (source, target))
+
+    @cache
+    def sources() -> dict[tuple[int, int], Path]:
+        return identities(ours / replica.path for replica in objects) if ours is not None else {}
+
+    def why(path: str, may_replace: bool) -> str | None:
+        try:
+            if theirs is None:
+                if path in there and not may_replace:
+                    raise OutputExistsError(f"{target.name}:{path}: {EXISTS}")
+            elif os.path.lexists(file := theirs / path) and not _is_folder(file):
+                same = identities([file]).keys() & sources().keys()
+                check_output(file, overwrite=may_replace, sources=[sources()[it] for it in same])
+        except OutputError as error:
+            return str(error)
+        return None
+
+    return why
+
+
+def _is_folder(file: Path) -> bool:
+    """Tell whether copying will fail, which is noted then."""
+    return file.is_dir() and not file.is_symlink()
+
+
+def _local_root(store: Store) -> Path | None:
+    is_local = store.url.startswith("file://")
+    return Path(unquote(store.url.removeprefix("file://")) or "/") if is_local else None
+
+
+def _begin(catalog: Catalog, wanted: Plan) -> None:
+    """Note the copies to come: what a run leaves that is killed is known to be a copy then."""
+    known = {copy.object_path: copy.path for copy in catalog.replicas(wanted.dataset, wanted.store)}
+    reason = "its copy was begun, and not finished"
+    catalog.put_objects(
+        wanted.dataset,
+        wanted.store,
+        [
+            (Replica(path, to, None, None, None, "failed", reason), None)
+            for path, to in wanted.copies
+            if known.get(path) != to
+        ],
+    )
 
 
 def _noted(wanted: Plan, copied: _swathe.Copied, report: Report) -> Replica:
