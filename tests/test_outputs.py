@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import subprocess
 import sys
@@ -12,7 +13,9 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any, Literal, cast
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,7 +25,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import swathe
+from jobbing import ended, running
 from swathe import cut_many
+from swathe.catalog import Catalog
+from swathe.cli import main
+from swathe.client import RemoteJob, RemotePortal
 from swathe.core.outputs import (
     check_new,
     make_folder,
@@ -31,6 +38,8 @@ from swathe.core.outputs import (
     write_file,
 )
 from swathe.errors import OutputError, OutputExistsError, SwatheError
+from swathe.experiments.report import ready
+from swathe.jobs import Jobs, Limits, Options
 from swathe.sample import make_sample
 
 
@@ -361,6 +370,11 @@ def survey(folder: Path) -> None:
     # What results are made of would lie in folders of these names.
     (folder / ".o.zip.cut.part").symlink_to(".")
     (folder / ".swathe-cut-many.part").symlink_to(".")
+    for name in ("a", "new"):
+        (folder / f".{name}.fits.part").symlink_to("b.fits")
+        (folder / f"{name}.fits.part").hardlink_to(folder / "b.fits")
+    (folder / "new.fits.1").hardlink_to(folder / "c.fits")
+    (folder / "usage").symlink_to("a.fits")
 
 
 def checksums(paths: Iterable[Path]) -> dict[Path, str]:
@@ -403,6 +417,141 @@ def test_no_source_is_ever_changed(data: st.DataObject) -> None:
                     resume=resume,
                     progress=False,
                 )
+
+
+def command(*words: object) -> None:
+    """Run a command in this process."""
+    with (
+        patch.object(sys, "argv", ["swathe", *map(str, words)]),
+        patch.object(sys, "stdout", io.StringIO()),
+        patch.object(sys, "stderr", io.StringIO()),
+        suppress(SystemExit),
+    ):
+        main()
+
+
+class Portal:
+    """One that has results of these names."""
+
+    url = "http://portal"
+
+    def __init__(self, names: list[str]) -> None:
+        content = b"a result"
+        facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        self.rows: list[dict[str, Any]] = [{"name": f"{name}.fits", **facts} for name in set(names)]
+        self.archive = io.BytesIO()
+        with zipfile.ZipFile(self.archive, "w") as archive:
+            for row in self.rows:
+                archive.writestr(row["name"], content)
+
+    def _get(self, path: str, **_: object) -> dict[str, Any]:
+        rows = {"rows": self.rows, "next": None}
+        return rows if path.endswith("rows") else {"phase": "COMPLETED", "rows": 1, "counts": {}}
+
+    @contextmanager
+    def _reading(self, path: str, *_: object, first_byte: int = 0) -> Iterator[Any]:
+        content = b"a result"
+        if path.endswith("manifest"):
+            content = b"# %ECSV 1.0\n# ---\n# datatype:\n# - {name: id, datatype: string}\nid\na\n"
+        elif "archive" in path:
+            content = self.archive.getvalue()
+        parts = [content[first_byte:]]
+        status = 206 if first_byte else 200
+        yield SimpleNamespace(status_code=status, iter_bytes=lambda _: parts, read=lambda: content)
+
+
+def fetch(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:
+    """Fetch results of these names."""
+    RemoteJob(cast(RemotePortal, Portal(names)), "J" * 22).fetch(output, overwrite=overwrite)
+
+
+def clear(folder: Path, output: Path, *_: object) -> None:
+    """Have the blocks and the index in a folder, and remove them."""
+    variables = {"SWATHE_CACHE_DIR": str(output), "SWATHE_INDEX_DIR": str(folder)}
+    with patch.dict(os.environ, variables):
+        swathe.cut(folder / "a.fits", box=(1, 1, 3, 3))
+        command("cache", "clear")
+
+
+def record(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:
+    """Have events recorded, as one of the ways to say where."""
+    words = ["cut", folder / "a.fits", "--box", "1", "1", "3", "3", "-o", folder / "cut.fits"]
+    place = f"{output}?rotate_mb=1&keep=2" if overwrite else f"memory:{output}"
+    match names[0]:
+        case "a":
+            command("--trace", output, *words)
+        case "b":
+            with patch.dict(os.environ, SWATHE_TRACE=place):
+                command(*words)
+        case _:
+            with swathe.trace.recording(place):
+                swathe.trace.point("CUT_START")
+    swathe.trace.stop()
+
+
+def cut_by_command(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:
+    """Cut one region, or those of a table."""
+    more = ["-o", output, *(["--overwrite"] if overwrite else [])]
+    if len(names) == 1:
+        command("cut", folder / f"{names[0]}.fits", "--box", "1", "1", "3", "3", *more)
+    lines = [f"{name},{folder}/{name}.fits,1,1,3,3" for name in names]
+    (folder / "table").write_text("\n".join(["id,file,x0,y0,width,height", *lines]))
+    command("cut", "--targets", folder / "table", "--quiet", *more)
+
+
+def tell(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:
+    """Write a trace in another form, and make ready for what an experiment finds."""
+    run, more = folder / "run.ulm", ["--overwrite"] if overwrite else []
+    if not run.exists():
+        with swathe.trace.recording(run):
+            swathe.trace.point("CUT_START")
+    for form in ("--chrome", "--otlp"):
+        command("trace", "export", run, form, output, *more)
+    for option in ("-o", "--png"):
+        command("trace", "view", run, option, output, *more)
+    ready(output, "single", overwrite=overwrite)
+
+
+def work(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:
+    """Have a job done whose results are in a folder of the sources, or linked into it."""
+    table = boxes(*[(name, folder / f"{name}.fits") for name in names])
+    with (
+        Catalog.open(f"sqlite:///{folder}/catalog") as catalog,
+        Jobs(catalog, output, limits=Limits()) as jobs,
+        running(jobs),
+    ):
+        job = ended(jobs, jobs.submit(table, Options(), "me"))
+        jobs.delete(job.id)
+
+
+def watched(
+    folder: Path, act: Callable[..., None], names: list[str], overwrite: bool
+) -> list[Path]:
+    """Give what must stay: all images, unless files that are not read may be replaced."""
+    images = [folder / f"{name}.fits" for name in "abc"]
+    if not overwrite or act in (clear, record, work):
+        return images
+    return [folder / f"{name}.fits" for name in names] if act is cut_by_command else []
+
+
+@pytest.mark.parametrize(
+    ("act", "count"),
+    [(fetch, 50), (clear, 15), (record, 15), (cut_by_command, 20), (tell, 5), (work, 3)],
+)
+def test_no_image_is_ever_changed(act: Callable[..., None], count: int) -> None:
+    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            survey(folder)
+            names = data.draw(st.lists(NAMES, min_size=1, max_size=3))
+            place = data.draw(st.one_of(PLACES, FOLDERS)).format(names[0], folder.name)
+            overwrite = data.draw(st.booleans())
+            with unchanged(watched(folder, act, names, overwrite), None):
+                act(folder, folder / place, names, overwrite)
+
+    run()
 
 
 def test_the_command_changes_no_source(image: Path, tmp_path: Path) -> None:

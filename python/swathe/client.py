@@ -308,7 +308,7 @@ class RemoteJob:
         with self.portal._reading(f"{self._path}/manifest") as answer:
             content = answer.read()
         if path is not None:
-            write_file(path, lambda file: file.write(content), overwrite=overwrite)
+            write_file(path, lambda file: file.write(content), overwrite=overwrite, durable=True)
         from astropy.table import Table
 
         return Table.read(content.decode(), format="ascii.ecsv", fill_values=[])
@@ -410,6 +410,9 @@ class RemoteJob:
             ):
                 for block in answer.iter_bytes(BLOCK):
                     file.write(block)
+                if os.path.lexists(path):  # it is replaced
+                    file.flush()
+                    os.fsync(file.fileno())
             if _size(part) == size and _sha256(part) == sha256:
                 publish(part, path, overwrite=replace)
                 return
