@@ -830,6 +830,22 @@ def test_the_oldest_are_dropped_many_at_a_time(tmp_path: Path) -> None:
     assert header["left_out"] is True
 
 
+@pytest.mark.parametrize("few", [100, 10])
+def test_picture_shows_points(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swathe.lifelines.picture.FEW", few)
+    run = tmp_path / "run.ulm"
+    with trace.recording(run):
+        for number in range(50):
+            trace.point("CALIBRATED", number=number)
+    save(
+        figure(Shown([run], grows=False).traced(), "run", width=800, height=600), tmp_path / "p.png"
+    )
+    with Image.open(tmp_path / "p.png") as picture:
+        color = np.asarray(picture.convert("RGB")).astype(int)
+    # Below the legend.
+    assert ((color[200:, 60:, 2] - color[200:, 60:, 0]) > 60).any()
+
+
 def test_picture_shows_the_lines(tmp_path: Path) -> None:
     path = tmp_path / "run.ulm"
     path.write_text("\n".join(traces.job(10, 10)) + "\n")

@@ -72,13 +72,20 @@ def segments(
     traced: Traced, lines: Lines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Give the events at both ends of each piece between chosen types, and of which line it is."""
+    points, line = points_of(traced, lines, events)
+    same = line[1:] == line[:-1]
+    return points[:-1][same], points[1:][same], line[1:][same]
+
+
+def points_of(
+    traced: Traced, lines: Lines, events: Sequence[str] | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Give the events of chosen types, and of which line each is."""
     codes = traced.events.event
     shown = np.array([events is None or word in events for word in codes.words], bool)
     line = np.repeat(np.arange(len(lines)), np.diff(lines.starts))
     kept = shown[codes.codes[lines.points]]
-    points, line = lines.points[kept], line[kept]
-    same = line[1:] == line[:-1]
-    return points[:-1][same], points[1:][same], line[1:][same]
+    return lines.points[kept], line[kept]
 
 
 def draw_lines(
@@ -116,6 +123,14 @@ def draw_lines(
         ends = np.stack([x[a], lane[a], x[b], lane[b]], axis=1).reshape(-1, 2, 2)
         strong = 1.0 if outcome == FAILED else min(1.0, 0.15 + 60 / (len(line) + 1))
         axes.add_collection(LineCollection(list(ends), colors=color, lw=0.8, alpha=fade * strong))
+    points, line = points_of(traced, lines, events)
+    for outcome, color in enumerate(COLORS):
+        a = points[lines.outcome[line] == outcome]
+        # One of those that fall on one pixel: there may be millions.
+        columns = (x[a] / (end or 1.0) * width).astype(np.int64)
+        _, one = np.unique(columns * len(shown) + lane[a], return_index=True)
+        if len(one):
+            axes.plot(x[a][one], lane[a][one], ".", color=color, ms=3, clip_on=False)
     axes.set_yticks(range(len(shown)), shown, fontsize="x-small")
     axes.set(xlim=(0, end or 1.0), ylim=(-0.7, len(shown) - 0.3))
     axes.grid(axis="y", alpha=0.25, lw=0.6)
