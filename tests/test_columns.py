@@ -15,6 +15,8 @@ from astropy.io import fits
 from astropy.io.votable import from_table, writeto
 from astropy.io.votable.tree import CooSys
 from astropy.table import Column, MaskedColumn, QTable, Table
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from swathe.core.angles import Size
@@ -372,3 +374,57 @@ def test_standard_columns_stay_as_they_are() -> None:
     twice = standard(once)
     assert twice["ra"].tolist() == once["ra"].tolist()
     assert twice["size"].tolist() == once["size"].tolist()
+
+
+# Whatever the form of a table: what it says is what SkyCoord computes by hand, or an error.
+
+UNITS = ("deg", "rad", "arcmin", "arcsec", "hourangle")
+ALIEN = ("Jy", "m", "s", "mag")
+NAMES = [("ra", "dec"), ("RAJ2000", "DEJ2000"), ("_RA", "_DE"), ("RA_ICRS", "DE_ICRS")]
+NAMES += [("ra_deg", "dec_deg"), ("first", "second")]
+MAIN = ("pos.eq.ra;meta.main", "pos.eq.dec;meta.main")
+FORMS = {"t.ecsv": "ascii.ecsv", "t.vot": "votable", "t.fits": "fits"}
+
+
+def taken(table: Table, form: str, folder: Path) -> dict[str, Any]:
+    """Give the standard columns of a table in memory or of a file."""
+    if form not in FORMS:
+        return standard({"Table": Table, "QTable": QTable}[form](table))
+    table.write(folder / form, format=FORMS[form], overwrite=True)
+    return standard(folder / form)
+
+
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_tables_mean_what_skycoord_makes_of_them(data: st.DataObject, tmp_path: Path) -> None:
+    # What a FITS table calls an hour angle is no unit of the standard.
+    form = data.draw(st.sampled_from(["Table", "QTable", *FORMS]))
+    units = [unit for unit in UNITS if form != "t.fits" or unit != "hourangle"]
+    aliens = data.draw(st.sets(st.sampled_from(["lon", "lat", "size"]), max_size=1))
+    rows = data.draw(st.integers(1, 4))
+    lons = data.draw(st.lists(st.floats(0, 359.999), min_size=rows, max_size=rows))
+    lats = data.draw(st.lists(st.floats(-90, 90), min_size=rows, max_size=rows))
+    sizes = data.draw(st.lists(st.floats(1e-4, 2), min_size=rows, max_size=rows))
+    lon, lat = data.draw(st.sampled_from(NAMES))
+    table = Table()
+    for name, kind, values in ((lon, "lon", lons), (lat, "lat", lats), ("size", "size", sizes)):
+        unit = data.draw(st.sampled_from(units))
+        table[name] = (np.array(values) * u.deg).to_value(unit)
+        table[name].unit = data.draw(st.sampled_from(ALIEN)) if kind in aliens else unit
+    if lon == "first":
+        for name, ucd in zip((lon, lat), MAIN, strict=True):
+            table[name].meta["ucd"] = ucd
+    has_ucds = lon != "first" or form != "t.fits"
+    if aliens or not has_ucds:
+        with pytest.raises(TargetsError, match=r"expected|found|columns|position"):
+            taken(table, form, tmp_path)
+        return
+    columns = taken(table, form, tmp_path)
+    by_hand = SkyCoord(
+        np.array(table[lon]) * table[lon].unit, np.array(table[lat]) * table[lat].unit
+    )
+    assert_places(columns, by_hand)
+    expected = (np.array(table["size"]) * table["size"].unit).to_value("deg")
+    assert np.asarray(columns["size_deg"], float) == pytest.approx(expected, rel=1e-9)
