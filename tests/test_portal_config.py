@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from swathe.errors import SettingsError
-from swathe.portal.config import Config, config_of, read_config
+from swathe.portal.config import Bounds, Config, config_of, read_config
+
+PAGE = Path(__file__).parents[1] / "docs/portal.md"
 
 
 def test_defaults_fit_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,6 +23,14 @@ def test_defaults_fit_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.access.tokens == "none"
     assert config.catalog.database == "sqlite:////data/swathe/catalog.sqlite"
     assert config.results.folder == Path("/data/swathe/results")
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="not run from the sources")
+def test_the_page_names_every_limit_with_its_default() -> None:
+    page = PAGE.read_text()
+    for limit in fields(Bounds):
+        (told,) = re.findall(rf"^\| `limits\.{limit.name}` \| (\S+) \|", page, re.MULTILINE)
+        assert float(told) == limit.default, limit.name
 
 
 def test_every_section_is_read(tmp_path: Path) -> None:
