@@ -23,6 +23,7 @@ import swathe
 from doubles import Handler, serving
 from portals import Served, add_survey, served
 from swathe import errors
+from swathe.catalog import Catalog
 from swathe.cli import main
 from swathe.client import RemoteJob, RemotePortal
 
@@ -114,6 +115,25 @@ def test_fetched_files_are_those_of_cut_many(done: RemoteJob, folder: Path, tmp_
     for name in manifest["path"].tolist():
         found = fits.getdata(tmp_path / "fetched" / name)
         np.testing.assert_array_equal(found, fits.getdata(tmp_path / "direct" / name))
+
+
+def test_results_do_not_replace_what_the_job_read(
+    done: RemoteJob, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    with Catalog.open() as catalog:
+        catalog.add_store("survey", str(folder / "survey"))
+    first = next(done.rows("ok"))
+    source = folder / "survey" / first["source"].removeprefix("survey:")
+    before = source.read_bytes()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / first["name"]).symlink_to(source)
+    (tmp_path / "all.zip").hardlink_to(source)
+    for output in ("out", "all.zip"):
+        with pytest.raises(errors.OutputError, match="it is the source"):
+            done.fetch(tmp_path / output, overwrite=True)
+    assert (tmp_path / "out" / first["name"]).is_symlink()
+    assert source.read_bytes() == before == (tmp_path / "all.zip").read_bytes()
 
 
 def test_fetching_again_mends_what_is_broken(done: RemoteJob, tmp_path: Path) -> None:
@@ -316,6 +336,7 @@ def row(name: str, content: bytes) -> Answer:
         "bytes": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
         "number": 0,
+        "source": "survey:a.fits",
     }
     return 200, {}, json.dumps({"rows": [told], "next": None}).encode()
 

@@ -346,6 +346,22 @@ def test_command_buffer(
 
 
 @pytest.mark.parametrize("command", ["probe", "buffer"])
+@pytest.mark.parametrize("words", [["a.png"], [".", "--object", "a.png"]])
+def test_a_plot_does_not_replace_what_is_measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    before = b"an image " * 1000
+    (folder / "a.png").write_bytes(before)
+    options = ["--plot", "a.png", "--overwrite", "--budget-s", "0.2"]
+    monkeypatch.setattr(sys, "argv", ["swathe", command, *words, *options])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 6
+    assert (folder / "a.png").read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["probe", "buffer"])
 @pytest.mark.parametrize("plot", ["a.pdf", "none/a.png"])
 def test_a_plot_that_cannot_be_written_is_refused_before_anything_is_measured(
     command: str,

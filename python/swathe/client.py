@@ -20,6 +20,7 @@ from swathe.core.angles import Size
 from swathe.core.cells import plain_cells
 from swathe.core.columns import Bad
 from swathe.core.outputs import (
+    check_new,
     check_output,
     make_folder,
     open_unfinished,
@@ -28,12 +29,13 @@ from swathe.core.outputs import (
     write_file,
 )
 from swathe.errors import OutputError, SettingsError, SourceError, SwatheError
+from swathe.known import local_paths
 from swathe.manifest import manifest_meta, manifest_path
 from swathe.progress import progress_bar
 from swathe.sizes import seconds_text, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import httpx
     from astropy.table import Table
@@ -349,7 +351,8 @@ class RemoteJob:
 
         Raises:
             OutputExistsError: if there is a file of such a name, and `overwrite` is false.
-            OutputError: where the results cannot be written.
+            OutputError: where the results cannot be written, or would replace a local file that
+                the job read.
             SourceError: where they do not come, or not as they should be.
         """
         self.wait(progress=progress)
@@ -359,26 +362,30 @@ class RemoteJob:
         make_folder(place.parent)
         with sole_writer(place):
             own = kind is None and manifest_meta(place).get("job") == self.id
+            done = list(self.rows("ok"))
+            # Stores of this machine's catalogue may be those of the portal.
+            sources = local_paths({str(row["source"]) for row in done})
             for file in (place,) if kind is None else (place, path):
                 if file.exists():
-                    check_output(file, overwrite=overwrite or own)
+                    check_output(file, overwrite=overwrite or own, sources=sources)
+            # What went into a stack or a picture has no file.
+            results = [row for row in done if row["name"] or row["sha256"]]
             try:
                 if kind is None:
-                    self._fetch_files(path, overwrite or own, progress)
+                    names = [str(row["name"]) for row in results]
+                    check_new(path, names, overwrite=True, sources=lambda: sources)
+                    self._fetch_files(path, results, overwrite or own, progress)
                 else:
-                    self._fetch_archive(path, kind, overwrite)
+                    self._fetch_archive(path, kind, results, overwrite)
             except OSError as error:
                 if isinstance(error, SwatheError):
                     raise
                 raise OutputError(f"{path}: {error}") from error
             return self.manifest(place, overwrite=overwrite or own)
 
-    def _results(self) -> list[dict[str, Any]]:
-        """Give the rows that have a file; what went into a stack or a picture has none."""
-        return [row for row in self.rows("ok") if row["name"] or row["sha256"]]
-
-    def _fetch_files(self, folder: Path, replace: bool, progress: bool) -> None:
-        wanted = self._results()
+    def _fetch_files(
+        self, folder: Path, wanted: Sequence[Mapping[str, Any]], replace: bool, progress: bool
+    ) -> None:
         with (
             progress_bar("fetching", progress, len(wanted)) as show,
             ThreadPoolExecutor(AT_ONCE) as pool,
@@ -420,8 +427,10 @@ class RemoteJob:
             part.unlink()
         raise SourceError(f"{self.portal.url}: {name} came with other bytes than its checksum says")
 
-    def _fetch_archive(self, path: Path, kind: str, overwrite: bool) -> None:
-        expected = {row["name"]: row["sha256"] for row in self._results()}
+    def _fetch_archive(
+        self, path: Path, kind: str, results: Sequence[Mapping[str, Any]], overwrite: bool
+    ) -> None:
+        expected = {row["name"]: row["sha256"] for row in results}
         part = _part(path)
         with (
             self.portal._reading(f"{self._path}/archive.{kind}") as answer,

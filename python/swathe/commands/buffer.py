@@ -29,6 +29,10 @@ def buffer(
     from swathe.measuring.results import keep_buffer
 
     place = find_place(store, [] if object_ is None else [object_])
+    if plot is not None:
+        from swathe.measuring.plots import plot_path
+
+        plot_path(plot, overwrite=overwrite, sources=place.files)
     if place.is_local:
         with Catalog.open() as catalog:
             catalog.check_writable()  # what is found is to be kept

@@ -63,12 +63,17 @@ def probe(
     from swathe.measuring.places import find_place
     from swathe.measuring.results import keep_host, keep_probe
 
+    place = find_place(store, object_ or ())
+    if plot is not None:
+        from swathe.measuring.plots import plot_path
+
+        plot_path(plot, overwrite=overwrite, sources=place.files)
     with Catalog.open() as catalog:
         catalog.check_writable()  # what is measured is to be kept
         compute = None if host else catalog.compute(this_host())
     also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
     result = probing.probe(
-        find_place(store, object_ or ()),
+        place,
         quick=quick,
         budget_s=budget_s,
         budget_bytes=None if budget_mb is None else round(budget_mb * 1e6),

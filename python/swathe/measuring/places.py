@@ -49,6 +49,11 @@ class Place:
         """Whether its objects are files of this machine."""
         return self.root.startswith("file:")
 
+    @property
+    def files(self) -> list[Path]:
+        """Paths of its objects that are files of this machine."""
+        return [path for path in map(self.file, self.objects) if path is not None]
+
     def file(self, name: str) -> Path | None:
         """Path of an object that is a file of this machine."""
         stores = self.stores or _swathe.Stores("[]")

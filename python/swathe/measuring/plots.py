@@ -15,7 +15,7 @@ from swathe.sizes import size_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -167,17 +167,28 @@ def save(
     write_file(where, write, overwrite=overwrite)
 
 
-def plot_path(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+def plot_path(
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    sources: Iterable[str | os.PathLike[str]] = (),
+) -> Path:
     """Return where a figure is to be written, if one can be; asked before anything is measured.
+
+    Args:
+        path: the file.
+        overwrite: whether a file of this name may be replaced.
+        sources: local files that are read; none of them is ever replaced.
 
     Raises:
         OutputExistsError: if there is a file of this name, and `overwrite` is false.
-        OutputError: if the name ends otherwise than `save` writes, or its folder is not there.
+        OutputError: if the name ends otherwise than `save` writes, its folder is not there, or
+            it is a source.
     """
     where = Path(path)
     if where.suffix.lower() not in (".png", ".svg", ".html"):
         raise OutputError(f"{where}: a plot is *.png, *.svg or *.html")
-    check_output(where, overwrite=overwrite)
+    check_output(where, overwrite=overwrite, sources=sources)
     return where
 
 
