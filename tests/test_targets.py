@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from frames import noise, sky_header
 from swathe import targets
 from swathe.boxes import Sky, around, checked
+from swathe.core.columns import standard_columns
+from swathe.core.tables import read_listing
 from swathe.errors import NotFoundError, RegionError, SwatheError, TargetsError
 from swathe.targets import BOX, NAME_BYTES, Targets, parse_hdu, read_targets, unique_names
 
@@ -188,6 +190,31 @@ def test_pandas_missing_values() -> None:
     frame["width"] = pd.array([None, 5], dtype="Int64")
     found = read(frame)
     assert found.faults == {0: ("error", "width is missing"), 1: ("error", "no file is given")}
+
+
+@pytest.mark.parametrize("form", ["parquet", "parquet.votable"])
+def test_units_of_parquet(form: str, tmp_path: Path) -> None:
+    table = Table({"file": ["a.fits"], "lon": [np.pi], "lat": [60.0], "size_deg": [3.0]})
+    about = {
+        "file": ("", ""),
+        "lon": ("rad", "pos.eq.ra;meta.main"),
+        "lat": ("arcmin", "pos.eq.dec;meta.main"),
+        "size_deg": ("arcmin", ""),
+    }
+    for name, (unit, ucd) in about.items():
+        table[name].unit = unit or None
+        table[name].info.meta = {"ucd": ucd}
+    names = ("unit", "ucd", "description")
+    columns = {name: dict(zip(names, (*said, ""), strict=True)) for name, said in about.items()}
+    more = {"metadata": columns} if form == "parquet.votable" else {}
+    table.write(tmp_path / "t.parquet", format=form, **more)
+    found = standard_columns(read_listing(tmp_path / "t.parquet").table)
+    assert (found["ra"][0], found["dec"][0]) == pytest.approx((180.0, 1.0))
+    assert found["size_deg"][0] == pytest.approx(0.05)
+    table["size_deg"].unit = "Jy"
+    table.write(tmp_path / "bad.parquet")
+    with pytest.raises(TargetsError, match="column size_deg: expected an angle, found unit 'Jy'"):
+        read(tmp_path / "bad.parquet")
 
 
 def test_empty_cells_of_parquet(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -215,9 +216,37 @@ def _read_votable(path: Path) -> Table:
 
 
 def _read_parquet(path: Path) -> Table:
-    """Astropy's reader stops at empty cells, and warns of tables that it did not write."""
+    """Astropy's reader stops at empty cells, and warns of tables that it did not write.
+
+    Units and UCDs are those that astropy wrote, or of the VOTable that describes the file.
+    """
     from astropy.table import Table
     from pyarrow import parquet
 
     columns = parquet.ParquetFile(path).read()
-    return Table({name: columns[name].to_numpy() for name in columns.column_names})
+    table = Table({name: columns[name].to_numpy() for name in columns.column_names})
+    metadata = columns.schema.metadata or {}
+    for name, unit, ucd in (*_of_astropy(metadata), *_of_votable(metadata)):
+        if name in table.colnames:
+            table[name].unit = unit
+            table[name].info.meta = {"ucd": ucd} if ucd else None
+    return table
+
+
+def _of_astropy(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:
+    """Give name and unit of the columns of a Parquet file that astropy wrote."""
+    from astropy.table.meta import get_header_from_yaml
+
+    if (text := metadata.get(b"table_meta_yaml")) is not None:
+        for column in get_header_from_yaml(text.decode().splitlines())["datatype"]:
+            yield column["name"], column.get("unit"), (column.get("meta") or {}).get("ucd")
+
+
+def _of_votable(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:
+    """Give name, unit and UCD of the columns of a Parquet file with a VOTable in its metadata."""
+    from astropy.io.votable import parse
+
+    if (content := metadata.get(b"IVOA.VOTable-Parquet.content")) is not None:
+        for each in parse(io.BytesIO(content)).iter_tables():
+            for field in each.fields:
+                yield field.name, field.unit, field.ucd
