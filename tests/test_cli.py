@@ -226,6 +226,19 @@ def test_info_tells_place_type_and_tables(folder: Path, tmp_path: Path) -> None:
     assert "3 rows, 2 columns" in run("info", path).stdout
 
 
+def test_info_tells_what_is_neither_image_nor_table(tmp_path: Path) -> None:
+    cards = {"XTENSION": "HDRLET", "BITPIX": 8, "NAXIS": 0, "PCOUNT": 0, "GCOUNT": 1}
+    extension = fits.Header(cards).tostring().encode()
+    (tmp_path / "h.fits").write_bytes(
+        fits.Header({"SIMPLE": True, "BITPIX": 8, "NAXIS": 0}).tostring().encode() + extension
+    )
+    assert "extension of type HDRLET" in run("info", tmp_path / "h.fits").stdout
+    axes = {"NAXIS": 3, "NAXIS1": 0, "NAXIS2": 2, "NAXIS3": 2}
+    cards = {"SIMPLE": True, "BITPIX": 8, **axes, "GROUPS": True, "PCOUNT": 0, "GCOUNT": 1}
+    (tmp_path / "g.fits").write_bytes(fits.Header(cards).tostring().encode() + bytes(2880))
+    assert "random groups" in run("info", tmp_path / "g.fits").stdout
+
+
 def test_info_prints_headers(folder: Path) -> None:
     shown = run("info", folder / "mef.fits", "--header", "--hdu", "SCI,2").stdout
     assert shown.startswith(f"# HDU 2 of {folder / 'mef.fits'}\nXTENSION= 'IMAGE")
@@ -329,7 +342,9 @@ USAGE = 2
         ("cut a.fit --box 900 1 5 5 -o OUT.fits", 5, "does not overlap"),
         ("cut a.fit --box 1 1 0 5 -o OUT.fits", 5, "width must be at least 1"),
         ("cut a.fit --section [5:1,1:2] -o OUT.fits", 5, "section"),
-        ("cut a.fit --section x -o OUT.fits", 5, "section"),
+        ("cut a.fit --section x -o OUT.fits", USAGE, "--section: a section is written"),
+        ("cut a.fit --section [*,1:2] -o OUT.fits", USAGE, "whole axes (*) are not supported"),
+        ("cut a.fit --sky NGC 1 --size 1deg -o OUT.fits", USAGE, "several words needs quotes"),
         ("cut a.fit --center nan 1 --shape 5 5 -o OUT.fits", 5, "x must be"),
         ("cut mef.fits --sky 10 -1 --size-deg 1 -o OUT.fits", 5, "WCS"),
         ("cut cube.fits --box 1 1 5 5 --planes 3:9 -o OUT.fits", 5, "planes"),

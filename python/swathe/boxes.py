@@ -79,6 +79,22 @@ def section(text: str) -> Box:
     Raises:
         RegionError: where the text is no such section or the box would be empty.
     """
+    x1, x2, y1, y2 = section_ends(text)
+    for axis, first, last in (("x", x1, x2), ("y", y1, y2)):
+        if first < 1 or last < first:
+            raise RegionError(
+                f"a section counts from 1 upwards, x1 <= x2 and y1 <= y2, not {text.strip()!r}: "
+                f"{axis} is {first}:{last}"
+            )
+    return checked(x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1)
+
+
+def section_ends(text: str) -> tuple[int, int, int, int]:
+    """Return the numbers x1, x2, y1 and y2 of a FITS section as they are written.
+
+    Raises:
+        RegionError: where the text is no such section.
+    """
     text = text.strip()
     numbers = SECTION.fullmatch(text) if len(text) <= LONGEST_SECTION else None
     if numbers is None:
@@ -87,13 +103,7 @@ def section(text: str) -> Box:
             f"{_unsupported(text[:LONGEST_SECTION])}"
         )
     x1, x2, y1, y2 = map(int, numbers.groups())
-    for axis, first, last in (("x", x1, x2), ("y", y1, y2)):
-        if first < 1 or last < first:
-            raise RegionError(
-                f"a section counts from 1 upwards, x1 <= x2 and y1 <= y2, not {text!r}: {axis} is "
-                f"{first}:{last}"
-            )
-    return checked(x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1)
+    return x1, x2, y1, y2
 
 
 def _unsupported(text: str) -> str:

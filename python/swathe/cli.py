@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swathe._swathe import HduKey
+    from swathe.boxes import Box
     from swathe.cutout import Cutout
 
 EXIT_CODES = (
@@ -337,7 +338,6 @@ def cut(
         raise typer.BadParameter("--center goes with --shape, --sky with --size or --size-deg")
     if frame is not None and sky is None:
         raise typer.BadParameter("--frame goes with --sky or --targets")
-    from swathe.boxes import section as section_box
     from swathe.core.outputs import check_output
     from swathe.single import cut as cut_one
 
@@ -346,7 +346,7 @@ def cut(
 
     found = cut_one(
         image,
-        box=section_box(section) if section is not None else _box_of(box),
+        box=_section_of(section) if section is not None else _box_of(box),
         center=_center_of(center),
         shape=shape_of(shape),
         sky=place_of("--sky", sky, frame),
@@ -361,6 +361,22 @@ def cut(
 def _box_of(text: str | None) -> tuple[int, int, int, int] | None:
     numbers = whole_numbers_of("--box", "X0 Y0 WIDTH HEIGHT", text)
     return None if numbers is None else (numbers[0], numbers[1], numbers[2], numbers[3])
+
+
+def _section_of(text: str) -> Box:
+    """Read a FITS section.
+
+    Raises:
+        typer.BadParameter: where it is written otherwise.
+        RegionError: where it is empty.
+    """
+    from swathe.boxes import section, section_ends
+
+    try:
+        section_ends(text)
+    except errors.RegionError as error:
+        raise typer.BadParameter(str(error), param_hint="--section") from error
+    return section(text)
 
 
 def _center_of(text: str | None) -> tuple[float, float] | None:

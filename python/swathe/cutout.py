@@ -294,7 +294,7 @@ def saving(cutout: Cutout, path: Path) -> Callable[[BinaryIO], object]:
             if planes != 1:
                 raise RegionError(
                     f"{path}: a picture shows one plane, and the cutout has {planes}: choose "
-                    "one with planes="
+                    "one with planes= (in the shell --planes)"
                 )
             return lambda file: picture(cutout.data).save(file, "PNG")
         case suffix if suffix in FITS_SUFFIXES:

@@ -378,7 +378,8 @@ def _cut_into(
         # Should the process be killed: no manifest of an older run vouches for this one, and
         # these results are known as those of this one.
         manifest.write(place.unfinished)
-    _tell_prediction(prediction, place, len(todo))
+    if todo:
+        _tell_prediction(prediction, place, len(todo))
     run = _Run(place, work, manifest, todo, paths, end)
     with (
         trace.scope.where_none(job=token_hex(4)),

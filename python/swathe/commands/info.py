@@ -98,6 +98,8 @@ def _line(file: File, hdu: HduInfo) -> str:
     if hdu.kind == "table":
         rows, columns = _table_size(_header(file, hdu))
         parts.append(f"{rows:,} rows, {columns} columns")
+    if hdu.kind == "other":
+        parts.append(_other_kind(_header(file, hdu)))
     if hdu.problem is not None:
         parts.append(hdu.problem)
     return "  ".join(parts).rstrip()
@@ -114,6 +116,13 @@ def _dtype(bitpix: int, header: Header) -> str:
         return UNSIGNED[bitpix, zero]
     scaled = "" if (scale, zero) == (1, 0) else f" x {scale} + {zero}"
     return f"{TYPES.get(bitpix, f'BITPIX {bitpix}')}{scaled}"
+
+
+def _other_kind(header: Header) -> str:
+    """Return what an HDU is that is neither an image nor a table."""
+    if header.get("GROUPS") is True:
+        return "random groups"
+    return f"extension of type {header.get('XTENSION', 'unknown')}"
 
 
 def _table_size(header: Header) -> tuple[int, int]:

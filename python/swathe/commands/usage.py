@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,8 @@ class Group(TyperGroup):
         except UsageError as error:
             if ctx.invoked_subcommand == "cut" and "extra argument" in error.message:
                 error.message += ": cut takes one image; for several, list them in --targets TABLE"
+                if "--sky" in sys.argv:
+                    error.message += "; a name of several words needs quotes"
             raise
 
 
