@@ -43,6 +43,23 @@ def test_add_list_show_remove(run: Run) -> None:
     assert run("list --json").json == {"stores": [SURVEY]}
 
 
+@pytest.mark.parametrize("output", ["disk:c.fits", "disk:c", "s3://bucket/c.fits"])
+def test_results_are_not_written_into_stores(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    run("add disk", str(tmp_path))
+    (tmp_path / "t.csv").write_text("file,x0,y0,width,height\na.fits,1,1,5,5\n")
+    one = ["cut", str(tmp_path / "a.fits"), "--box", "1", "1", "5", "5"]
+    for command in (one, ["cut", "--targets", str(tmp_path / "t.csv")]):
+        ran = subprocess.run([SWATHE, *command, "-o", output], capture_output=True, text=True)
+        assert ran.returncode == 6
+        assert "expected a local file or folder, found a" in ran.stderr
+    assert list(folder.iterdir()) == []
+
+
 def test_what_people_read(run: Run, tmp_path: Path) -> None:
     said = run("list")
     assert (said.code, said.out) == (0, "")

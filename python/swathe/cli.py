@@ -58,6 +58,7 @@ EXIT_CODES = (
     "7 catalogue cannot be used, 70 internal, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
 )
 INTERNAL = 70
+URL = re.compile("[a-z][a-z0-9]*:/")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SHOWN_ROWS = 5
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
@@ -305,6 +306,7 @@ def cut(
             raise typer.BadParameter("with --targets the table says what to cut")
         if output is None:
             raise typer.BadParameter("--targets needs --output")
+        _check_local(output)
         fills = {
             "file": file,
             "size": size_of(size, size_deg),
@@ -342,6 +344,7 @@ def cut(
     from swathe.single import cut as cut_one
 
     path = output or Path("cut.fits")
+    _check_local(path)
     check_output(path, overwrite=overwrite, sources=[image])
 
     found = cut_one(
@@ -356,6 +359,25 @@ def cut(
     )
     found.write(path, overwrite=overwrite)
     _report_cut(found, path, as_json)
+
+
+def _check_local(output: Path) -> None:
+    """Refuse a URL or an object of a store as output: a file of that odd name would be made here.
+
+    Raises:
+        OutputError: where it is one.
+    """
+    from swathe.known import is_named
+
+    name = str(output)
+    # A path has lost the second slash of a URL.
+    is_url = URL.match(name) is not None and not output.parent.exists()
+    if is_url or is_named(name):
+        what = "a URL" if is_url else "an object of a store"
+        raise errors.OutputError(
+            f"{name}: expected a local file or folder, found {what}; results are written to local "
+            "disk"
+        )
 
 
 def _box_of(text: str | None) -> tuple[int, int, int, int] | None:
