@@ -66,6 +66,13 @@ def test_tables_are_read_by_suffix(name: str, content: bytes) -> None:
         table_of_file(io.BytesIO(content), name, 1)
 
 
+@pytest.mark.parametrize("name", ["t.txt", "t.dat"])
+def test_lists_as_text_are_read(name: str) -> None:
+    path_and_box = io.BytesIO(b"survey:a.fits 12 34 5 6\n")
+    table = table_of_file(path_and_box, name, 2)
+    assert (table["file"][0], table["x"][0], table["width"][0]) == ("survey:a.fits", 12, 6)
+
+
 ELSEWHERE = """<?xml version="1.0"?>
 <VOTABLE version="1.4" xmlns="http://www.ivoa.net/xml/VOTable/v1.3"><RESOURCE><TABLE>
 <FIELD name="x" datatype="double"/><DATA><BINARY><{tag} href="file:///etc/hostname"/></BINARY></DATA>

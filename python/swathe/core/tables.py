@@ -29,6 +29,7 @@ READERS = {
     ".dat": "text",
 }
 PACKED = ".gz"
+BLOCK_BYTES = 1 << 20
 LARGEST_TEXT_BYTES = 1 << 30
 """Of a list as text, unpacked; larger ones are better sent as Parquet or FITS."""
 
@@ -166,9 +167,14 @@ def _text(path: Path) -> str:
         TargetsError: where it is larger.
     """
     with _opened(path) as file:
-        content = file.read(LARGEST_TEXT_BYTES + 1)
-    if len(content) > LARGEST_TEXT_BYTES:
-        raise TargetsError(f"expected up to {LARGEST_TEXT_BYTES:,} bytes of text, found more")
+        content = bytearray()
+        # To read all at once would take the memory for the largest text before any is there.
+        while block := file.read(BLOCK_BYTES):
+            content += block
+            if len(content) > LARGEST_TEXT_BYTES:
+                raise TargetsError(
+                    f"expected up to {LARGEST_TEXT_BYTES:,} bytes of text, found more"
+                )
     return content.decode("utf-8-sig")
 
 
