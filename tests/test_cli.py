@@ -226,6 +226,10 @@ def test_info_tells_place_type_and_tables(folder: Path, tmp_path: Path) -> None:
     assert "3 rows, 2 columns" in run("info", path).stdout
 
 
+def test_rates_are_no_seconds() -> None:
+    assert "--fetch-mb-s MB/S" in run("simulate", "--help").stdout
+
+
 def test_info_tells_what_is_neither_image_nor_table(tmp_path: Path) -> None:
     cards = {"XTENSION": "HDRLET", "BITPIX": 8, "NAXIS": 0, "PCOUNT": 0, "GCOUNT": 1}
     extension = fits.Header(cards).tostring().encode()

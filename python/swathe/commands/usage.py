@@ -91,6 +91,8 @@ def _metavar(option: TyperOption) -> str:
     described = option.type_descriptor
     if described.is_choice:
         return "|".join(map(str, described.choices or ()))
+    if (option.name or "").endswith("_mb_s"):
+        return "MB/S"
     last = (option.name or "").rpartition("_")[2]
     if last in UNITS and "_" in (option.name or ""):
         return UNITS[last]
