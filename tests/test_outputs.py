@@ -247,8 +247,8 @@ def test_cuts_on_the_way_follow_no_link(image: Path, tmp_path: Path) -> None:
     output.mkdir()
     (elsewhere / "0.fits").write_bytes(b"mine")
     (output / ".swathe-cut-many.part").symlink_to(elsewhere)
-    made = cut_many(boxes(("q", image)), output, format="npy", overwrite=True)
-    assert list(made["status"]) == ["ok"]
+    with pytest.raises(OutputError, match=r"\.swathe-cut-many\.part: cannot make the folder"):
+        cut_many(boxes(("q", image)), output, format="npy", overwrite=True)
     assert (elsewhere / "0.fits").read_bytes() == b"mine"
 
 
@@ -435,9 +435,10 @@ class Portal:
 
     url = "http://portal"
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], source: Path) -> None:
         content = b"a result"
         facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        facts |= {"source": str(source)}
         self.rows: list[dict[str, Any]] = [{"name": f"{name}.fits", **facts} for name in set(names)]
         self.archive = io.BytesIO()
         with zipfile.ZipFile(self.archive, "w") as archive:
@@ -462,7 +463,8 @@ class Portal:
 
 def fetch(folder: Path, output: Path, names: list[str], overwrite: bool) -> None:
     """Fetch results of these names."""
-    RemoteJob(cast(RemotePortal, Portal(names)), "J" * 22).fetch(output, overwrite=overwrite)
+    portal = cast(RemotePortal, Portal(names, folder / f"{names[0]}.fits"))
+    RemoteJob(portal, "J" * 22).fetch(output, overwrite=overwrite)
 
 
 def clear(folder: Path, output: Path, *_: object) -> None:
