@@ -18,7 +18,7 @@ import pytest
 import servers
 import swathe
 from frames import KINDS, contents, noise
-from swathe.catalog import Catalog, this_host
+from swathe.catalog import Catalog, Outcome, this_host
 from swathe.errors import NoSuchStoreError, TargetsError
 from swathe.measuring.costs import Costs
 
@@ -377,9 +377,22 @@ def test_command(catalog: Catalog, survey: Path, tmp_path: Path) -> None:
     assert "predicted" in cut.stdout
     history = json.loads(run("predict", "--history", "--json").stdout)
     assert history["outcomes"][0]["targets"] == 12
-    assert history["median_error"] >= 0
-    assert "12" in run("predict", "--history").stdout
+    assert history["outcomes"][0]["summary"] in run("predict", "--history").stdout
     assert run("predict").returncode == 2
+
+
+def test_times_that_are_noise_are_not_judged(catalog: Catalog) -> None:
+    for actual_s in (0.05, 2.0):
+        catalog.add_outcome(
+            Outcome(
+                *(datetime.now(UTC), "here", "a cut", 1, "", 1.0, 0.5, 1.5, actual_s),
+                *(1, 1, 1, 1),
+            )
+        )
+    assert json.loads(run("predict", "--history", "--json").stdout)["median_error"] == 0.5
+    shown = run("predict", "--history").stdout
+    assert "Median error of 1: 50%" in shown
+    assert "Not judged: 1 that took less than 0.1 s." in shown
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

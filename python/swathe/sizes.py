@@ -19,9 +19,13 @@ def megabytes(size_bytes: float) -> str:
     return f"{count:.0f} MB" if count >= 10 else f"{count:.2g} MB"
 
 
+NOISE_S = 0.1
+"""Shorter times are mostly noise: predictions of them are not judged."""
+
+
 def forecast_text(seconds: float) -> str:
     """Return a predicted time; so few milliseconds that they are noise are `under 0.1 s`."""
-    return seconds_text(seconds) if seconds >= 0.1 else "under 0.1 s"
+    return seconds_text(seconds) if seconds >= NOISE_S else f"under {NOISE_S:g} s"
 
 
 def seconds_text(seconds: float) -> str:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from swathe.sizes import NOISE_S
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -145,3 +147,8 @@ class Outcome:
     actual_bytes: int
     predicted_requests: int
     actual_requests: int
+
+    @property
+    def error(self) -> float | None:
+        """How far the seconds were off, relative to what the work took; `None` under NOISE_S."""
+        return self.predicted_s / self.actual_s - 1 if self.actual_s >= NOISE_S else None

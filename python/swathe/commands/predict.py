@@ -20,10 +20,9 @@ from swathe.commands.options import (
     size_of,
 )
 from swathe.commands.output import print_json, print_table
-from swathe.sizes import seconds_text
+from swathe.sizes import NOISE_S, seconds_text
 
 if TYPE_CHECKING:
-    from swathe.catalog import Outcome
     from swathe.predict import Prediction
 
 OTHERS = {
@@ -204,7 +203,7 @@ def _show_history(as_json: bool) -> None:
 
     with Catalog.open() as catalog:
         outcomes = catalog.outcomes()
-    errors = [abs(_error(outcome)) for outcome in outcomes if outcome.actual_s > 0]
+    errors = [abs(outcome.error) for outcome in outcomes if outcome.error is not None]
     if as_json:
         rows = [{**asdict(outcome), "at": outcome.at.isoformat()} for outcome in outcomes]
         print_json(
@@ -224,17 +223,15 @@ def _show_history(as_json: bool) -> None:
                 outcome.root,
                 seconds_text(outcome.predicted_s),
                 seconds_text(outcome.actual_s),
-                f"{_error(outcome):+.0%}" if outcome.actual_s else "",
+                "" if outcome.error is None else f"{outcome.error:+.0%}",
             ]
             for outcome in outcomes
         ],
     )
     if errors:
         typer.echo(f"Median error of {len(errors)}: {statistics.median(errors):.0%}")
-
-
-def _error(outcome: Outcome) -> float:
-    return outcome.predicted_s / outcome.actual_s - 1
+    if short := len(outcomes) - len(errors):
+        typer.echo(f"Not judged: {short} that took less than {NOISE_S:g} s.")
 
 
 def _bytes(count: float) -> str:

@@ -18,12 +18,13 @@ from swathe.portal.pages.holdings import Holdings
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.pages.skymap import part_map, scale_svg
 from swathe.portal.state import portal_of
+from swathe.sizes import NOISE_S, seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from swathe.catalog import Outcome, Profile, Store
+    from swathe.catalog import Profile, Store
 
 router = APIRouter(route_class=PageRoute)
 READ = ["GET", "HEAD"]
@@ -219,14 +220,16 @@ def store_plots(
 def predictions(request: Request, user: Reader) -> Response:
     """Show what was predicted and what became of it."""
     outcomes = portal_of(request).outcomes(user, OUTCOMES)
-    errors = [abs(error_of(each)) for each in outcomes if each.actual_s > 0]
-    within = [each.low_s <= each.actual_s <= each.high_s for each in outcomes]
+    judged = [each for each in outcomes if each.error is not None]
+    errors = [abs(each.error or 0.0) for each in judged]
+    within = [each.low_s <= each.actual_s <= each.high_s for each in judged]
     return page(
         request,
         "predictions.html",
         plots=True,
         outcomes=outcomes,
-        error_of=error_of,
+        short=len(outcomes) - len(judged),
+        noise=seconds_text(NOISE_S),
         store_of=_store_names(portal_of(request).catalog.stores()),
         median=statistics.median(errors) if errors else None,
         close=_part(errors, CLOSE),
@@ -234,11 +237,6 @@ def predictions(request: Request, user: Reader) -> Response:
         covered=sum(within) / len(within) if within else None,
         most=OUTCOMES,
     )
-
-
-def error_of(outcome: Outcome) -> float:
-    """Give how far a prediction was off, relative to what it took."""
-    return outcome.predicted_s / outcome.actual_s - 1
 
 
 def _part(errors: list[float], limit: float) -> float | None:
