@@ -5,7 +5,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
 use swathe_plan::Break;
-use swathe_store::{Fetched, Source, StoreError};
+use swathe_store_api::{Fetched, Source, StoreError};
 
 /// Ranges that were asked for, taken in ascending order.
 pub(crate) struct Ahead {

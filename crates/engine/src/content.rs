@@ -8,7 +8,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swathe_plan::{Break, Caps, Costs, Load, Plan, Reach, TIE, part_of, plan, windows};
-use swathe_store::{Source, Traffic};
+use swathe_store_api::{Source, Traffic};
 
 /// What one thread may hold of an object while it reads it: a bound on memory, within which plans
 /// choose.

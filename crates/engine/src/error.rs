@@ -4,7 +4,7 @@ use swathe_array::{Region, RegionError};
 use swathe_fits::FitsError;
 use swathe_fits::codec::CodecError;
 use swathe_fits::stream::StreamError;
-use swathe_store::StoreError;
+use swathe_store_api::StoreError;
 
 /// Errors of the engine. Each names the object, and the HDU or tile where one is meant.
 #[derive(Debug, thiserror::Error)]

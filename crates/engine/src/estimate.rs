@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s, paced_s, part_of};
-use swathe_store::Traffic;
+use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 
 /// Objects looked into at the same time.

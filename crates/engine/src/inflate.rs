@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use swathe_fits::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
 use swathe_plan::Compute;
-use swathe_store::{Source, Traffic};
+use swathe_store_api::{Source, Traffic};
 
 /// Compressed bytes of a file fetched at a time. A read of this size costs 10 us; smaller ones do not
 /// come out faster.

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 use swathe_fits::Hdu;
 use swathe_fits::stream::SeekTable;
-use swathe_store::{Shelf, Source, Version};
+use swathe_store::Shelf;
+use swathe_store_api::{Source, Version};
 
 /// Kept things may take this part of the object they describe.
 const SHARE: u64 = 8; // percent

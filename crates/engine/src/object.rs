@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use swathe_fits::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
-use swathe_store::{Source, StoreError, Stores, Traffic};
+use swathe_store::Stores;
+use swathe_store_api::{Source, StoreError, Traffic};
 use swathe_trace::Ids;
 
 /// First bytes read for a header; most headers are shorter.

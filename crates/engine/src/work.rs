@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use swathe_fits::codec::Scratch;
-use swathe_store::Traffic;
+use swathe_store_api::Traffic;
 use swathe_trace::Ids;
 
 /// Tells work that it is no longer wanted. Looked at about every 256 KiB.

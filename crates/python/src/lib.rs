@@ -40,7 +40,7 @@ mod _swathe {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("TRUSTED_S", swathe_store::TRUSTED.as_secs_f64())?;
+        module.add("TRUSTED_S", swathe_store_api::TRUSTED.as_secs_f64())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -5,7 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use swathe_engine::Cancel;
-use swathe_store::{Blocks, Shelf, StoreError};
+use swathe_store::{Blocks, Shelf};
+use swathe_store_api::StoreError;
 
 #[pyclass(frozen, get_all, module = "swathe._swathe")]
 pub(crate) struct Kept {

@@ -96,7 +96,7 @@ fn wrong(error: impl std::fmt::Display) -> PyErr {
 /// An open object, whatever it holds. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Source {
-    inner: Arc<dyn swathe_store::Source>,
+    inner: Arc<dyn swathe_store_api::Source>,
 }
 
 #[pymethods]
@@ -178,14 +178,14 @@ pub(crate) fn measure(
 }
 
 fn timed(
-    source: &dyn swathe_store::Source,
+    source: &dyn swathe_store_api::Source,
     requests: &[(u64, u64)],
     streams: u32,
     fresh: bool,
 ) -> Result<Vec<Timing>, EngineError> {
     let ranges: Vec<_> =
         requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
-    let timing = |found: swathe_store::Measured| Timing {
+    let timing = |found: swathe_store_api::Measured| Timing {
         bytes: found.bytes,
         start_s: found.start_s,
         first_byte_s: found.first_byte_s,

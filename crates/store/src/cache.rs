@@ -13,10 +13,7 @@ mod serving;
 mod strangers;
 mod tls;
 
-use crate::error::StoreError;
 use crate::shelf::{Shelf, limit_of};
-use crate::source::{Fetched, Moved, Source, TRUSTED, Traffic, Version};
-use crate::timing::Measured;
 use bytes::Bytes;
 pub use cell::Described;
 use cell::{CELL_BYTES, Cell, Cells, Gathered, Opened};
@@ -29,6 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use swathe_plan::{Costs, Load};
+use swathe_store_api::{Fetched, Measured, Moved, Source, StoreError, TRUSTED, Traffic, Version};
 pub use tls::Identity;
 
 /// What its variables begin with.

@@ -4,9 +4,7 @@
 //! length of that version, and what was written is read back, unless the store's ETag is the MD5
 //! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
 
-use crate::error::StoreError;
 use crate::remote::{Failure, Patience};
-use crate::source::{Source, Version};
 use crate::stores::Stores;
 use crate::write::{Sink, Sums, differs};
 use std::io;
@@ -16,6 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use swathe_store_api::{Source, StoreError, Version};
 use swathe_trace::Scope;
 
 /// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,

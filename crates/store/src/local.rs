@@ -1,9 +1,6 @@
 //! Files.
 
-use crate::error::StoreError;
 use crate::place::Place;
-use crate::source::{Fetched, Source, Version};
-use crate::timing::Measured;
 use bytes::Bytes;
 use std::fs::File;
 use std::ops::Range;
@@ -12,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
+use swathe_store_api::{Fetched, Measured, Source, StoreError, Version};
 
 /// A file that was changed so recently may change again and keep its date: the clock of a file
 /// system ticks every 4 ms on Linux, every 2 s on FAT.

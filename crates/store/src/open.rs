@@ -1,11 +1,10 @@
 //! From a path or URL to a source.
 
-use crate::error::StoreError;
 use crate::remote::{self, Stall};
-use crate::source::Source;
 use crate::stores::Stores;
 use std::sync::Arc;
 use std::time::Duration;
+use swathe_store_api::{Source, StoreError};
 
 /// Open an object: a path, `file://`, `http(s)://`, `s3://bucket/key`, `gs://bucket/key`,
 /// `az://container/key`, `dav(s)://`, or `root://` (XRootD through its HTTP door).

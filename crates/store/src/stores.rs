@@ -2,17 +2,16 @@
 
 use crate::bearer::bearer;
 use crate::cache::{Blocks, Cached};
-use crate::error::StoreError;
 use crate::local::Local;
 use crate::place::Place;
 use crate::remote::{self, BucketSettings, Cloud, Remote, Stall};
-use crate::source::{Source, Version};
 use reqwest::Url;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_plan::{Compute, Costs};
+use swathe_store_api::{Source, StoreError, Version};
 
 /// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
 const DOORED: [&str; 4] = ["root", "roots", "xroot", "xroots"];

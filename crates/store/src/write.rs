@@ -1,7 +1,6 @@
 //! Objects that are written: seen under their names when they are whole, not before.
 
 use crate::beneath;
-use crate::error::StoreError;
 use crate::place::Place;
 use crate::remote::{self, Bucket, Failure, Putting, connecting, net};
 use crate::stores::{Address, Stores, is_writable};
@@ -17,6 +16,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use swathe_store_api::StoreError;
 use swathe_trace::{Ids, Scope};
 use tokio::task::JoinHandle;
 

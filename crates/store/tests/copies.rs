@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use swathe_store::{Copied, Copies, Entry, Order, Store, StoreError, Stores};
+use swathe_store::{Copied, Copies, Entry, Order, Store, Stores};
+use swathe_store_api::StoreError;
 use tempfile::TempDir;
 
 fn store(name: &str, root: String, options: &[(&str, &str)]) -> Store {

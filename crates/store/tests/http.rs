@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
-use swathe_store::{Source, Store, StoreError, Stores, Version, open, open_with_stall};
+use swathe_store::{Store, Stores, open, open_with_stall};
+use swathe_store_api::{Source, StoreError, Version};
 
 const SIZE: usize = 100_000;
 const ETAG: &str = "ETag: \"one\"";

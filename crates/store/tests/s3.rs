@@ -5,7 +5,8 @@ mod server;
 use server::{Server, good, reply};
 use std::collections::BTreeMap;
 use swathe_plan::Costs;
-use swathe_store::{StoreError, Stores, open};
+use swathe_store::{Stores, open};
+use swathe_store_api::StoreError;
 
 fn set(name: &str, value: &str) {
     // SAFETY: no other thread of this process reads or writes the environment now.

@@ -6,7 +6,8 @@ use server::{Server, good, reply};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use swathe_store::{Copies, Order, Store, StoreError, Stores};
+use swathe_store::{Copies, Order, Store, Stores};
+use swathe_store_api::StoreError;
 use tempfile::TempDir;
 
 const TOKEN: &str = "SECRETTOKEN";

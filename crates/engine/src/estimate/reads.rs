@@ -11,7 +11,7 @@ use std::ops::Range;
 use swathe_array::Region;
 use swathe_fits::{Storage, TileTable};
 use swathe_plan::{Break, Compute, Costs, Load, Plan, Reach, soonest, windows};
-use swathe_store::{Source, Traffic};
+use swathe_store_api::{Source, Traffic};
 
 /// How regions of an image are read.
 #[derive(Default)]

@@ -6,12 +6,11 @@
 
 use super::Part;
 use super::cell::{CELL_BYTES, Cells};
-use crate::error::StoreError;
-use crate::source::{Fetched, Source};
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use swathe_plan::{Break, Reach, windows};
+use swathe_store_api::{Fetched, Source, StoreError};
 
 /// Most bytes of one request.
 const CAP_BYTES: u64 = 8 << 20;

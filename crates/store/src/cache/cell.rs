@@ -2,11 +2,11 @@
 
 use super::Blocks;
 use crate::shelf::value_in;
-use crate::source::Source;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use swathe_store_api::Source;
 
 /// Bytes of an object in a cell.
 pub(super) const CELL_BYTES: u64 = 256 << 10;

@@ -3,12 +3,11 @@
 use super::again::Again;
 use super::cell::{CELL_BYTES, Cell, Gathered};
 use super::{Came, Part, note_asked};
-use crate::error::StoreError;
-use crate::source::{Fetched, Moved, Source};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use swathe_store_api::{Fetched, Moved, Source, StoreError};
 use swathe_trace::{Ids, Level, event};
 
 /// Requests on their way: some of their parts from the server, the others from blocks.

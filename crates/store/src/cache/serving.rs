@@ -8,7 +8,6 @@
 use super::Blocks;
 use super::strangers::Strangers;
 use super::tls::Identity;
-use crate::error::StoreError;
 use crate::remote::net;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::{Either, select};
@@ -28,6 +27,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use subtle::ConstantTimeEq;
+use swathe_store_api::StoreError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};

@@ -11,7 +11,6 @@ mod s3;
 
 use super::connecting::cause;
 use super::shown;
-use crate::error::StoreError;
 use client::connector;
 use object_store::list::PaginatedListStore;
 use object_store::path::Path;
@@ -21,6 +20,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use swathe_store_api::StoreError;
 
 /// Tries, and their time, to get credentials.
 const CREDENTIAL_RETRIES: usize = 2;

@@ -10,11 +10,11 @@ use super::reading::Validators;
 use super::target::{Place, Target};
 use super::told::Told;
 use super::webdav::property;
-use crate::error::StoreError;
 use bytes::Bytes;
 use reqwest::Client;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use swathe_store_api::StoreError;
 use swathe_trace::Scope;
 
 /// Where few requests are in flight, so many pieces wait for one question.

@@ -1,8 +1,8 @@
 //! Whether and when a failed request is tried again.
 
-use crate::error::StoreError;
 use rand::Rng;
 use std::time::{Duration, SystemTime};
+use swathe_store_api::StoreError;
 use tokio::time::sleep;
 
 /// Tries without a byte of progress before the failure is the answer.

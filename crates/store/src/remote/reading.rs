@@ -5,7 +5,6 @@ use super::patience::{Failure, Patience};
 use super::target::{Place, Target};
 use super::told::Told;
 use super::webdav::is_xrootd;
-use crate::error::StoreError;
 use bytes::Bytes;
 use reqwest::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_MATCH,
@@ -15,6 +14,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use swathe_store_api::StoreError;
 use swathe_trace::Scope;
 use tokio::time::timeout;
 

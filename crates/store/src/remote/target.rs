@@ -6,7 +6,6 @@ use super::bucket::{self, Leave};
 use super::limiter::{self, Limiter};
 use super::patience::{self, Failure, Patience, Retry};
 use super::{Stall, connecting, net, percent_decode, shown, told};
-use crate::error::StoreError;
 use crate::stores::{Address, Store, is_writable};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
@@ -15,6 +14,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+use swathe_store_api::StoreError;
 use swathe_trace::Ids;
 use tokio::time::timeout;
 

@@ -1,8 +1,8 @@
 //! Events of requests.
 
 use super::connecting;
-use crate::error::StoreError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use swathe_store_api::StoreError;
 use swathe_trace::{Ids, Level, Scope, event, is_on};
 
 /// What events of an object are about, also of those recorded later than it is opened.

@@ -6,12 +6,12 @@ use super::connecting;
 use super::net::keeping_method;
 use super::patience::{Failure, Patience, Retry, sending};
 use super::target::{Place, Target};
-use crate::error::StoreError;
 use crate::stores::Store;
 use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::sync::Arc;
 use std::time::Duration;
+use swathe_store_api::StoreError;
 use swathe_trace::Scope;
 use tokio::time::timeout;
 

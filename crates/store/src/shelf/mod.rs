@@ -18,7 +18,6 @@ mod ledger;
 mod order;
 mod simulated;
 
-use crate::error::StoreError;
 use bytes::Bytes;
 use ledger::Ledger;
 use order::{Level, MARK_EVERY, Place, gain, going};
@@ -30,6 +29,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use swathe_store_api::StoreError;
 
 const MAGIC: &[u8; 8] = b"SWSHELF1";
 /// Magic, checksum, bytes of the key, bytes of the value.

@@ -1,7 +1,7 @@
 //! One object at one version, read by ranges.
 
 use crate::error::StoreError;
-use crate::timing::Measured;
+use crate::measured::Measured;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

@@ -79,7 +79,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// The error for what the operating system said about a local file.
-    pub(crate) fn from_io(url: &str, source: std::io::Error) -> StoreError {
+    pub fn from_io(url: &str, source: std::io::Error) -> StoreError {
         let url = url.to_string();
         match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
