@@ -7,7 +7,7 @@ use quick_cache::sync::Cache;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use swathe_store::limit_of;
+use swathe_disk_cache::limit_of;
 use swathe_store_api::{Source, TRUSTED};
 
 /// Bytes of a compressed stream that are kept together.

@@ -4,8 +4,9 @@ use crate::enter::enter;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use swathe_disk_cache::Shelf;
 use swathe_engine::Cancel;
-use swathe_store::{Blocks, Shelf};
+use swathe_store::Blocks;
 use swathe_store_api::StoreError;
 
 #[pyclass(frozen, get_all, module = "swathe._swathe")]
@@ -51,13 +52,13 @@ fn opener(name: &str) -> PyResult<fn() -> Result<Shelf, StoreError>> {
 
 /// A block cache of numbers. See `_swathe.pyi`.
 #[pyclass(module = "swathe._swathe")]
-pub(crate) struct SimulatedShelf(swathe_store::SimulatedShelf);
+pub(crate) struct SimulatedShelf(swathe_disk_cache::SimulatedShelf);
 
 #[pymethods]
 impl SimulatedShelf {
     #[new]
     fn new(limit_bytes: u64) -> Self {
-        Self(swathe_store::SimulatedShelf::new(limit_bytes))
+        Self(swathe_disk_cache::SimulatedShelf::new(limit_bytes))
     }
 
     #[getter]

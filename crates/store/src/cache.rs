@@ -13,7 +13,6 @@ mod serving;
 mod strangers;
 mod tls;
 
-use crate::shelf::{Shelf, limit_of};
 use bytes::Bytes;
 pub use cell::Described;
 use cell::{CELL_BYTES, Cell, Cells, Gathered, Opened};
@@ -25,6 +24,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use swathe_disk_cache::{Shelf, limit_of};
 use swathe_plan::{Costs, Load};
 use swathe_store_api::{Fetched, Measured, Moved, Source, StoreError, TRUSTED, Traffic, Version};
 pub use tls::Identity;

@@ -1,5 +1,4 @@
-//! Where bytes come from and where small things are kept: sources and the shelf. What stores hold,
-//! and copies from one to another.
+//! Where bytes come from: the kinds of stores. What they hold, and copies from one to another.
 //!
 //! Callers block; what waits for a network does so on a runtime of this crate
 //! (`docs/design/001-blocking-sources.md`).
@@ -14,7 +13,6 @@ mod local;
 mod open;
 mod place;
 mod remote;
-mod shelf;
 mod stores;
 mod timing;
 mod write;
@@ -26,7 +24,6 @@ pub use list::{Entry, Listing};
 pub use open::open_with_stall;
 pub use open::{open, shown};
 pub use remote::confine;
-pub use shelf::{Shelf, SimulatedShelf, Usage, limit_of};
 pub use stores::{Store, Stores};
 pub use timing::{Timing, take_timings};
 pub use write::rename_each;

@@ -1,11 +1,11 @@
 //! Cells: what is kept of 256 KiB of an object.
 
 use super::Blocks;
-use crate::shelf::value_in;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use swathe_disk_cache::value_in;
 use swathe_store_api::Source;
 
 /// Bytes of an object in a cell.

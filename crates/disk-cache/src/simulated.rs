@@ -1,6 +1,6 @@
 //! A shelf of numbers, for simulated pools.
 
-use super::order::{Level, MARK_EVERY, Place, gain, going};
+use super::eviction::{Level, MARK_EVERY, Place, gain, going};
 use super::{YOUNG, on_disk};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -13,14 +13,14 @@
 //! level of the shelf at the time, and above it, for each use, what fetching them again costs for
 //! what they take; the level rises to what goes (GreedyDual-Size with frequency, Cherkasova 1998).
 //! No more goes than must. See `docs/design/016-what-goes-first.md`.
+#![warn(missing_docs)]
 
-mod ledger;
-mod order;
+mod eviction;
 mod simulated;
+mod usage_file;
 
 use bytes::Bytes;
-use ledger::Ledger;
-use order::{Level, MARK_EVERY, Place, gain, going};
+use eviction::{Level, MARK_EVERY, Place, gain, going};
 pub use simulated::SimulatedShelf;
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use swathe_store_api::StoreError;
+use usage_file::Ledger;
 
 const MAGIC: &[u8; 8] = b"SWSHELF1";
 /// Magic, checksum, bytes of the key, bytes of the value.
@@ -40,7 +41,7 @@ const FAN_OUT: u64 = 256;
 const DISK_BLOCK_BYTES: u64 = 4096;
 /// What came or was used last, up to this part of the limit, goes only after all else: whoever
 /// fetched it is about to read it.
-pub(crate) const YOUNG: u64 = 8;
+pub const YOUNG: u64 = 8;
 /// A writer that has waited for the others so long gives up: one of them may have been stopped.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Where the bytes in use are written down.
@@ -48,7 +49,7 @@ const USAGE_FILE: &str = "usage";
 
 /// The seconds that it takes to fetch a value again, by its bytes; `None`: only when it was used
 /// last counts.
-pub(crate) type Weight<'a> = Option<&'a dyn Fn(u64) -> f64>;
+pub type Weight<'a> = Option<&'a dyn Fn(u64) -> f64>;
 
 /// A size-limited folder of values.
 #[derive(Debug)]
@@ -128,7 +129,7 @@ impl Shelf {
     }
 
     /// As [`Shelf::get`], of a value that was put with a weight.
-    pub(crate) fn get_weighed(&self, key: &str, weight: Weight<'_>) -> Option<Bytes> {
+    pub fn get_weighed(&self, key: &str, weight: Weight<'_>) -> Option<Bytes> {
         let path = self.path(key);
         let mut file = File::open(&path).ok()?;
         let bytes = self.read(&mut file)?;
@@ -171,7 +172,7 @@ impl Shelf {
     }
 
     /// Whether there is a value under `key`, most likely.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.path(key).exists()
     }
 
@@ -188,7 +189,7 @@ impl Shelf {
     ///
     /// # Errors
     /// As [`Shelf::put`].
-    pub(crate) fn put_weighed(
+    pub fn put_weighed(
         &self,
         key: &str,
         value: &[u8],
@@ -207,7 +208,7 @@ impl Shelf {
     ///
     /// # Errors
     /// As [`Shelf::put`].
-    pub(crate) fn update(
+    pub fn update(
         &self,
         key: &str,
         weight: Weight<'_>,
@@ -303,7 +304,7 @@ impl Shelf {
 
     /// The file of the value whose key has this digest, as it is, if it is no longer than `most`:
     /// for [`value_in`] to check by whoever gets it.
-    pub(crate) fn file(&self, digest: u128, most: u64) -> Option<Vec<u8>> {
+    pub fn file(&self, digest: u128, most: u64) -> Option<Vec<u8>> {
         let mut file = File::open(self.path_of(digest)).ok()?;
         (file.metadata().ok()?.len() <= most).then(|| self.read(&mut file))?
     }
@@ -464,12 +465,12 @@ fn on_disk(length: u64) -> u64 {
 }
 
 /// By which the file of a key is found.
-pub(crate) fn digest(key: &str) -> u128 {
+pub fn digest(key: &str) -> u128 {
     fnv1a(key.as_bytes())
 }
 
 /// The value in a file of a shelf, if the file is whole and of this very key.
-pub(crate) fn value_in(file: Bytes, key: &str) -> Option<Bytes> {
+pub fn value_in(file: Bytes, key: &str) -> Option<Bytes> {
     check(&file, key).map(|value_at| file.slice(value_at..))
 }
 

@@ -1,6 +1,6 @@
 //! The locked file that says how many bytes are in use, and what went last.
 
-use super::order::Level;
+use super::eviction::Level;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

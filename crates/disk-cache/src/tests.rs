@@ -1,4 +1,4 @@
-use super::order::MOST_GAIN_S;
+use super::eviction::MOST_GAIN_S;
 use super::*;
 use proptest::prelude::*;
 
