@@ -4,9 +4,9 @@ use crate::enter::enter;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use swathe_cache::Blocks;
 use swathe_disk_cache::Shelf;
 use swathe_engine::Cancel;
-use swathe_store::Blocks;
 use swathe_store_api::StoreError;
 
 #[pyclass(frozen, get_all, module = "swathe._swathe")]

@@ -12,9 +12,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use swathe_cache::{Blocks, Described, Identity};
 use swathe_engine::{Cancel, EngineError};
 use swathe_plan::Costs;
-use swathe_store::{Blocks, Described, Identity};
 
 /// Bytes that are read at once: they are all in memory.
 const MOST_BYTES: u64 = 64 << 20;
@@ -234,7 +234,7 @@ pub(crate) fn take_timings() -> Vec<(String, u64, u32, f64, f64)> {
 /// Let servers redirect only to each other. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn confine(hosts: Vec<String>) {
-    swathe_store::confine(hosts);
+    swathe_net::confine(hosts);
 }
 
 /// Give blocks to other workers, and ask them for theirs. See `_swathe.pyi`.

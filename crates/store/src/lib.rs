@@ -6,7 +6,6 @@
 
 mod bearer;
 mod beneath;
-mod cache;
 mod copy;
 mod list;
 mod local;
@@ -17,13 +16,11 @@ mod stores;
 mod timing;
 mod write;
 
-pub use cache::{Blocks, Described, Identity, Pulled};
 pub use copy::{Copied, Copies, Done, Order};
 pub use list::{Entry, Listing};
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{open, shown};
-pub use remote::confine;
 pub use stores::{Store, Stores};
 pub use timing::{Timing, take_timings};
 pub use write::rename_each;

@@ -1,10 +1,11 @@
 //! What a bucket holds below a prefix, page by page.
 
-use crate::remote::{Bucket, net};
+use crate::remote::Bucket;
 use crate::stores::{Address, Stores};
 use object_store::ObjectStoreExt;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
+use swathe_net::net;
 use swathe_store_api::StoreError;
 
 /// An object that a listing names.

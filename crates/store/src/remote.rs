@@ -7,10 +7,8 @@
 
 mod answer;
 mod bucket;
-pub(crate) mod connecting;
 mod dating;
 mod limiter;
-mod net;
 mod object;
 mod patience;
 mod putting;
@@ -21,10 +19,7 @@ mod target;
 mod told;
 mod webdav;
 
-pub(crate) use answer::host;
 pub(crate) use bucket::{Bucket, Cloud, Settings as BucketSettings};
-pub use net::confine;
-pub(crate) use net::{check_private, is_here, net};
 pub(crate) use object::Remote;
 pub(crate) use patience::{Failure, Patience};
 pub(crate) use putting::Putting;

@@ -1,7 +1,6 @@
 //! Named storages: where their objects are, who may read them, what reading costs.
 
 use crate::bearer::bearer;
-use crate::cache::{Blocks, Cached};
 use crate::local::Local;
 use crate::place::Place;
 use crate::remote::{self, BucketSettings, Cloud, Remote, Stall};
@@ -10,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use swathe_cache::{Blocks, Cached};
 use swathe_plan::{Compute, Costs};
 use swathe_store_api::{Source, StoreError, Version};
 
@@ -140,7 +140,7 @@ impl Stores {
             Ok(Address::Bucket { .. }) => store.server(),
             Err(_) => None,
         };
-        url.as_ref().is_some_and(remote::is_here)
+        url.as_ref().is_some_and(swathe_net::is_here)
     }
 
     /// Connections that are open to the storage of an object.
@@ -392,7 +392,7 @@ impl Store {
         let bearer = if sends { bearer(option("token_file")).map_err(unsupported)? } else { None };
         if bearer.is_some() {
             let what = if DOORED.contains(&scheme) { "door" } else { "URL" };
-            remote::check_private(&url, what).map_err(unsupported)?;
+            swathe_net::check_private(&url, what).map_err(unsupported)?;
         }
         Ok(Address::Http { url, bearer })
     }

@@ -2,7 +2,7 @@
 
 use crate::beneath;
 use crate::place::Place;
-use crate::remote::{self, Bucket, Failure, Putting, connecting, net};
+use crate::remote::{self, Bucket, Failure, Putting};
 use crate::stores::{Address, Stores, is_writable};
 use bytes::Bytes;
 use md5::{Digest, Md5};
@@ -16,6 +16,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use swathe_net::{connect_events, net};
 use swathe_store_api::StoreError;
 use swathe_trace::{Ids, Scope};
 use tokio::task::JoinHandle;
@@ -355,7 +356,7 @@ impl Drop for Upload {
 /// Something for the threads of the runtime to do, which do not know for what it is.
 fn told<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scope = Scope::current();
-    async move { connecting::told(&Ids::default(), &scope, 0, work).await }
+    async move { connect_events::traced(&Ids::default(), &scope, 0, work).await }
 }
 
 fn block_on<T>(url: &str, work: impl Future<Output = T>) -> Result<T, StoreError> {
@@ -366,12 +367,12 @@ fn block_on<T>(url: &str, work: impl Future<Output = T>) -> Result<T, StoreError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::connecting::tests::recorded;
     use crate::remote::{BucketSettings, Cloud};
     use std::fs;
     use std::io::Read;
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::sync::{Arc, Barrier};
+    use swathe_trace::testing::recorded;
 
     #[test]
     fn files_are_renamed_up_to_the_first_that_cannot_be() {
@@ -453,7 +454,8 @@ mod tests {
             anonymous: true,
             ..BucketSettings::default()
         };
-        let told = recorded(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let told = recorded(folder.path(), || {
             // What the threads did last was for somebody else.
             let (net, all) = (net().expect("threads"), Arc::new(Barrier::new(3)));
             for _ in 0..2 {

@@ -14,6 +14,8 @@ mod ring;
 mod scope;
 mod sender;
 mod sink;
+#[doc(hidden)]
+pub mod testing;
 mod ulm;
 mod writer;
 

@@ -1,7 +1,7 @@
 //! What is told of an answer: its server, its headers, its reason, and not its secrets.
 
+use reqwest::Response;
 use reqwest::header::{AsHeaderName, CONTENT_TYPE};
-use reqwest::{Response, Url};
 
 /// Of the answer to a refused request, this much is searched for the reason.
 pub(super) const REASON_BYTES: usize = 4096;
@@ -47,10 +47,4 @@ pub(super) fn reason_in(body: &str, plain: bool) -> String {
 
 pub(super) fn header(response: &Response, name: impl AsHeaderName) -> Option<&str> {
     response.headers().get(name)?.to_str().ok()
-}
-
-/// The server of a URL.
-pub(crate) fn host(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
 }

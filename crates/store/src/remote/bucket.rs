@@ -9,7 +9,6 @@ mod client;
 mod gs;
 mod s3;
 
-use super::connecting::cause;
 use super::shown;
 use client::connector;
 use object_store::list::PaginatedListStore;
@@ -20,6 +19,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use swathe_net::root_cause;
 use swathe_store_api::StoreError;
 
 /// Tries, and their time, to get credentials.
@@ -169,7 +169,7 @@ impl Bucket {
 
     /// What went wrong with an object, in our words.
     pub(crate) fn error(&self, url: &str, error: object_store::Error) -> StoreError {
-        let said = super::answer::hide(&self.secrets, cause(&error));
+        let said = super::answer::hide(&self.secrets, root_cause(&error));
         let said = said.trim_start_matches("Server returned non-2xx status code: ");
         let said = said.trim_end_matches([':', ' ']);
         let (url, why) = (url.to_string(), format!(": {said}; {}", self.leave));

@@ -2,7 +2,6 @@
 
 use super::Stall;
 use super::dating::{Begun, round};
-use super::net::{self, net};
 use super::patience::{Failure, Patience};
 use super::reading::Validators;
 use super::target::Target;
@@ -16,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use swathe_net::net;
 use swathe_plan::Costs;
 use swathe_store_api::{Fetched, Measured, Source, StoreError, Traffic, Version};
 use swathe_trace::Scope;
@@ -300,7 +300,7 @@ impl Source for Remote {
             let one = async |range: &Range<u64>| {
                 // The connections of a client that is thrown away are open for nobody.
                 let (client, _permit) = if fresh {
-                    (net::client().map_err(|why| inner.target.network(why))?, None)
+                    (swathe_net::client().map_err(|why| inner.target.network(why))?, None)
                 } else {
                     (client.clone(), Some(inner.target.limiter.permit().await))
                 };

@@ -5,12 +5,10 @@
 //! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
-use super::answer::host;
-use super::net::net;
 use super::patience::{Failure, sending};
+use super::percent_decode;
 use super::target::{Target, has_mark};
 use super::webdav::{DEPTH, is_xrootd, method};
-use super::{connecting, percent_decode};
 use crate::stores::Store;
 use crate::write::unfinished;
 use bytes::Bytes;
@@ -22,6 +20,7 @@ use reqwest::{Body, Method, StatusCode, Url};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use swathe_net::{connect_events, host, net};
 use swathe_store_api::StoreError;
 use swathe_trace::Scope;
 use tokio::sync::mpsc::{self, Sender};
@@ -186,7 +185,7 @@ impl Putting {
                 // Whoever writes watches that the parts are taken.
                 target.taken(target.answer(request, &at, None).await?, "PUT").await
             };
-            let put = connecting::told(&target.about, &scope, 0, put).await;
+            let put = connect_events::traced(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
             put.map(|_| ())
         });

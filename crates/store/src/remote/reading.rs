@@ -1,6 +1,6 @@
 //! Requests that read: a range is asked for, and what comes is checked to be that range.
 
-use super::answer::{Said, header, host};
+use super::answer::{Said, header};
 use super::patience::{Failure, Patience};
 use super::target::{Place, Target};
 use super::told::Told;
@@ -14,6 +14,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use swathe_net::host;
 use swathe_store_api::StoreError;
 use swathe_trace::Scope;
 use tokio::time::timeout;

@@ -1,11 +1,11 @@
 //! An object of a server as requests are made of it: where it is, what is sent along, and what is
 //! said of it when that fails.
 
-use super::answer::{REASON_CHARS, Said, header, hide, host, reason};
+use super::answer::{REASON_CHARS, Said, header, hide, reason};
 use super::bucket::{self, Leave};
 use super::limiter::{self, Limiter};
 use super::patience::{self, Failure, Patience, Retry};
-use super::{Stall, connecting, net, percent_decode, shown, told};
+use super::{Stall, percent_decode, shown, told};
 use crate::stores::{Address, Store, is_writable};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+use swathe_net::{connect_events, host, net};
 use swathe_store_api::StoreError;
 use swathe_trace::Ids;
 use tokio::time::timeout;
@@ -117,7 +118,7 @@ impl Target {
         limit: Option<Duration>,
     ) -> Result<Response, Failure> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        connecting::to(|| host.to_string());
+        connect_events::set_server(|| host.to_string());
         let sent = match limit {
             None => request.send().await,
             Some(limit) => match timeout(limit, request.send()).await {
@@ -127,14 +128,14 @@ impl Target {
         };
         match sent {
             Err(error) => {
-                if let Some(away) = net::leads_away(&error) {
+                if let Some(away) = swathe_net::leads_away(&error) {
                     let url = self.url.clone();
                     return Err(StoreError::Forbidden { url, why: format!(": {away}") }.into());
                 }
                 let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
                 let transient = error.is_request() && may_pass && !error.is_timeout();
                 let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
-                let error = self.network(format!("{doing} {host}: {}", net::why(&error)));
+                let error = self.network(format!("{doing} {host}: {}", swathe_net::why(&error)));
                 Err(if transient { Failure::passing(error) } else { error.into() })
             }
             Ok(mut response) => {

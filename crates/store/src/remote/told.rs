@@ -1,7 +1,7 @@
 //! Events of requests.
 
-use super::connecting;
 use std::sync::atomic::{AtomicU64, Ordering};
+use swathe_net::connect_events;
 use swathe_store_api::StoreError;
 use swathe_trace::{Ids, Level, Scope, event, is_on};
 
@@ -41,7 +41,7 @@ impl<'a> Told<'a> {
     pub(super) async fn during<F: Future>(&self, work: F) -> F::Output {
         match self.number {
             0 => work.await,
-            number => connecting::told(self.about, self.scope, number, work).await,
+            number => connect_events::traced(self.about, self.scope, number, work).await,
         }
     }
 

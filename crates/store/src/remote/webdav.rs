@@ -1,9 +1,7 @@
 //! Requests of WebDAV (RFC 4918): what is where something is to be written or removed, as the
 //! server says before that is done, folders that are made, objects that are removed.
 
-use super::answer::{REASON_BYTES, Said, header, host};
-use super::connecting;
-use super::net::keeping_method;
+use super::answer::{REASON_BYTES, Said, header};
 use super::patience::{Failure, Patience, Retry, sending};
 use super::target::{Place, Target};
 use crate::stores::Store;
@@ -11,6 +9,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::sync::Arc;
 use std::time::Duration;
+use swathe_net::{connect_events, host, keeping_method};
 use swathe_store_api::StoreError;
 use swathe_trace::Scope;
 use tokio::time::timeout;
@@ -114,7 +113,7 @@ impl Target {
         loop {
             let permit = self.limiter.permit().await;
             let tried = attempt(patience.failed());
-            let tried = connecting::told(&self.about, &scope, 0, tried).await;
+            let tried = connect_events::traced(&self.about, &scope, 0, tried).await;
             permit.tell(tried.as_ref().err().map(|failure| &failure.retry));
             match tried {
                 Ok(found) => return Ok(found),

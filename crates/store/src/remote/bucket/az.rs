@@ -3,7 +3,6 @@
 use super::{
     Bucket, Kept, Leave, Object, Settings, connector, longer_retry, retry, url_in, variable,
 };
-use crate::remote::check_private;
 use object_store::azure::{
     AzureAccessKey, AzureAuthorizer, AzureConfigKey as Key, AzureCredential, MicrosoftAzureBuilder,
 };
@@ -13,6 +12,7 @@ use object_store::{CredentialProvider, StaticCredentialProvider};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::sync::Arc;
+use swathe_net::check_private;
 
 /// Without it requests that are not signed are answered as in 2009: with ETags that lack quotes.
 const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");

@@ -3,7 +3,6 @@
 use super::{
     Bucket, Kept, Leave, Object, Settings, connector, longer_retry, retry, url_in, variable,
 };
-use crate::remote::check_private;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Key};
 use object_store::path::Path;
 use object_store::{CredentialProvider, StaticCredentialProvider};
@@ -11,6 +10,7 @@ use reqwest::Url;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
 use std::path::PathBuf;
 use std::sync::Arc;
+use swathe_net::check_private;
 
 const SERVER: &str = "https://storage.googleapis.com";
 const PLACES: &str = "GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT, \

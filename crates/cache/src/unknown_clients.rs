@@ -15,7 +15,7 @@ const OF_ALL: usize = 256;
 
 /// Those that are open, the oldest first.
 #[derive(Default)]
-pub(super) struct Strangers(Mutex<Open>);
+pub(crate) struct Strangers(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
@@ -32,7 +32,7 @@ struct Stranger {
 impl Strangers {
     /// Let a connection in, which is served by what `serve` starts, and close another where that
     /// makes too many.
-    pub(super) fn admit(&self, address: IpAddr, serve: impl FnOnce(u64) -> AbortHandle) {
+    pub(crate) fn admit(&self, address: IpAddr, serve: impl FnOnce(u64) -> AbortHandle) {
         // Nobody is known before all this is noted.
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.next += 1;
@@ -52,7 +52,7 @@ impl Strangers {
     }
 
     /// Note that who is at the other end is known now.
-    pub(super) fn remove(&self, number: u64) {
+    pub(crate) fn remove(&self, number: u64) {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         open.open.retain(|stranger| stranger.number != number);
     }

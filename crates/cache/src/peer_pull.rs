@@ -1,8 +1,8 @@
 //! Blocks that are fetched from other workers before anybody reads them: copies of what many want,
 //! and what one that leaves hands over.
 
-use super::Blocks;
-use super::cell::{Cells, Described, Opened};
+use crate::Blocks;
+use crate::cell::{Cells, Described, Opened};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Cells: what is kept of 256 KiB of an object.
 
-use super::Blocks;
+use crate::Blocks;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
@@ -9,7 +9,7 @@ use swathe_disk_cache::value_in;
 use swathe_store_api::Source;
 
 /// Bytes of an object in a cell.
-pub(super) const CELL_BYTES: u64 = 256 << 10;
+pub(crate) const CELL_BYTES: u64 = 256 << 10;
 /// When the oldest bytes came (seconds since 1970), and how many extents there are.
 const HEAD_BYTES: usize = 8 + 4;
 /// Start and length of an extent.
@@ -22,7 +22,7 @@ const SAMPLED: u64 = 1024;
 const LISTED: u64 = 1 << 18;
 
 /// The cells of one version of an object.
-pub(super) struct Cells {
+pub(crate) struct Cells {
     blocks: Arc<Blocks>,
     of: Arc<Opened>,
     /// Whether those who have it, too, are about to go.
@@ -31,10 +31,10 @@ pub(super) struct Cells {
 
 /// One version of an object.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(crate) struct Opened {
     /// By who asked for it.
-    pub(super) called: String,
-    pub(super) url: String,
+    pub(crate) called: String,
+    pub(crate) url: String,
     /// What the keys of its cells begin with.
     object: String,
     size: u64,
@@ -64,7 +64,7 @@ pub struct Described {
 
 impl Opened {
     /// What another worker says of an object.
-    pub(super) fn as_described(called: &str, told: &Described) -> Opened {
+    pub(crate) fn as_described(called: &str, told: &Described) -> Opened {
         Opened {
             called: called.to_string(),
             url: told.url.clone(),
@@ -77,32 +77,32 @@ impl Opened {
     }
 
     /// Under what is noted when its server was asked: what others may read says nothing to us.
-    pub(super) fn asker(&self) -> (String, Option<u64>) {
+    pub(crate) fn asker(&self) -> (String, Option<u64>) {
         (self.object.clone(), self.identity)
     }
 
     /// When bytes came that come now, for whoever reads them later. What was given for credentials
     /// is never recent: who has others is to ask the server, and so is every other process.
-    pub(super) fn came_s(&self) -> u64 {
+    pub(crate) fn came_s(&self) -> u64 {
         if self.identity.is_none() { now_s() } else { 0 }
     }
 
     /// Whether this is the same object, at the same version.
-    pub(super) fn is_same(&self, other: &Opened) -> bool {
+    pub(crate) fn is_same(&self, other: &Opened) -> bool {
         self.object == other.object && self.size == other.size
     }
 }
 
 impl Opened {
     /// What events call it; a URL that was asked for may hold credentials.
-    pub(super) fn told(&self) -> &str {
+    pub(crate) fn told(&self) -> &str {
         if self.called.contains("://") { &self.url } else { &self.called }
     }
 }
 
 impl Cells {
     /// Those of a source that is called so.
-    pub(super) fn new(blocks: Arc<Blocks>, called: &str, source: &dyn Source) -> Cells {
+    pub(crate) fn new(blocks: Arc<Blocks>, called: &str, source: &dyn Source) -> Cells {
         let url = source.url().to_string();
         let object = format!("{}\n{}", source.key(), source.version());
         let (costs, size) = (source.costs(), source.len());
@@ -113,35 +113,35 @@ impl Cells {
         Cells::of(blocks, Arc::new(of))
     }
 
-    pub(super) fn of(blocks: Arc<Blocks>, of: Arc<Opened>) -> Cells {
+    pub(crate) fn of(blocks: Arc<Blocks>, of: Arc<Opened>) -> Cells {
         Cells { blocks, of, only: false }
     }
 
     /// The same, worth what its store asks for it: nobody else will have it.
-    pub(super) fn only(self, only: bool) -> Cells {
+    pub(crate) fn only(self, only: bool) -> Cells {
         Cells { only, ..self }
     }
 
-    pub(super) fn opened(&self) -> &Arc<Opened> {
+    pub(crate) fn opened(&self) -> &Arc<Opened> {
         &self.of
     }
 
-    pub(super) fn take_notes(&self) -> Vec<String> {
+    pub(crate) fn take_notes(&self) -> Vec<String> {
         let note = self.blocks.refused.lock().unwrap_or_else(PoisonError::into_inner).note.take();
         self.blocks.peers.take_notes().into_iter().chain(note).collect()
     }
 
-    pub(super) fn blocks(&self) -> &Blocks {
+    pub(crate) fn blocks(&self) -> &Blocks {
         &self.blocks
     }
 
     /// Bytes that there may be of all objects.
-    pub(super) fn limit(&self) -> u64 {
+    pub(crate) fn limit(&self) -> u64 {
         self.blocks.shelf.limit()
     }
 
     /// What to tell others of the object.
-    pub(super) fn described(&self) -> Described {
+    pub(crate) fn described(&self) -> Described {
         let Opened { url, object, size, request_s, byte_s, .. } = &*self.of;
         let count = size.div_ceil(CELL_BYTES).min(LISTED);
         Described {
@@ -155,7 +155,7 @@ impl Cells {
     }
 
     /// Those of some cells that are not wholly here.
-    pub(super) fn lacking(&self, numbers: &[u64]) -> Vec<u64> {
+    pub(crate) fn lacking(&self, numbers: &[u64]) -> Vec<u64> {
         let is_whole = |number| self.glance(number).is_some_and(|c| c.bytes() == self.len(number));
         let count = self.of.size.div_ceil(CELL_BYTES);
         let numbers = numbers.iter().copied().filter(|&number| number < count);
@@ -163,13 +163,13 @@ impl Cells {
     }
 
     /// How many of some cells are here, at least in part.
-    pub(super) fn here(&self, numbers: &[u64]) -> u64 {
+    pub(crate) fn here(&self, numbers: &[u64]) -> u64 {
         numbers.iter().filter(|&&number| self.blocks.shelf.has(&self.key(number))).count() as u64
     }
 
     /// Seconds that so many bytes of it would take if they were not here: from its store, or from
     /// a peer that has them.
-    pub(super) fn refetch_s(&self, bytes: u64) -> f64 {
+    pub(crate) fn refetch_s(&self, bytes: u64) -> f64 {
         let store_s = self.of.request_s + bytes as f64 * self.of.byte_s;
         let peers = (!self.only).then_some(&self.blocks.peers);
         let peer_s = peers.and_then(|peers| peers.refetch_s(&self.of.called, bytes));
@@ -177,7 +177,7 @@ impl Cells {
     }
 
     /// Bytes of the object that are here, most likely; of many cells, by a sample of them.
-    pub(super) fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         let count = self.of.size.div_ceil(CELL_BYTES);
         let step = count.div_ceil(SAMPLED).max(1);
         let numbers = (0..count).step_by(step as usize);
@@ -187,7 +187,7 @@ impl Cells {
     }
 
     /// Take a cell as a peer has it; `None` for what is not just that.
-    pub(super) fn adopt(&self, number: u64, file: Bytes) -> Option<()> {
+    pub(crate) fn adopt(&self, number: u64, file: Bytes) -> Option<()> {
         let cell = Cell::whole(number, value_in(file, &self.key(number))?)?;
         let length = self.len(number) as usize;
         let pieces: Vec<_> = cell.owned_pieces().collect();
@@ -199,7 +199,7 @@ impl Cells {
         Some(())
     }
 
-    pub(super) fn key(&self, number: u64) -> String {
+    pub(crate) fn key(&self, number: u64) -> String {
         format!("{}\n{number}", self.of.object)
     }
 
@@ -208,7 +208,7 @@ impl Cells {
     }
 
     /// Which bytes of a cell are here, most likely, without the bytes.
-    pub(super) fn glance(&self, number: u64) -> Option<Cell> {
+    pub(crate) fn glance(&self, number: u64) -> Option<Cell> {
         let most = HEAD_BYTES + GLANCED * EXTENT_BYTES;
         let value = self.blocks.shelf.glance(&self.key(number), most)?;
         match Cell::parse(number, &value) {
@@ -218,13 +218,13 @@ impl Cells {
     }
 
     /// A cell as far as it is here, checked.
-    pub(super) fn load(&self, number: u64) -> Option<Cell> {
+    pub(crate) fn load(&self, number: u64) -> Option<Cell> {
         let weight = |bytes| self.refetch_s(bytes);
         Cell::whole(number, self.blocks.shelf.get_weighed(&self.key(number), Some(&weight))?)
     }
 
     /// Add pieces, each with its place in the cell, to what is here.
-    pub(super) fn store(&self, number: u64, pieces: &[(usize, Bytes)], came_s: u64) {
+    pub(crate) fn store(&self, number: u64, pieces: &[(usize, Bytes)], came_s: u64) {
         let length = self.len(number) as usize;
         let key = self.key(number);
         let weight = |bytes| self.refetch_s(bytes);
@@ -287,7 +287,7 @@ fn now_s() -> u64 {
 }
 
 /// Some of the bytes of a cell.
-pub(super) struct Cell {
+pub(crate) struct Cell {
     start: u64,
     came_s: u64,
     /// Places in the cell, ascending, apart.
@@ -327,12 +327,12 @@ impl Cell {
     }
 
     /// When the oldest of its bytes came.
-    pub(super) fn came(&self) -> SystemTime {
+    pub(crate) fn came(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(self.came_s)
     }
 
     /// What of a range of the object is here, ascending.
-    pub(super) fn ranges(&self, of: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    pub(crate) fn ranges(&self, of: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
         self.extents.iter().filter_map(|extent| {
             let start = of.start.max(self.start + extent.start as u64);
             let end = of.end.min(self.start + extent.end as u64);
@@ -341,7 +341,7 @@ impl Cell {
     }
 
     /// The bytes of a range of the object, if all are here.
-    pub(super) fn get(&self, range: Range<u64>) -> Option<&[u8]> {
+    pub(crate) fn get(&self, range: Range<u64>) -> Option<&[u8]> {
         let from = range.start.checked_sub(self.start)? as usize;
         let length = (range.end - range.start) as usize;
         let (at, piece) = self.pieces().find(|(at, piece)| from < at + piece.len())?;
@@ -383,23 +383,23 @@ fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// What came of the cell that is coming now: stored once, when the next one begins.
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     cells: Arc<Cells>,
     number: u64,
     pieces: Vec<(usize, Bytes)>,
 }
 
 impl Gathered {
-    pub(super) fn new(cells: Arc<Cells>) -> Gathered {
+    pub(crate) fn new(cells: Arc<Cells>) -> Gathered {
         Gathered { cells, number: 0, pieces: Vec::new() }
     }
 
-    pub(super) fn cells(&self) -> &Cells {
+    pub(crate) fn cells(&self) -> &Cells {
         &self.cells
     }
 
     /// Take bytes of the object that start at `start`.
-    pub(super) fn add(&mut self, mut start: u64, bytes: &Bytes) {
+    pub(crate) fn add(&mut self, mut start: u64, bytes: &Bytes) {
         let mut rest = bytes.clone();
         while !rest.is_empty() {
             let (number, at) = (start / CELL_BYTES, start % CELL_BYTES);

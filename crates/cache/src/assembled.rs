@@ -1,8 +1,8 @@
 //! Requests that are partly answered from blocks.
 
-use super::again::Again;
-use super::cell::{CELL_BYTES, Cell, Gathered};
-use super::{Came, Part, note_asked};
+use crate::cell::{CELL_BYTES, Cell, Gathered};
+use crate::refetch::Again;
+use crate::{Came, Part, note_asked};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use swathe_store_api::{Fetched, Moved, Source, StoreError};
 use swathe_trace::{Ids, Level, event};
 
 /// Requests on their way: some of their parts from the server, the others from blocks.
-pub(super) struct Reading {
-    pub(super) inner: Arc<dyn Source>,
-    pub(super) asked: Option<Fetched>,
+pub(crate) struct Reading {
+    pub(crate) inner: Arc<dyn Source>,
+    pub(crate) asked: Option<Fetched>,
     /// How many parts there are up to the end of each request.
-    pub(super) requests: std::vec::IntoIter<usize>,
-    pub(super) parts: std::vec::IntoIter<Part>,
-    pub(super) given: usize,
+    pub(crate) requests: std::vec::IntoIter<usize>,
+    pub(crate) parts: std::vec::IntoIter<Part>,
+    pub(crate) given: usize,
     /// The cell that was read last: the next request may need it too.
-    pub(super) last: Option<(u64, Cell)>,
+    pub(crate) last: Option<(u64, Cell)>,
     /// What came and is not stored yet.
-    pub(super) gathered: Gathered,
-    pub(super) confirmed: Arc<AtomicBool>,
-    pub(super) came: Arc<Came>,
+    pub(crate) gathered: Gathered,
+    pub(crate) confirmed: Arc<AtomicBool>,
+    pub(crate) came: Arc<Came>,
     /// Requests in flight.
-    pub(super) streams: u32,
+    pub(crate) streams: u32,
     /// What was thought to be here, and is asked for.
-    pub(super) again: Option<Again>,
+    pub(crate) again: Option<Again>,
 }
 
 impl Iterator for Reading {

@@ -3,6 +3,7 @@
 //! The client says of a connection neither where it goes nor for what. It is begun while a request
 //! is looked at, which says both; it may be finished later, by another thread.
 
+use crate::causes::root_cause;
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +35,7 @@ impl Asking {
 }
 
 /// Do what may make connections, for request `number` of what `about` says.
-pub(crate) async fn told<F: Future>(about: &Ids, scope: &Scope, number: u64, work: F) -> F::Output {
+pub async fn traced<F: Future>(about: &Ids, scope: &Scope, number: u64, work: F) -> F::Output {
     if !is_on() {
         return work.await;
     }
@@ -44,23 +45,23 @@ pub(crate) async fn told<F: Future>(about: &Ids, scope: &Scope, number: u64, wor
 
 /// Do what may make connections: for what is being told already, else for what this thread does.
 /// Threads of the runtime do nothing of their own: what they are given says for what it is.
-pub(crate) async fn told_of_any<F: Future>(work: F) -> F::Output {
+pub async fn traced_as_current<F: Future>(work: F) -> F::Output {
     if ASKING.try_with(|_| ()).is_ok() {
         return work.await;
     }
-    told(&Ids::default(), &Scope::current(), 0, work).await
+    traced(&Ids::default(), &Scope::current(), 0, work).await
 }
 
 /// Say where the request goes from here on.
-pub(crate) fn to(server: impl FnOnce() -> String) {
+pub fn set_server(server: impl FnOnce() -> String) {
     let _ = ASKING.try_with(|asking| *asking.server() = server());
 }
 
 /// Tells of the connections that a client makes, which waits for each at most so long.
 #[derive(Clone)]
-pub(crate) struct Telling(pub(crate) Duration);
+pub struct TraceConnects(pub Duration);
 
-impl<S> Layer<S> for Telling {
+impl<S> Layer<S> for TraceConnects {
     type Service = Connector<S>;
 
     fn layer(&self, inner: S) -> Connector<S> {
@@ -70,7 +71,7 @@ impl<S> Layer<S> for Telling {
 
 /// Makes connections, and tells of them.
 #[derive(Clone)]
-pub(crate) struct Connector<S> {
+pub struct Connector<S> {
     inner: S,
     patience: Duration,
 }
@@ -96,7 +97,7 @@ where
             None => Box::pin(connecting),
             Some(mut told) => Box::pin(async move {
                 let made = connecting.await;
-                told.end(made.as_ref().err().map(|error| cause(&**error)));
+                told.end(made.as_ref().err().map(|error| root_cause(&**error)));
                 made
             }),
         }
@@ -155,32 +156,5 @@ impl Drop for Connecting {
             (false, true) => self.end(Some(format!("not accepted within {:?}", self.patience))),
             (false, false) => self.tell("CONNECT_END", Some(("cancelled", None))),
         }
-    }
-}
-
-/// The first cause of an error.
-pub(super) fn cause(error: &(dyn Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// Do something; gives the events meanwhile, also those of other tests.
-    pub(crate) fn recorded(work: impl FnOnce()) -> String {
-        // A process records to one place at a time.
-        static ONE: Mutex<()> = Mutex::new(());
-        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = tempfile::tempdir().expect("a folder");
-        let place = folder.path().join("run.ulm");
-        swathe_trace::start(place.to_str().expect("text"), "p", "h", None).expect("started");
-        work();
-        swathe_trace::stop().expect("stopped");
-        std::fs::read_to_string(&place).expect("read")
     }
 }

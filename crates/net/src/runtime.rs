@@ -1,6 +1,7 @@
 //! The runtime that waits for servers, and the client on it.
 
-use super::connecting::{self, Telling, cause};
+use crate::causes::why;
+use crate::connect_events::{self, TraceConnects};
 use reqwest::StatusCode;
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, ClientBuilder, Url};
@@ -21,14 +22,16 @@ const WORKERS: usize = 2;
 const RESOLVERS: usize = 8;
 
 /// What all remote objects of this process share.
-pub(crate) struct Net {
-    pub(crate) runtime: Runtime,
-    pub(super) client: Client,
+pub struct Net {
+    /// Where it is waited.
+    pub runtime: Runtime,
+    /// What asks.
+    pub client: Client,
 }
 
 /// The runtime and client, made when first asked for, and again in a process forked since: a
 /// fork takes no threads along. They are never dropped.
-pub(crate) fn net() -> Result<&'static Net, String> {
+pub fn net() -> Result<&'static Net, String> {
     static NET: Mutex<Option<(u32, &'static Net)>> = Mutex::new(None);
     let mut slot = NET.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let process = std::process::id();
@@ -56,7 +59,7 @@ fn make() -> Result<Net, String> {
 }
 
 /// A client with no connection yet.
-pub(super) fn client() -> Result<Client, String> {
+pub fn client() -> Result<Client, String> {
     // A system without root certificates can still read http://; https:// then fails by itself.
     settings()
         .build()
@@ -68,7 +71,7 @@ fn settings() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("swathe/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
-        .connector_layer(Telling(CONNECT))
+        .connector_layer(TraceConnects(CONNECT))
         .redirect(Policy::custom(followed))
         // It would take the secrets of a query to other servers.
         .referer(false)
@@ -93,7 +96,7 @@ tokio::task_local! {
 
 /// Do what must not become a GET: where the answer to it is said to be elsewhere (303), that is
 /// the answer.
-pub(super) async fn keeping_method<F: Future>(work: F) -> F::Output {
+pub async fn keeping_method<F: Future>(work: F) -> F::Output {
     KEEPING_METHOD.scope((), work).await
 }
 
@@ -109,7 +112,7 @@ fn followed(attempt: Attempt<'_>) -> Action {
     {
         attempt.stop()
     } else {
-        connecting::to(|| super::host(attempt.url()));
+        connect_events::set_server(|| host(attempt.url()));
         attempt.follow()
     }
 }
@@ -125,14 +128,14 @@ fn is_of(url: &Url, server: &str) -> bool {
 }
 
 /// Whether a URL is of this machine.
-pub(crate) fn is_here(url: &Url) -> bool {
+pub fn is_here(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let number = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host == "localhost" || number.is_ok_and(|number| number.is_loopback())
 }
 
 /// Refuse to send a token where anybody on the way could read it; `what`: who set the URL.
-pub(crate) fn check_private(url: &Url, what: &str) -> Result<(), String> {
+pub fn check_private(url: &Url, what: &str) -> Result<(), String> {
     if url.scheme() == "https" || is_here(url) {
         return Ok(());
     }
@@ -143,7 +146,7 @@ pub(crate) fn check_private(url: &Url, what: &str) -> Result<(), String> {
 
 /// A server led to one that may not be read.
 #[derive(Debug)]
-pub(super) struct LeadsAway(String);
+pub struct LeadsAway(String);
 
 impl fmt::Display for LeadsAway {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,7 +157,7 @@ impl fmt::Display for LeadsAway {
 impl Error for LeadsAway {}
 
 /// Why a redirect was not followed, if it may not be.
-pub(super) fn leads_away(error: &reqwest::Error) -> Option<&LeadsAway> {
+pub fn leads_away(error: &reqwest::Error) -> Option<&LeadsAway> {
     let mut cause = error.source();
     while let Some(found) = cause {
         if let Some(away) = found.downcast_ref() {
@@ -165,13 +168,10 @@ pub(super) fn leads_away(error: &reqwest::Error) -> Option<&LeadsAway> {
     None
 }
 
-/// The first cause of an error; unlike the error itself it does not name the URL.
-pub(super) fn why(error: &reqwest::Error) -> String {
-    match error.source() {
-        Some(source) => cause(source),
-        None if error.is_timeout() => "timed out".into(),
-        None => "request failed".into(),
-    }
+/// The server of a URL.
+pub fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@
 //! is, and holds a checksum of all that: who asked checks it. A digest is a number, so nothing that
 //! is asked for can name any other file.
 
-use super::Blocks;
-use super::strangers::Strangers;
-use super::tls::Identity;
-use crate::remote::net;
+use crate::Blocks;
+use crate::tls::Identity;
+use crate::unknown_clients::Strangers;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::{Either, select};
 use futures_util::stream::{self, StreamExt};
@@ -27,6 +26,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use subtle::ConstantTimeEq;
+use swathe_net::net;
 use swathe_store_api::StoreError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -35,9 +35,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 /// Cells given for one request.
-pub(super) const MOST_CELLS: usize = 16;
+pub(crate) const MOST_CELLS: usize = 16;
 /// A file that is longer is no cell.
-pub(super) const MOST_FILE_BYTES: u64 = 1 << 20;
+pub(crate) const MOST_FILE_BYTES: u64 = 1 << 20;
 /// Connections at a time of those who have the token; more are closed at once.
 const CONNECTIONS: usize = 256;
 /// Who has not sent the token by then is closed.
@@ -47,7 +47,7 @@ const REQUESTS: usize = 16;
 /// Of a request line with its headers.
 const REQUEST_BYTES: usize = 16 << 10;
 /// A connection on which nothing is asked for so long is closed.
-pub(super) const IDLE: Duration = Duration::from_secs(30);
+pub(crate) const IDLE: Duration = Duration::from_secs(30);
 /// It takes no more requests after this time,
 const LIFE: Duration = Duration::from_secs(300);
 /// and is closed after so much more, whatever it is doing.

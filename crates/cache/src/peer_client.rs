@@ -3,11 +3,9 @@
 //! What a peer gives is never data by itself: it is checked as a file of one's own shelf is (which
 //! object, version and cell, length, checksum), put there, and read from there.
 
-use super::cell::{CELL_BYTES, Cells};
-use super::serving::{IDLE, MOST_CELLS, MOST_FILE_BYTES};
-use super::tls::Identity;
-use crate::remote::connecting::{self, Telling};
-use crate::remote::{host, net};
+use crate::cell::{CELL_BYTES, Cells};
+use crate::peer_server::{IDLE, MOST_CELLS, MOST_FILE_BYTES};
+use crate::tls::Identity;
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::stream::{self, StreamExt};
 use reqwest::redirect::Policy;
@@ -16,6 +14,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use swathe_disk_cache::{YOUNG, digest};
+use swathe_net::connect_events::{self, TraceConnects};
+use swathe_net::{host, net};
 use swathe_store_api::{Moved, StoreError};
 use swathe_trace::{Ids, Level, Record, Scope, event, is_on};
 use tokio::sync::mpsc;
@@ -46,7 +46,7 @@ const ANSWERS: usize = 64;
 
 /// Who has blocks of which objects.
 #[derive(Debug, Default)]
-pub(super) struct Peers {
+pub(crate) struct Peers {
     client: RwLock<Option<Client>>,
     by_url: Mutex<HashMap<String, Arc<Peer>>>,
     by_object: Mutex<HashMap<String, Vec<Arc<Peer>>>>,
@@ -106,7 +106,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Peers {
     /// Show a certificate from now on.
-    pub(super) fn identify(&self, identity: Option<&Identity>) -> Result<(), StoreError> {
+    pub(crate) fn identify(&self, identity: Option<&Identity>) -> Result<(), StoreError> {
         let fail = |why| StoreError::Unsupported { url: "peers".to_string(), why };
         net().map_err(fail)?; // which chooses how to encrypt
         let settings = match identity {
@@ -120,7 +120,7 @@ impl Peers {
             .no_proxy()
             .redirect(Policy::none())
             .connect_timeout(CONNECT)
-            .connector_layer(Telling(CONNECT))
+            .connector_layer(TraceConnects(CONNECT))
             .pool_idle_timeout(IDLE / 3)
             .http1_only()
             .build()
@@ -130,7 +130,7 @@ impl Peers {
     }
 
     /// Take who has blocks of an object: URL and token of each, the first is asked first.
-    pub(super) fn set(&self, object: &str, peers: Vec<(String, String)>) {
+    pub(crate) fn set(&self, object: &str, peers: Vec<(String, String)>) {
         let mut by_object = lock(&self.by_object);
         if peers.is_empty() {
             by_object.remove(object);
@@ -161,7 +161,7 @@ impl Peers {
 
     /// Seconds that so many bytes of an object take from a peer that has it; `None` where none is
     /// known to.
-    pub(super) fn refetch_s(&self, object: &str, bytes: u64) -> Option<f64> {
+    pub(crate) fn refetch_s(&self, object: &str, bytes: u64) -> Option<f64> {
         let cells = bytes as f64 / CELL_BYTES as f64;
         let seconds = self.of(object).into_iter().map(|peer| lock(&peer.state).some_s(cells));
         seconds.min_by(f64::total_cmp)
@@ -169,7 +169,7 @@ impl Peers {
 
     /// What peers cost of late, by the median of many answers: seconds until one begins, and bytes
     /// per second; `None` where too little came.
-    pub(super) fn costs(&self) -> Option<(f64, f64)> {
+    pub(crate) fn costs(&self) -> Option<(f64, f64)> {
         let answers = lock(&self.answers);
         let begun = median(answers.iter().map(|answer| answer.0).collect())?;
         Some((begun, median(answers.iter().filter_map(|answer| answer.1).collect())?))
@@ -181,17 +181,17 @@ impl Peers {
     }
 
     /// Whether anybody may be asked for an object.
-    pub(super) fn any(&self, object: &str) -> bool {
+    pub(crate) fn any(&self, object: &str) -> bool {
         !self.of(object).is_empty()
     }
 
-    pub(super) fn take_notes(&self) -> Vec<String> {
+    pub(crate) fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.notes))
     }
 
     /// Get cells from peers, as far as they have them and that takes less than the store, which
     /// is predicted to take `store_s` for all. Gives what came.
-    pub(super) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> Moved {
+    pub(crate) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> Moved {
         let called = &cells.opened().called;
         let each_s = store_s / wanted.len().max(1) as f64;
         // As much as stays until it is read.
@@ -203,7 +203,7 @@ impl Peers {
     }
 
     /// Get cells from these peers whatever that costs, until a moment.
-    pub(super) fn pull(
+    pub(crate) fn pull(
         &self,
         cells: &Cells,
         wanted: Vec<u64>,
@@ -438,7 +438,7 @@ impl Peer {
         if is_on() {
             about.push("PEER", &self.url);
         }
-        let answer = connecting::told(&about, scope, 0, self.answer(client, group));
+        let answer = connect_events::traced(&about, scope, 0, self.answer(client, group));
         timeout(WHOLE, answer).await.unwrap_or(Err(Fault::Away))
     }
 
@@ -447,7 +447,9 @@ impl Peer {
             group.iter().map(|(_, digest)| format!("{digest:032x}")).collect();
         let url = format!("{}/blocks/{}", self.url, digests.join(","));
         let began = Instant::now();
-        connecting::to(|| Url::parse(&self.url).map(|url| host(&url)).unwrap_or_default());
+        connect_events::set_server(|| {
+            Url::parse(&self.url).map(|url| host(&url)).unwrap_or_default()
+        });
         let asked = client.get(url).bearer_auth(&self.token).send();
         let sent = timeout(SILENCE, asked).await;
         let response = sent.ok().and_then(Result::ok).ok_or(Fault::Away)?;

@@ -25,7 +25,7 @@ pub struct Identity {
 
 impl Identity {
     /// How to answer those who show a certificate.
-    pub(super) fn server(&self) -> Result<Arc<ServerConfig>, String> {
+    pub(crate) fn server(&self) -> Result<Arc<ServerConfig>, String> {
         let verifier =
             WebPkiClientVerifier::builder(self.roots()?).build().map_err(|e| e.to_string())?;
         let (chain, key) = self.own()?;
@@ -37,7 +37,7 @@ impl Identity {
     }
 
     /// How to ask those who show one.
-    pub(super) fn client(&self) -> Result<ClientConfig, String> {
+    pub(crate) fn client(&self) -> Result<ClientConfig, String> {
         let verifier =
             WebPkiServerVerifier::builder(self.roots()?).build().map_err(|e| e.to_string())?;
         let (chain, key) = self.own()?;

@@ -4,8 +4,8 @@
 //! turns out to be missing is asked for as of a server: all that is left, in as few requests as
 //! cost less than what they leave out.
 
-use super::Part;
-use super::cell::{CELL_BYTES, Cells};
+use crate::Part;
+use crate::cell::{CELL_BYTES, Cells};
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -20,7 +20,7 @@ const STREAMS: u32 = 4;
 const CHECKED: usize = 1024;
 
 /// Ranges that are asked for anew, on their way.
-pub(super) struct Again {
+pub(crate) struct Again {
     windows: VecDeque<Range<u64>>,
     fetched: Fetched,
     /// The one that came last.
@@ -29,7 +29,7 @@ pub(super) struct Again {
 
 impl Again {
     /// Ask for what is not here of the parts to be read, the first of which is known to be missing.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         cells: &Cells,
         source: &dyn Source,
         first: &Range<u64>,
@@ -48,7 +48,7 @@ impl Again {
 
     /// What came of a range, and the window that it is in if that came just now; `None` where the
     /// range is not among those that are still to come.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         range: &Range<u64>,
     ) -> Result<Option<(Bytes, Option<Window>)>, StoreError> {
@@ -79,7 +79,7 @@ impl Again {
 }
 
 /// Where bytes of the object start, and the bytes.
-pub(super) type Window = (u64, Bytes);
+pub(crate) type Window = (u64, Bytes);
 
 /// What is not here of parts that were thought to be here; of the first cells of them.
 fn lost(cells: &Cells, parts: &[&[Part]]) -> Vec<Range<u64>> {

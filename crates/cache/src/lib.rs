@@ -3,22 +3,23 @@
 //! An object is divided into cells of 256 KiB. What came of a cell is one value on a shelf, under
 //! the object's key and version: so a changed object is simply not found, and a block that was torn
 //! or damaged, whoever was killed when, is never served.
+#![warn(missing_docs)]
 
-mod again;
+mod assembled;
 mod cell;
-mod peers;
-mod pulling;
-mod reading;
-mod serving;
-mod strangers;
+mod peer_client;
+mod peer_pull;
+mod peer_server;
+mod refetch;
 mod tls;
+mod unknown_clients;
 
+use assembled::Reading;
 use bytes::Bytes;
 pub use cell::Described;
 use cell::{CELL_BYTES, Cell, Cells, Gathered, Opened};
-use peers::Peers;
-pub use pulling::Pulled;
-use reading::Reading;
+use peer_client::Peers;
+pub use peer_pull::Pulled;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -168,7 +169,7 @@ impl Blocks {
 }
 
 /// A source whose bytes are taken from blocks where they are there, and put there where not.
-pub(crate) struct Cached {
+pub struct Cached {
     inner: Arc<dyn Source>,
     cells: Arc<Cells>,
     /// What files of this machine cost, which blocks are.
@@ -205,12 +206,7 @@ impl Counted {
 
 impl Cached {
     /// `called`: by who asked for it.
-    pub(crate) fn new(
-        inner: Arc<dyn Source>,
-        called: &str,
-        blocks: Arc<Blocks>,
-        asked: bool,
-    ) -> Cached {
+    pub fn new(inner: Arc<dyn Source>, called: &str, blocks: Arc<Blocks>, asked: bool) -> Cached {
         let cells = Arc::new(Cells::new(blocks, called, &*inner));
         cells.blocks().note_opened(cells.opened());
         if asked {
@@ -221,7 +217,7 @@ impl Cached {
     }
 
     /// The same, where files cost this.
-    pub(crate) fn on(self, files: Costs) -> Cached {
+    pub fn on(self, files: Costs) -> Cached {
         Cached { files, ..self }
     }
 

@@ -2,10 +2,10 @@
 
 use super::tests::*;
 use super::*;
-use crate::remote::connecting::tests::recorded;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use swathe_trace::testing::recorded;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: &str = "hush-hush";
@@ -142,7 +142,7 @@ fn who_has_another_token_gets_nothing() {
 fn why_a_peer_gave_nothing_is_told() {
     let (_there, address) = holder(1, &ALL);
     let (_here, blocks) = asker(address, "hush-husj");
-    let told = recorded(|| _ = all(1, &blocks));
+    let told = recorded(tempfile::tempdir().unwrap().path(), || _ = all(1, &blocks));
     let peer = format!("PEER=http://{address}");
     let of_peer = |name: &str| {
         let name = format!("NL.EVNT={name} ");
