@@ -1,18 +1,16 @@
-//! The bytes as a file, opened and cut as a user would: a result or a typed error, soon, and in
+//! The bytes as an object, opened and cut as a user would: a result or a typed error, soon, and in
 //! little memory.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use std::fs;
-use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_array::Region;
 use swathe_engine::{Cancel, Cutout, EngineError, Mode, Object, Selector, cut};
 use swathe_fits::codec::Codec;
 use swathe_fits::{Hdu, Storage};
-use swathe_store::Stores;
+use swathe_store_api::{MemoryStore, StoreSettings, Stores};
 
 /// HDUs that are cut from.
 const HDUS: usize = 12;
@@ -24,14 +22,17 @@ const MOST_TILE_PIXELS: u64 = 1 << 22;
 /// An input may take this long, then it is cancelled: longer, and the work did not look.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What is cut, in the store below.
+const OBJECT: &str = "memory:object";
+
 struct Setting {
-    path: PathBuf,
+    store: Arc<MemoryStore>,
+    stores: Stores,
     running: Mutex<Option<(Instant, Cancel)>>,
 }
 
 static SETTING: LazyLock<Setting> = LazyLock::new(|| {
     let folder = std::env::temp_dir().join(format!("swathe-fuzz-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("the folder of temporary files can be written");
     // SAFETY: no other thread of this process reads the environment yet.
     unsafe {
         std::env::set_var("SWATHE_INDEX_DIR", folder.join("index"));
@@ -47,18 +48,22 @@ static SETTING: LazyLock<Setting> = LazyLock::new(|| {
             }
         }
     });
-    Setting { path: folder.join("file"), running: Mutex::default() }
+    let store = Arc::new(MemoryStore::new("memory"));
+    // There are no others: what is cut leads to none.
+    let none = |store: StoreSettings| panic!("an object of {}", store.root);
+    let stores = Stores::new(Vec::new(), none).with(store.clone());
+    Setting { store, stores, running: Mutex::default() }
 });
 
 fuzz_target!(|bytes: &[u8]| {
     let setting = &*SETTING;
-    fs::write(&setting.path, bytes).expect("as above");
+    setting.store.put("object", bytes.to_vec());
     let cancel = Cancel::default();
     let running = || setting.running.lock().unwrap_or_else(PoisonError::into_inner);
     *running() = Some((Instant::now(), cancel.clone()));
     // The second time what the index kept of the first is used.
-    let first = cut_all(&setting.path, &cancel);
-    let second = cut_all(&setting.path, &cancel);
+    let first = cut_all(&setting.stores, &cancel);
+    let second = cut_all(&setting.stores, &cancel);
     *running() = None;
     if !cancel.is_cancelled() {
         assert_eq!(first, second, "the second reading gives something else");
@@ -69,9 +74,9 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// Sums of the cuts' pixels; -1 where there is an error.
-fn cut_all(path: &std::path::Path, cancel: &Cancel) -> Result<Vec<i64>, String> {
-    let path = path.to_str().expect("made above");
-    let object = Object::open(path, &Stores::default(), false, cancel.clone()).map_err(|error| error.to_string())?;
+fn cut_all(stores: &Stores, cancel: &Cancel) -> Result<Vec<i64>, String> {
+    let opened = Object::open(OBJECT, stores, false, cancel.clone());
+    let object = opened.map_err(|error| error.to_string())?;
     let hdus = object.hdus().map_err(|error| error.to_string());
     let mut sums = Vec::new();
     for hdu in hdus?.iter().take(HDUS) {

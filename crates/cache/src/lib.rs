@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod assembled;
+mod cached_store;
 mod cell;
 mod peer_client;
 mod peer_pull;
@@ -16,6 +17,7 @@ mod unknown_clients;
 
 use assembled::Reading;
 use bytes::Bytes;
+pub use cached_store::cached_stores;
 pub use cell::Described;
 use cell::{CELL_BYTES, Cell, Cells, Gathered, Opened};
 use peer_client::Peers;
@@ -169,7 +171,7 @@ impl Blocks {
 }
 
 /// A source whose bytes are taken from blocks where they are there, and put there where not.
-pub struct Cached {
+pub(crate) struct Cached {
     inner: Arc<dyn Source>,
     cells: Arc<Cells>,
     /// What files of this machine cost, which blocks are.

@@ -124,7 +124,7 @@ pub fn estimate(
             let (store, _) = job.stores.locate(&job.files[units[0].file]);
             let looked_into = spread(units.len(), most);
             let found = look(&looked_into, |index| {
-                expect(job, units[index], compute, &store.costs, workers, cancel)
+                expect(job, units[index], compute, &store.settings().costs, workers, cancel)
             });
             cancel.check()?;
             let all: Vec<&Expected> =
@@ -139,19 +139,25 @@ pub fn estimate(
             // Those that are lacking when the first objects are read are opened together.
             let open = job.stores.connections(&job.files[units[0].file]);
             let used: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
-            let needed = used.min(store.costs.streams);
-            let connect_s = if waits && open < needed { store.costs.connect_s } else { 0.0 };
-            let finish_s = finish_s(&tasks, workers, cores, store.costs.total_bytes_per_s);
+            let needed = used.min(store.settings().costs.streams);
+            let connect_s =
+                if waits && open < needed { store.settings().costs.connect_s } else { 0.0 };
+            let finish_s =
+                finish_s(&tasks, workers, cores, store.settings().costs.total_bytes_per_s);
             let compute_s: f64 = tasks.iter().map(|task| task.compute_s).sum();
-            let latency_s = if waits { store.costs.latency_s() } else { 0.0 };
-            let helping = store.costs.streams.saturating_mul(machines.max(1) as u32);
+            let latency_s = if waits { store.settings().costs.latency_s() } else { 0.0 };
+            let helping = store.settings().costs.streams.saturating_mul(machines.max(1) as u32);
             let paced_s = paced_s(traffic.requests, latency_s, helping, used);
             let served_s = if job.stores.is_served_here(&job.files[units[0].file]) {
                 // The server computes too, once it was asked: what it takes for a request, or a byte,
                 // was measured together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
                 let load = Load { requests: traffic.requests, bytes: traffic.bytes, largest: 0 };
-                let moved_s = store.costs.served_s(load).max(bytes / store.costs.total_bytes_per_s);
+                let moved_s = store
+                    .settings()
+                    .costs
+                    .served_s(load)
+                    .max(bytes / store.settings().costs.total_bytes_per_s);
                 let ours_s = requests * compute.request_s + bytes * compute.received_byte_s;
                 latency_s + moved_s + (compute_s - ours_s).max(0.0) / cores as f64
             } else {
@@ -163,7 +169,7 @@ pub fn estimate(
             faults.dedup();
             Ok(Estimate {
                 root,
-                measured: store.measured,
+                measured: store.settings().measured,
                 objects: files.len(),
                 targets: units.iter().map(|unit| unit.targets.len()).sum(),
                 headers_read: found.iter().filter(|expected| expected.header_read).count(),

@@ -1,6 +1,6 @@
 //! Open, lay out, select, fetch, decode, assemble, write: cutouts of one region or many.
 //!
-//! The only crate that knows the others. Threads, no async: [`swathe_store`] hides that.
+//! The only crate that knows the others. Threads, no async: [`swathe_store_api::Source`] hides that.
 #![warn(missing_docs)]
 
 mod ahead;

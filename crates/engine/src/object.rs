@@ -12,8 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use swathe_fits::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
-use swathe_store::Stores;
-use swathe_store_api::{Source, StoreError, Traffic};
+use swathe_store_api::{Source, StoreError, Stores, Traffic};
 use swathe_trace::Ids;
 
 /// First bytes read for a header; most headers are shorter.
@@ -85,7 +84,7 @@ impl Object {
     /// any case. `cancel` ends the reading of headers; cuts bring their own.
     ///
     /// # Errors
-    /// As [`swathe_store::open`].
+    /// As [`Stores::open`].
     pub fn open(
         url: &str,
         stores: &Stores,

@@ -18,11 +18,11 @@ type Entry = (String, u64, String, Option<String>);
 /// The objects of a bucket, page by page. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Listing {
-    inner: Arc<Mutex<swathe_store::Listing>>,
+    inner: Arc<Mutex<Box<dyn swathe_store_api::Listing>>>,
 }
 
 impl Listing {
-    pub(crate) fn new(inner: swathe_store::Listing) -> Listing {
+    pub(crate) fn new(inner: Box<dyn swathe_store_api::Listing>) -> Listing {
         Listing { inner: Arc::new(Mutex::new(inner)) }
     }
 }
@@ -35,8 +35,8 @@ impl Listing {
         let page = enter(py, &Cancel::default(), move || {
             Ok(inner.lock().unwrap_or_else(PoisonError::into_inner).next_page()?)
         })?;
-        let entry = |found: swathe_store::Entry| {
-            let swathe_store::Entry { path, size, modified, etag } = found;
+        let entry = |found: swathe_store_api::Entry| {
+            let swathe_store_api::Entry { path, size, modified, etag } = found;
             (path, size, modified, etag)
         };
         Ok(page.map(|page| page.into_iter().map(entry).collect()))

@@ -15,6 +15,7 @@ use std::time::Duration;
 use swathe_cache::{Blocks, Described, Identity};
 use swathe_engine::{Cancel, EngineError};
 use swathe_plan::Costs;
+use swathe_store_api::StoreSettings;
 
 /// Bytes that are read at once: they are all in memory.
 const MOST_BYTES: u64 = 64 << 20;
@@ -22,7 +23,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// The storages that are known, and what they cost, from JSON. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Stores {
-    pub(crate) inner: swathe_store::Stores,
+    pub(crate) inner: swathe_store_api::Stores,
 }
 
 #[derive(Deserialize)]
@@ -34,9 +35,9 @@ struct Description {
     options: BTreeMap<String, String>,
 }
 
-impl From<Description> for swathe_store::Store {
-    fn from(Description { name, root, options }: Description) -> swathe_store::Store {
-        swathe_store::Store::new(name, root, options)
+impl From<Description> for StoreSettings {
+    fn from(Description { name, root, options }: Description) -> StoreSettings {
+        StoreSettings::new(name, root, options)
     }
 }
 
@@ -48,8 +49,8 @@ impl Stores {
         let stores: Vec<Description> = serde_json::from_str(described).map_err(wrong)?;
         let costs: BTreeMap<String, Costs> = serde_json::from_str(costs).map_err(wrong)?;
         costs.values().try_for_each(Costs::check).map_err(wrong)?;
-        let stores = stores.into_iter().map(swathe_store::Store::from).collect();
-        let inner = swathe_store::Stores::new(stores).costing(costs);
+        let stores = stores.into_iter().map(StoreSettings::from).collect();
+        let inner = swathe_store::stores(stores).costing(costs);
         let compute = compute.map(serde_json::from_str).transpose().map_err(wrong)?;
         Ok(Stores { inner: inner.computing(compute.unwrap_or_default()) })
     }
@@ -67,7 +68,7 @@ impl Stores {
 
     /// The URL by which the server of an object is asked for it; `None` of buckets.
     fn asked_by_http(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
-        self.inner.asked_by_http(path).map_err(|error| to_python(py, &error.into()))
+        self.inner.http_url(path).map_err(|error| to_python(py, &error.into()))
     }
 
     /// Open an object to read its bytes, not through the user's blocks.
@@ -139,12 +140,14 @@ impl Source {
 /// Under which what is measured of a store is filed. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn store_key(root: String, options: BTreeMap<String, String>) -> String {
-    swathe_store::Store::new(String::new(), root, options).key()
+    swathe_store::connect(StoreSettings::new(String::new(), root, options)).key()
 }
 
 /// The storages to read from, through the user's blocks.
-pub(crate) fn inner(py: Python<'_>, stores: Option<&Stores>) -> PyResult<swathe_store::Stores> {
-    Ok(stores.map(|stores| stores.inner.clone()).unwrap_or_default().cached(blocks(py)?))
+pub(crate) fn inner(py: Python<'_>, stores: Option<&Stores>) -> PyResult<swathe_store_api::Stores> {
+    let stores = stores.map(|stores| stores.inner.clone());
+    let stores = stores.unwrap_or_else(|| swathe_store::stores(Vec::new()));
+    Ok(swathe_cache::cached_stores(stores, blocks(py)?))
 }
 
 /// The costs taken for granted of a store before it was probed, as JSON.
@@ -216,7 +219,7 @@ pub(crate) fn measure_restarts(py: Python<'_>, path: String) -> PyResult<Vec<f64
     let cancel = Cancel::default();
     let token = cancel.clone();
     enter(py, &cancel, move || {
-        let stores = swathe_store::Stores::default();
+        let stores = swathe_store::stores(Vec::new());
         swathe_engine::Object::open(&path, &stores, false, token.clone())?.measure_restarts(&token)
     })
 }

@@ -4,9 +4,7 @@
 //! length of that version, and what was written is read back, unless the store's ETag is the MD5
 //! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
 
-use crate::remote::{Failure, Patience};
-use crate::stores::Stores;
-use crate::write::{Sink, Sums, differs};
+use crate::remote::Patience;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use swathe_store_api::{Source, StoreError, Version};
+use swathe_store_api::{Failure, PartSums, Source, StoreError, Stores, Version};
 use swathe_trace::Scope;
 
 /// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,
@@ -191,7 +189,7 @@ impl Shared {
         let part_bytes = part_bytes(size);
         let parts = parts(size, part_bytes);
         let mut sink = self.stores.create(&order.to, size, parts.len() > 1)?;
-        let mut sums = Sums::default();
+        let mut sums = PartSums::default();
         for part in source.fetch(parts.clone(), STREAMS) {
             let part = part?;
             if self.is_stopped() {
@@ -207,26 +205,25 @@ impl Shared {
             // Servers are asked for the version with each part.
             drop(self.at_version(order)?);
         }
-        let is_file = matches!(sink, Sink::File(_));
+        let is_verified = sink.is_verified();
         sink.finish(&sums, part_bytes)?;
         let copy = self.stores.open(&order.to)?;
         let found = copy.version().clone();
-        let read_back = is_file || found.tag.trim_matches('"') != sums.etag();
+        let read_back = is_verified || found.tag.trim_matches('"') != sums.etag();
         if found.size != size {
             let (expected, found) = (format!("{size} bytes"), found.size.to_string());
             let url = copy.url().to_string();
             return Err(self.refuse(StoreError::Differs { url, expected, found }, order).into());
         }
-        if read_back && !is_file {
-            let mut back = Sums::default();
+        if read_back && !is_verified {
+            let mut back = PartSums::default();
             for part in copy.fetch(parts, STREAMS) {
                 back.add(&part?);
                 if self.is_stopped() {
                     return Ok(None);
                 }
             }
-            if let Some(number) = sums.differs_at(&back) {
-                let error = differs(copy.url(), &sums, &back, number, part_bytes);
+            if let Err(error) = sums.check(copy.url(), &back, part_bytes) {
                 return Err(self.refuse(error, order).into());
             }
         }
@@ -273,13 +270,14 @@ fn parts(size: u64, part_bytes: u64) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::open::stores;
 
     #[test]
     fn nothing_is_copied_where_not_all_threads_start() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
         std::fs::File::create(path("from")).unwrap().set_len(64 * PART_BYTES).unwrap();
-        let version = Stores::default().open(&path("from")).unwrap().version().to_string();
+        let version = stores(Vec::new()).open(&path("from")).unwrap().version().to_string();
         let to = |number| Order {
             from: path("from"),
             version: version.clone(),
@@ -287,7 +285,7 @@ mod tests {
         };
         let ended = Arc::new(AtomicBool::new(false));
         let mut first = true;
-        let started = Copies::start_by(Stores::default(), vec![to(1), to(2)], 2, &mut |work| {
+        let started = Copies::start_by(stores(Vec::new()), vec![to(1), to(2)], 2, &mut |work| {
             let ended = ended.clone();
             if !std::mem::take(&mut first) {
                 return Err(io::ErrorKind::WouldBlock.into());

@@ -7,20 +7,18 @@
 mod bearer;
 mod beneath;
 mod copy;
-mod list;
 mod local;
+mod local_store;
 mod open;
 mod place;
+mod redact;
 mod remote;
-mod stores;
 mod timing;
 mod write;
 
 pub use copy::{Copied, Copies, Done, Order};
-pub use list::{Entry, Listing};
 #[doc(hidden)]
 pub use open::open_with_stall;
-pub use open::{open, shown};
-pub use stores::{Store, Stores};
+pub use open::{connect, open, shown, stores};
 pub use timing::{Timing, take_timings};
 pub use write::rename_each;

@@ -8,26 +8,20 @@
 mod answer;
 mod bucket;
 mod dating;
+mod endpoint;
+mod http_store;
 mod limiter;
 mod object;
 mod patience;
 mod putting;
 mod reading;
-mod shown;
+mod server_key;
 mod silence;
 mod target;
 mod told;
 mod webdav;
 
-pub(crate) use bucket::{Bucket, Cloud, Settings as BucketSettings};
-pub(crate) use object::Remote;
-pub(crate) use patience::{Failure, Patience};
-pub(crate) use putting::Putting;
-pub(crate) use shown::{percent_decode, percent_encode, shown};
+pub(crate) use bucket::{BucketStore, Cloud};
+pub(crate) use http_store::HttpStore;
+pub(crate) use patience::Patience;
 pub(crate) use silence::Stall;
-pub(crate) use webdav::remove;
-
-/// Connections that are open to the store of this key.
-pub(crate) fn connections(store: &str) -> u32 {
-    limiter::of(store).connections()
-}

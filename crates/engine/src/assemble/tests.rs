@@ -1,16 +1,15 @@
 use super::*;
 use crate::cutout::Mode;
 use crate::object::Selector;
-use crate::testing::{path_in, write_pixel};
+use crate::testing::{path_in, stores, write_pixel};
 use crate::work::Cancel;
-use swathe_store::Stores;
 
 #[test]
 fn what_memory_cannot_hold_is_told_in_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = path_in(&folder, "a.fits");
     write_pixel(&file);
-    let object = Object::open(&file, &Stores::default(), false, Cancel::default()).expect("opened");
+    let object = Object::open(&file, &stores(), false, Cancel::default()).expect("opened");
     let template = object.template(&Selector::FirstImage).expect("an image");
     let whole = Region::whole(&[1, 1]);
     let mut placed = Placed::new(&template, &whole, Mode::Trim, None, None).expect("placed");

@@ -7,15 +7,22 @@
 mod az;
 mod client;
 mod gs;
+mod list;
 mod s3;
+mod store;
+mod upload;
 
-use super::shown;
+pub(crate) use store::BucketStore;
+
+use super::endpoint::{Endpoint, Request};
+use crate::redact;
+use async_trait::async_trait;
 use client::connector;
 use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
-use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::{Client, Url};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -83,14 +90,6 @@ pub(super) enum Leave {
     NotIn(&'static str),
 }
 
-/// One request.
-pub(super) struct Request {
-    pub(super) url: Url,
-    pub(super) headers: HeaderMap,
-    /// What it holds that must not be shown.
-    pub(super) secrets: Vec<String>,
-}
-
 impl Cloud {
     /// That of the buckets a URL scheme is for.
     pub(crate) fn of(scheme: &str) -> Option<Cloud> {
@@ -100,11 +99,6 @@ impl Cloud {
             "az" => Some(Cloud::Azure),
             _ => None,
         }
-    }
-
-    /// That of the buckets a URL is in.
-    pub(crate) fn of_url(url: &str) -> Option<Cloud> {
-        url.split_once("://").and_then(|(scheme, _)| Cloud::of(scheme))
     }
 
     /// The server its buckets are on, where that is set: their URLs do not say it.
@@ -196,9 +190,11 @@ impl Object {
             Cloud::Azure => az::object(bucket, &path, settings),
         }
     }
+}
 
-    /// A GET with these headers, which may read the object.
-    pub(super) async fn request(&self, headers: HeaderMap) -> Result<Request, String> {
+#[async_trait]
+impl Endpoint for Object {
+    async fn request(&self, client: &Client, headers: HeaderMap) -> Result<Request, String> {
         let (url, headers) = match &self.place {
             Place::S3(place) => (place.url().await?, headers),
             Place::Google(place) => place.request(headers).await?,
@@ -210,7 +206,26 @@ impl Object {
         secrets.extend(
             authorization.and_then(|text| text.rsplit([' ', ':']).next()).map(str::to_string),
         );
-        Ok(Request { url, headers, secrets })
+        let builder = client.get(url.clone()).headers(headers);
+        Ok(Request { url, builder, secrets })
+    }
+
+    fn is_authorised(&self) -> bool {
+        matches!(self.leave, Leave::Of(_))
+    }
+
+    fn leave(&self) -> String {
+        format!("; {}", self.leave)
+    }
+
+    /// What a server of buckets says: whether it is the bucket or the key. To those who say not
+    /// who they are, some say of what they hide that it does not exist.
+    fn why_not_found(&self, reason: &str) -> String {
+        let separator = if reason.is_empty() { "" } else { ": " };
+        match self.leave {
+            Leave::NotIn(_) => format!("{separator}{reason}; {}", self.leave),
+            _ => format!("{separator}{reason}"),
+        }
     }
 }
 
@@ -225,7 +240,7 @@ impl fmt::Display for Leave {
 }
 
 fn query_secrets(url: &Url) -> Vec<String> {
-    let mut secrets = shown::secrets(url);
+    let mut secrets = redact::secrets(url);
     secrets.retain(|secret| secret.len() >= SECRET_BYTES);
     secrets
 }
@@ -233,7 +248,7 @@ fn query_secrets(url: &Url) -> Vec<String> {
 /// The URL of an object that lies below its bucket on a server.
 fn url_in(server: &str, bucket: &str, path: &Path) -> Result<Url, String> {
     let (server, key) = (server.trim_end_matches('/'), path.as_ref());
-    let url = format!("{server}/{bucket}/{}", shown::percent_encode(key, b"-._~/"));
+    let url = format!("{server}/{bucket}/{}", redact::percent_encode(key, b"-._~/"));
     let url = Url::parse(&url).map_err(|error| format!("the endpoint {server}: {error}"))?;
     match url.scheme() {
         "http" | "https" => Ok(url),

@@ -5,16 +5,16 @@
 //! are the same is of one version, as far as seconds tell. One question serves all that came before
 //! it: of a read with many requests it is asked when a round of them has come, and at the end.
 
-use super::patience::{Failure, Patience};
+use super::patience::Patience;
 use super::reading::Validators;
-use super::target::{Place, Target};
+use super::target::Target;
 use super::told::Told;
 use super::webdav::property;
 use bytes::Bytes;
 use reqwest::Client;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use swathe_store_api::StoreError;
+use swathe_store_api::{Failure, StoreError};
 use swathe_trace::Scope;
 
 /// Where few requests are in flight, so many pieces wait for one question.
@@ -52,7 +52,7 @@ pub(super) struct Begun {
 impl Target {
     /// Whether the server is known to tell the date of an object only where it is asked for alone.
     pub(super) fn is_dating(&self) -> bool {
-        self.store.is_doored() || self.limiter.is_dating.load(Ordering::Relaxed)
+        self.is_xrootd || self.limiter.is_dating.load(Ordering::Relaxed)
     }
 
     /// Size, validators and first bytes: with one request if all goes well, and one for the date
@@ -110,7 +110,7 @@ impl Target {
         stall: Duration,
         must: bool,
     ) -> Result<Option<Dated>, Failure> {
-        let Place::Http { url, .. } = &self.place else { return Ok(None) };
+        let Some(url) = self.endpoint.url() else { return Ok(None) };
         match self.properties(client, url, stall).await? {
             (_, Some(said)) => Ok(Dated::of(&said)),
             (response, None) if must => Err(self.refused(response, self.stall.most).await),

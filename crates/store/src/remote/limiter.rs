@@ -1,12 +1,12 @@
 //! How many requests a server is sent at the same time: fewer when it says it is overloaded, one
 //! more for every round that goes well (additive increase, multiplicative decrease).
 
-use super::patience::Retry;
 use super::silence::Silence;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use swathe_store_api::Retry;
 use tokio::sync::Notify;
 
 /// Requests in flight to one server, whoever sends them.

@@ -1,12 +1,10 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
-use super::Stall;
 use super::dating::{Begun, round};
-use super::patience::{Failure, Patience};
+use super::patience::Patience;
 use super::reading::Validators;
 use super::target::Target;
 use super::told::Told;
-use crate::stores::Store;
 use crate::timing::{Timing, record};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -17,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use swathe_net::net;
 use swathe_plan::Costs;
-use swathe_store_api::{Fetched, Measured, Source, StoreError, Traffic, Version};
+use swathe_store_api::{Failure, Fetched, Measured, Source, StoreError, Traffic, Version};
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
 
@@ -45,13 +43,7 @@ type Piece = (Bytes, bool);
 
 impl Remote {
     /// Open an object: ask for its first bytes, and learn its size and version with them.
-    pub(crate) fn open(
-        store: Arc<Store>,
-        object: &str,
-        named: Option<&str>,
-        stall: Stall,
-    ) -> Result<Remote, StoreError> {
-        let target = Target::new(store, object, named, stall)?;
+    pub(super) fn open(target: Target) -> Result<Remote, StoreError> {
         let begun = target.block_on(async |client| target.begin(client).await)?;
         let Begun { size, seen, first, is_dated } = begun;
         let tag = match seen.strong() {
@@ -64,26 +56,19 @@ impl Remote {
 
     /// An object taken to be at a version seen before, without asking: the first read tells.
     /// `None` where a read could not tell.
-    pub(crate) fn assume(
-        store: Arc<Store>,
-        object: &str,
-        named: Option<&str>,
-        stall: Stall,
-        version: Version,
-    ) -> Result<Option<Remote>, StoreError> {
-        let target = Target::new(store, object, named, stall)?;
+    pub(super) fn assume(target: Target, version: Version) -> Option<Remote> {
         if target.is_hiding() {
-            return Ok(None);
+            return None;
         }
         let is_dated = !version.tag.starts_with('"');
         let is_date = version.is_told_apart() && !version.tag.starts_with("W/");
         if is_dated && !(is_date && target.is_dating()) {
-            return Ok(None);
+            return None;
         }
         let etag = (!is_dated).then(|| version.tag.clone());
         let seen = Validators { etag, ..Validators::default() };
         let inner = Inner { target, version, seen, first: Bytes::new(), is_dated };
-        Ok(Some(Remote { inner: Arc::new(inner) }))
+        Some(Remote { inner: Arc::new(inner) })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rand::Rng;
 use std::time::{Duration, SystemTime};
-use swathe_store_api::StoreError;
+use swathe_store_api::{Failure, Retry, StoreError};
 use tokio::time::sleep;
 
 /// Tries without a byte of progress before the failure is the answer.
@@ -21,36 +21,6 @@ const SLOWEST_BYTES_PER_S: f64 = 64e3;
 /// How long it may take until so many bytes were sent and an answer has come.
 pub(super) fn sending(bytes: u64) -> Duration {
     ANSWER + Duration::from_secs_f64(bytes as f64 / SLOWEST_BYTES_PER_S)
-}
-
-/// A failed attempt.
-pub(crate) struct Failure {
-    pub(crate) error: StoreError,
-    pub(crate) retry: Retry,
-}
-
-/// Whether another attempt may succeed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Retry {
-    /// It will not.
-    Never,
-    /// It may: a connection broke, or a server had a fault.
-    Passing,
-    /// The server has too much to do, and may say when to come back.
-    Overloaded { after: Option<Duration> },
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure { error, retry: Retry::Never }
-    }
-}
-
-impl Failure {
-    /// A failure that may pass.
-    pub(super) fn passing(error: StoreError) -> Failure {
-        Failure { error, retry: Retry::Passing }
-    }
 }
 
 /// Counts the tries of one request.

@@ -5,11 +5,10 @@
 //! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
-use super::patience::{Failure, sending};
-use super::percent_decode;
+use super::patience::sending;
 use super::target::{Target, has_mark};
 use super::webdav::{DEPTH, is_xrootd, method};
-use crate::stores::Store;
+use crate::redact::percent_decode;
 use crate::write::unfinished;
 use bytes::Bytes;
 use futures_util::stream;
@@ -21,7 +20,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_net::{connect_events, host, net};
-use swathe_store_api::StoreError;
+use swathe_store_api::{Failure, PartSums, Sink, StoreError};
 use swathe_trace::Scope;
 use tokio::sync::mpsc::{self, Sender};
 use tokio::task::JoinHandle;
@@ -36,7 +35,7 @@ const DESTINATION: HeaderName = HeaderName::from_static("destination");
 const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
 
 /// An object on its way to a server. Dropped before it is finished, it leaves nothing behind.
-pub(crate) struct Putting {
+pub(super) struct Putting {
     target: Arc<Target>,
     name: Url,
     hidden: Url,
@@ -57,16 +56,10 @@ enum Sending {
 }
 
 impl Putting {
-    /// Begin to write an object of `size` bytes, at once or in parts; `named` as with reading.
-    pub(crate) fn create(
-        store: Arc<Store>,
-        object: &str,
-        named: Option<&str>,
-        size: u64,
-        in_parts: bool,
-    ) -> Result<Putting, StoreError> {
-        let mut is_xrootd = store.is_doored();
-        let (target, name) = Target::named(store, object, named)?;
+    /// Begin to write an object of `size` bytes, at once or in parts.
+    pub(super) fn create(target: Target, size: u64, in_parts: bool) -> Result<Putting, StoreError> {
+        let mut is_xrootd = target.is_xrootd;
+        let name = target.name()?;
         if has_mark(&name) {
             // Before something else is written over.
             is_xrootd = target.block_on(async |client| {
@@ -87,48 +80,6 @@ impl Putting {
             put.stream(size)?;
         }
         Ok(put)
-    }
-
-    /// Send a part, or keep it until it is finished. Where the failure may pass, all of the object
-    /// may be written anew.
-    pub(crate) fn write(&mut self, part: Bytes) -> Result<(), Failure> {
-        let target = &self.target;
-        match &mut self.body {
-            Sending::Whole(whole) => *whole = part,
-            Sending::Parts(None, _) => {
-                return Err(target.network("it was sent already".into()).into());
-            }
-            Sending::Parts(Some(parts), _) => {
-                self.part_bytes = self.part_bytes.max(part.len() as u64);
-                let limit = sending(self.part_bytes);
-                let sent =
-                    target.block_on(async |_| match timeout(limit, parts.send(part)).await {
-                        Ok(sent) => Ok(sent.is_ok()),
-                        Err(_) => Err(target.stalled(&host(&self.at), limit)),
-                    })?;
-                if !sent {
-                    // The request has ended, and says why.
-                    self.end()?;
-                    let why = "it was answered before all was sent";
-                    return Err(self.target.network(why.into()).into());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Give the object its name; failures are as those of writing.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        match &mut self.body {
-            Sending::Whole(whole) => {
-                let whole = std::mem::take(whole);
-                self.put(whole)?;
-            }
-            Sending::Parts(..) => self.end()?,
-        }
-        self.rename()?;
-        self.done = true;
-        Ok(())
     }
 
     /// Send all of a body to the hidden name, and learn where the server wants that.
@@ -244,6 +195,48 @@ impl Putting {
             Ok(name) if !is_cut => Ok(name),
             _ => Err(self.target.unsupported("the server cannot be told to give it such a name")),
         }
+    }
+}
+
+impl Sink for Putting {
+    /// Send a part, or keep it until it is finished.
+    fn write(&mut self, part: Bytes) -> Result<(), Failure> {
+        let target = &self.target;
+        match &mut self.body {
+            Sending::Whole(whole) => *whole = part,
+            Sending::Parts(None, _) => {
+                return Err(target.network("it was sent already".into()).into());
+            }
+            Sending::Parts(Some(parts), _) => {
+                self.part_bytes = self.part_bytes.max(part.len() as u64);
+                let limit = sending(self.part_bytes);
+                let sent =
+                    target.block_on(async |_| match timeout(limit, parts.send(part)).await {
+                        Ok(sent) => Ok(sent.is_ok()),
+                        Err(_) => Err(target.stalled(&host(&self.at), limit)),
+                    })?;
+                if !sent {
+                    // The request has ended, and says why.
+                    self.end()?;
+                    let why = "it was answered before all was sent";
+                    return Err(self.target.network(why.into()).into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, _sums: &PartSums, _part_bytes: u64) -> Result<(), Failure> {
+        match &mut self.body {
+            Sending::Whole(whole) => {
+                let whole = std::mem::take(whole);
+                self.put(whole)?;
+            }
+            Sending::Parts(..) => self.end()?,
+        }
+        self.rename()?;
+        self.done = true;
+        Ok(())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Requests that read: a range is asked for, and what comes is checked to be that range.
 
 use super::answer::{Said, header};
-use super::patience::{Failure, Patience};
-use super::target::{Place, Target};
+use super::patience::Patience;
+use super::target::Target;
 use super::told::Told;
 use super::webdav::is_xrootd;
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use swathe_net::host;
-use swathe_store_api::StoreError;
+use swathe_store_api::{Failure, StoreError};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
@@ -148,21 +148,10 @@ impl Target {
                 headers.insert(name, value);
             }
         }
-        let mut said = Said::default();
-        let (host, request) = match &self.place {
-            Place::Http { url, bearer } => {
-                let request = client.get(url.clone()).headers(headers);
-                let request =
-                    bearer.iter().fold(request, |request, token| request.bearer_auth(token));
-                (host(url), request)
-            }
-            Place::Bucket(object) => {
-                let asked = object.request(headers).await.map_err(|why| self.network(why))?;
-                said.0 = asked.secrets;
-                (host(&asked.url), client.get(asked.url).headers(asked.headers))
-            }
-        };
-        let response = self.exchange(request, &host, said, Some(stall)).await?;
+        let asked =
+            self.endpoint.request(client, headers).await.map_err(|why| self.network(why))?;
+        let (host, said) = (host(&asked.url), Said(asked.secrets));
+        let response = self.exchange(asked.builder, &host, said, Some(stall)).await?;
         match header(&response, CONTENT_ENCODING) {
             None | Some("" | "identity") => Ok(response),
             // What a refusal says is taken as it is.

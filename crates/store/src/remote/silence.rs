@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use swathe_store_api::StoreSettings;
 
 /// Answers from which what is usual is known.
 const ENOUGH: u32 = 8;
@@ -23,6 +24,26 @@ pub(crate) struct Stall {
     pub(crate) first: Duration,
     /// In any try.
     pub(crate) most: Duration,
+}
+
+/// How long a server whose costs were never measured may send nothing.
+const STALL: Stall = Stall { first: Duration::from_secs(5), most: Duration::from_secs(30) };
+/// One whose costs were: so many times as long as a request of 1 MB takes,
+const STALL_REQUESTS: f64 = 30.0;
+/// but at least and at most this.
+const STALL_BOUNDS_S: (f64, f64) = (3.0, 60.0);
+
+impl Stall {
+    /// How long the server of a store may send nothing.
+    pub(crate) fn of(store: &StoreSettings) -> Stall {
+        if !store.measured {
+            return STALL;
+        }
+        let (least, most) = STALL_BOUNDS_S;
+        let expected = store.costs.request.seconds(1e6);
+        let first = (STALL_REQUESTS * expected).clamp(least, most);
+        Stall { first: Duration::from_secs_f64(first), most: Duration::from_secs_f64(most) }
+    }
 }
 
 /// The silences in the answers of one server.

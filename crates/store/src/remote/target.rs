@@ -2,11 +2,12 @@
 //! said of it when that fails.
 
 use super::answer::{REASON_CHARS, Said, header, hide, reason};
-use super::bucket::{self, Leave};
+use super::endpoint::Endpoint;
 use super::limiter::{self, Limiter};
-use super::patience::{self, Failure, Patience, Retry};
-use super::{Stall, percent_decode, shown, told};
-use crate::stores::{Address, Store, is_writable};
+use super::patience::{self, Patience};
+use super::silence::Stall;
+use super::told;
+use crate::redact::{self, percent_decode};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use std::hash::{BuildHasher, RandomState};
@@ -15,15 +16,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use swathe_net::{connect_events, host, net};
-use swathe_store_api::StoreError;
+use swathe_store_api::{Failure, Retry, StoreError, StoreSettings};
 use swathe_trace::Ids;
 use tokio::time::timeout;
 
 /// What to ask for, and what to say of it.
 pub(super) struct Target {
-    pub(super) store: Arc<Store>,
+    pub(super) store: Arc<StoreSettings>,
     /// Whether its URL says that it speaks WebDAV.
     pub(super) is_dav: bool,
+    /// Whether its URL says that it is an XRootD server.
+    pub(super) is_xrootd: bool,
     /// Under which what is measured of the store is filed.
     pub(super) store_key: String,
     pub(super) url: String,
@@ -34,7 +37,7 @@ pub(super) struct Target {
     secrets: Vec<String>,
     /// A digest of them with a number that is this process's own; `None` where none are sent.
     pub(super) identity: Option<u64>,
-    pub(super) place: Place,
+    pub(super) endpoint: Box<dyn Endpoint>,
     pub(super) limiter: Arc<Limiter>,
     pub(super) stall: Stall,
     /// Since that was asked last.
@@ -42,62 +45,46 @@ pub(super) struct Target {
     pub(super) requests: AtomicU64,
 }
 
-pub(super) enum Place {
-    Http { url: Url, bearer: Option<String> },
-    Bucket(Box<bucket::Object>),
+/// What a store says of an object of its own.
+pub(super) struct Asked<'a> {
+    pub(super) settings: Arc<StoreSettings>,
+    pub(super) store_key: String,
+    pub(super) key: String,
+    /// As users may see it.
+    pub(super) url: String,
+    pub(super) named: Option<&'a str>,
+    pub(super) endpoint: Box<dyn Endpoint>,
+    pub(super) secrets: Vec<String>,
+    pub(super) is_dav: bool,
+    pub(super) is_xrootd: bool,
+    pub(super) stall: Stall,
 }
 
 impl Target {
-    pub(super) fn new(
-        store: Arc<Store>,
-        object: &str,
-        named: Option<&str>,
-        stall: Stall,
-    ) -> Result<Target, StoreError> {
-        let (place, url, secrets) = match store.address(object)? {
-            Address::Bucket { cloud, name, settings } => {
-                let url = object.to_string();
-                match bucket::Object::new(cloud, &name, &settings) {
-                    Ok(object) => {
-                        let secrets = object.secrets.clone();
-                        (Place::Bucket(Box::new(object)), url, secrets)
-                    }
-                    Err(why) => return Err(StoreError::Unsupported { url: shown(&url), why }),
-                }
-            }
-            Address::Http { url, bearer } => {
-                let mut secrets = shown::secrets(&url);
-                secrets.extend(bearer.clone());
-                let seen = shown(url.as_str());
-                (Place::Http { url, bearer }, seen, secrets)
-            }
-        };
-        let (store_key, key) = (store.key(), store.key_of(&url));
+    pub(super) fn new(asked: Asked<'_>) -> Target {
+        let Asked { settings: store, store_key, key, url, endpoint, secrets, .. } = asked;
+        let Asked { named, is_dav, is_xrootd, stall, .. } = asked;
         let limiter = limiter::of(&store_key);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
-        let is_dav = is_writable(object);
         let called = if store.name.is_empty() { &store_key } else { &store.name };
         let about = told::about(named.unwrap_or(&url), called);
-        let identity = identity(&store, &place, &secrets);
-        let target = Target {
+        let identity = identity(&store, &*endpoint, &secrets);
+        Target {
             store,
             is_dav,
+            is_xrootd,
             store_key,
             url,
             key,
             about,
             secrets,
             identity,
-            place,
+            endpoint,
             limiter,
             stall,
             bytes,
             requests,
-        };
-        if let Place::Http { url, .. } = &target.place {
-            target.check_uncut(url, target.store.is_doored())?;
         }
-        Ok(target)
     }
 
     /// Run `work` on the shared runtime.
@@ -170,10 +157,10 @@ impl Target {
         let url = self.url.clone();
         let error = match status {
             _ if denied => {
-                StoreError::Forbidden { url, why: format!(": {said}{}", self.place.leave()) }
+                StoreError::Forbidden { url, why: format!(": {said}{}", self.endpoint.leave()) }
             }
             StatusCode::NOT_FOUND | StatusCode::GONE => {
-                StoreError::NotFound { url, why: self.place.why_not_found(&reason) }
+                StoreError::NotFound { url, why: self.endpoint.why_not_found(&reason) }
             }
             _ => self.network(format!("{host} answered {said}")),
         };
@@ -225,14 +212,14 @@ impl Target {
 
     /// Whether words of its URL are hidden: they may say which object is meant, and who may read it.
     pub(super) fn is_hiding(&self) -> bool {
-        matches!(&self.place, Place::Http { url, .. } if shown::hides(url))
+        self.endpoint.url().is_some_and(redact::hides)
     }
 
     /// A tag that does not stand for every byte: hidden words may be what tells two objects apart.
     pub(super) fn marked(&self, tag: &str) -> String {
-        match &self.place {
-            Place::Http { url, .. } => format!("{tag}{}", shown::mark_of_hidden(url)),
-            Place::Bucket(_) => tag.to_string(),
+        match self.endpoint.url() {
+            Some(url) => format!("{tag}{}", redact::mark_of_hidden(url)),
+            None => tag.to_string(),
         }
     }
 
@@ -243,39 +230,12 @@ impl Target {
 
 /// A digest of what says who asks. Of buckets also their settings: what the environment says is the
 /// same for all of them.
-fn identity(store: &Store, place: &Place, secrets: &[String]) -> Option<u64> {
+fn identity(store: &StoreSettings, endpoint: &dyn Endpoint, secrets: &[String]) -> Option<u64> {
     static SALT: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    match place {
-        Place::Http { .. } if secrets.is_empty() => None,
-        Place::Bucket(object) if !matches!(object.leave, Leave::Of(_)) => None,
-        _ => Some(SALT.hash_one((secrets, &store.options))),
-    }
+    endpoint.is_authorised().then(|| SALT.hash_one((secrets, &store.options)))
 }
 
 /// Whether a name has a question mark in it.
 pub(super) fn has_mark(name: &Url) -> bool {
     percent_decode(name.path()).contains(&b'?')
-}
-
-impl Place {
-    /// By what right it was asked for, with a separator; nothing where the URL says all.
-    fn leave(&self) -> String {
-        match self {
-            Place::Http { .. } => String::new(),
-            Place::Bucket(object) => format!("; {}", object.leave),
-        }
-    }
-
-    /// What a server of buckets says: whether it is the bucket or the key. To those who say not
-    /// who they are, some say of what they hide that it does not exist.
-    fn why_not_found(&self, reason: &str) -> String {
-        let separator = if reason.is_empty() { "" } else { ": " };
-        match self {
-            Place::Bucket(object) if matches!(object.leave, Leave::NotIn(_)) => {
-                format!("{separator}{reason}{}", self.leave())
-            }
-            Place::Bucket(_) => format!("{separator}{reason}"),
-            Place::Http { .. } => String::new(),
-        }
-    }
 }

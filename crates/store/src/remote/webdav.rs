@@ -2,15 +2,13 @@
 //! server says before that is done, folders that are made, objects that are removed.
 
 use super::answer::{REASON_BYTES, Said, header};
-use super::patience::{Failure, Patience, Retry, sending};
-use super::target::{Place, Target};
-use crate::stores::Store;
+use super::patience::{Patience, sending};
+use super::target::Target;
 use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
-use std::sync::Arc;
 use std::time::Duration;
 use swathe_net::{connect_events, host, keeping_method};
-use swathe_store_api::StoreError;
+use swathe_store_api::{Failure, Retry, StoreError};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
@@ -30,41 +28,26 @@ pub(super) struct There {
 }
 
 /// Remove an object.
-pub(crate) fn remove(
-    store: Arc<Store>,
-    object: &str,
-    named: Option<&str>,
-) -> Result<(), StoreError> {
-    let (target, name) = Target::named(store, object, named)?;
+pub(super) fn remove(target: Target) -> Result<(), StoreError> {
+    let name = target.name()?;
     target.block_on(async |client| target.delete(client, &name).await)
 }
 
 impl Target {
-    /// An object to write or remove, and its URL.
-    pub(super) fn named(
-        store: Arc<Store>,
-        object: &str,
-        named: Option<&str>,
-    ) -> Result<(Target, Url), StoreError> {
-        let stall = store.stall();
-        let target = Target::new(store, object, named, stall)?;
-        match &target.place {
-            Place::Http { url, .. } if !url.path().ends_with('/') => {
-                let url = url.clone();
-                Ok((target, url))
-            }
-            _ => Err(target.unsupported("is no name of an object to write")),
+    /// The URL of an object to write or remove.
+    pub(super) fn name(&self) -> Result<Url, StoreError> {
+        match self.endpoint.url() {
+            Some(url) if !url.path().ends_with('/') => Ok(url.clone()),
+            _ => Err(self.unsupported("is no name of an object to write")),
         }
     }
 
     /// A request, with the token if it goes to the server that this is for.
     pub(super) fn writing(&self, client: &Client, method: Method, url: &Url) -> RequestBuilder {
         let request = client.request(method, url.clone());
-        match &self.place {
-            Place::Http { url: ours, bearer: Some(token) } if ours.origin() == url.origin() => {
-                request.bearer_auth(token)
-            }
-            _ => request,
+        match self.endpoint.token_for(url) {
+            Some(token) => request.bearer_auth(token),
+            None => request,
         }
     }
 

@@ -1,28 +1,14 @@
 //! What a bucket holds below a prefix, page by page.
 
-use crate::remote::Bucket;
-use crate::stores::{Address, Stores};
+use super::Bucket;
 use object_store::ObjectStoreExt;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use swathe_net::net;
-use swathe_store_api::StoreError;
-
-/// An object that a listing names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Its path in the store.
-    pub path: String,
-    /// Bytes.
-    pub size: u64,
-    /// When it was written (RFC 3339).
-    pub modified: String,
-    /// Its ETag, as the listing has it: some leave out the quotes.
-    pub etag: Option<String>,
-}
+use swathe_store_api::{Entry, Listing, StoreError};
 
 /// A listing on its way: one page at a time is in memory.
-pub struct Listing {
+pub(super) struct BucketListing {
     bucket: Bucket,
     /// As users may see it.
     url: String,
@@ -41,42 +27,18 @@ enum Next {
     End,
 }
 
-impl Stores {
-    /// List the objects of a bucket at or below `NAME:prefix`, with a slash at its end only those
-    /// below. Nothing is asked yet.
-    ///
-    /// # Errors
-    /// [`StoreError::Unsupported`] where the store is none of buckets, or the prefix no part of a
-    /// key.
-    pub fn list(&self, place: &str) -> Result<Listing, StoreError> {
-        let (store, url) = self.locate(place);
-        let is_folder = url.ends_with('/');
-        let url = url.trim_end_matches('/').to_string();
-        let unsupported = |why: String| StoreError::Unsupported { url: url.clone(), why };
-        let Address::Bucket { cloud, name, settings } = store.address(&url)? else {
-            return Err(unsupported("only buckets can be listed so".into()));
-        };
-        let (bucket, prefix) = Bucket::new(cloud, &name, &settings).map_err(unsupported)?;
+impl BucketListing {
+    /// What is at or below a prefix; `is_folder`: only what is below. `root`: the prefix of the store.
+    pub(super) fn new(
+        bucket: Bucket,
+        url: String,
+        root: &str,
+        prefix: Path,
+        is_folder: bool,
+    ) -> BucketListing {
         let may_be_object = !is_folder && !prefix.is_root();
-        // Behind the scheme there is the bucket, and then the prefix of the store.
-        let root = store.root.splitn(4, '/').nth(3).unwrap_or_default();
         let root = if root.is_empty() { String::new() } else { format!("{root}/") };
-        Ok(Listing { bucket, url, root, prefix, may_be_object, next: Next::First })
-    }
-}
-
-impl Listing {
-    /// The next page, perhaps an empty one; `None` when all were given.
-    ///
-    /// # Errors
-    /// [`StoreError::NotFound`] where there is no such bucket; [`StoreError::Forbidden`];
-    /// [`StoreError::Network`] where the server fails, or goes in circles.
-    pub fn next_page(&mut self) -> Result<Option<Vec<Entry>>, StoreError> {
-        if self.next == Next::End {
-            return Ok(None);
-        }
-        let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
-        net.runtime.block_on(self.page()).map(Some)
+        BucketListing { bucket, url, root, prefix, may_be_object, next: Next::First }
     }
 
     async fn page(&mut self) -> Result<Vec<Entry>, StoreError> {
@@ -108,5 +70,15 @@ impl Listing {
             Some(Entry { path, size: object.size, modified, etag: object.e_tag })
         };
         Ok(objects.into_iter().filter_map(entry).collect())
+    }
+}
+
+impl Listing for BucketListing {
+    fn next_page(&mut self) -> Result<Option<Vec<Entry>>, StoreError> {
+        if self.next == Next::End {
+            return Ok(None);
+        }
+        let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
+        net.runtime.block_on(self.page()).map(Some)
     }
 }
