@@ -1,6 +1,6 @@
 //! Bytes of an object on their way from a server, asked for before they are needed.
 
-use crate::content::remote_requests;
+use crate::requests::remote_requests;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -83,7 +83,12 @@ impl Job {
                 region: self.placed.output.clone(),
                 bytes: expected as u64,
             })?;
-            let header_start = template.write_headers(&self.placed, None, &mut file)?;
+            let header_start = template.write_headers(
+                &self.placed.output,
+                self.placed.fill_text(),
+                None,
+                &mut file,
+            )?;
             let data = file.len()..file.len() + self.placed.bytes;
             file.resize(data.end, 0);
             self.placed.prefill(&mut file[data.clone()]);
@@ -108,7 +113,12 @@ impl Job {
         else {
             unreachable!("filling() left the job in that state")
         };
-        template.complete(&self.placed, filling.data.clone(), &mut filling.file)?;
+        template.complete(
+            &self.placed.output,
+            self.placed.fill_text(),
+            filling.data.clone(),
+            &mut filling.file,
+        )?;
         Ok(Cutout {
             template: template.clone(),
             region: self.placed.output.clone(),

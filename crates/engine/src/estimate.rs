@@ -2,9 +2,10 @@
 
 mod reads;
 
-use crate::batch::{Job, Unit, divide, place, workers};
+use crate::batch::{Unit, divide, place, workers};
 use crate::cutout::Placed;
 use crate::error::EngineError;
+use crate::job::Job;
 use crate::object::Object;
 use crate::work::Cancel;
 use reads::{Reads, reads};

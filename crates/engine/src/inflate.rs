@@ -5,8 +5,8 @@ mod needs;
 
 use crate::ahead::Ahead;
 use crate::error::EngineError;
-use crate::object::about;
-use crate::stages::{tell, tell_end};
+use crate::requests::INPUT_BYTES;
+use crate::stages::{about, tell, tell_end};
 use crate::work::{Cancel, Sink};
 pub(crate) use needs::{Stretch, Unpacking};
 use std::ops::Range;
@@ -16,9 +16,6 @@ use swathe_fits::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
 use swathe_plan::Compute;
 use swathe_store_api::{Source, Traffic};
 
-/// Compressed bytes of a file fetched at a time. A read of this size costs 10 us; smaller ones do not
-/// come out faster.
-pub(crate) const INPUT_BYTES: usize = 128 << 10;
 /// Compressed bytes of a server that are kept after they were decoded: a restart may enter the block
 /// that the decoder has begun, and nothing is asked for twice.
 const LOOK_BACK_BYTES: usize = 64 << 10;

@@ -1,10 +1,12 @@
 //! One open object: what it is wrapped in, its HDUs, and what is needed to cut from each.
 
+mod companions;
+
 use crate::content::Content;
 use crate::error::EngineError;
 use crate::inflate::StreamReader;
 use crate::kept::{self, Kept};
-use crate::stages::{tell_end, tell_start};
+use crate::stages::{about, tell_end, tell_start};
 use crate::template::Template;
 use crate::work::Cancel;
 use std::collections::HashMap;
@@ -316,7 +318,7 @@ impl Object {
         if !is_image(&hdu) {
             return Err(self.not_an_image(&hdu));
         }
-        let template = Arc::new(Template::new(self, &hdu)?);
+        let template = Arc::new(self.new_template(&hdu)?);
         lock(&self.templates).insert(hdu.index, template.clone());
         Ok(template)
     }
@@ -462,16 +464,6 @@ fn told_opening<T>(
     let done = work();
     tell_end(&["OPEN_END"], Instant::now(), &about, None, done.as_ref().err());
     done
-}
-
-/// What events of an object are about; nothing while none are recorded.
-pub(crate) fn about(called: &str) -> Ids {
-    let mut ids = Ids::default();
-    if !swathe_trace::is_on() {
-        return ids;
-    }
-    ids.push("OBJECT", called);
-    ids.shared()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -8,9 +8,9 @@ mod grown;
 mod placing;
 mod zip;
 
-use crate::batch::Job;
 use crate::cutout::Cutout;
 use crate::error::EngineError;
+use crate::job::{Job, OutputKind};
 use grown::Grown;
 use placing::{Sources, publish, sync_folder};
 use std::fs::{File, OpenOptions};
@@ -22,19 +22,6 @@ use std::sync::{Mutex, PoisonError};
 use swathe_fits::as_extension;
 pub use zip::{Member, members};
 use zip::{Ready, Zip};
-
-/// The kinds of output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputKind {
-    /// One file per cutout.
-    Folder,
-    /// Stored, not compressed: pixels of the sky hardly are.
-    Zip,
-    /// POSIX tar.
-    Tar,
-    /// One IMAGE extension per cutout, EXTNAME its name.
-    Fits,
-}
 
 /// An open output, written by many threads.
 pub struct Output {

@@ -220,6 +220,16 @@ pub(crate) fn tell(
     });
 }
 
+/// What events of an object are about; nothing while none are recorded.
+pub(crate) fn about(called: &str) -> Ids {
+    let mut ids = Ids::default();
+    if !swathe_trace::is_on() {
+        return ids;
+    }
+    ids.push("OBJECT", called);
+    ids.shared()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

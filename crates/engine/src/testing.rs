@@ -1,8 +1,7 @@
 //! What the tests of several modules use.
 
-use crate::batch::Job;
 use crate::cutout::Mode;
-use crate::output::OutputKind;
+use crate::job::{Job, OutputKind};
 use std::path::{Path, PathBuf};
 use swathe_store_api::Stores;
 

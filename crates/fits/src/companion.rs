@@ -1,8 +1,8 @@
 //! Extensions that an image's WCS refers to, and the primary HDU before an extension.
 
 use crate::card::{Card, Value, format_float};
-use crate::hdu::Image;
 use crate::header::Header;
+use crate::image::Image;
 use std::collections::HashSet;
 use swathe_array::Region;
 

@@ -4,8 +4,8 @@
 use crate::card::{CARD, Card, format_float};
 use crate::checksum;
 use crate::error::FitsError;
-use crate::hdu::Image;
 use crate::header::{BLOCK, Header, end_header};
+use crate::image::Image;
 use swathe_array::Region;
 
 /// What a cutout's HISTORY says.

@@ -13,6 +13,8 @@ mod cut;
 mod error;
 mod hdu;
 mod header;
+mod image;
+mod tile_table;
 
 pub mod codec;
 pub mod stream;
@@ -22,8 +24,9 @@ pub use checksum::{datasum, encode as encode_checksum};
 pub use companion::{
     Lookup, Need, companions, minimal_primary, primary_for_extension, shifted_companion,
 };
-pub use compressed::{TileEntry, TileTable};
 pub use cut::{CutHeader, Provenance, as_extension};
 pub use error::FitsError;
-pub use hdu::{Hdu, HduKind, Image, Storage};
+pub use hdu::{Hdu, HduKind};
 pub use header::{Header, Parsed};
+pub use image::{Image, Storage};
+pub use tile_table::{TileEntry, TileTable};

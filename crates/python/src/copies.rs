@@ -1,47 +1,13 @@
-//! `Listing` and `Copies`: what buckets hold, and objects on their way from store to store; files
-//! on their way into place.
+//! `Copies`: objects on their way from store to store; files on their way into place.
 
-use crate::enter::enter;
 use crate::errors::{class_name, to_python};
 use crate::stores::Stores;
 use crate::trace::scope_of;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use swathe_engine::{Cancel, EngineError};
+use swathe_engine::EngineError;
 use swathe_store::{Done, Order};
-
-/// Path, bytes, time and ETag.
-type Entry = (String, u64, String, Option<String>);
-
-/// The objects of a bucket, page by page. See `_swathe.pyi`.
-#[pyclass(frozen, module = "swathe._swathe")]
-pub(crate) struct Listing {
-    inner: Arc<Mutex<Box<dyn swathe_store_api::Listing>>>,
-}
-
-impl Listing {
-    pub(crate) fn new(inner: Box<dyn swathe_store_api::Listing>) -> Listing {
-        Listing { inner: Arc::new(Mutex::new(inner)) }
-    }
-}
-
-#[pymethods]
-impl Listing {
-    /// The next page; `None` when all were given.
-    fn next_page(&self, py: Python<'_>) -> PyResult<Option<Vec<Entry>>> {
-        let inner = self.inner.clone();
-        let page = enter(py, &Cancel::default(), move || {
-            Ok(inner.lock().unwrap_or_else(PoisonError::into_inner).next_page()?)
-        })?;
-        let entry = |found: swathe_store_api::Entry| {
-            let swathe_store_api::Entry { path, size, modified, etag } = found;
-            (path, size, modified, etag)
-        };
-        Ok(page.map(|page| page.into_iter().map(entry).collect()))
-    }
-}
 
 /// Rename files, up to the first that cannot be. See `_swathe.pyi`.
 #[pyfunction]

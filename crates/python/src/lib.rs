@@ -7,6 +7,7 @@ mod buffers;
 mod copies;
 mod enter;
 mod errors;
+mod listing;
 mod object;
 mod shelves;
 mod stores;
@@ -19,7 +20,9 @@ mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Job, Rows, zip_members};
     #[pymodule_export]
-    use crate::copies::{Copied, Copies, Listing, rename_each};
+    use crate::copies::{Copied, Copies, rename_each};
+    #[pymodule_export]
+    use crate::listing::Listing;
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
     #[pymodule_export]

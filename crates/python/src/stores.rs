@@ -1,8 +1,8 @@
 //! `Stores` and what is measured of them.
 
-use crate::copies::Listing;
 use crate::enter::enter;
 use crate::errors::to_python;
+use crate::listing::Listing;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -7,12 +7,14 @@ mod columns;
 mod date;
 mod fields;
 mod file;
+mod open_sink;
 mod place;
 mod quick;
 mod recorder;
 mod ring;
 mod scope;
 mod sender;
+mod session;
 mod sink;
 #[doc(hidden)]
 pub mod testing;

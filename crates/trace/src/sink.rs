@@ -1,9 +1,6 @@
 //! What takes finished lines: standard error, the log of the system, memory. Files and the
 //! collector have modules of their own.
 
-use crate::file::Rotated;
-use crate::place::Place;
-use crate::sender::Sender;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
@@ -43,19 +40,6 @@ pub(crate) struct From {
     pub token: Option<String>,
 }
 
-/// Open what is at a place.
-pub(crate) fn open(place: &Place, from: &From) -> io::Result<Box<dyn Sink>> {
-    Ok(match place {
-        Place::File { path, rotate_bytes, keep } => {
-            Box::new(Rotated::open(path, *rotate_bytes, *keep)?)
-        }
-        Place::Stderr => Box::new(Stderr),
-        Place::Syslog { path } => Box::new(Syslog::open(path, &from.prog)?),
-        Place::Memory { path, bytes } => Box::new(Memory::open(path, *bytes)?),
-        Place::Collector { address } => Box::new(Sender::new(address, from)?),
-    })
-}
-
 /// How many lines.
 pub(crate) fn count(lines: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', lines).count() as u64
@@ -84,7 +68,7 @@ pub(crate) fn write_all(
     (true, Ok(()))
 }
 
-struct Stderr;
+pub(crate) struct Stderr;
 
 impl Sink for Stderr {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
@@ -93,7 +77,7 @@ impl Sink for Stderr {
 }
 
 /// A line a datagram, as `syslog(3)` sends them, without its time: the line has one.
-struct Syslog {
+pub(crate) struct Syslog {
     socket: UnixDatagram,
     path: PathBuf,
     tag: String,
@@ -109,7 +93,7 @@ const SEVERITIES: [(&[u8], u8); 2] = [(b" LVL=Error ", 3), (b" LVL=Warning ", 4)
 const INFORMATIONAL: u8 = 6;
 
 impl Syslog {
-    fn open(path: &std::path::Path, prog: &str) -> io::Result<Syslog> {
+    pub fn open(path: &std::path::Path, prog: &str) -> io::Result<Syslog> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(path)?;
         socket.set_write_timeout(Some(PATIENCE))?;

@@ -1,15 +1,16 @@
 //! The threads of a batch: each takes unit after unit and cuts what it can of it.
 
+use super::lock;
 use super::objects::Objects;
 use super::units::{Unit, divide, place, take_part, workers};
 use super::writer::Writer;
-use super::{Job, Target, lock};
 use crate::assemble;
 use crate::cutout::Placed;
 use crate::error::EngineError;
-use crate::object::{Object, about};
+use crate::job::{Job, Target};
+use crate::object::Object;
 use crate::output::Output;
-use crate::stages::Stage;
+use crate::stages::{Stage, about};
 use crate::template::Template;
 use crate::work::{Cancel, Spare, Work};
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! How a batch is divided: which targets a thread takes at once, and where they lie.
 
-use super::{Job, Target};
 use crate::cutout::Placed;
 use crate::error::EngineError;
+use crate::job::{Job, Target};
 use crate::template::Template;
 use std::collections::{HashMap, VecDeque};
 use swathe_array::{Region, RegionError};

@@ -1,8 +1,9 @@
 //! The results of one thread: hashed some together, written, and told.
 
-use super::{Job, Row, Written};
+use super::{Row, Written};
 use crate::cutout::Cutout;
 use crate::error::EngineError;
+use crate::job::Job;
 use crate::output::Output;
 use crate::sha256;
 use crate::stages::{Stage, tell_end, tell_start};

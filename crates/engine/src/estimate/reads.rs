@@ -1,10 +1,11 @@
 //! How an object would be read, and how else it could be.
 
 use super::Instead;
-use crate::content::{Content, at_hand, local_cap_bytes, local_plan, remote_plan};
+use crate::content::Content;
 use crate::cutout::Placed;
-use crate::inflate::{INPUT_BYTES, Stretch, Unpacking};
+use crate::inflate::{Stretch, Unpacking};
 use crate::object::Object;
+use crate::requests::{INPUT_BYTES, at_hand, local_cap_bytes, local_plan, remote_plan};
 use crate::template::Template;
 use crate::work::Reading;
 use std::ops::Range;

@@ -8,10 +8,8 @@ use std::num::Wrapping;
 use super::error::CodecError;
 use super::quadtree;
 use super::transform::{self, Levels};
-use super::{Coefficient, room};
+use super::{Coefficient, HCOMPRESS_1 as NAME, room};
 use crate::bits::Bits;
-
-pub(super) const NAME: &str = "HCOMPRESS_1";
 
 const MAGIC: [u8; 2] = [0xdd, 0x99];
 

@@ -28,6 +28,8 @@ use swathe_array::DType;
 
 pub use error::CodecError;
 
+/// As errors call it.
+const HCOMPRESS_1: &str = "HCOMPRESS_1";
 /// Most pixels of one tile.
 const MOST_PIXELS: u64 = 1 << 31;
 /// A tile of more pixels than this must have been compressed into at least a byte for each
@@ -409,7 +411,7 @@ fn hcompress(
     if need == 0 {
         return Ok(());
     }
-    room(hcompress::NAME, out, need * wanted.size())?;
+    room(HCOMPRESS_1, out, need * wanted.size())?;
     if matches!(wanted, DType::U8 | DType::I16) {
         let values = hcompress::decode(bytes, smooth, shape, need, &mut scratch.narrow)?;
         return match wanted {

@@ -2,8 +2,7 @@
 //! quadtree whose nodes are coded by a fixed Huffman code.
 
 use super::error::CodecError;
-use super::hcompress::NAME;
-use super::{Coefficient, room};
+use super::{Coefficient, HCOMPRESS_1 as NAME, room};
 use crate::bits::Bits;
 
 /// One quadrant of the coefficients, a window of a wider array.

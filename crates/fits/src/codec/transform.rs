@@ -5,8 +5,7 @@
 //! sums of the level below, or pixels in the end.
 
 use super::error::CodecError;
-use super::hcompress::NAME;
-use super::{Coefficient, room};
+use super::{Coefficient, HCOMPRESS_1 as NAME, room};
 
 /// Sums of a level and of the level below.
 #[derive(Debug, Default)]
