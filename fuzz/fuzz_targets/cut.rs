@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_array::Region;
 use swathe_engine::{Cancel, Cutout, EngineError, Mode, Object, Selector, cut};
-use swathe_fits::codec::Codec;
+use swathe_codecs::tile::Codec;
 use swathe_fits::{Hdu, Storage};
 use swathe_store_api::{MemoryStore, StoreSettings, Stores};
 

@@ -12,7 +12,7 @@ use crate::work::{Spare, Work};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
-use swathe_fits::codec::{Scratch, TileInput};
+use swathe_codecs::tile::{Scratch, TileInput};
 use swathe_fits::{Storage, TileEntry, TileTable};
 use swathe_plan::Break;
 

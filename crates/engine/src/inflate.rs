@@ -12,7 +12,7 @@ pub(crate) use needs::{Stretch, Unpacking};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use swathe_fits::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
+use swathe_codecs::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
 use swathe_plan::Compute;
 use swathe_store_api::{Source, Traffic};
 

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
+use swathe_codecs::stream::SeekTable;
 use swathe_disk_cache::Shelf;
 use swathe_fits::Hdu;
-use swathe_fits::stream::SeekTable;
 use swathe_store_api::{Source, Version};
 
 /// Kept things may take this part of the object they describe.

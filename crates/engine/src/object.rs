@@ -12,7 +12,7 @@ use crate::work::Cancel;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use swathe_fits::stream::{SeekTable, StreamKind};
+use swathe_codecs::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
 use swathe_store_api::{Source, StoreError, Stores, Traffic};
 use swathe_trace::Ids;

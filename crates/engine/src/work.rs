@@ -6,7 +6,7 @@ use crate::stages::{Stages, tell_start};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use swathe_fits::codec::Scratch;
+use swathe_codecs::tile::Scratch;
 use swathe_store_api::Traffic;
 use swathe_trace::Ids;
 

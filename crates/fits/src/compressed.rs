@@ -1,11 +1,11 @@
 //! Images stored as tables of compressed tiles (FITS Standard 4.0, section 10.1).
 
 use crate::card::{Card, Value};
-use crate::codec::{Codec, Dither, Encoding, Quantize, TileCodec};
 use crate::error::FitsError;
 use crate::header::Header;
 use crate::image::{Image, Storage, axes, dtype, required};
 use crate::tile_table::{Descriptor, Source, TileTable};
+use swathe_codecs::tile::{Codec, Dither, Encoding, Quantize, TileCodec};
 
 /// A column of the table.
 struct Column {

@@ -4,7 +4,6 @@
 //! without bound whatever the bytes are.
 #![warn(missing_docs)]
 
-mod bits;
 mod card;
 mod checksum;
 mod companion;
@@ -15,9 +14,6 @@ mod hdu;
 mod header;
 mod image;
 mod tile_table;
-
-pub mod codec;
-pub mod stream;
 
 pub use card::{Card, Value};
 pub use checksum::{datasum, encode as encode_checksum};

@@ -1,8 +1,8 @@
 //! Tables of compressed tiles: which rows hold a region, where a tile is and how it is scaled.
 
-use crate::codec::{Encoding, TileCodec};
 use crate::error::FitsError;
 use swathe_array::Region;
+use swathe_codecs::tile::{Encoding, TileCodec};
 
 /// The table of tiles of a compressed image.
 #[derive(Clone, Debug)]

@@ -51,7 +51,7 @@ impl Object {
 
     #[getter]
     fn kind(&self) -> &'static str {
-        use swathe_fits::stream::StreamKind;
+        use swathe_codecs::stream::StreamKind;
         match self.inner.kind() {
             None => "plain",
             Some(StreamKind::Gzip) => "gzip",

@@ -6,7 +6,7 @@ use crate::memory::BLOCK_BYTES;
 use crate::work::Cancel;
 use std::ops::Range;
 use std::time::Instant;
-use swathe_fits::stream::StreamKind;
+use swathe_codecs::stream::StreamKind;
 use swathe_plan::Compute;
 
 /// What decoding a stream costs on this host.

@@ -8,8 +8,8 @@ mod compress;
 mod gzip;
 mod huffman;
 mod inflate;
-mod joined;
-mod pack;
+mod literal_deflate;
+mod paired_symbols;
 mod table;
 #[cfg(test)]
 mod testing;

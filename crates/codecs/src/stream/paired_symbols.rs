@@ -170,7 +170,7 @@ fn fits(part: u64, room: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::pack::huffman as code_lengths;
+    use crate::stream::literal_deflate::huffman as code_lengths;
     use proptest::prelude::*;
 
     fn single(table: &Table<512>, bits: u64) -> u32 {

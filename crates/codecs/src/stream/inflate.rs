@@ -6,8 +6,8 @@
 mod symbols;
 
 use super::huffman::{self, Table, entry};
-use super::joined::{Joined, STEP};
-use super::pack::ORDER;
+use super::literal_deflate::ORDER;
+use super::paired_symbols::{Joined, STEP};
 use super::window::{self, WINDOW_BYTES, Window};
 
 /// Bytes decoded into the buffer before they are handed out.

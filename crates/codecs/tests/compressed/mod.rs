@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use swathe_array::DType;
-use swathe_fits::codec::{Codec, Dither, Encoding, Quantize, TileCodec, TileInput};
+use swathe_codecs::tile::{Codec, Dither, Encoding, Quantize, TileCodec, TileInput};
 
 /// One header: keyword to value, quotes and comment taken off.
 pub type Cards = HashMap<String, String>;

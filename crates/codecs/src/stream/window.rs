@@ -3,7 +3,7 @@
 //! Matches reach back [`WINDOW_BYTES`], but those of noise use a fifth of what lies there. Only
 //! that is kept, in a third of the space of all; points can lie three times as close.
 
-use super::pack;
+use super::literal_deflate;
 use libdeflater::Decompressor;
 
 /// How far back a match may reach.
@@ -87,7 +87,7 @@ impl Window {
         let first: Vec<u8> = pairs.iter().map(|pair| pair[0]).collect();
         let second: Vec<u8> = pairs.iter().map(|pair| pair[1]).collect();
         let packed = (self.length as u16).to_le_bytes().to_vec();
-        pack::deflate(&[used, &first, &second], packed).into()
+        literal_deflate::deflate(&[used, &first, &second], packed).into()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{AHEAD_BYTES, CUT_OFF, Inflate, Input, SLACK_BYTES};
 use crate::stream::huffman::{self, entry};
-use crate::stream::joined::{self, STEP};
+use crate::stream::paired_symbols::{self, STEP};
 
 const TOO_FAR: &str = "a match from before the start of the data";
 
@@ -118,22 +118,22 @@ impl Inflate {
         let ended = 'block: {
             while at <= ahead && end < room {
                 refill!();
-                if next != joined::NONE {
+                if next != paired_symbols::NONE {
                     // Of the 56 bits there are this uses at most 11 for codes and 13 for a distance.
                     let this = next;
-                    let distance = joined::distance(this, bits);
-                    use_bits!(joined::used(this));
+                    let distance = paired_symbols::distance(this, bits);
+                    use_bits!(paired_symbols::used(this));
                     next = next!(joined);
                     // SAFETY: two literals and a STEP are less than the SLACK_BYTES behind `room`.
-                    unsafe { store(buffer, end, joined::literals(this)) };
-                    end += joined::literal_count(this);
+                    unsafe { store(buffer, end, paired_symbols::literals(this)) };
+                    end += paired_symbols::literal_count(this);
                     if distance > end - valid_from {
                         break 'block Err(TOO_FAR);
                     }
                     // SAFETY: as before, and `distance` bytes lie before `end`.
                     unsafe { copy_step(buffer, end, distance) };
-                    copied(end - distance, joined::length(this));
-                    end += joined::length(this);
+                    copied(end - distance, paired_symbols::length(this));
+                    end += paired_symbols::length(this);
                     continue;
                 }
                 let mut symbol = next!(codes);

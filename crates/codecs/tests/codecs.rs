@@ -4,7 +4,7 @@ mod compressed;
 
 use std::path::PathBuf;
 
-use swathe_fits::codec::{CodecError, Scratch, TileInput};
+use swathe_codecs::tile::{CodecError, Scratch, TileInput};
 
 /// The real test files, or nothing where they are not at hand.
 fn data() -> Option<PathBuf> {

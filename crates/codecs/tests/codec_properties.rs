@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use swathe_array::DType;
-use swathe_fits::codec::{
+use swathe_codecs::tile::{
     Codec, CodecError, Dither, Encoding, Quantize, Scratch, TileCodec, TileInput,
 };
 
