@@ -6,6 +6,7 @@
 //! are written to by its stores, and other servers by requests of ours.
 
 mod answer;
+mod attempt;
 mod bucket;
 mod dating;
 mod endpoint;

@@ -5,10 +5,9 @@
 //! are the same is of one version, as far as seconds tell. One question serves all that came before
 //! it: of a read with many requests it is asked when a round of them has come, and at the end.
 
-use super::patience::Patience;
+use super::attempt::{Attempt, Try};
 use super::reading::Validators;
 use super::target::Target;
-use super::told::Told;
 use super::webdav::property;
 use bytes::Bytes;
 use reqwest::Client;
@@ -89,19 +88,7 @@ impl Target {
         scope: &Scope,
         must: bool,
     ) -> Result<Option<Dated>, StoreError> {
-        let mut patience = Patience::new();
-        loop {
-            let permit = self.limiter.permit().await;
-            let stall = self.allowed(&patience);
-            let told = Told::start(&self.about, scope);
-            let asked = told.during(self.ask_date(client, stall, must)).await;
-            told.end(0, asked.as_ref().err().map(|failure| &failure.error));
-            permit.tell(asked.as_ref().err().map(|failure| &failure.retry));
-            match asked {
-                Ok(found) => return Ok(found),
-                Err(failure) => patience.wait(failure, false).await?,
-            }
-        }
+        self.read(scope, DateAttempt { target: self, client, must }).await.0
     }
 
     async fn ask_date(
@@ -133,5 +120,21 @@ impl Target {
             Some(now) if is_same(&now.date) => Ok(()),
             _ => Err(changed()),
         }
+    }
+}
+
+/// A request for the date.
+struct DateAttempt<'a> {
+    target: &'a Target,
+    client: &'a Client,
+    must: bool,
+}
+
+impl Attempt for DateAttempt<'_> {
+    type Answer = Option<Dated>;
+
+    async fn run(&mut self, numbers: Try) -> Result<Option<Dated>, Failure> {
+        let stall = self.target.allowed(numbers.failed);
+        self.target.ask_date(self.client, stall, self.must).await
     }
 }

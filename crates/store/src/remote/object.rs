@@ -1,10 +1,9 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
+use super::attempt::{Attempt, Try};
 use super::dating::{Begun, round};
-use super::patience::Patience;
 use super::reading::Validators;
 use super::target::Target;
-use super::told::Told;
 use crate::timing::{Timing, record};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -115,32 +114,10 @@ impl Inner {
         if range.end <= self.first.len() as u64 {
             return Ok((self.first.slice(range.start as usize..range.end as usize), false));
         }
-        let mut bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
-        let mut patience = Patience::new();
-        loop {
-            let had = bytes.len();
-            let permit = target.limiter.permit().await;
-            let in_flight = permit.in_flight();
-            let began = Instant::now();
-            let stall = target.allowed(&patience);
-            let told = Told::start(&target.about, scope);
-            let attempt = told.during(self.attempt(client, &range, stall, &mut bytes)).await;
-            told.end(bytes.len() - had, attempt.as_ref().err().map(|failure| &failure.error));
-            permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
-            match attempt {
-                Ok(first_byte) => {
-                    record(Timing {
-                        root: target.store_key.clone(),
-                        bytes: (bytes.len() - had) as u64,
-                        in_flight,
-                        first_byte_s: first_byte.as_secs_f64(),
-                        seconds: began.elapsed().as_secs_f64(),
-                    });
-                    return Ok((bytes.into(), self.is_dated));
-                }
-                Err(failure) => patience.wait(failure, bytes.len() > had).await?,
-            }
-        }
+        let bytes = Vec::with_capacity((range.end - range.start).min(RESERVE_BYTES) as usize);
+        let attempt = RangeAttempt { object: self, client, range, bytes };
+        let (read, attempt) = target.read(scope, attempt).await;
+        read.map(|()| (attempt.bytes.into(), self.is_dated))
     }
 
     /// One request for what is missing of a range; gives how long the answer took to begin.
@@ -177,6 +154,37 @@ impl Inner {
             _ => target.body(response, &rest, first_byte, stall, bytes).await?,
         }
         Ok(first_byte)
+    }
+}
+
+/// A request for what is missing of a range.
+struct RangeAttempt<'a> {
+    object: &'a Inner,
+    client: &'a Client,
+    range: Range<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Attempt for RangeAttempt<'_> {
+    type Answer = ();
+
+    async fn run(&mut self, numbers: Try) -> Result<(), Failure> {
+        let RangeAttempt { object, client, range, bytes } = self;
+        let (began, had) = (Instant::now(), bytes.len());
+        let stall = object.target.allowed(numbers.failed);
+        let first_byte = object.attempt(client, range, stall, bytes).await?;
+        record(Timing {
+            root: object.target.store_key.clone(),
+            bytes: (bytes.len() - had) as u64,
+            in_flight: numbers.in_flight,
+            first_byte_s: first_byte.as_secs_f64(),
+            seconds: began.elapsed().as_secs_f64(),
+        });
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 }
 

@@ -1,9 +1,8 @@
 //! Requests that read: a range is asked for, and what comes is checked to be that range.
 
 use super::answer::{Said, header};
-use super::patience::Patience;
+use super::attempt::{Attempt, Try};
 use super::target::Target;
-use super::told::Told;
 use super::webdav::is_xrootd;
 use bytes::Bytes;
 use reqwest::header::{
@@ -67,26 +66,13 @@ impl Target {
         client: &Client,
         size: Option<u64>,
     ) -> Result<(u64, Validators, Bytes), StoreError> {
-        let mut patience = Patience::new();
-        let scope = Scope::current();
-        loop {
-            let permit = self.limiter.permit().await;
-            let stall = self.allowed(&patience);
-            let most = self.store.costs.first_bytes();
-            let most = size.map_or(most, |size| most.min(size.max(1)));
-            let told = Told::start(&self.about, &scope);
-            let attempt = told.during(self.first_bytes(client, most, stall)).await;
-            let came = attempt.as_ref().map_or(0, |(_, _, first)| first.len());
-            told.end(came, attempt.as_ref().err().map(|failure| &failure.error));
-            permit.tell(attempt.as_ref().err().map(|failure| &failure.retry));
-            match attempt {
-                Ok(found) => return Ok(found),
-                Err(failure) => patience.wait(failure, false).await?,
-            }
-        }
+        let most = self.store.costs.first_bytes();
+        let most = size.map_or(most, |size| most.min(size.max(1)));
+        let attempt = FirstAttempt { target: self, client, most, came: 0 };
+        self.read(&Scope::current(), attempt).await.0
     }
 
-    pub(super) async fn first_bytes(
+    async fn first_bytes(
         &self,
         client: &Client,
         most: u64,
@@ -233,6 +219,29 @@ impl Target {
 
     pub(super) fn no_ranges(&self) -> StoreError {
         self.unsupported("the server does not serve ranges")
+    }
+}
+
+/// A request for the first bytes.
+struct FirstAttempt<'a> {
+    target: &'a Target,
+    client: &'a Client,
+    most: u64,
+    came: usize,
+}
+
+impl Attempt for FirstAttempt<'_> {
+    type Answer = (u64, Validators, Bytes);
+
+    async fn run(&mut self, numbers: Try) -> Result<Self::Answer, Failure> {
+        let stall = self.target.allowed(numbers.failed);
+        let answer = self.target.first_bytes(self.client, self.most, stall).await?;
+        self.came = answer.2.len();
+        Ok(answer)
+    }
+
+    fn bytes(&self) -> usize {
+        self.came
     }
 }
 

@@ -2,9 +2,10 @@
 //! said of it when that fails.
 
 use super::answer::{REASON_CHARS, Said, header, hide, reason};
+use super::attempt::{Attempt, Limited, Retried, Traced};
 use super::endpoint::Endpoint;
 use super::limiter::{self, Limiter};
-use super::patience::{self, Patience};
+use super::patience;
 use super::silence::Stall;
 use super::told;
 use crate::redact::{self, percent_decode};
@@ -17,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use swathe_net::{connect_events, host, net};
 use swathe_store_api::{Failure, Retry, StoreError, StoreSettings};
-use swathe_trace::Ids;
+use swathe_trace::{Ids, Scope};
 use tokio::time::timeout;
 
 /// What to ask for, and what to say of it.
@@ -174,9 +175,22 @@ impl Target {
         Failure { error, retry }
     }
 
-    /// How long the server may send nothing in the next try.
-    pub(super) fn allowed(&self, patience: &Patience) -> Duration {
-        self.limiter.silence.allowed(self.stall, patience.failed())
+    /// How long the server may send nothing in a try after so many that failed.
+    pub(super) fn allowed(&self, failed: u32) -> Duration {
+        self.limiter.silence.allowed(self.stall, failed)
+    }
+
+    /// What comes of reading requests: limited, told by events, and tried again.
+    pub(super) async fn read<A: Attempt>(
+        &self,
+        scope: &Scope,
+        attempt: A,
+    ) -> (Result<A::Answer, StoreError>, A) {
+        let traced = Traced { about: &self.about, scope, inner: attempt };
+        let limited = Limited { limiter: &self.limiter, inner: traced };
+        let mut retried = Retried { inner: limited };
+        let answer = retried.result().await;
+        (answer, retried.inner.inner.inner)
     }
 
     pub(super) fn stalled(&self, host: &str, stall: Duration) -> StoreError {

@@ -2,12 +2,13 @@
 //! server says before that is done, folders that are made, objects that are removed.
 
 use super::answer::{REASON_BYTES, Said, header};
-use super::patience::{Patience, sending};
+use super::attempt::{Attempt, ConnectTraced, Limited, Retried, Try};
+use super::patience::sending;
 use super::target::Target;
 use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::time::Duration;
-use swathe_net::{connect_events, host, keeping_method};
+use swathe_net::{host, keeping_method};
 use swathe_store_api::{Failure, Retry, StoreError};
 use swathe_trace::Scope;
 use tokio::time::timeout;
@@ -31,6 +32,17 @@ pub(super) struct There {
 pub(super) fn remove(target: Target) -> Result<(), StoreError> {
     let name = target.name()?;
     target.block_on(async |client| target.delete(client, &name).await)
+}
+
+/// A few requests that are tried together.
+struct Steps<F>(F);
+
+impl<T, F: AsyncFnMut(u32) -> Result<T, Failure>> Attempt for Steps<F> {
+    type Answer = T;
+
+    async fn run(&mut self, numbers: Try) -> Result<T, Failure> {
+        self.0(numbers.failed).await
+    }
 }
 
 impl Target {
@@ -90,19 +102,12 @@ impl Target {
     /// Try until it goes well, or another try is of no use; a try is told how many failed.
     pub(super) async fn patiently<T>(
         &self,
-        mut attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
+        attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        let (scope, mut patience) = (Scope::current(), Patience::new());
-        loop {
-            let permit = self.limiter.permit().await;
-            let tried = attempt(patience.failed());
-            let tried = connect_events::traced(&self.about, &scope, 0, tried).await;
-            permit.tell(tried.as_ref().err().map(|failure| &failure.retry));
-            match tried {
-                Ok(found) => return Ok(found),
-                Err(failure) => patience.wait(failure, false).await?,
-            }
-        }
+        let scope = &Scope::current();
+        let traced = ConnectTraced { about: &self.about, scope, inner: Steps(attempt) };
+        let limited = Limited { limiter: &self.limiter, inner: traced };
+        Retried { inner: limited }.result().await
     }
 
     /// Ask what is there.
