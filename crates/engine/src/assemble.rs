@@ -1,14 +1,14 @@
 //! Pixels of many regions of one image, read together: every byte is read, and every tile
 //! decoded, once for all regions that need it.
 
-use crate::content::Content;
+use crate::byte_source::Content;
 use crate::cutout::{Cutout, Placed};
+use crate::decoded_cache::{Memory, Piece};
 use crate::error::EngineError;
-use crate::memory::{Memory, Piece};
 use crate::object::Object;
-use crate::stages::Stage;
 use crate::template::Template;
-use crate::work::{Spare, Work};
+use crate::timing::Stage;
+use crate::worker_context::{Spare, Work};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};

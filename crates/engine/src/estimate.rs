@@ -7,7 +7,7 @@ use crate::cutout::Placed;
 use crate::error::EngineError;
 use crate::job::Job;
 use crate::object::Object;
-use crate::work::Cancel;
+use crate::worker_context::Cancel;
 use reads::{Reads, reads};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,20 +1,20 @@
 //! Reading inside a gzip, bzip2 or compress stream: forward from where the decoder stands, or
 //! from the nearest seek point.
 
-mod needs;
+mod window_plan;
 
-use crate::ahead::Ahead;
 use crate::error::EngineError;
+use crate::prefetch::Ahead;
 use crate::requests::INPUT_BYTES;
-use crate::stages::{about, tell, tell_end};
-use crate::work::{Cancel, Sink};
-pub(crate) use needs::{Stretch, Unpacking};
+use crate::timing::{about, tell, tell_end};
+use crate::worker_context::{Cancel, Sink};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use swathe_codecs::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
 use swathe_plan::Compute;
 use swathe_store_api::{Source, Traffic};
+pub(crate) use window_plan::{Stretch, Unpacking};
 
 /// Compressed bytes of a server that are kept after they were decoded: a restart may enter the block
 /// that the decoder has begun, and nothing is asked for twice.

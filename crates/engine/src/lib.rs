@@ -3,27 +3,27 @@
 //! Knows layouts, plans and the contract of stores, and no network. Threads, no async: [`swathe_store_api::Source`] hides that.
 #![warn(missing_docs)]
 
-mod ahead;
 mod assemble;
 mod batch;
-mod content;
+mod byte_source;
 mod cutout;
+mod decoded_cache;
 mod error;
 mod estimate;
+mod index_entry;
 mod inflate;
 mod job;
-mod kept;
-mod memory;
 mod object;
 mod output;
+mod prefetch;
 mod requests;
 mod sha256;
 mod single;
-mod stages;
 mod template;
 #[cfg(test)]
 mod testing;
-mod work;
+mod timing;
+mod worker_context;
 
 pub use batch::{Batch, Row, Summary, Written};
 pub use cutout::{Cutout, Mode};
@@ -33,6 +33,6 @@ pub use job::{Job, OutputKind, Target};
 pub use object::{Object, Selector};
 pub use output::{Member, Output, members, unfinished};
 pub use single::cut;
-pub use stages::{STAGES, Stage, Stages};
 pub use template::Template;
-pub use work::{Cancel, Work};
+pub use timing::{STAGES, Stage, Stages};
+pub use worker_context::{Cancel, Work};

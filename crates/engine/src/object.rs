@@ -2,13 +2,13 @@
 
 mod companions;
 
-use crate::content::Content;
+use crate::byte_source::Content;
 use crate::error::EngineError;
+use crate::index_entry::{self, Kept};
 use crate::inflate::StreamReader;
-use crate::kept::{self, Kept};
-use crate::stages::{about, tell_end, tell_start};
 use crate::template::Template;
-use crate::work::Cancel;
+use crate::timing::{about, tell_end, tell_start};
+use crate::worker_context::Cancel;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -96,7 +96,7 @@ impl Object {
         let called = stores.is_named(url).then(|| url.to_string());
         let server = if fresh { None } else { stores.server_of(url) };
         if let Some((key, _)) = server
-            && let Some((version, kept)) = kept::load_last(&key)
+            && let Some((version, kept)) = index_entry::load_last(&key)
             && let Some(source) = stores.assume(url, version)?
         {
             let kind = kept.seek.as_ref().map(|table| table.kind);
@@ -112,7 +112,7 @@ impl Object {
         let kind = StreamKind::detect(&first[..length]);
         // The headers of a plain local file are as near as the index is.
         let worth_it = kind.is_some() || !source.is_local();
-        let kept = if worth_it { kept::load(&*source) } else { None };
+        let kept = if worth_it { index_entry::load(&*source) } else { None };
         Ok(Object::new(source, called, kind, kept, stores, false, cancel))
     }
 
@@ -367,7 +367,7 @@ impl Object {
         let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
         let mut kept = Kept { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
-        if let Err(message) = kept::save(&*self.source, &mut kept) {
+        if let Err(message) = index_entry::save(&*self.source, &mut kept) {
             self.note(format!("the index was not written: {message}"));
         }
         Ok(())

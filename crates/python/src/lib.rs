@@ -5,11 +5,11 @@
 mod batch;
 mod buffers;
 mod copies;
-mod enter;
+mod disk_cache;
 mod errors;
+mod gil;
 mod listing;
 mod object;
-mod shelves;
 mod stores;
 mod trace;
 
@@ -22,11 +22,11 @@ mod _swathe {
     #[pymodule_export]
     use crate::copies::{Copied, Copies, rename_each};
     #[pymodule_export]
+    use crate::disk_cache::{Kept, SimulatedShelf, clear_kept, kept};
+    #[pymodule_export]
     use crate::listing::Listing;
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
-    #[pymodule_export]
-    use crate::shelves::{Kept, SimulatedShelf, clear_kept, kept};
     #[pymodule_export]
     use crate::stores::{
         Source, Stores, Timing, assumed_costs, blocks_are_at, blocks_described, blocks_of, confine,

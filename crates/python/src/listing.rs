@@ -1,6 +1,6 @@
 //! `Listing`: what buckets hold.
 
-use crate::enter::enter;
+use crate::gil::enter;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 use swathe_engine::Cancel;

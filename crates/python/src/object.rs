@@ -1,8 +1,8 @@
 //! `Object`, `HduInfo` and `Cutout`.
 
 use crate::buffers::fill_view;
-use crate::enter::enter;
 use crate::errors::{raise, to_python};
+use crate::gil::enter;
 use crate::stores::{Stores, inner};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;

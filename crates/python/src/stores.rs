@@ -1,7 +1,7 @@
 //! `Stores` and what is measured of them.
 
-use crate::enter::enter;
 use crate::errors::to_python;
+use crate::gil::enter;
 use crate::listing::Listing;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

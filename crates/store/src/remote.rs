@@ -5,24 +5,24 @@
 //! hard, to find credentials and sign. So every answer passes the same checks, which are here. Buckets
 //! are written to by its stores, and other servers by requests of ours.
 
-mod answer;
 mod attempt;
 mod bucket;
-mod dating;
 mod endpoint;
+mod fetch_events;
 mod http_store;
 mod limiter;
-mod object;
-mod patience;
-mod putting;
-mod reading;
+mod propfind_version;
+mod range_request;
+mod remote_object;
+mod request_target;
+mod response;
+mod retry;
 mod server_key;
-mod silence;
-mod target;
-mod told;
+mod stall_timeout;
 mod webdav;
+mod webdav_put;
 
 pub(crate) use bucket::{BucketStore, Cloud};
 pub(crate) use http_store::HttpStore;
-pub(crate) use patience::Patience;
-pub(crate) use silence::Stall;
+pub(crate) use retry::Patience;
+pub(crate) use stall_timeout::Stall;

@@ -5,11 +5,11 @@
 
 mod columns;
 mod date;
+mod destination;
 mod fields;
 mod file;
+mod hash;
 mod open_sink;
-mod place;
-mod quick;
 mod recorder;
 mod ring;
 mod scope;
@@ -22,8 +22,8 @@ mod ulm;
 mod writer;
 
 pub use columns::{Coded, Damaged, Field, Numbers, ReadError, Table, read};
+pub use destination::{Place, PlaceError};
 pub use fields::{Ids, Record};
-pub use place::{Place, PlaceError};
 pub use recorder::{Counts, Level, StartError, event, events_at, forget, is_on, start, stop};
 pub use scope::Scope;
 pub use ulm::{LINE_BYTES, Line, UlmError, is_key, parse};

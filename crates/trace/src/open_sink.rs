@@ -1,7 +1,7 @@
 //! From a place to what takes the lines there.
 
+use crate::destination::Place;
 use crate::file::Rotated;
-use crate::place::Place;
 use crate::sender::Sender;
 use crate::sink::{From, Memory, Sink, Stderr, Syslog};
 use std::io;

@@ -4,9 +4,9 @@
 //! waits; what finds no room is counted. Nothing that happens to the place where events go fails
 //! or delays the work.
 
+use crate::destination::{Place, PlaceError};
 use crate::fields::{Ids, Record};
 use crate::open_sink::open_sink;
-use crate::place::{Place, PlaceError};
 use crate::ring::{Head, LARGE, Put, RECORD_BYTES, Ring, SCOPE, SHARED, SMALL};
 use crate::scope::{self, Scope};
 pub use crate::session::{Counts, Level};

@@ -2,7 +2,7 @@ use super::*;
 use crate::cutout::Mode;
 use crate::object::Selector;
 use crate::testing::{path_in, stores, write_pixel};
-use crate::work::Cancel;
+use crate::worker_context::Cancel;
 
 #[test]
 fn what_memory_cannot_hold_is_told_in_bytes() {

@@ -3,7 +3,7 @@
 use super::lock;
 use crate::error::EngineError;
 use crate::object::Object;
-use crate::work::Cancel;
+use crate::worker_context::Cancel;
 use std::sync::{Arc, Mutex};
 use swathe_store_api::Stores;
 

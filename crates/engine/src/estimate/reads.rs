@@ -1,13 +1,13 @@
 //! How an object would be read, and how else it could be.
 
 use super::Instead;
-use crate::content::Content;
+use crate::byte_source::Content;
 use crate::cutout::Placed;
 use crate::inflate::{Stretch, Unpacking};
 use crate::object::Object;
 use crate::requests::{INPUT_BYTES, at_hand, local_cap_bytes, local_plan, remote_plan};
 use crate::template::Template;
-use crate::work::Reading;
+use crate::worker_context::Reading;
 use std::ops::Range;
 use swathe_array::Region;
 use swathe_fits::{Storage, TileTable};

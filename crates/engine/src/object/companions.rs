@@ -3,7 +3,7 @@
 use super::{Object, Selector};
 use crate::error::EngineError;
 use crate::template::{BLOCK, Companion, Template};
-use crate::work::Reading;
+use crate::worker_context::Reading;
 use swathe_array::Region;
 use swathe_fits::{CutHeader, Hdu, Lookup, companions, primary_for_extension};
 use swathe_plan::Break;

@@ -1,9 +1,9 @@
 //! What is asked of a server with one request, and what stands around it: events, a limit, and
 //! further tries. Each of these is an attempt itself.
 
+use super::fetch_events::Told;
 use super::limiter::Limiter;
-use super::patience::Patience;
-use super::told::Told;
+use super::retry::Patience;
 use swathe_net::connect_events;
 use swathe_store_api::{Failure, Retry, StoreError};
 use swathe_trace::{Ids, Scope};

@@ -163,7 +163,7 @@ impl Bucket {
 
     /// What went wrong with an object, in our words.
     pub(crate) fn error(&self, url: &str, error: object_store::Error) -> StoreError {
-        let said = super::answer::hide(&self.secrets, root_cause(&error));
+        let said = super::response::hide(&self.secrets, root_cause(&error));
         let said = said.trim_start_matches("Server returned non-2xx status code: ");
         let said = said.trim_end_matches([':', ' ']);
         let (url, why) = (url.to_string(), format!(": {said}; {}", self.leave));

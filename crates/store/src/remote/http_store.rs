@@ -2,12 +2,12 @@
 
 use super::endpoint::HttpEndpoint;
 use super::limiter;
-use super::object::Remote;
-use super::putting::Putting;
+use super::remote_object::Remote;
+use super::request_target::{Asked, Target};
 use super::server_key::with_server;
-use super::silence::Stall;
-use super::target::{Asked, Target};
+use super::stall_timeout::Stall;
 use super::webdav;
+use super::webdav_put::Putting;
 use crate::bearer::bearer;
 use crate::redact;
 use reqwest::Url;

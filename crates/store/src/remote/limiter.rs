@@ -1,7 +1,7 @@
 //! How many requests a server is sent at the same time: fewer when it says it is overloaded, one
 //! more for every round that goes well (additive increase, multiplicative decrease).
 
-use super::silence::Silence;
+use super::stall_timeout::Silence;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,10 +1,10 @@
 //! Requests of WebDAV (RFC 4918): what is where something is to be written or removed, as the
 //! server says before that is done, folders that are made, objects that are removed.
 
-use super::answer::{REASON_BYTES, Said, header};
 use super::attempt::{Attempt, ConnectTraced, Limited, Retried, Try};
-use super::patience::sending;
-use super::target::Target;
+use super::request_target::Target;
+use super::response::{REASON_BYTES, Said, header};
+use super::retry::sending;
 use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use std::time::Duration;

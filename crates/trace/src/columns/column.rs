@@ -3,7 +3,7 @@
 //! What every field of every line goes through is `inline`: it is called from another module.
 
 use super::{Coded, Field};
-use crate::quick::Quick;
+use crate::hash::Quick;
 use crate::ulm::{Value, decode};
 use std::collections::HashMap;
 

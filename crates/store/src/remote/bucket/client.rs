@@ -1,8 +1,8 @@
 //! Our HTTP client as object_store takes it: it would read all root certificates again for each
 //! object, wait for ever, take in whatever a server sends, and repeat it.
 
-use super::super::answer::{REASON_CHARS, hide, reason_in};
-use super::super::patience::sending;
+use super::super::response::{REASON_CHARS, hide, reason_in};
+use super::super::retry::sending;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;

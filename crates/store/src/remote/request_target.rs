@@ -1,13 +1,13 @@
 //! An object of a server as requests are made of it: where it is, what is sent along, and what is
 //! said of it when that fails.
 
-use super::answer::{REASON_CHARS, Said, header, hide, reason};
 use super::attempt::{Attempt, Limited, Retried, Traced};
 use super::endpoint::Endpoint;
+use super::fetch_events;
 use super::limiter::{self, Limiter};
-use super::patience;
-use super::silence::Stall;
-use super::told;
+use super::response::{REASON_CHARS, Said, header, hide, reason};
+use super::retry;
+use super::stall_timeout::Stall;
 use crate::redact::{self, percent_decode};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
@@ -68,7 +68,7 @@ impl Target {
         let limiter = limiter::of(&store_key);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
         let called = if store.name.is_empty() { &store_key } else { &store.name };
-        let about = told::about(named.unwrap_or(&url), called);
+        let about = fetch_events::about(named.unwrap_or(&url), called);
         let identity = identity(&store, &*endpoint, &secrets);
         Target {
             store,
@@ -136,7 +136,7 @@ impl Target {
     /// The error for a status that is no success.
     pub(super) async fn refused(&self, response: Response, stall: Duration) -> Failure {
         let (status, host) = (response.status(), host(response.url()));
-        let after = header(&response, RETRY_AFTER).and_then(patience::retry_after);
+        let after = header(&response, RETRY_AFTER).and_then(retry::retry_after);
         let region = match header(&response, "x-amz-bucket-region") {
             Some(region) if status == 301 || status == 400 => {
                 format!("; the bucket is in region {region}: set AWS_REGION")

@@ -6,8 +6,8 @@
 //! it: of a read with many requests it is asked when a round of them has come, and at the end.
 
 use super::attempt::{Attempt, Try};
-use super::reading::Validators;
-use super::target::Target;
+use super::range_request::Validators;
+use super::request_target::Target;
 use super::webdav::property;
 use bytes::Bytes;
 use reqwest::Client;

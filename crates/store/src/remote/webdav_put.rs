@@ -5,8 +5,8 @@
 //! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
-use super::patience::sending;
-use super::target::{Target, has_mark};
+use super::request_target::{Target, has_mark};
+use super::retry::sending;
 use super::webdav::{DEPTH, is_xrootd, method};
 use crate::redact::percent_decode;
 use crate::write::unfinished;

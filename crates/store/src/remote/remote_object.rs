@@ -1,9 +1,9 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
 use super::attempt::{Attempt, Try};
-use super::dating::{Begun, round};
-use super::reading::Validators;
-use super::target::Target;
+use super::propfind_version::{Begun, round};
+use super::range_request::Validators;
+use super::request_target::Target;
 use crate::timing::{Timing, record};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};

@@ -1,8 +1,8 @@
 //! What a thread carries from one cut to the next: its clock, its buffers, and whether to stop.
 
+use crate::decoded_cache::Memory;
 use crate::error::EngineError;
-use crate::memory::Memory;
-use crate::stages::{Stages, tell_start};
+use crate::timing::{Stages, tell_start};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

@@ -1,8 +1,8 @@
 //! Requests that read: a range is asked for, and what comes is checked to be that range.
 
-use super::answer::{Said, header};
 use super::attempt::{Attempt, Try};
-use super::target::Target;
+use super::request_target::Target;
+use super::response::{Said, header};
 use super::webdav::is_xrootd;
 use bytes::Bytes;
 use reqwest::header::{

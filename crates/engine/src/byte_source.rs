@@ -1,10 +1,10 @@
 //! The decompressed bytes of an object, whatever it is wrapped in.
 
+use crate::decoded_cache::{self, BLOCK_BYTES, Memory, Piece};
 use crate::error::EngineError;
 use crate::inflate::{OUTPUT_BYTES, StreamReader};
-use crate::memory::{self, BLOCK_BYTES, Memory, Piece};
 use crate::requests::{local_cap_bytes, local_plan, remote_requests};
-use crate::work::{Cancel, Reading, Sink};
+use crate::worker_context::{Cancel, Reading, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -121,7 +121,7 @@ impl Content {
                 let mut reader = lock(reader);
                 let whole = at == Break::BetweenSegments;
                 let read = match &reading.memory {
-                    Some(memory) if memory::takes_blocks_of(&windows) => {
+                    Some(memory) if decoded_cache::takes_blocks_of(&windows) => {
                         read_kept(&mut reader, &windows, whole, memory, what, reading, sink)
                     }
                     _ => {
@@ -210,20 +210,20 @@ fn read_kept(
     reading: &Reading,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
-    let mut missing: Vec<u64> = windows.iter().flat_map(memory::blocks_of).collect();
+    let mut missing: Vec<u64> = windows.iter().flat_map(decoded_cache::blocks_of).collect();
     missing.dedup();
     missing.retain(|&number| memory.get(Piece::Block(number)).is_none());
     if !missing.is_empty() {
-        let missing: Vec<Range<u64>> = missing.into_iter().map(memory::range_of).collect();
+        let missing: Vec<Range<u64>> = missing.into_iter().map(decoded_cache::range_of).collect();
         reader.expect(&missing, reading.share)?;
     }
     let mut last: Option<(u64, Arc<[u8]>)> = None;
     let mut gathered = Vec::new();
     for (index, window) in windows.iter().enumerate() {
         gathered.clear();
-        for number in memory::blocks_of(window) {
+        for number in decoded_cache::blocks_of(window) {
             let held = last.take().filter(|(held, _)| *held == number).map(|(_, block)| block);
-            let start = memory::range_of(number).start;
+            let start = decoded_cache::range_of(number).start;
             let block = match held.or_else(|| memory.get(Piece::Block(number))) {
                 Some(block) => block,
                 None => match reader.peek(start, BLOCK_BYTES as usize, &reading.cancel) {

@@ -1,6 +1,6 @@
 //! What is kept on local disk: the index and the blocks.
 
-use crate::enter::enter;
+use crate::gil::enter;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;

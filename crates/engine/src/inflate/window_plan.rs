@@ -1,9 +1,9 @@
 //! What windows of a stream need: which compressed bytes, where to start, how much is decoded.
 
 use super::StreamReader;
+use crate::decoded_cache::BLOCK_BYTES;
 use crate::error::EngineError;
-use crate::memory::BLOCK_BYTES;
-use crate::work::Cancel;
+use crate::worker_context::Cancel;
 use std::ops::Range;
 use std::time::Instant;
 use swathe_codecs::stream::StreamKind;
