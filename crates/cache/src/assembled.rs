@@ -1,8 +1,8 @@
 //! Requests that are partly answered from blocks.
 
-use crate::cell::{CELL_BYTES, Cell, Gathered};
+use crate::cell::{CELL_BYTES, Cell, PendingCells};
 use crate::refetch::Again;
-use crate::{Came, Part, note_asked};
+use crate::{AvoidedTraffic, Part, note_asked};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use swathe_store_api::{Fetched, Moved, Source, StoreError};
 use swathe_trace::{Ids, Level, event};
 
 /// Requests on their way: some of their parts from the server, the others from blocks.
-pub(crate) struct Reading {
+pub(crate) struct AssembledRead {
     pub(crate) inner: Arc<dyn Source>,
     pub(crate) asked: Option<Fetched>,
     /// How many parts there are up to the end of each request.
@@ -21,16 +21,16 @@ pub(crate) struct Reading {
     /// The cell that was read last: the next request may need it too.
     pub(crate) last: Option<(u64, Cell)>,
     /// What came and is not stored yet.
-    pub(crate) gathered: Gathered,
+    pub(crate) gathered: PendingCells,
     pub(crate) confirmed: Arc<AtomicBool>,
-    pub(crate) came: Arc<Came>,
+    pub(crate) came: Arc<AvoidedTraffic>,
     /// Requests in flight.
     pub(crate) streams: u32,
     /// What was thought to be here, and is asked for.
     pub(crate) again: Option<Again>,
 }
 
-impl Iterator for Reading {
+impl Iterator for AssembledRead {
     type Item = Result<Bytes, StoreError>;
 
     fn next(&mut self) -> Option<Result<Bytes, StoreError>> {
@@ -49,7 +49,7 @@ impl Iterator for Reading {
     }
 }
 
-impl Reading {
+impl AssembledRead {
     fn assemble(&mut self, parts: &[Part]) -> Result<Bytes, StoreError> {
         let mut bytes = Vec::new();
         for (number, part) in parts.iter().enumerate() {

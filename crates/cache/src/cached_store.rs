@@ -1,6 +1,6 @@
 //! Stores whose objects are read through the block cache.
 
-use crate::{Blocks, Cached};
+use crate::{BlockCache, Cached};
 use std::path::PathBuf;
 use std::sync::Arc;
 use swathe_plan::Costs;
@@ -9,7 +9,7 @@ use swathe_store_api::{
 };
 
 /// The same stores, with what servers send kept in blocks, and taken from there.
-pub fn cached_stores(stores: Stores, blocks: Option<Arc<Blocks>>) -> Stores {
+pub fn cached_stores(stores: Stores, blocks: Option<Arc<BlockCache>>) -> Stores {
     let Some(blocks) = blocks else { return stores };
     let files = stores.file_costs();
     stores.layered(Arc::new(CacheLayer { blocks, files }))
@@ -17,7 +17,7 @@ pub fn cached_stores(stores: Stores, blocks: Option<Arc<Blocks>>) -> Stores {
 
 #[derive(Debug)]
 struct CacheLayer {
-    blocks: Arc<Blocks>,
+    blocks: Arc<BlockCache>,
     /// What reading files costs, which blocks are.
     files: Costs,
 }
@@ -35,7 +35,7 @@ impl Layer for CacheLayer {
 #[derive(Debug)]
 struct CachedStore {
     inner: Arc<dyn Store>,
-    blocks: Arc<Blocks>,
+    blocks: Arc<BlockCache>,
     files: Costs,
 }
 

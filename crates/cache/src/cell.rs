@@ -1,6 +1,6 @@
 //! Cells: what is kept of 256 KiB of an object.
 
-use crate::Blocks;
+use crate::BlockCache;
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
@@ -23,15 +23,15 @@ const LISTED: u64 = 1 << 18;
 
 /// The cells of one version of an object.
 pub(crate) struct Cells {
-    blocks: Arc<Blocks>,
-    of: Arc<Opened>,
+    blocks: Arc<BlockCache>,
+    of: Arc<OpenedObject>,
     /// Whether those who have it, too, are about to go.
     only: bool,
 }
 
 /// One version of an object.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedObject {
     /// By who asked for it.
     pub(crate) called: String,
     pub(crate) url: String,
@@ -47,7 +47,7 @@ pub(crate) struct Opened {
 
 /// What others must know of an object to ask for its cells, and which of them are here.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Described {
+pub struct ObjectDescription {
     /// Where it is, as users may see it.
     pub url: String,
     /// What the keys of its cells begin with: place and version.
@@ -62,10 +62,10 @@ pub struct Described {
     pub cells: Vec<u64>,
 }
 
-impl Opened {
+impl OpenedObject {
     /// What another worker says of an object.
-    pub(crate) fn as_described(called: &str, told: &Described) -> Opened {
-        Opened {
+    pub(crate) fn as_described(called: &str, told: &ObjectDescription) -> OpenedObject {
+        OpenedObject {
             called: called.to_string(),
             url: told.url.clone(),
             object: told.object.clone(),
@@ -88,12 +88,12 @@ impl Opened {
     }
 
     /// Whether this is the same object, at the same version.
-    pub(crate) fn is_same(&self, other: &Opened) -> bool {
+    pub(crate) fn is_same(&self, other: &OpenedObject) -> bool {
         self.object == other.object && self.size == other.size
     }
 }
 
-impl Opened {
+impl OpenedObject {
     /// What events call it; a URL that was asked for may hold credentials.
     pub(crate) fn told(&self) -> &str {
         if self.called.contains("://") { &self.url } else { &self.called }
@@ -102,18 +102,18 @@ impl Opened {
 
 impl Cells {
     /// Those of a source that is called so.
-    pub(crate) fn new(blocks: Arc<Blocks>, called: &str, source: &dyn Source) -> Cells {
+    pub(crate) fn new(blocks: Arc<BlockCache>, called: &str, source: &dyn Source) -> Cells {
         let url = source.url().to_string();
         let object = format!("{}\n{}", source.key(), source.version());
         let (costs, size) = (source.costs(), source.len());
         let request_s = costs.latency_s();
         let byte_s = (costs.request.seconds(CELL_BYTES as f64) - request_s) / CELL_BYTES as f64;
         let (called, identity) = (called.to_string(), source.identity());
-        let of = Opened { called, url, object, size, request_s, byte_s, identity };
+        let of = OpenedObject { called, url, object, size, request_s, byte_s, identity };
         Cells::of(blocks, Arc::new(of))
     }
 
-    pub(crate) fn of(blocks: Arc<Blocks>, of: Arc<Opened>) -> Cells {
+    pub(crate) fn of(blocks: Arc<BlockCache>, of: Arc<OpenedObject>) -> Cells {
         Cells { blocks, of, only: false }
     }
 
@@ -122,7 +122,7 @@ impl Cells {
         Cells { only, ..self }
     }
 
-    pub(crate) fn opened(&self) -> &Arc<Opened> {
+    pub(crate) fn opened(&self) -> &Arc<OpenedObject> {
         &self.of
     }
 
@@ -131,7 +131,7 @@ impl Cells {
         self.blocks.peers.take_notes().into_iter().chain(note).collect()
     }
 
-    pub(crate) fn blocks(&self) -> &Blocks {
+    pub(crate) fn blocks(&self) -> &BlockCache {
         &self.blocks
     }
 
@@ -141,10 +141,10 @@ impl Cells {
     }
 
     /// What to tell others of the object.
-    pub(crate) fn described(&self) -> Described {
-        let Opened { url, object, size, request_s, byte_s, .. } = &*self.of;
+    pub(crate) fn described(&self) -> ObjectDescription {
+        let OpenedObject { url, object, size, request_s, byte_s, .. } = &*self.of;
         let count = size.div_ceil(CELL_BYTES).min(LISTED);
-        Described {
+        ObjectDescription {
             url: url.clone(),
             object: object.clone(),
             size: *size,
@@ -383,15 +383,15 @@ fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// What came of the cell that is coming now: stored once, when the next one begins.
-pub(crate) struct Gathered {
+pub(crate) struct PendingCells {
     cells: Arc<Cells>,
     number: u64,
     pieces: Vec<(usize, Bytes)>,
 }
 
-impl Gathered {
-    pub(crate) fn new(cells: Arc<Cells>) -> Gathered {
-        Gathered { cells, number: 0, pieces: Vec::new() }
+impl PendingCells {
+    pub(crate) fn new(cells: Arc<Cells>) -> PendingCells {
+        PendingCells { cells, number: 0, pieces: Vec::new() }
     }
 
     pub(crate) fn cells(&self) -> &Cells {
@@ -421,7 +421,7 @@ impl Gathered {
     }
 }
 
-impl Drop for Gathered {
+impl Drop for PendingCells {
     fn drop(&mut self) {
         self.store();
     }

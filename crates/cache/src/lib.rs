@@ -15,19 +15,19 @@ mod refetch;
 mod tls;
 mod unknown_clients;
 
-use assembled::Reading;
+use assembled::AssembledRead;
 use bytes::Bytes;
 pub use cached_store::cached_stores;
-pub use cell::Described;
-use cell::{CELL_BYTES, Cell, Cells, Gathered, Opened};
+pub use cell::ObjectDescription;
+use cell::{CELL_BYTES, Cell, Cells, OpenedObject, PendingCells};
 use peer_client::Peers;
-pub use peer_pull::Pulled;
+pub use peer_pull::PullResult;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use swathe_disk_cache::{Shelf, limit_of};
+use swathe_disk_cache::{DiskCache, limit_of};
 use swathe_plan::{Costs, Load};
 use swathe_store_api::{Fetched, Measured, Moved, Source, StoreError, TRUSTED, Traffic, Version};
 pub use tls::Identity;
@@ -45,12 +45,12 @@ const CALLED: usize = 100_000;
 
 /// Bytes of objects on servers, shared by the processes of a user.
 #[derive(Debug)]
-pub struct Blocks {
-    shelf: Shelf,
-    refused: Mutex<Refused>,
+pub struct BlockCache {
+    shelf: DiskCache,
+    refused: Mutex<WriteRefusals>,
     peers: Peers,
     /// Objects that were opened last, by what they are called.
-    opened: Mutex<HashMap<String, Arc<Opened>>>,
+    opened: Mutex<HashMap<String, Arc<OpenedObject>>>,
     asked: Mutex<HashMap<Asker, Instant>>,
 }
 
@@ -59,25 +59,25 @@ type Asker = (String, Option<u64>);
 
 /// What the disk said when it did not take a block.
 #[derive(Debug, Default)]
-struct Refused {
+struct WriteRefusals {
     last: Option<Instant>,
     /// Not told yet.
     note: Option<String>,
     told: bool,
 }
 
-impl Blocks {
+impl BlockCache {
     /// The user's, the same for all of this process; `None` where they are switched off with a
     /// limit of 0, or have no place.
     ///
     /// # Errors
     /// [`StoreError::Unsupported`] where `$SWATHE_CACHE_BYTES` is no number.
-    pub fn user() -> Result<Option<Arc<Blocks>>, StoreError> {
-        static BLOCKS: OnceLock<Option<Arc<Blocks>>> = OnceLock::new();
+    pub fn user() -> Result<Option<Arc<BlockCache>>, StoreError> {
+        static BLOCKS: OnceLock<Option<Arc<BlockCache>>> = OnceLock::new();
         if limit_of("blocks", VARIABLES, LIMIT_BYTES)? == 0 {
             return Ok(None);
         }
-        let open = || Some(Arc::new(Blocks::on(Blocks::users_shelf().ok()?)));
+        let open = || Some(Arc::new(BlockCache::on(BlockCache::users_shelf().ok()?)));
         Ok(BLOCKS.get_or_init(open).clone())
     }
 
@@ -85,15 +85,15 @@ impl Blocks {
     /// else `~/.cache/swathe/blocks`; at most `$SWATHE_CACHE_BYTES` (4 GiB).
     ///
     /// # Errors
-    /// As [`Shelf::user`].
-    pub fn users_shelf() -> Result<Shelf, StoreError> {
-        Shelf::user("blocks", VARIABLES, LIMIT_BYTES)
+    /// As [`DiskCache::user`].
+    pub fn users_shelf() -> Result<DiskCache, StoreError> {
+        DiskCache::user("blocks", VARIABLES, LIMIT_BYTES)
     }
 
     /// Blocks on a shelf.
-    pub fn on(shelf: Shelf) -> Blocks {
+    pub fn on(shelf: DiskCache) -> BlockCache {
         let (refused, opened, asked) = Default::default();
-        Blocks { shelf, refused, peers: Peers::default(), opened, asked }
+        BlockCache { shelf, refused, peers: Peers::default(), opened, asked }
     }
 
     /// Ask peers for blocks from now on, with an identity by TLS only.
@@ -110,12 +110,12 @@ impl Blocks {
     }
 
     /// Bytes that are here of an object that this process has opened under this very name.
-    pub fn held(self: &Arc<Blocks>, object: &str) -> u64 {
+    pub fn held(self: &Arc<BlockCache>, object: &str) -> u64 {
         self.cells(object).map_or(0, |cells| cells.held())
     }
 
     /// The cells of an object that this process has opened under this very name.
-    fn cells(self: &Arc<Blocks>, object: &str) -> Option<Cells> {
+    fn cells(self: &Arc<BlockCache>, object: &str) -> Option<Cells> {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let found = opened.get(object).cloned();
         drop(opened);
@@ -146,7 +146,7 @@ impl Blocks {
         asked.get(asker).is_some_and(|at| at.elapsed() < TRUSTED)
     }
 
-    fn note_opened(&self, object: &Arc<Opened>) {
+    fn note_opened(&self, object: &Arc<OpenedObject>) {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if opened.len() >= CALLED && !opened.contains_key(&object.called) {
             opened.clear(); // what is wanted again is opened again
@@ -155,7 +155,7 @@ impl Blocks {
     }
 
     /// Keep a block, if the disk takes it.
-    fn keep(&self, put: impl FnOnce(&Shelf) -> Result<(), StoreError>) {
+    fn keep(&self, put: impl FnOnce(&DiskCache) -> Result<(), StoreError>) {
         if !self.takes() {
             return;
         }
@@ -178,23 +178,23 @@ pub(crate) struct Cached {
     files: Costs,
     /// Whether the server was asked for the version.
     asked: Arc<AtomicBool>,
-    came: Arc<Came>,
+    came: Arc<AvoidedTraffic>,
 }
 
 /// What did not come from the server, since that was asked last.
 #[derive(Default)]
-struct Came {
-    peers: Counted,
-    cache: Counted,
+struct AvoidedTraffic {
+    peers: TrafficCounter,
+    cache: TrafficCounter,
 }
 
 #[derive(Default)]
-struct Counted {
+struct TrafficCounter {
     bytes: AtomicU64,
     requests: AtomicU64,
 }
 
-impl Counted {
+impl TrafficCounter {
     fn add(&self, moved: Moved) {
         self.bytes.fetch_add(moved.bytes, Ordering::Relaxed);
         self.requests.fetch_add(moved.requests, Ordering::Relaxed);
@@ -208,7 +208,12 @@ impl Counted {
 
 impl Cached {
     /// `called`: by who asked for it.
-    pub fn new(inner: Arc<dyn Source>, called: &str, blocks: Arc<Blocks>, asked: bool) -> Cached {
+    pub fn new(
+        inner: Arc<dyn Source>,
+        called: &str,
+        blocks: Arc<BlockCache>,
+        asked: bool,
+    ) -> Cached {
         let cells = Arc::new(Cells::new(blocks, called, &*inner));
         cells.blocks().note_opened(cells.opened());
         if asked {
@@ -444,7 +449,7 @@ impl Source for Cached {
     }
 
     fn take_traffic(&self) -> Traffic {
-        let Came { peers, cache } = &*self.came;
+        let AvoidedTraffic { peers, cache } = &*self.came;
         let mut traffic = self.inner.take_traffic();
         (traffic.from_peers, traffic.from_cache) = (peers.take(), cache.take());
         traffic
@@ -473,14 +478,14 @@ impl Source for Cached {
         }
         let missing: Vec<Range<u64>> = missing(&parts).collect();
         let asked = (!missing.is_empty()).then(|| self.inner.fetch(missing, streams));
-        Box::new(Reading {
+        Box::new(AssembledRead {
             inner: self.inner.clone(),
             asked,
             requests: ends.into_iter(),
             parts: parts.into_iter(),
             given: 0,
             last: None,
-            gathered: Gathered::new(self.cells.clone()),
+            gathered: PendingCells::new(self.cells.clone()),
             confirmed: self.asked.clone(),
             came: self.came.clone(),
             streams,

@@ -1,23 +1,23 @@
 //! Blocks that are fetched from other workers before anybody reads them: copies of what many want,
 //! and what one that leaves hands over.
 
-use crate::Blocks;
-use crate::cell::{Cells, Described, Opened};
+use crate::BlockCache;
+use crate::cell::{Cells, ObjectDescription, OpenedObject};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pulled {
+pub struct PullResult {
     /// Bytes that were sent.
     pub bytes: u64,
     /// Blocks that were in order, and are here.
     pub blocks: u64,
 }
 
-impl Blocks {
+impl BlockCache {
     /// What others must know to pull an object that this process has opened under this very name.
-    pub fn described(self: &Arc<Blocks>, object: &str) -> Option<Described> {
+    pub fn described(self: &Arc<BlockCache>, object: &str) -> Option<ObjectDescription> {
         self.cells(object).map(|cells| cells.described())
     }
 
@@ -28,20 +28,20 @@ impl Blocks {
     /// `peers`: URL and token of each, the first is asked first. `only`: nobody else will have it:
     /// it is worth what its store asks for it.
     pub fn pull(
-        self: &Arc<Blocks>,
+        self: &Arc<BlockCache>,
         object: &str,
-        told: &Described,
+        told: &ObjectDescription,
         peers: Vec<(String, String)>,
         limit: Duration,
         only: bool,
-    ) -> Pulled {
+    ) -> PullResult {
         let until = Instant::now() + limit.min(LONGEST);
-        let wanted = Arc::new(Opened::as_described(object, told));
+        let wanted = Arc::new(OpenedObject::as_described(object, told));
         if !self.takes() {
-            return Pulled::default();
+            return PullResult::default();
         }
         match self.cells(object) {
-            Some(known) if !known.opened().is_same(&wanted) => return Pulled::default(),
+            Some(known) if !known.opened().is_same(&wanted) => return PullResult::default(),
             Some(_) => {}
             None => self.note_opened(&wanted),
         }
@@ -53,7 +53,7 @@ impl Blocks {
         let lacking = cells.lacking(&told.cells);
         let moved = self.peers.pull(&cells, lacking, peers, until);
         let blocks = cells.here(&told.cells).saturating_sub(before);
-        Pulled { bytes: moved.bytes, blocks }
+        PullResult { bytes: moved.bytes, blocks }
     }
 
     /// What other workers cost of late: seconds until an answer begins, and bytes per second;

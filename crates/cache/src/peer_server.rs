@@ -5,7 +5,7 @@
 //! is, and holds a checksum of all that: who asked checks it. A digest is a number, so nothing that
 //! is asked for can name any other file.
 
-use crate::Blocks;
+use crate::BlockCache;
 use crate::tls::Identity;
 use crate::unknown_clients::Strangers;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -58,7 +58,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 type Body = BoxBody<Bytes, Infallible>;
 
 struct Door {
-    blocks: Arc<Blocks>,
+    blocks: Arc<BlockCache>,
     token: String,
     tls: Option<Arc<ServerConfig>>,
     strangers: Strangers,
@@ -66,14 +66,14 @@ struct Door {
     requests: Arc<Semaphore>,
 }
 
-impl Blocks {
+impl BlockCache {
     /// Give blocks, on a free port of an address and as long as the process lives, to who sends
     /// the token; with an identity, by TLS only, to who has one of the same authority.
     ///
     /// # Errors
     /// [`StoreError::Network`] where nothing can listen there, or the identity is unusable.
     pub fn serve(
-        self: &Arc<Blocks>,
+        self: &Arc<BlockCache>,
         address: IpAddr,
         token: &str,
         identity: Option<&Identity>,
@@ -201,7 +201,7 @@ fn parse(text: &str) -> Option<Vec<u128>> {
     parts.collect::<Option<Vec<_>>>().filter(|digests| digests.len() <= MOST_CELLS)
 }
 
-fn frame(blocks: &Blocks, digest: u128) -> Bytes {
+fn frame(blocks: &BlockCache, digest: u128) -> Bytes {
     let Some(file) = blocks.shelf.file(digest, MOST_FILE_BYTES) else { return absent() };
     let mut frame = BytesMut::with_capacity(4 + file.len());
     frame.put_u32_le(file.len() as u32);

@@ -92,11 +92,11 @@ pub(super) fn object(seed: u32) -> Asked {
     }
 }
 
-pub(super) fn blocks(folder: &tempfile::TempDir, limit: u64) -> Arc<Blocks> {
-    Arc::new(Blocks::on(Shelf::at(folder.path().join("blocks"), limit)))
+pub(super) fn blocks(folder: &tempfile::TempDir, limit: u64) -> Arc<BlockCache> {
+    Arc::new(BlockCache::on(DiskCache::at(folder.path().join("blocks"), limit)))
 }
 
-pub(super) fn cached(inner: Asked, blocks: &Arc<Blocks>) -> Cached {
+pub(super) fn cached(inner: Asked, blocks: &Arc<BlockCache>) -> Cached {
     Cached::new(Arc::new(inner), "store:a", blocks.clone(), true)
 }
 
@@ -382,7 +382,7 @@ fn who_has_other_credentials_asks_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let held = blocks(&folder, LIMIT);
     let ranges = [300..400, 300_000..300_001];
-    let of = |identity, asked, blocks: &Arc<Blocks>| {
+    let of = |identity, asked, blocks: &Arc<BlockCache>| {
         let inner = Asked { identity, ..object(1) };
         Cached::new(Arc::new(inner), "store:a", blocks.clone(), asked)
     };

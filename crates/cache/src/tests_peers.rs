@@ -21,7 +21,7 @@ fn holder(seed: u32, ranges: &[Range<u64>]) -> (tempfile::TempDir, SocketAddr) {
 }
 
 /// Blocks that hold nothing.
-fn empty() -> (tempfile::TempDir, Arc<Blocks>) {
+fn empty() -> (tempfile::TempDir, Arc<BlockCache>) {
     let folder = tempfile::tempdir().unwrap();
     let blocks = blocks(&folder, LIMIT);
     blocks.ask(None).unwrap();
@@ -29,7 +29,7 @@ fn empty() -> (tempfile::TempDir, Arc<Blocks>) {
 }
 
 /// Blocks that hold nothing, and ask this one.
-fn asker(address: SocketAddr, token: &str) -> (tempfile::TempDir, Arc<Blocks>) {
+fn asker(address: SocketAddr, token: &str) -> (tempfile::TempDir, Arc<BlockCache>) {
     let (folder, blocks) = empty();
     blocks.have("store:a", vec![(format!("http://{address}"), token.to_string())]);
     (folder, blocks)
@@ -46,7 +46,7 @@ fn damage(folder: &tempfile::TempDir) {
 }
 
 /// Read all of an object; gives what the server was asked for, what came of peers, and the notes.
-fn all(seed: u32, blocks: &Arc<Blocks>) -> (Traffic, Moved, Vec<String>) {
+fn all(seed: u32, blocks: &Arc<BlockCache>) -> (Traffic, Moved, Vec<String>) {
     let source = cached(object(seed), blocks);
     assert_right(seed, &ALL, &read(&source, &ALL));
     let Traffic { bytes, requests, from_peers, .. } = source.take_traffic();
@@ -286,13 +286,18 @@ fn nothing_else_is_answered() {
 }
 
 /// What a holder says of an object.
-fn described(there: &tempfile::TempDir, seed: u32) -> Described {
+fn described(there: &tempfile::TempDir, seed: u32) -> ObjectDescription {
     let blocks = blocks(there, LIMIT);
     cached(object(seed), &blocks);
     blocks.described("store:a").unwrap()
 }
 
-fn pull(blocks: &Arc<Blocks>, told: &Described, address: SocketAddr, limit: Duration) -> Pulled {
+fn pull(
+    blocks: &Arc<BlockCache>,
+    told: &ObjectDescription,
+    address: SocketAddr,
+    limit: Duration,
+) -> PullResult {
     let peers = vec![(format!("http://{address}"), TOKEN.to_string())];
     blocks.pull("store:a", told, peers, limit, true)
 }
@@ -309,7 +314,7 @@ fn what_is_pulled_is_read_from_here_although_nobody_had_opened_it() {
     assert!((SIZE as u64..SIZE as u64 + 1000).contains(&moved.bytes));
     assert_eq!(heir.held("store:a"), SIZE as u64);
     assert_eq!(moved.blocks, 3);
-    assert_eq!(pull(&heir, &told, address, LONG), Pulled::default(), "it is here");
+    assert_eq!(pull(&heir, &told, address, LONG), PullResult::default(), "it is here");
     assert_eq!(all(1, &heir).0, asked(0, 0));
     assert!(heir.peer_costs().is_some_and(|(begun_s, rate)| begun_s > 0.0 && rate > 1e6));
 }
@@ -320,9 +325,9 @@ fn what_is_known_at_another_version_is_not_pulled() {
     let told = described(&there, 1);
     let (_here, heir) = empty();
     cached(object(2), &heir);
-    assert_eq!(pull(&heir, &told, address, LONG), Pulled::default());
+    assert_eq!(pull(&heir, &told, address, LONG), PullResult::default());
     // One whose blocks are not of what it says gives nothing that is kept.
-    let lies = Described { object: "of another".into(), ..told };
+    let lies = ObjectDescription { object: "of another".into(), ..told };
     let (_here, heir) = empty();
     pull(&heir, &lies, address, LONG);
     assert_eq!(heir.held("store:a"), 0);
@@ -346,7 +351,7 @@ fn pulling_ends_in_time_whatever_the_peer_does() {
         let (_here, heir) = empty();
         let began = std::time::Instant::now();
         let moved = pull(&heir, &told, false_peer(says, closes), Duration::from_millis(300));
-        assert_eq!(moved, Pulled::default());
+        assert_eq!(moved, PullResult::default());
         assert!(began.elapsed() < LONG);
         assert_eq!(heir.held("store:a"), 0);
     }

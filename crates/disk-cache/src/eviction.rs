@@ -24,7 +24,7 @@ const MOST_USES: u32 = 8;
 
 /// What a value takes, where it stands, and when that was said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Rank {
     pub(super) bytes: u64,
     pub(super) stands: SystemTime,
     pub(super) said: SystemTime,
@@ -85,7 +85,7 @@ pub(super) fn gain(seconds: f64, bytes: u64) -> Duration {
 /// and of equals what came last, but for what is young. So is what `comes` now, besides.
 pub(super) fn going<T>(
     mut kept: Vec<T>,
-    place: impl Fn(&T) -> Place,
+    place: impl Fn(&T) -> Rank,
     limit: u64,
     comes: u64,
     bytes: u64,

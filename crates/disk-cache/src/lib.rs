@@ -20,8 +20,8 @@ mod simulated;
 mod usage_file;
 
 use bytes::Bytes;
-use eviction::{Level, MARK_EVERY, Place, gain, going};
-pub use simulated::SimulatedShelf;
+use eviction::{Level, MARK_EVERY, Rank, gain, going};
+pub use simulated::SimulatedCache;
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read, Write};
@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use swathe_store_api::StoreError;
-use usage_file::Ledger;
+use usage_file::UsageFile;
 
 const MAGIC: &[u8; 8] = b"SWSHELF1";
 /// Magic, checksum, bytes of the key, bytes of the value.
@@ -53,14 +53,14 @@ pub type Weight<'a> = Option<&'a dyn Fn(u64) -> f64>;
 
 /// A size-limited folder of values.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct DiskCache {
     folder: PathBuf,
     limit: u64,
     /// A value that was read is marked as used if its last mark is older than this.
     mark_every: Duration,
     /// Threads of this process queue here, and only one waits for other processes. What is to go
     /// next, as far as it was looked for.
-    writing: Mutex<VecDeque<Kept>>,
+    writing: Mutex<VecDeque<Candidate>>,
 }
 
 /// What a shelf holds.
@@ -75,18 +75,18 @@ pub struct Usage {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct Candidate {
     path: PathBuf,
-    place: Place,
+    place: Rank,
 }
 
-impl Shelf {
+impl DiskCache {
     /// A shelf of the user: `$<variables>_DIR`, else `$XDG_CACHE_HOME/swathe/<name>`, else
     /// `~/.cache/swathe/<name>`; at most `$<variables>_BYTES`, else `limit`.
     ///
     /// # Errors
     /// [`StoreError::Unsupported`] where the environment says nothing usable.
-    pub fn user(name: &str, variables: &str, limit: u64) -> Result<Shelf, StoreError> {
+    pub fn user(name: &str, variables: &str, limit: u64) -> Result<DiskCache, StoreError> {
         let path = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let unusable = |why| StoreError::Unsupported { url: name.into(), why };
         let own_folder = format!("{variables}_DIR");
@@ -96,21 +96,21 @@ impl Shelf {
             .ok_or_else(|| {
                 unusable(format!("none of {own_folder}, XDG_CACHE_HOME and HOME is set"))
             })?;
-        Ok(Shelf::at(folder, limit_of(name, variables, limit)?))
+        Ok(DiskCache::at(folder, limit_of(name, variables, limit)?))
     }
 
     /// The user's index: at most 1 GiB unless `$SWATHE_INDEX_BYTES` says otherwise.
     ///
     /// # Errors
-    /// As [`Shelf::user`].
-    pub fn index() -> Result<Shelf, StoreError> {
-        Shelf::user("index", "SWATHE_INDEX", 1 << 30)
+    /// As [`DiskCache::user`].
+    pub fn index() -> Result<DiskCache, StoreError> {
+        DiskCache::user("index", "SWATHE_INDEX", 1 << 30)
     }
 
     /// A shelf in a folder, made when the first value is put.
-    pub fn at(folder: impl Into<PathBuf>, limit: u64) -> Shelf {
+    pub fn at(folder: impl Into<PathBuf>, limit: u64) -> DiskCache {
         let mark_every = MARK_EVERY;
-        Shelf { folder: folder.into(), limit, mark_every, writing: Mutex::default() }
+        DiskCache { folder: folder.into(), limit, mark_every, writing: Mutex::default() }
     }
 
     /// Where it lies.
@@ -128,7 +128,7 @@ impl Shelf {
         self.get_weighed(key, None)
     }
 
-    /// As [`Shelf::get`], of a value that was put with a weight.
+    /// As [`DiskCache::get`], of a value that was put with a weight.
     pub fn get_weighed(&self, key: &str, weight: Weight<'_>) -> Option<Bytes> {
         let path = self.path(key);
         let mut file = File::open(&path).ok()?;
@@ -159,7 +159,7 @@ impl Shelf {
         Some(())
     }
 
-    /// Up to `max` first bytes of the value under `key`, not checked: what [`Shelf::get`] is
+    /// Up to `max` first bytes of the value under `key`, not checked: what [`DiskCache::get`] is
     /// likely to give.
     pub fn glance(&self, key: &str, max: usize) -> Option<Bytes> {
         let file = File::open(self.path(key)).ok()?;
@@ -185,10 +185,10 @@ impl Shelf {
         self.put_weighed(key, value, None)
     }
 
-    /// As [`Shelf::put`]; those of least worth give way.
+    /// As [`DiskCache::put`]; those of least worth give way.
     ///
     /// # Errors
-    /// As [`Shelf::put`].
+    /// As [`DiskCache::put`].
     pub fn put_weighed(
         &self,
         key: &str,
@@ -204,10 +204,10 @@ impl Shelf {
     }
 
     /// Keep what `change` makes of the value under `key`, if it makes anything; nobody else
-    /// changes it meanwhile. As [`Shelf::put_weighed`].
+    /// changes it meanwhile. As [`DiskCache::put_weighed`].
     ///
     /// # Errors
-    /// As [`Shelf::put`].
+    /// As [`DiskCache::put`].
     pub fn update(
         &self,
         key: &str,
@@ -235,8 +235,8 @@ impl Shelf {
 
     fn write(
         &self,
-        doomed: &mut VecDeque<Kept>,
-        mut ledger: Ledger,
+        doomed: &mut VecDeque<Candidate>,
+        mut ledger: UsageFile,
         key: &str,
         value: &[u8],
         weight: Weight<'_>,
@@ -299,7 +299,7 @@ impl Shelf {
     /// Where what comes stands.
     fn level(&self) -> Option<Level> {
         let file = File::open(self.folder.join(USAGE_FILE)).ok()?;
-        Ledger::of(file).ok().map(|ledger| ledger.level)
+        UsageFile::of(file).ok().map(|ledger| ledger.level)
     }
 
     /// The file of the value whose key has this digest, as it is, if it is no longer than `most`:
@@ -321,7 +321,7 @@ impl Shelf {
         StoreError::Io { url: self.folder.display().to_string(), source }
     }
 
-    fn turn(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+    fn turn(&self) -> MutexGuard<'_, VecDeque<Candidate>> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -349,7 +349,7 @@ impl Shelf {
 
     /// The right to write, and how much there is. What others left half-written is theirs no
     /// more, for whoever writes holds this.
-    fn ledger(&self) -> Result<Ledger, StoreError> {
+    fn ledger(&self) -> Result<UsageFile, StoreError> {
         // Others have no business in what was read with a user's credentials.
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|source| self.fail(source))?;
@@ -374,10 +374,10 @@ impl Shelf {
                 Err(error) => return Err(fail(error.into())),
             }
         }
-        Ledger::of(file).or_else(|file| {
+        UsageFile::of(file).or_else(|file| {
             // Nothing that is there may stand higher than what is to come.
             let level = self.list()?.iter().map(|kept| kept.place.stands).max();
-            let mut ledger = Ledger::new(file, level.unwrap_or_else(SystemTime::now));
+            let mut ledger = UsageFile::new(file, level.unwrap_or_else(SystemTime::now));
             self.count(&mut ledger)?;
             Ok(ledger)
         })
@@ -386,8 +386,8 @@ impl Shelf {
     /// Remove what is to go first until so many bytes have room that come.
     fn make_room(
         &self,
-        doomed: &mut VecDeque<Kept>,
-        ledger: &mut Ledger,
+        doomed: &mut VecDeque<Candidate>,
+        ledger: &mut UsageFile,
         comes: u64,
     ) -> Result<(), StoreError> {
         let most = self.limit.saturating_sub(comes);
@@ -412,9 +412,9 @@ impl Shelf {
     }
 
     /// Note what there is, and remove what was left half-written.
-    fn count(&self, ledger: &mut Ledger) -> Result<Vec<Kept>, StoreError> {
-        let (unfinished, kept): (Vec<Kept>, Vec<Kept>) =
-            self.list()?.into_iter().partition(Kept::is_unfinished);
+    fn count(&self, ledger: &mut UsageFile) -> Result<Vec<Candidate>, StoreError> {
+        let (unfinished, kept): (Vec<Candidate>, Vec<Candidate>) =
+            self.list()?.into_iter().partition(Candidate::is_unfinished);
         unfinished.iter().try_for_each(|kept| remove(&kept.path))?;
         let bytes = kept.iter().map(|value| value.place.bytes).sum();
         ledger.set(bytes).map_err(|source| self.fail(source))?;
@@ -422,7 +422,7 @@ impl Shelf {
     }
 
     /// All files of values, finished or not.
-    fn list(&self) -> Result<Vec<Kept>, StoreError> {
+    fn list(&self) -> Result<Vec<Candidate>, StoreError> {
         let mut kept = Vec::new();
         for folder in entries(&self.folder)? {
             if !folder.is_dir() {
@@ -431,14 +431,14 @@ impl Shelf {
             for path in entries(&folder)? {
                 // Another process may have removed it in the meantime.
                 let Ok(stat) = fs::metadata(&path) else { continue };
-                kept.push(Kept { path, place: place(&stat) });
+                kept.push(Candidate { path, place: place(&stat) });
             }
         }
         Ok(kept)
     }
 }
 
-impl Kept {
+impl Candidate {
     fn is_unfinished(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "new")
     }
@@ -493,9 +493,9 @@ fn write_new(
 }
 
 /// Where a file stands.
-fn place(stat: &Metadata) -> Place {
+fn place(stat: &Metadata) -> Rank {
     let stands = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    Place { bytes: on_disk(stat.len()), stands, said: changed(stat) }
+    Rank { bytes: on_disk(stat.len()), stands, said: changed(stat) }
 }
 
 /// When a file was put there, or marked.

@@ -1,6 +1,6 @@
 //! A shelf of numbers, for simulated pools.
 
-use super::eviction::{Level, MARK_EVERY, Place, gain, going};
+use super::eviction::{Level, MARK_EVERY, Rank, gain, going};
 use super::{YOUNG, on_disk};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,16 +9,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 ///
 /// Objects are in blocks of equal size, and go block by block.
 #[derive(Debug)]
-pub struct SimulatedShelf {
+pub struct SimulatedCache {
     limit: u64,
     bytes: u64,
     level: Level,
-    held: HashMap<String, Held>,
-    doomed: VecDeque<(String, Place)>,
+    held: HashMap<String, SimulatedValues>,
+    doomed: VecDeque<(String, Rank)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct SimulatedValues {
     blocks: u64,
     /// That each takes on disk.
     block_bytes: u64,
@@ -26,21 +26,21 @@ struct Held {
     said: SystemTime,
 }
 
-impl Held {
-    fn place(&self) -> Place {
-        Place { bytes: self.blocks * self.block_bytes, stands: self.stands, said: self.said }
+impl SimulatedValues {
+    fn place(&self) -> Rank {
+        Rank { bytes: self.blocks * self.block_bytes, stands: self.stands, said: self.said }
     }
 }
 
 /// What lies in one file.
 const FILE_BYTES: u64 = 1 << 18;
 
-impl SimulatedShelf {
+impl SimulatedCache {
     /// One with room for so many bytes.
-    pub fn new(limit: u64) -> SimulatedShelf {
+    pub fn new(limit: u64) -> SimulatedCache {
         let level = Level::new(UNIX_EPOCH);
         let (held, doomed) = (HashMap::new(), VecDeque::new());
-        SimulatedShelf { limit, bytes: 0, level, held, doomed }
+        SimulatedCache { limit, bytes: 0, level, held, doomed }
     }
 
     /// Bytes that are taken.
@@ -76,7 +76,7 @@ impl SimulatedShelf {
                 (stands, said) = (self.level.used(stands, gain), now);
             }
         }
-        let held = Held { blocks, block_bytes, stands, said };
+        let held = SimulatedValues { blocks, block_bytes, stands, said };
         self.bytes += held.place().bytes;
         self.bytes -= before.map_or(0, |before| before.place().bytes);
         self.held.insert(name.to_string(), held);

@@ -2,13 +2,13 @@ use super::eviction::MOST_GAIN_S;
 use super::*;
 use proptest::prelude::*;
 
-fn shelf(limit: u64) -> (tempfile::TempDir, Shelf) {
+fn shelf(limit: u64) -> (tempfile::TempDir, DiskCache) {
     let folder = tempfile::tempdir().unwrap();
-    let shelf = Shelf::at(folder.path().join("index"), limit);
+    let shelf = DiskCache::at(folder.path().join("index"), limit);
     (folder, shelf)
 }
 
-fn file_of(shelf: &Shelf, key: &str) -> PathBuf {
+fn file_of(shelf: &DiskCache, key: &str) -> PathBuf {
     shelf.path(key)
 }
 
@@ -133,7 +133,7 @@ fn an_unwritable_folder_is_an_error_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, b"").unwrap();
-    let error = Shelf::at(file.join("index"), 1 << 20).put("key", b"value").unwrap_err();
+    let error = DiskCache::at(file.join("index"), 1 << 20).put("key", b"value").unwrap_err();
     assert!(error.to_string().contains("file/index"), "{error}");
 }
 
@@ -145,7 +145,7 @@ fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
         let writers: Vec<_> = (0..4u8)
             .map(|writer| {
                 // Each as if in a process of its own.
-                let shelf = Shelf::at(shelf.folder(), 200_000);
+                let shelf = DiskCache::at(shelf.folder(), 200_000);
                 scope.spawn(move || {
                     let mut kept = 0;
                     for i in 0..300 {
@@ -194,18 +194,18 @@ fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
 const DAY: f64 = 86_400.0;
 
 /// A shelf on which each use counts.
-fn weighing(limit: u64) -> (tempfile::TempDir, Shelf) {
+fn weighing(limit: u64) -> (tempfile::TempDir, DiskCache) {
     let (folder, mut shelf) = shelf(limit);
     shelf.mark_every = Duration::ZERO;
     (folder, shelf)
 }
 
 /// Put a value of one block of the disk, that takes so many seconds to fetch again.
-fn put(shelf: &Shelf, key: &str, seconds: f64) {
+fn put(shelf: &DiskCache, key: &str, seconds: f64) {
     shelf.put_weighed(key, &[1; 1000], Some(&|_| seconds)).unwrap();
 }
 
-fn has(shelf: &Shelf, keys: &[&str]) -> Vec<bool> {
+fn has(shelf: &DiskCache, keys: &[&str]) -> Vec<bool> {
     keys.iter().map(|key| shelf.has(key)).collect()
 }
 
@@ -281,7 +281,7 @@ fn who_goes_round_through_more_than_fits_finds_a_part() {
 fn a_shelf_of_numbers_keeps_what_one_on_disk_does() {
     let limit = 40 * 4096;
     let (_folder, shelf) = weighing(limit);
-    let mut numbers = SimulatedShelf::new(limit);
+    let mut numbers = SimulatedCache::new(limit);
     let (mut kept, mut evicted) = (std::collections::BTreeSet::new(), 0);
     for step in 0..400u64 {
         // Loops, and some that are used more often.
@@ -357,7 +357,7 @@ fn the_level_is_that_of_all_processes_and_survives_its_file() {
         put(&shelf, &format!("{number}"), 0.05);
     }
     let level = shelf.level().unwrap();
-    let other = Shelf::at(shelf.folder(), 10 * 4096);
+    let other = DiskCache::at(shelf.folder(), 10 * 4096);
     assert!(level.at > SystemTime::UNIX_EPOCH && level.gone > 0);
     assert_eq!(other.level(), Some(level));
     assert_eq!(other.ledger().unwrap().level, level);

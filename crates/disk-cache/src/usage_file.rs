@@ -11,32 +11,34 @@ const NUMBERS: usize = 4;
 const BYTES: usize = 16 * NUMBERS;
 
 /// What the file says.
-pub(super) struct Ledger {
+pub(super) struct UsageFile {
     file: File,
     /// In use.
     pub(super) bytes: u64,
     pub(super) level: Level,
 }
 
-impl Ledger {
+impl UsageFile {
     /// What stands in a file; the file, where that is nothing.
-    pub(super) fn of(file: File) -> Result<Ledger, File> {
+    pub(super) fn of(file: File) -> Result<UsageFile, File> {
         let mut noted = [0; BYTES];
         if file.read_exact_at(&mut noted, 0).is_err() {
             return Err(file);
         }
         let numbers: Option<Vec<u64>> = noted.chunks_exact(16).map(number).collect();
         match numbers.as_deref() {
-            Some(&[bytes, at, gone, stood]) => {
-                Ok(Ledger { file, bytes, level: Level { at: time(at), gone, stood: time(stood) } })
-            }
+            Some(&[bytes, at, gone, stood]) => Ok(UsageFile {
+                file,
+                bytes,
+                level: Level { at: time(at), gone, stood: time(stood) },
+            }),
             _ => Err(file),
         }
     }
 
     /// One of which nothing is noted yet.
-    pub(super) fn new(file: File, level: SystemTime) -> Ledger {
-        Ledger { file, bytes: 0, level: Level::new(level) }
+    pub(super) fn new(file: File, level: SystemTime) -> UsageFile {
+        UsageFile { file, bytes: 0, level: Level::new(level) }
     }
 
     /// Note how many bytes are in use, and the level.

@@ -1,14 +1,14 @@
 //! Pixels of many regions of one image, read together: every byte is read, and every tile
 //! decoded, once for all regions that need it.
 
-use crate::byte_source::Content;
-use crate::cutout::{Cutout, Placed};
-use crate::decoded_cache::{Memory, Piece};
+use crate::byte_source::ByteSource;
+use crate::cutout::{Cutout, PlacedRegion};
+use crate::decoded_cache::{DecodedCache, Piece};
 use crate::error::EngineError;
 use crate::object::Object;
 use crate::template::Template;
 use crate::timing::Stage;
-use crate::worker_context::{Spare, Work};
+use crate::worker_context::{SpareBuffers, Work};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
@@ -27,11 +27,11 @@ pub(crate) type Done<'a> =
 pub(crate) fn cut(
     object: &Object,
     template: &Arc<Template>,
-    placed: Vec<(usize, Placed)>,
+    placed: Vec<(usize, PlacedRegion)>,
     work: &mut Work,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
-    work.reading.memory = if work.keeps { Memory::of(object.source())? } else { None };
+    work.reading.memory = if work.keeps { DecodedCache::of(object.source())? } else { None };
     let mut jobs: Vec<Job> =
         placed.into_iter().map(|(id, placed)| Job { id, placed, state: State::Waiting }).collect();
     let cut = match &template.image.storage {
@@ -51,7 +51,7 @@ pub(crate) fn cut(
 /// One region on its way to a cutout.
 struct Job {
     id: usize,
-    placed: Placed,
+    placed: PlacedRegion,
     state: State,
 }
 
@@ -72,7 +72,7 @@ impl Job {
     fn filling(
         &mut self,
         template: &Template,
-        spare: &mut Spare,
+        spare: &mut SpareBuffers,
     ) -> Result<&mut Filling, EngineError> {
         if let State::Waiting = self.state {
             let mut file = spare.take();
@@ -106,7 +106,7 @@ impl Job {
     fn finish(
         &mut self,
         template: &Arc<Template>,
-        spare: &mut Spare,
+        spare: &mut SpareBuffers,
     ) -> Result<Cutout, EngineError> {
         self.filling(template, spare)?;
         let State::Filling(mut filling) = std::mem::replace(&mut self.state, State::Finished)
@@ -138,7 +138,7 @@ struct Sweep {
 }
 
 fn from_rows(
-    content: &Content,
+    content: &ByteSource,
     offset: u64,
     template: &Arc<Template>,
     jobs: &mut [Job],
@@ -256,7 +256,7 @@ struct Needed {
 }
 
 fn from_tiles(
-    content: &Content,
+    content: &ByteSource,
     table: &TileTable,
     template: &Arc<Template>,
     jobs: &mut [Job],
@@ -354,7 +354,7 @@ impl Tiles<'_> {
         entry: &TileEntry,
         bytes: &[u8],
         takers: &[(u64, usize)],
-        memory: Option<&Memory>,
+        memory: Option<&DecodedCache>,
         scratch: &mut Scratch,
         pixels: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
@@ -362,7 +362,7 @@ impl Tiles<'_> {
         let size = template.image.dtype.size();
         let region = table.tile(&template.image.shape, tile);
         let whole = last_element(&region, &region);
-        let memory = memory.filter(|_| Memory::takes(whole.saturating_mul(size)));
+        let memory = memory.filter(|_| DecodedCache::takes(whole.saturating_mul(size)));
         let inside = |&(_, job): &(u64, usize)| region.intersection(&self.jobs[job].placed.inside);
         let parts = takers.iter().filter_map(inside);
         let need = parts.map(|part| last_element(&region, &part)).max().unwrap_or(0);
@@ -440,7 +440,7 @@ fn group(pairs: &[(u64, usize)]) -> Vec<Needed> {
 
 /// The table rows of the needed tiles: where each lies and how it is scaled.
 fn read_entries(
-    content: &Content,
+    content: &ByteSource,
     table: &TileTable,
     template: &Template,
     needed: &[Needed],

@@ -1,10 +1,10 @@
 //! The decompressed bytes of an object, whatever it is wrapped in.
 
-use crate::decoded_cache::{self, BLOCK_BYTES, Memory, Piece};
+use crate::decoded_cache::{self, BLOCK_BYTES, DecodedCache, Piece};
 use crate::error::EngineError;
 use crate::inflate::{OUTPUT_BYTES, StreamReader};
 use crate::requests::{local_cap_bytes, local_plan, remote_requests};
-use crate::worker_context::{Cancel, Reading, Sink};
+use crate::worker_context::{Cancel, ReadContext, Sink};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use swathe_plan::{Break, Load, Reach, windows};
 use swathe_store_api::{Source, Traffic};
 
 /// How segments will be read.
-pub(crate) struct Planned {
+pub(crate) struct ReadPlan {
     requests: Vec<Range<u64>>,
     pub(crate) load: Load,
     /// Seconds that this is predicted to take: not of what is inflated, or kept here.
@@ -23,27 +23,27 @@ pub(crate) struct Planned {
 }
 
 /// The bytes of an object after any whole-file decompression.
-pub(crate) enum Content {
+pub(crate) enum ByteSource {
     /// As stored.
     Plain(Arc<dyn Source>),
     /// Inside a gzip, bzip2 or compress stream.
     Stream(Box<Mutex<StreamReader>>),
 }
 
-impl Content {
+impl ByteSource {
     /// The reader inside a stream.
     pub(crate) fn stream_reader(&self) -> Option<MutexGuard<'_, StreamReader>> {
         match self {
-            Content::Plain(_) => None,
-            Content::Stream(reader) => Some(lock(reader)),
+            ByteSource::Plain(_) => None,
+            ByteSource::Stream(reader) => Some(lock(reader)),
         }
     }
 
     /// Bytes there are, where that is known before they are read.
     pub(crate) fn len(&self) -> Option<u64> {
         match self {
-            Content::Plain(source) => Some(source.len()),
-            Content::Stream(_) => None,
+            ByteSource::Plain(source) => Some(source.len()),
+            ByteSource::Stream(_) => None,
         }
     }
 
@@ -51,8 +51,8 @@ impl Content {
     /// lies on both sides.
     pub(crate) fn gap_bytes(&self) -> u64 {
         match self {
-            Content::Plain(source) => source.costs().single_gap().unwrap_or(0),
-            Content::Stream(reader) => lock(reader).gap_bytes(),
+            ByteSource::Plain(source) => source.costs().single_gap().unwrap_or(0),
+            ByteSource::Stream(reader) => lock(reader).gap_bytes(),
         }
     }
 
@@ -64,14 +64,14 @@ impl Content {
         cancel: &Cancel,
     ) -> Result<Bytes, EngineError> {
         match self {
-            Content::Plain(source) => {
+            ByteSource::Plain(source) => {
                 let start = start.min(source.len());
                 let end = source.len().min(start.saturating_add(max as u64));
                 let mut bytes = vec![0; (end - start) as usize];
                 source.read_exact_at(start, &mut bytes)?;
                 Ok(bytes.into())
             }
-            Content::Stream(reader) => Ok(lock(reader).peek(start, max, cancel)?.into()),
+            ByteSource::Stream(reader) => Ok(lock(reader).peek(start, max, cancel)?.into()),
         }
     }
 
@@ -82,10 +82,10 @@ impl Content {
         segments: &[Range<u64>],
         at: Break,
         what: &dyn Fn() -> String,
-        reading: &Reading,
-    ) -> Result<Planned, EngineError> {
+        reading: &ReadContext,
+    ) -> Result<ReadPlan, EngineError> {
         let (requests, streams, seconds) = match self {
-            Content::Plain(source) => {
+            ByteSource::Plain(source) => {
                 check_end(&**source, segments, what)?;
                 if source.is_local() {
                     let plan = local_plan(&**source, segments, local_cap_bytes(&**source), at);
@@ -94,29 +94,29 @@ impl Content {
                     remote_requests(&**source, segments, reading.share, at, 0.0)
                 }
             }
-            Content::Stream(_) => {
+            ByteSource::Stream(_) => {
                 let (gap_bytes, cap_bytes) = (self.gap_bytes(), OUTPUT_BYTES as u64);
                 (windows(segments, Reach { gap_bytes, cap_bytes }, at), 1, None)
             }
         };
         let load = Load::of(&requests);
-        Ok(Planned { requests, load, seconds, streams, at })
+        Ok(ReadPlan { requests, load, seconds, streams, at })
     }
 
     /// Read as planned; each piece goes to `sink` in ascending order.
     pub(crate) fn read(
         &self,
-        Planned { requests, load, streams, at, .. }: Planned,
+        ReadPlan { requests, load, streams, at, .. }: ReadPlan,
         what: &dyn Fn() -> String,
-        reading: &mut Reading,
+        reading: &mut ReadContext,
         sink: &mut Sink<'_>,
     ) -> Result<(), EngineError> {
         match self {
-            Content::Plain(source) if source.is_local() => {
+            ByteSource::Plain(source) if source.is_local() => {
                 read_local(&**source, requests, load, reading, sink)
             }
-            Content::Plain(source) => read_remote(&**source, requests, streams, reading, sink),
-            Content::Stream(reader) => {
+            ByteSource::Plain(source) => read_remote(&**source, requests, streams, reading, sink),
+            ByteSource::Stream(reader) => {
                 let windows = requests;
                 let mut reader = lock(reader);
                 let whole = at == Break::BetweenSegments;
@@ -166,11 +166,11 @@ fn read_local(
     source: &dyn Source,
     requests: Vec<Range<u64>>,
     load: Load,
-    reading: &mut Reading,
+    reading: &mut ReadContext,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
     reading.add(Traffic { bytes: load.bytes, requests: load.requests, ..Traffic::default() });
-    let Reading { scratch, cancel, .. } = reading;
+    let ReadContext { scratch, cancel, .. } = reading;
     if scratch.len() < load.largest as usize {
         scratch.resize(load.largest as usize, 0);
     }
@@ -187,7 +187,7 @@ fn read_remote(
     source: &dyn Source,
     requests: Vec<Range<u64>>,
     streams: u32,
-    reading: &mut Reading,
+    reading: &mut ReadContext,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
     let starts: Vec<u64> = requests.iter().map(|request| request.start).collect();
@@ -205,9 +205,9 @@ fn read_kept(
     reader: &mut StreamReader,
     windows: &[Range<u64>],
     whole: bool,
-    memory: &Memory,
+    memory: &DecodedCache,
     what: &dyn Fn() -> String,
-    reading: &Reading,
+    reading: &ReadContext,
     sink: &mut Sink<'_>,
 ) -> Result<(), EngineError> {
     let mut missing: Vec<u64> = windows.iter().flat_map(decoded_cache::blocks_of).collect();

@@ -36,7 +36,7 @@ fn limit_bytes() -> u64 {
 
 /// A region placed on an image.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedRegion {
     /// The pixels to read.
     pub inside: Region,
     /// The pixels of the cutout; those not `inside` are filled.
@@ -52,7 +52,7 @@ struct Fill {
     text: String,
 }
 
-impl Placed {
+impl PlacedRegion {
     /// Place a box on the image.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Placed {
         mode: Mode,
         fill: Option<f64>,
         most_bytes: Option<u64>,
-    ) -> Result<Placed, EngineError> {
+    ) -> Result<PlacedRegion, EngineError> {
         let image = &template.image;
         let overlap = region.overlap(&image.shape).map_err(|error| template.region_error(error))?;
         let partial = !overlap.complete;
@@ -91,7 +91,7 @@ impl Placed {
         }
         check_pieces(template, &overlap.inside)?;
         let fill = filled.then(|| Fill::new(template, fill)).transpose()?;
-        Ok(Placed { inside: overlap.inside, output, bytes, fill })
+        Ok(PlacedRegion { inside: overlap.inside, output, bytes, fill })
     }
 
     pub(crate) fn fill_text(&self) -> Option<&str> {

@@ -33,10 +33,10 @@ pub(crate) enum Piece {
 }
 
 type Key = (Arc<str>, Piece);
-type Pieces = Cache<Key, Kept, Weight>;
+type Pieces = Cache<Key, CacheEntry, Weight>;
 
 #[derive(Clone)]
-struct Kept {
+struct CacheEntry {
     bytes: Arc<[u8]>,
     came: Instant,
 }
@@ -44,28 +44,28 @@ struct Kept {
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<Key, Kept> for Weight {
-    fn weight(&self, _: &Key, kept: &Kept) -> u64 {
+impl Weighter<Key, CacheEntry> for Weight {
+    fn weight(&self, _: &Key, kept: &CacheEntry) -> u64 {
         kept.bytes.len() as u64 + ENTRY_BYTES
     }
 }
 
 /// What is kept of one version of one object.
 #[derive(Clone)]
-pub(crate) struct Memory {
+pub(crate) struct DecodedCache {
     pieces: &'static Pieces,
     object: Arc<str>,
     /// An object on a server may have changed without our knowing.
     is_local: bool,
 }
 
-impl Memory {
+impl DecodedCache {
     /// Of this object; `None` where memory is switched off with a limit of 0, or where a change of
     /// the object would not show in its version.
     ///
     /// # Errors
     /// Where `$SWATHE_MEMORY_BYTES` is no number.
-    pub(crate) fn of(source: &dyn Source) -> Result<Option<Memory>, EngineError> {
+    pub(crate) fn of(source: &dyn Source) -> Result<Option<DecodedCache>, EngineError> {
         static PIECES: OnceLock<Pieces> = OnceLock::new();
         let limit = limit_of("memory", "SWATHE_MEMORY", LIMIT_BYTES)?;
         if limit == 0 || !source.is_settled() {
@@ -75,7 +75,7 @@ impl Memory {
         // What a server gives to some it may refuse to others.
         let (key, version, identity) = (source.key(), source.version(), source.identity());
         let object = format!("{key}\n{version}\n{identity:?}").into();
-        Ok(Some(Memory { pieces, object, is_local: source.is_local() }))
+        Ok(Some(DecodedCache { pieces, object, is_local: source.is_local() }))
     }
 
     /// Whether a piece of so many bytes can be kept.
@@ -85,14 +85,14 @@ impl Memory {
 
     /// The bytes of a piece, if they are kept.
     pub(crate) fn get(&self, piece: Piece) -> Option<Arc<[u8]>> {
-        let Kept { bytes, came } = self.pieces.get(&(self.object.clone(), piece))?;
+        let CacheEntry { bytes, came } = self.pieces.get(&(self.object.clone(), piece))?;
         (self.is_local || came.elapsed() < TRUSTED).then_some(bytes)
     }
 
     /// Keep the bytes of a piece.
     pub(crate) fn put(&self, piece: Piece, bytes: &[u8]) -> Arc<[u8]> {
         let bytes: Arc<[u8]> = bytes.into();
-        let kept = Kept { bytes: bytes.clone(), came: Instant::now() };
+        let kept = CacheEntry { bytes: bytes.clone(), came: Instant::now() };
         self.pieces.insert((self.object.clone(), piece), kept);
         bytes
     }
@@ -119,8 +119,8 @@ pub(crate) fn takes_blocks_of(windows: &[Range<u64>]) -> bool {
 mod tests {
     use super::*;
 
-    fn memory(pieces: &'static Pieces, object: &str) -> Memory {
-        Memory { pieces, object: object.into(), is_local: true }
+    fn memory(pieces: &'static Pieces, object: &str) -> DecodedCache {
+        DecodedCache { pieces, object: object.into(), is_local: true }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 use swathe_codecs::stream::SeekTable;
-use swathe_disk_cache::Shelf;
+use swathe_disk_cache::DiskCache;
 use swathe_fits::Hdu;
 use swathe_store_api::{Source, Version};
 
@@ -14,7 +14,7 @@ const FORMAT: u32 = 5;
 
 /// HDUs and seek points of one version of an object.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct IndexEntry {
     /// HDUs found so far, from the first.
     pub hdus: Vec<Hdu>,
     /// Where the next header would start; `None` when all were found.
@@ -26,10 +26,10 @@ pub(crate) struct Kept {
 }
 
 /// The user's index, or why there is none. Opened once per process.
-fn shelf() -> Result<&'static Shelf, &'static str> {
-    static SHELF: OnceLock<Result<Shelf, String>> = OnceLock::new();
+fn shelf() -> Result<&'static DiskCache, &'static str> {
+    static SHELF: OnceLock<Result<DiskCache, String>> = OnceLock::new();
     SHELF
-        .get_or_init(|| Shelf::index().map_err(|error| error.to_string()))
+        .get_or_init(|| DiskCache::index().map_err(|error| error.to_string()))
         .as_ref()
         .map_err(String::as_str)
 }
@@ -48,7 +48,7 @@ fn key_of(source: &dyn Source) -> String {
 }
 
 /// What is kept of this version of the object; `None` where nothing (readable) is.
-pub(crate) fn load(source: &dyn Source) -> Option<Kept> {
+pub(crate) fn load(source: &dyn Source) -> Option<IndexEntry> {
     if !source.version().is_told_apart() {
         return None;
     }
@@ -57,11 +57,11 @@ pub(crate) fn load(source: &dyn Source) -> Option<Kept> {
 }
 
 /// The version of an object on a server that was seen last, and what is kept of it.
-pub(crate) fn load_last(object: &str) -> Option<(Version, Kept)> {
+pub(crate) fn load_last(object: &str) -> Option<(Version, IndexEntry)> {
     read(&key(object, None))
 }
 
-fn read(key: &str) -> Option<(Version, Kept)> {
+fn read(key: &str) -> Option<(Version, IndexEntry)> {
     let value = shelf().ok()?.get(key)?;
     let (sizes, rest) = value.split_at_checked(8)?;
     let packed = u32::from_le_bytes(sizes[..4].try_into().ok()?) as usize;
@@ -71,7 +71,7 @@ fn read(key: &str) -> Option<(Version, Kept)> {
     libdeflater::Decompressor::new().deflate_decompress(layout, &mut bytes).ok()?;
     let (version, hdus, next, ignored) = postcard::from_bytes(&bytes).ok()?;
     let seek = postcard::from_bytes(seek).ok()?;
-    Some((version, Kept { hdus, next, ignored, seek }))
+    Some((version, IndexEntry { hdus, next, ignored, seek }))
 }
 
 /// Keep what is known of the object, in at most [`SHARE`] percent of its size. Seek points are
@@ -80,7 +80,7 @@ fn read(key: &str) -> Option<(Version, Kept)> {
 ///
 /// # Errors
 /// Where the index cannot be written. The cut itself is not harmed.
-pub(crate) fn save(source: &dyn Source, kept: &mut Kept) -> Result<(), String> {
+pub(crate) fn save(source: &dyn Source, kept: &mut IndexEntry) -> Result<(), String> {
     if !source.version().is_told_apart() {
         return Ok(());
     }

@@ -4,7 +4,7 @@
 mod window_plan;
 
 use crate::error::EngineError;
-use crate::prefetch::Ahead;
+use crate::prefetch::Prefetch;
 use crate::requests::INPUT_BYTES;
 use crate::timing::{about, tell, tell_end};
 use crate::worker_context::{Cancel, Sink};
@@ -41,7 +41,7 @@ pub(crate) struct StreamReader {
     /// Where `chunk` lies in the decompressed data.
     chunk_at: u64,
     /// Compressed bytes on their way from a server.
-    ahead: Option<Ahead>,
+    ahead: Option<Prefetch>,
     traffic: Traffic,
 }
 
@@ -128,7 +128,7 @@ impl StreamReader {
         }
         let ranges: Vec<Range<u64>> =
             windows.iter().map(|window| self.compressed(window)).collect();
-        self.ahead = Some(Ahead::start(&*self.source, &ranges, share, self.stored_byte_s()));
+        self.ahead = Some(Prefetch::start(&*self.source, &ranges, share, self.stored_byte_s()));
         Ok(())
     }
 
@@ -360,7 +360,7 @@ impl Running {
     fn fetch(
         &mut self,
         source: &dyn Source,
-        ahead: Option<&mut Ahead>,
+        ahead: Option<&mut Prefetch>,
     ) -> Result<u64, EngineError> {
         // A decoder may have begun a block that a restart will enter.
         let look_back = if source.is_local() { 0 } else { LOOK_BACK_BYTES };

@@ -28,7 +28,7 @@ mod worker_context;
 pub use batch::{Batch, Row, Summary, Written};
 pub use cutout::{Cutout, Mode};
 pub use error::EngineError;
-pub use estimate::{Estimate, Explained, Instead, estimate};
+pub use estimate::{Alternative, Estimate, ReadExplanation, estimate};
 pub use job::{Job, OutputKind, Target};
 pub use object::{Object, Selector};
 pub use output::{Member, Output, members, unfinished};

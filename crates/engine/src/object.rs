@@ -2,9 +2,9 @@
 
 mod companions;
 
-use crate::byte_source::Content;
+use crate::byte_source::ByteSource;
 use crate::error::EngineError;
-use crate::index_entry::{self, Kept};
+use crate::index_entry::{self, IndexEntry};
 use crate::inflate::StreamReader;
 use crate::template::Template;
 use crate::timing::{about, tell_end, tell_start};
@@ -55,7 +55,7 @@ pub struct Object {
     /// `NAME:path`, if it was opened so.
     called: Option<String>,
     kind: Option<StreamKind>,
-    pub(crate) content: Content,
+    pub(crate) content: ByteSource,
     walk: Mutex<Walk>,
     templates: Mutex<HashMap<usize, Arc<Template>>>,
     notes: Mutex<Vec<String>>,
@@ -120,7 +120,7 @@ impl Object {
         source: Arc<dyn Source>,
         called: Option<String>,
         kind: Option<StreamKind>,
-        kept: Option<Kept>,
+        kept: Option<IndexEntry>,
         stores: &Stores,
         assumed: bool,
         cancel: Cancel,
@@ -133,10 +133,10 @@ impl Object {
             seek = kept.seek;
         }
         let content = match kind {
-            None => Content::Plain(source.clone()),
+            None => ByteSource::Plain(source.clone()),
             Some(kind) => {
                 let table = seek.unwrap_or_else(|| SeekTable::new(kind));
-                Content::Stream(Box::new(Mutex::new(StreamReader::new(
+                ByteSource::Stream(Box::new(Mutex::new(StreamReader::new(
                     source.clone(),
                     called.as_deref().unwrap_or(source.url()),
                     table,
@@ -366,7 +366,7 @@ impl Object {
         walk.grown = false;
         let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
-        let mut kept = Kept { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
+        let mut kept = IndexEntry { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
         if let Err(message) = index_entry::save(&*self.source, &mut kept) {
             self.note(format!("the index was not written: {message}"));
         }

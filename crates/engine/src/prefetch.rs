@@ -8,14 +8,14 @@ use swathe_plan::Break;
 use swathe_store_api::{Fetched, Source, StoreError};
 
 /// Ranges that were asked for, taken in ascending order.
-pub(crate) struct Ahead {
+pub(crate) struct Prefetch {
     fetched: Fetched,
     requests: VecDeque<Range<u64>>,
     /// What came last: where it starts, and what is left of it.
     piece: (u64, Bytes),
 }
 
-impl Ahead {
+impl Prefetch {
     /// Ask for what covers `ranges`, whose starts ascend, and is then decoded in so many seconds for
     /// each byte.
     pub(crate) fn start(
@@ -23,11 +23,11 @@ impl Ahead {
         ranges: &[Range<u64>],
         share: u32,
         decode_byte_s: f64,
-    ) -> Ahead {
+    ) -> Prefetch {
         let (requests, streams, _) =
             remote_requests(source, ranges, share, Break::Anywhere, decode_byte_s);
         let fetched = source.fetch(requests.clone(), streams);
-        Ahead { fetched, requests: requests.into(), piece: (0, Bytes::new()) }
+        Prefetch { fetched, requests: requests.into(), piece: (0, Bytes::new()) }
     }
 
     /// The bytes from `at` as far as they came together; what lies before them is let go. `None`

@@ -1,7 +1,7 @@
 //! One region of one object.
 
 use crate::assemble;
-use crate::cutout::{Cutout, Mode, Placed};
+use crate::cutout::{Cutout, Mode, PlacedRegion};
 use crate::error::EngineError;
 use crate::object::{Object, Selector};
 use crate::template::Template;
@@ -27,7 +27,7 @@ pub fn cut(
     let about = object.about();
     tell_start("CUT_START", Instant::now(), &about);
     let cut = object.template(selector).and_then(|template| {
-        let placed = Placed::new(&template, region, mode, fill, None)?;
+        let placed = PlacedRegion::new(&template, region, mode, fill, None)?;
         cut_placed(object, &template, placed, cancel, &about)
     });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
@@ -38,7 +38,7 @@ pub fn cut(
 fn cut_placed(
     object: &Object,
     template: &Arc<Template>,
-    placed: Placed,
+    placed: PlacedRegion,
     cancel: &Cancel,
     about: &Ids,
 ) -> Result<Cutout, EngineError> {

@@ -1,6 +1,6 @@
 //! What a thread carries from one cut to the next: its clock, its buffers, and whether to stop.
 
-use crate::decoded_cache::Memory;
+use crate::decoded_cache::DecodedCache;
 use crate::error::EngineError;
 use crate::timing::{Stages, tell_start};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ impl Cancel {
 pub(crate) type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
 
 /// What a thread needs to read.
-pub(crate) struct Reading {
+pub(crate) struct ReadContext {
     /// For windows of a local file.
     pub scratch: Vec<u8>,
     /// What was read.
@@ -43,14 +43,14 @@ pub(crate) struct Reading {
     /// How many threads read from the store at the same time.
     pub share: u32,
     /// What is kept of the object in memory, where that is wanted.
-    pub memory: Option<Memory>,
+    pub memory: Option<DecodedCache>,
     /// Whether to stop.
     pub cancel: Cancel,
 }
 
-impl Default for Reading {
-    fn default() -> Reading {
-        Reading {
+impl Default for ReadContext {
+    fn default() -> ReadContext {
+        ReadContext {
             scratch: Vec::new(),
             traffic: Traffic::default(),
             share: 1,
@@ -60,7 +60,7 @@ impl Default for Reading {
     }
 }
 
-impl Reading {
+impl ReadContext {
     pub(crate) fn add(&mut self, traffic: Traffic) {
         self.traffic.add(traffic);
     }
@@ -71,19 +71,19 @@ const SPARE_BYTES: usize = 4 << 20;
 /// and of so many threads that ended, for those to come.
 const SPARES_LEFT: usize = 4;
 
-static LEFT: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
+static LEFT: Mutex<Vec<SpareBuffers>> = Mutex::new(Vec::new());
 
 /// Buffers of results that were written, for those to come. Freed, they would be given back to the
 /// system each time, which clears every page of the next: a fifth of what a small cut takes.
 #[derive(Default)]
-pub(crate) struct Spare {
+pub(crate) struct SpareBuffers {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
 }
 
-impl Spare {
+impl SpareBuffers {
     /// What a thread that ended has left.
-    pub(crate) fn left() -> Spare {
+    pub(crate) fn left() -> SpareBuffers {
         LEFT.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
@@ -114,7 +114,7 @@ impl Spare {
 
 /// What events tell of a region.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct CutEvents {
     about: Ids,
     /// Its cut has told its beginning.
     begun: bool,
@@ -124,13 +124,13 @@ pub(crate) struct Told {
 pub struct Work {
     /// Time per stage.
     pub stages: Stages,
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadContext,
     /// Of the regions of this unit.
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<CutEvents>,
     /// Whether what is decoded may be wanted again.
     pub(crate) keeps: bool,
     /// For results.
-    pub(crate) spare: Spare,
+    pub(crate) spare: SpareBuffers,
     /// One decoded tile.
     pub(crate) tile: Vec<u8>,
     /// For the tile decoders.
@@ -142,10 +142,10 @@ impl Work {
     pub fn start(cancel: Cancel) -> Work {
         Work {
             stages: Stages::start(),
-            reading: Reading { cancel, ..Reading::default() },
+            reading: ReadContext { cancel, ..ReadContext::default() },
             told: Vec::new(),
             keeps: false,
-            spare: Spare::default(),
+            spare: SpareBuffers::default(),
             tile: Vec::new(),
             codec: Scratch::default(),
         }
@@ -159,7 +159,7 @@ impl Work {
     /// What the events of the cut of a region are about: without that, none tells its beginning.
     pub(crate) fn about(&mut self, region: usize, about: Ids) {
         if self.told.len() <= region {
-            self.told.resize_with(region + 1, Told::default);
+            self.told.resize_with(region + 1, CutEvents::default);
         }
         self.told[region].about = about;
     }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_spare_buffer_is_empty_and_has_its_room() {
-        let mut spare = Spare::default();
+        let mut spare = SpareBuffers::default();
         spare.keep(vec![7; 1000]);
         let buffer = spare.take();
         assert!(buffer.is_empty() && buffer.capacity() >= 1000);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn spare_buffers_take_no_more_than_they_may() {
-        let mut spare = Spare::default();
+        let mut spare = SpareBuffers::default();
         for _ in 0..100 {
             spare.keep(Vec::with_capacity(SPARE_BYTES / 10));
         }
@@ -207,12 +207,12 @@ mod tests {
 
     #[test]
     fn what_a_thread_leaves_is_for_the_next() {
-        let mut spare = Spare::default();
+        let mut spare = SpareBuffers::default();
         spare.keep(vec![7; 12_345]);
         spare.leave();
         assert_eq!((spare.bytes, spare.take().capacity()), (0, 0));
         // Those of other tests may be there, too; they are of other lengths.
-        let found = (0..SPARES_LEFT).map(|_| Spare::left()).any(|mut left| {
+        let found = (0..SPARES_LEFT).map(|_| SpareBuffers::left()).any(|mut left| {
             std::iter::repeat_with(|| left.take().capacity())
                 .take_while(|&capacity| capacity > 0)
                 .any(|capacity| capacity == 12_345)

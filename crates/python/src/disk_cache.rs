@@ -4,8 +4,8 @@ use crate::gil::enter;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use swathe_cache::Blocks;
-use swathe_disk_cache::Shelf;
+use swathe_cache::BlockCache;
+use swathe_disk_cache::DiskCache;
 use swathe_engine::Cancel;
 use swathe_store_api::StoreError;
 
@@ -42,23 +42,23 @@ pub(crate) fn clear_kept(py: Python<'_>, name: String) -> PyResult<()> {
     enter(py, &Cancel::default(), move || Ok(open()?.clear()?))
 }
 
-fn opener(name: &str) -> PyResult<fn() -> Result<Shelf, StoreError>> {
+fn opener(name: &str) -> PyResult<fn() -> Result<DiskCache, StoreError>> {
     match name {
-        "blocks" => Ok(Blocks::users_shelf),
-        "index" => Ok(Shelf::index),
+        "blocks" => Ok(BlockCache::users_shelf),
+        "index" => Ok(DiskCache::index),
         _ => Err(PyValueError::new_err(format!("nothing kept is called {name:?}"))),
     }
 }
 
 /// A block cache of numbers. See `_swathe.pyi`.
 #[pyclass(module = "swathe._swathe")]
-pub(crate) struct SimulatedShelf(swathe_disk_cache::SimulatedShelf);
+pub(crate) struct SimulatedShelf(swathe_disk_cache::SimulatedCache);
 
 #[pymethods]
 impl SimulatedShelf {
     #[new]
     fn new(limit_bytes: u64) -> Self {
-        Self(swathe_disk_cache::SimulatedShelf::new(limit_bytes))
+        Self(swathe_disk_cache::SimulatedCache::new(limit_bytes))
     }
 
     #[getter]

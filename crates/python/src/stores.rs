@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use swathe_cache::{Blocks, Described, Identity};
+use swathe_cache::{BlockCache, Identity, ObjectDescription};
 use swathe_engine::{Cancel, EngineError};
 use swathe_plan::Costs;
 use swathe_store_api::StoreSettings;
@@ -289,7 +289,7 @@ pub(crate) fn blocks_described(
     objects: Vec<String>,
 ) -> PyResult<Vec<Option<Told>>> {
     let Some(blocks) = blocks(py)? else { return Ok(vec![None; objects.len()]) };
-    let told = |found: Described| {
+    let told = |found: ObjectDescription| {
         (found.url, found.object, found.size, found.request_s, found.byte_s, found.cells)
     };
     enter(py, &Cancel::default(), move || {
@@ -311,7 +311,7 @@ pub(crate) fn pull_blocks(
     let limit = Duration::try_from_secs_f64(limit_s)
         .map_err(|error| PyValueError::new_err(format!("limit_s: {limit_s}: {error}")))?;
     let (url, key, size, request_s, byte_s, cells) = told;
-    let told = Described { url, object: key, size, request_s, byte_s, cells };
+    let told = ObjectDescription { url, object: key, size, request_s, byte_s, cells };
     enter(py, &Cancel::default(), move || {
         let pulled = blocks.pull(&name, &told, peers, limit, only);
         Ok((pulled.bytes, pulled.blocks))
@@ -324,6 +324,6 @@ pub(crate) fn peer_costs(py: Python<'_>) -> PyResult<Option<(f64, f64)>> {
     Ok(blocks(py)?.and_then(|blocks| blocks.peer_costs()))
 }
 
-fn blocks(py: Python<'_>) -> PyResult<Option<Arc<Blocks>>> {
-    Blocks::user().map_err(|error| to_python(py, &error.into()))
+fn blocks(py: Python<'_>) -> PyResult<Option<Arc<BlockCache>>> {
+    BlockCache::user().map_err(|error| to_python(py, &error.into()))
 }

@@ -4,7 +4,7 @@
 //! length of that version, and what was written is read back, unless the store's ETag is the MD5
 //! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
 
-use crate::remote::Patience;
+use crate::remote::RetryState;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -161,7 +161,7 @@ impl Shared {
 
     /// Copy an object; `None` if it was stopped.
     fn copy(&self, order: &Order) -> Result<Option<Copied>, StoreError> {
-        let mut patience = Patience::new();
+        let mut patience = RetryState::new();
         loop {
             let mut written = 0;
             let failure = match self.attempt(order, &mut written) {

@@ -16,7 +16,7 @@ use swathe_store_api::{Fetched, Measured, Source, StoreError, Version};
 const RECENT: Duration = Duration::from_secs(2);
 
 /// A file, read by position.
-pub(crate) struct Local {
+pub(crate) struct LocalFile {
     inner: Arc<Inner>,
     settled: bool,
 }
@@ -28,9 +28,9 @@ struct Inner {
     costs: Costs,
 }
 
-impl Local {
+impl LocalFile {
     /// Open a regular file.
-    pub(crate) fn open(place: &Place, costs: Costs) -> Result<Local, StoreError> {
+    pub(crate) fn open(place: &Place, costs: Costs) -> Result<LocalFile, StoreError> {
         let (file, url) = (place.open()?, place.url.clone());
         let stat = file.metadata().map_err(|source| StoreError::from_io(&url, source))?;
         if !stat.is_file() {
@@ -41,7 +41,7 @@ impl Local {
         let version = Version { size: stat.len(), tag };
         let age = stat.modified().ok().and_then(|modified| modified.elapsed().ok());
         let settled = age.is_some_and(|age| age > RECENT);
-        Ok(Local { inner: Arc::new(Inner { url, version, file, costs }), settled })
+        Ok(LocalFile { inner: Arc::new(Inner { url, version, file, costs }), settled })
     }
 }
 
@@ -83,7 +83,7 @@ impl Inner {
     }
 }
 
-impl Source for Local {
+impl Source for LocalFile {
     fn url(&self) -> &str {
         &self.inner.url
     }

@@ -1,6 +1,6 @@
 //! Folders of this machine as stores.
 
-use crate::local::Local;
+use crate::local::LocalFile;
 use crate::place::Place;
 use crate::redact::percent_decode;
 use crate::write::NewFile;
@@ -76,7 +76,7 @@ impl Store for LocalStore {
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
-        Ok(Arc::new(Local::open(&self.place(object)?, self.settings.costs.clone())?))
+        Ok(Arc::new(LocalFile::open(&self.place(object)?, self.settings.costs.clone())?))
     }
 
     fn create(

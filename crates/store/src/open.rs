@@ -2,7 +2,7 @@
 
 use crate::local_store::LocalStore;
 use crate::redact;
-use crate::remote::{BucketStore, Cloud, HttpStore, Stall};
+use crate::remote::{BucketStore, Cloud, HttpStore, StallLimits};
 use std::sync::Arc;
 use std::time::Duration;
 use swathe_store_api::{ObjectName, Source, Store, StoreError, StoreSettings, Stores};
@@ -15,11 +15,11 @@ pub fn stores(described: Vec<StoreSettings>) -> Stores {
 /// The store that is described, of the kind that its root says. Nothing is asked yet: that the kind
 /// is unknown is said when an object is opened.
 pub fn connect(store: StoreSettings) -> Arc<dyn Store> {
-    let stall = Stall::of(&store);
+    let stall = StallLimits::of(&store);
     connect_with_stall(store, stall)
 }
 
-fn connect_with_stall(store: StoreSettings, stall: Stall) -> Arc<dyn Store> {
+fn connect_with_stall(store: StoreSettings, stall: StallLimits) -> Arc<dyn Store> {
     match (store.scheme(), Cloud::of(store.scheme())) {
         ("" | "file", _) => Arc::new(LocalStore::new(store)),
         (_, Some(cloud)) => Arc::new(BucketStore::new(store, cloud, stall)),
@@ -69,7 +69,7 @@ pub fn shown(url: &str) -> String {
 #[doc(hidden)]
 pub fn open_with_stall(url: &str, stall: Duration) -> Result<Arc<dyn Source>, StoreError> {
     let (store, url) = stores(Vec::new()).locate(url);
-    let stall = Stall { first: stall, most: stall };
+    let stall = StallLimits { first: stall, most: stall };
     let store = connect_with_stall(store.settings().clone(), stall);
     store.open(ObjectName { url: &url, named: None })
 }

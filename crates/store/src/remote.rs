@@ -24,5 +24,5 @@ mod webdav_put;
 
 pub(crate) use bucket::{BucketStore, Cloud};
 pub(crate) use http_store::HttpStore;
-pub(crate) use retry::Patience;
-pub(crate) use stall_timeout::Stall;
+pub(crate) use retry::RetryState;
+pub(crate) use stall_timeout::StallLimits;

@@ -34,7 +34,7 @@ pub(crate) struct Writer {
     session: Arc<Session>,
     sink: Box<dyn Sink>,
     /// Of each ring.
-    threads: Vec<Known>,
+    threads: Vec<RingState>,
     /// Room for the longest record.
     record: Box<[u8]>,
     lines: Lines,
@@ -45,7 +45,7 @@ pub(crate) struct Writer {
 
 /// What is known of a ring.
 #[derive(Default)]
-struct Known {
+struct RingState {
     /// ` PID=... THREAD=... JOB=...`, then the ids of its last event, and those that it shares.
     text: Vec<u8>,
     /// Where the first of these end, and where the second.
@@ -53,7 +53,7 @@ struct Known {
     shared: Vec<u8>,
 }
 
-impl Known {
+impl RingState {
     /// What all events from here on have.
     fn set(&mut self, head: Head, text: &[u8], number: u64) {
         self.shared.clear();
@@ -130,7 +130,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, known: &mut Known, head: Head, text: &[u8]) {
+    fn push(&mut self, known: &mut RingState, head: Head, text: &[u8]) {
         let level = usize::from(head.level) % LEVELS.len();
         let start = self.starts[level].at(self.offset_ns + head.time_ns as i64);
         let (mut names, rest) = text.split_at(usize::from(head.name).min(text.len()));
@@ -197,7 +197,7 @@ impl Writer {
         let mut record = std::mem::take(&mut self.record);
         for (index, ring) in rings.iter().enumerate() {
             if self.threads.len() == index {
-                self.threads.push(Known::default());
+                self.threads.push(RingState::default());
             }
             let mut known = std::mem::take(&mut self.threads[index]);
             ring.take(&mut record, &mut |head, text| {
@@ -241,7 +241,7 @@ impl Writer {
             .number("DROPPED", counts.dropped - held.min(counts.dropped));
         let time_ns = anchor().elapsed().as_nanos() as u64;
         let head = Head { name, level, time_ns, ..Head::default() };
-        self.lines.push(&mut Known::default(), head, &text);
+        self.lines.push(&mut RingState::default(), head, &text);
         // It is none of those that are counted, and comes after all that are held.
         let written = self.sink.write(&self.lines.text, &mut 0);
         self.note(written);

@@ -56,7 +56,7 @@ pub(super) struct Gzip {
 struct Points {
     found: Vec<SeekPoint>,
     /// The one begun last, until its window is complete.
-    begun: Option<Begun>,
+    begun: Option<PointStart>,
     last_raw: u64,
     /// Bytes that all points take.
     kept: u64,
@@ -66,7 +66,7 @@ struct Points {
 }
 
 /// Where a seek point is.
-struct Begun {
+struct PointStart {
     raw: u64,
     /// In the compressed data.
     bit: u64,
@@ -272,13 +272,13 @@ impl Points {
     }
 
     fn begin(&mut self, raw: u64, bit: u64) {
-        self.begun = Some(Begun { raw, bit });
+        self.begun = Some(PointStart { raw, bit });
         self.last_raw = raw;
     }
 
     /// Keep the point begun last, now that all that uses its window is known.
     fn complete(&mut self, window: &Window) {
-        let Some(Begun { raw, bit }) = self.begun.take() else { return };
+        let Some(PointStart { raw, bit }) = self.begun.take() else { return };
         let (compressed, bits) = (bit / 8, (bit % 8) as u8);
         let point = SeekPoint { raw, compressed, bits, window: window.pack() };
         self.last = point.window.len() as u64 + POINT_BYTES;

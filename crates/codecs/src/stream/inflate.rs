@@ -7,7 +7,7 @@ mod symbols;
 
 use super::huffman::{self, Table, entry};
 use super::literal_deflate::ORDER;
-use super::paired_symbols::{Joined, STEP};
+use super::paired_symbols::{PairedSymbols, STEP};
 use super::window::{self, WINDOW_BYTES, Window};
 
 /// Bytes decoded into the buffer before they are handed out.
@@ -55,7 +55,7 @@ pub(super) struct Inflate {
     codes: Box<Table<512>>,
     distances: Box<Table<512>>,
     /// What of both comes most often.
-    joined: Box<Joined>,
+    joined: Box<PairedSymbols>,
     /// History, then new bytes.
     buffer: Box<[u8]>,
     /// Matches may not reach before this.
@@ -84,7 +84,7 @@ impl Inflate {
             bit_count: 0,
             codes: Box::new(Table::new(&huffman::LITERALS_AND_LENGTHS)),
             distances: Box::new(Table::new(&huffman::DISTANCES)),
-            joined: Box::new(Joined::new()),
+            joined: Box::new(PairedSymbols::new()),
             buffer: vec![0; WINDOW_BYTES + CHUNK_BYTES + SLACK_BYTES].into(),
             valid_from: 0,
             handed: 0,

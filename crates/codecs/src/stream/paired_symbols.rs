@@ -69,13 +69,13 @@ pub(super) fn distance(entry: u64, bits: u64) -> usize {
 }
 
 /// The table.
-pub(super) struct Joined {
+pub(super) struct PairedSymbols {
     pub entries: [u64; SIZE],
 }
 
-impl Joined {
-    pub(super) fn new() -> Joined {
-        Joined { entries: [NONE; SIZE] }
+impl PairedSymbols {
+    pub(super) fn new() -> PairedSymbols {
+        PairedSymbols { entries: [NONE; SIZE] }
     }
 
     /// Set up for the codes that these are set up for.
@@ -212,7 +212,7 @@ mod tests {
             prop_assume!(of_codes.iter().chain(&far).all(|&length| length <= 15));
             codes.set(&of_codes).unwrap();
             distances.set(&far).unwrap();
-            let mut joined = Joined::new();
+            let mut joined = PairedSymbols::new();
             joined.set(&codes, &distances);
             for bits in all_bits {
                 let joined = joined.entries[bits as usize % SIZE];

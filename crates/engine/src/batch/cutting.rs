@@ -5,14 +5,14 @@ use super::objects::Objects;
 use super::units::{Unit, divide, place, take_part, workers};
 use super::writer::Writer;
 use crate::assemble;
-use crate::cutout::Placed;
+use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
 use crate::job::{Job, Target};
 use crate::object::Object;
 use crate::output::Output;
 use crate::template::Template;
 use crate::timing::{Stage, about};
-use crate::worker_context::{Cancel, Spare, Work};
+use crate::worker_context::{Cancel, SpareBuffers, Work};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -62,7 +62,7 @@ impl Shared {
     /// Cut units until none is left.
     pub fn run(&self, writer: &mut Writer) -> Work {
         let mut work = Work::start(self.cancel.clone());
-        work.spare = Spare::left();
+        work.spare = SpareBuffers::left();
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
             work.stages.about(self.about_file(unit.file));
@@ -187,7 +187,7 @@ impl Shared {
     fn run_part(
         &self,
         opened: Opened<'_>,
-        part: Vec<(usize, Placed)>,
+        part: Vec<(usize, PlacedRegion)>,
         writer: &mut Writer,
         work: &mut Work,
     ) -> bool {
@@ -222,7 +222,7 @@ impl Shared {
     fn cut(
         &self,
         Opened { unit, object, template }: Opened<'_>,
-        part: Vec<(usize, Placed)>,
+        part: Vec<(usize, PlacedRegion)>,
         writer: &mut Writer,
         work: &mut Work,
     ) -> Result<(), EngineError> {

@@ -1,13 +1,13 @@
 //! How an object would be read, and how else it could be.
 
-use super::Instead;
-use crate::byte_source::Content;
-use crate::cutout::Placed;
+use super::Alternative;
+use crate::byte_source::ByteSource;
+use crate::cutout::PlacedRegion;
 use crate::inflate::{Stretch, Unpacking};
 use crate::object::Object;
 use crate::requests::{INPUT_BYTES, at_hand, local_cap_bytes, local_plan, remote_plan};
 use crate::template::Template;
-use crate::worker_context::Reading;
+use crate::worker_context::ReadContext;
 use std::ops::Range;
 use swathe_array::Region;
 use swathe_fits::{Storage, TileTable};
@@ -24,13 +24,13 @@ pub(super) struct Reads {
     pub unpacked: u64,
     pub unpack_s: f64,
     /// What was not chosen; nothing where nothing is asked of the storage.
-    pub instead: Vec<Instead>,
+    pub instead: Vec<Alternative>,
 }
 
 pub(super) fn reads(
     object: &Object,
     template: &Template,
-    placed: &[Placed],
+    placed: &[PlacedRegion],
     costs: &Costs,
     connected: u32,
     opened_bytes: u64,
@@ -53,9 +53,9 @@ pub(super) fn reads(
     let whole = Load { requests: 1, bytes: source.len(), largest: source.len() };
     let seconds_of = |load| soonest(load, costs, connected);
     let otherwise =
-        |how, unpack_s| Instead { how, load: whole, seconds: seconds_of(whole), unpack_s };
+        |how, unpack_s| Alternative { how, load: whole, seconds: seconds_of(whole), unpack_s };
     match &object.content {
-        Content::Plain(_) => {
+        ByteSource::Plain(_) => {
             let method = if tiled { "tiles" } else { "ranges" };
             let rounds: Vec<Vec<Range<u64>>> = segments
                 .iter()
@@ -76,7 +76,7 @@ pub(super) fn reads(
             if plans.iter().any(|plan| !plan.requests.is_empty()) {
                 let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
                 let (how, load, seconds) = ("each piece", Load::default(), 0.0);
-                let mut each = Instead { how, load, seconds, unpack_s };
+                let mut each = Alternative { how, load, seconds, unpack_s };
                 for round in &rounds {
                     let load = Load::of(&windows(round, alone, Break::BetweenSegments));
                     each.seconds += seconds_of(load);
@@ -88,7 +88,7 @@ pub(super) fn reads(
             }
             Reads { method, plans, unpacked, unpack_s, instead: others }
         }
-        Content::Stream(_) => {
+        ByteSource::Stream(_) => {
             let wanted: Vec<Range<u64>> = segments.concat();
             let end = object.known_end();
             let Some(reader) = object.content.stream_reader() else {
@@ -132,7 +132,12 @@ fn asked(
 }
 
 /// The byte ranges of the rows of regions, sorted; those close together as one.
-fn rows(template: &Template, placed: &[Placed], offset: u64, gap_bytes: u64) -> Vec<Range<u64>> {
+fn rows(
+    template: &Template,
+    placed: &[PlacedRegion],
+    offset: u64,
+    gap_bytes: u64,
+) -> Vec<Range<u64>> {
     let size = template.image.dtype.size() as u64;
     let whole = Region::whole(&template.image.shape);
     let mut segments = Vec::new();
@@ -146,10 +151,10 @@ fn rows(template: &Template, placed: &[Placed], offset: u64, gap_bytes: u64) -> 
 
 /// The rows of the table of tiles, and where the tiles lie. Also the bytes they decode to.
 fn tiles(
-    content: &Content,
+    content: &ByteSource,
     template: &Template,
     table: &TileTable,
-    placed: &[Placed],
+    placed: &[PlacedRegion],
 ) -> (Vec<Vec<Range<u64>>>, u64) {
     let shape = &template.image.shape;
     let mut needed: Vec<u64> =
@@ -172,13 +177,13 @@ fn tiles(
 }
 
 /// Where rows of the table say that tiles lie, if they can be read without asking a server.
-fn told(content: &Content, table: &TileTable, rows: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
-    let Content::Plain(source) = content else { return None };
+fn told(content: &ByteSource, table: &TileTable, rows: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
+    let ByteSource::Plain(source) = content else { return None };
     let at = Break::BetweenSegments;
     if !source.is_local() && at_hand(&**source, rows, at)?.1.requests > 0 {
         return None;
     }
-    let (mut reading, mut found) = (Reading::default(), Vec::with_capacity(rows.len()));
+    let (mut reading, mut found) = (ReadContext::default(), Vec::with_capacity(rows.len()));
     let planned = content.plan(rows, at, &String::new, &reading).ok()?;
     let read = content.read(planned, &String::new, &mut reading, &mut |start, piece| {
         let end = start + piece.len() as u64;

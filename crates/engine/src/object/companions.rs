@@ -3,7 +3,7 @@
 use super::{Object, Selector};
 use crate::error::EngineError;
 use crate::template::{BLOCK, Companion, Template};
-use crate::worker_context::Reading;
+use crate::worker_context::ReadContext;
 use swathe_array::Region;
 use swathe_fits::{CutHeader, Hdu, Lookup, companions, primary_for_extension};
 use swathe_plan::Break;
@@ -62,7 +62,7 @@ impl Object {
         if hdu.data_len > 0 {
             let what = || format!("the table of HDU {}", hdu.index);
             let segments = [hdu.data_start..hdu.data_start + hdu.data_len];
-            let mut reading = Reading::default();
+            let mut reading = ReadContext::default();
             let planned = self.content.plan(&segments, Break::Anywhere, &what, &reading)?;
             self.content.read(planned, &what, &mut reading, &mut |_, piece| {
                 data.extend_from_slice(piece);

@@ -1,9 +1,9 @@
 //! What is asked of a server with one request, and what stands around it: events, a limit, and
 //! further tries. Each of these is an attempt itself.
 
-use super::fetch_events::Told;
+use super::fetch_events::FetchEvents;
 use super::limiter::Limiter;
-use super::retry::Patience;
+use super::retry::RetryState;
 use swathe_net::connect_events;
 use swathe_store_api::{Failure, Retry, StoreError};
 use swathe_trace::{Ids, Scope};
@@ -43,7 +43,7 @@ impl<A: Attempt> Attempt for Traced<'_, A> {
 
     async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
         let before = self.inner.bytes();
-        let events = Told::start(self.about, self.scope);
+        let events = FetchEvents::start(self.about, self.scope);
         let answer = events.during(self.inner.run(numbers)).await;
         let error = answer.as_ref().err().map(|failure| &failure.error);
         events.end(self.inner.bytes() - before, error);
@@ -117,7 +117,7 @@ impl<A: Attempt> Attempt for Retried<A> {
 impl<A: Attempt> Retried<A> {
     /// What comes of it in the end.
     pub(super) async fn result(&mut self) -> Result<A::Answer, StoreError> {
-        let mut patience = Patience::new();
+        let mut patience = RetryState::new();
         loop {
             let before = self.inner.bytes();
             let numbers = Try { failed: patience.failed(), ..Try::default() };

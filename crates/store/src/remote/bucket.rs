@@ -62,14 +62,14 @@ pub(crate) struct Settings {
 pub(crate) struct Bucket {
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) pages: Arc<dyn PaginatedListStore>,
-    leave: Leave,
+    authorization: Authorization,
     secrets: Vec<String>,
 }
 
 /// An object of a bucket, to read.
 pub(super) struct Object {
     place: Place,
-    pub(super) leave: Leave,
+    pub(super) authorization: Authorization,
     /// Never to be shown, whoever says it.
     pub(super) secrets: Vec<String>,
 }
@@ -81,13 +81,13 @@ enum Place {
 }
 
 /// By what right an object is read, as those should know who are refused.
-pub(super) enum Leave {
+pub(super) enum Authorization {
     /// Credentials, and where they were found.
-    Of(String),
+    Credentials(String),
     /// None, as the user wants.
-    Waived,
+    Anonymous,
     /// None, as there is none in these places.
-    NotIn(&'static str),
+    NoneIn(&'static str),
 }
 
 impl Cloud {
@@ -153,12 +153,12 @@ impl Bucket {
         Ok((bucket, path))
     }
 
-    fn of<T>(store: T, leave: Leave, secrets: Vec<String>) -> Bucket
+    fn of<T>(store: T, authorization: Authorization, secrets: Vec<String>) -> Bucket
     where
         T: ObjectStore + PaginatedListStore,
     {
         let store = Arc::new(store);
-        Bucket { objects: store.clone(), pages: store, leave, secrets }
+        Bucket { objects: store.clone(), pages: store, authorization, secrets }
     }
 
     /// What went wrong with an object, in our words.
@@ -166,7 +166,7 @@ impl Bucket {
         let said = super::response::hide(&self.secrets, root_cause(&error));
         let said = said.trim_start_matches("Server returned non-2xx status code: ");
         let said = said.trim_end_matches([':', ' ']);
-        let (url, why) = (url.to_string(), format!(": {said}; {}", self.leave));
+        let (url, why) = (url.to_string(), format!(": {said}; {}", self.authorization));
         // Azure deletes many at a time, and says of each what became of it.
         let of_many = said.rsplit_once("(code: ").map(|(_, code)| code.trim_end_matches(')'));
         match of_many.or(said.split(' ').next()) {
@@ -211,30 +211,32 @@ impl Endpoint for Object {
     }
 
     fn is_authorised(&self) -> bool {
-        matches!(self.leave, Leave::Of(_))
+        matches!(self.authorization, Authorization::Credentials(_))
     }
 
-    fn leave(&self) -> String {
-        format!("; {}", self.leave)
+    fn authorization(&self) -> String {
+        format!("; {}", self.authorization)
     }
 
     /// What a server of buckets says: whether it is the bucket or the key. To those who say not
     /// who they are, some say of what they hide that it does not exist.
     fn why_not_found(&self, reason: &str) -> String {
         let separator = if reason.is_empty() { "" } else { ": " };
-        match self.leave {
-            Leave::NotIn(_) => format!("{separator}{reason}; {}", self.leave),
+        match self.authorization {
+            Authorization::NoneIn(_) => format!("{separator}{reason}; {}", self.authorization),
             _ => format!("{separator}{reason}"),
         }
     }
 }
 
-impl fmt::Display for Leave {
+impl fmt::Display for Authorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Leave::Of(what) => write!(f, "asked with {what}"),
-            Leave::Waived => write!(f, "asked anonymously, as set"),
-            Leave::NotIn(places) => write!(f, "asked anonymously: no credentials in {places}"),
+            Authorization::Credentials(what) => write!(f, "asked with {what}"),
+            Authorization::Anonymous => write!(f, "asked anonymously, as set"),
+            Authorization::NoneIn(places) => {
+                write!(f, "asked anonymously: no credentials in {places}")
+            }
         }
     }
 }
@@ -271,17 +273,17 @@ fn longer_retry() -> RetryConfig {
 
 /// Givers of credentials by what they were made of: a process asks for a token once, not once for
 /// each object. A process forked since makes its own, as it has its own connections.
-struct Kept<T: ?Sized>(Mutex<Vec<Giver<T>>>);
+struct CredentialCache<T: ?Sized>(Mutex<Vec<CachedCredentials<T>>>);
 
-struct Giver<T: ?Sized> {
+struct CachedCredentials<T: ?Sized> {
     process: u32,
     made_of: Vec<String>,
     made: Arc<T>,
 }
 
-impl<T: ?Sized> Kept<T> {
-    const fn new() -> Kept<T> {
-        Kept(Mutex::new(Vec::new()))
+impl<T: ?Sized> CredentialCache<T> {
+    const fn new() -> CredentialCache<T> {
+        CredentialCache(Mutex::new(Vec::new()))
     }
 
     fn get(
@@ -291,7 +293,8 @@ impl<T: ?Sized> Kept<T> {
     ) -> Result<Arc<T>, String> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
-        let same = |giver: &&Giver<T>| giver.process == process && giver.made_of == made_of;
+        let same =
+            |giver: &&CachedCredentials<T>| giver.process == process && giver.made_of == made_of;
         if let Some(found) = kept.iter().find(same) {
             return Ok(found.made.clone());
         }
@@ -299,7 +302,7 @@ impl<T: ?Sized> Kept<T> {
         if kept.len() == KEPT {
             kept.clear();
         }
-        kept.push(Giver { process, made_of, made: made.clone() });
+        kept.push(CachedCredentials { process, made_of, made: made.clone() });
         Ok(made)
     }
 }

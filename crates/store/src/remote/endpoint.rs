@@ -25,7 +25,7 @@ pub(super) trait Endpoint: Send + Sync {
     fn is_authorised(&self) -> bool;
 
     /// By what right it was asked for, with a separator; nothing where the URL says all.
-    fn leave(&self) -> String {
+    fn authorization(&self) -> String {
         String::new()
     }
 

@@ -14,7 +14,7 @@ pub(super) fn about(called: &str, store: &str) -> Ids {
 }
 
 /// A request whose beginning was told, perhaps by another thread than will tell its end.
-pub(super) struct Told<'a> {
+pub(super) struct FetchEvents<'a> {
     about: &'a Ids,
     scope: &'a Scope,
     /// 0: it was not told.
@@ -22,10 +22,10 @@ pub(super) struct Told<'a> {
     ended: bool,
 }
 
-impl<'a> Told<'a> {
-    pub(super) fn start(about: &'a Ids, scope: &'a Scope) -> Told<'a> {
+impl<'a> FetchEvents<'a> {
+    pub(super) fn start(about: &'a Ids, scope: &'a Scope) -> FetchEvents<'a> {
         static REQUESTS: AtomicU64 = AtomicU64::new(1);
-        let mut told = Told { about, scope, number: 0, ended: true };
+        let mut told = FetchEvents { about, scope, number: 0, ended: true };
         if is_on() {
             told.number = REQUESTS.fetch_add(1, Ordering::Relaxed);
             told.ended = false;
@@ -70,7 +70,7 @@ impl<'a> Told<'a> {
     }
 }
 
-impl Drop for Told<'_> {
+impl Drop for FetchEvents<'_> {
     /// Nobody wanted the answer any more.
     fn drop(&mut self) {
         self.tell(0, "cancelled", None);

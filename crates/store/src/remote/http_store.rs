@@ -2,12 +2,12 @@
 
 use super::endpoint::HttpEndpoint;
 use super::limiter;
-use super::remote_object::Remote;
-use super::request_target::{Asked, Target};
+use super::remote_object::RemoteObject;
+use super::request_target::{NewTarget, RequestTarget};
 use super::server_key::with_server;
-use super::stall_timeout::Stall;
+use super::stall_timeout::StallLimits;
 use super::webdav;
-use super::webdav_put::Putting;
+use super::webdav_put::WebdavPut;
 use crate::bearer::bearer;
 use crate::redact;
 use reqwest::Url;
@@ -25,11 +25,11 @@ const DOORED: [&str; 4] = ["root", "roots", "xroot", "xroots"];
 #[derive(Debug)]
 pub(crate) struct HttpStore {
     settings: Arc<StoreSettings>,
-    stall: Stall,
+    stall: StallLimits,
 }
 
 impl HttpStore {
-    pub(crate) fn new(settings: StoreSettings, stall: Stall) -> HttpStore {
+    pub(crate) fn new(settings: StoreSettings, stall: StallLimits) -> HttpStore {
         HttpStore { settings: Arc::new(settings), stall }
     }
 
@@ -84,11 +84,11 @@ impl HttpStore {
         DOORED.contains(&self.settings.scheme())
     }
 
-    fn target(&self, object: ObjectName<'_>) -> Result<Target, StoreError> {
+    fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let (url, bearer) = self.address(object.url)?;
         let shown = redact::shown(url.as_str());
         let (endpoint, secrets) = HttpEndpoint::new(url.clone(), bearer);
-        let target = Target::new(Asked {
+        let target = RequestTarget::new(NewTarget {
             settings: self.settings.clone(),
             store_key: self.key(),
             key: self.object_key(&shown),
@@ -156,7 +156,7 @@ impl Store for HttpStore {
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
-        Ok(Arc::new(Remote::open(self.target(object)?)?))
+        Ok(Arc::new(RemoteObject::open(self.target(object)?)?))
     }
 
     fn assume(
@@ -164,7 +164,7 @@ impl Store for HttpStore {
         object: ObjectName<'_>,
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
-        let assumed = Remote::assume(self.target(object)?, version);
+        let assumed = RemoteObject::assume(self.target(object)?, version);
         Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
@@ -178,7 +178,7 @@ impl Store for HttpStore {
             self.address(object.url)?;
             return Err(cannot_write(&redact::shown(object.url)));
         }
-        Ok(Box::new(Putting::create(self.target(object)?, size, in_parts)?))
+        Ok(Box::new(WebdavPut::create(self.target(object)?, size, in_parts)?))
     }
 
     fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {

@@ -7,7 +7,7 @@
 
 use super::attempt::{Attempt, Try};
 use super::range_request::Validators;
-use super::request_target::Target;
+use super::request_target::RequestTarget;
 use super::webdav::property;
 use bytes::Bytes;
 use reqwest::Client;
@@ -27,20 +27,23 @@ pub(super) fn round(streams: u32) -> u32 {
 
 /// What a server says where it is asked for the date alone.
 #[derive(Debug, PartialEq)]
-pub(super) struct Dated {
+pub(super) struct PropfindVersion {
     size: Option<u64>,
     pub(super) date: String,
 }
 
-impl Dated {
-    fn of(said: &str) -> Option<Dated> {
+impl PropfindVersion {
+    fn of(said: &str) -> Option<PropfindVersion> {
         let date = property(said, "getlastmodified").filter(|date| !date.is_empty())?.to_string();
-        Some(Dated { size: property(said, "getcontentlength").and_then(|n| n.parse().ok()), date })
+        Some(PropfindVersion {
+            size: property(said, "getcontentlength").and_then(|n| n.parse().ok()),
+            date,
+        })
     }
 }
 
 /// An object as it was opened.
-pub(super) struct Begun {
+pub(super) struct OpenedObject {
     pub(super) size: u64,
     pub(super) seen: Validators,
     pub(super) first: Bytes,
@@ -48,7 +51,7 @@ pub(super) struct Begun {
     pub(super) is_dated: bool,
 }
 
-impl Target {
+impl RequestTarget {
     /// Whether the server is known to tell the date of an object only where it is asked for alone.
     pub(super) fn is_dating(&self) -> bool {
         self.is_xrootd || self.limiter.is_dating.load(Ordering::Relaxed)
@@ -56,7 +59,7 @@ impl Target {
 
     /// Size, validators and first bytes: with one request if all goes well, and one for the date
     /// where the server is known to tell that only so.
-    pub(super) async fn begin(&self, client: &Client) -> Result<Begun, StoreError> {
+    pub(super) async fn begin(&self, client: &Client) -> Result<OpenedObject, StoreError> {
         let scope = Scope::current();
         let mut asked = self.is_dating();
         let mut dated = if asked { self.dated(client, &scope, false).await? } else { None };
@@ -76,7 +79,7 @@ impl Target {
             if is_dated {
                 seen.modified = dated.map(|dated| dated.date);
             }
-            return Ok(Begun { size, seen, first, is_dated });
+            return Ok(OpenedObject { size, seen, first, is_dated });
         }
     }
 
@@ -87,7 +90,7 @@ impl Target {
         client: &Client,
         scope: &Scope,
         must: bool,
-    ) -> Result<Option<Dated>, StoreError> {
+    ) -> Result<Option<PropfindVersion>, StoreError> {
         self.read(scope, DateAttempt { target: self, client, must }).await.0
     }
 
@@ -96,10 +99,10 @@ impl Target {
         client: &Client,
         stall: Duration,
         must: bool,
-    ) -> Result<Option<Dated>, Failure> {
+    ) -> Result<Option<PropfindVersion>, Failure> {
         let Some(url) = self.endpoint.url() else { return Ok(None) };
         match self.properties(client, url, stall).await? {
-            (_, Some(said)) => Ok(Dated::of(&said)),
+            (_, Some(said)) => Ok(PropfindVersion::of(&said)),
             (response, None) if must => Err(self.refused(response, self.stall.most).await),
             (_, None) => Ok(None),
         }
@@ -125,15 +128,15 @@ impl Target {
 
 /// A request for the date.
 struct DateAttempt<'a> {
-    target: &'a Target,
+    target: &'a RequestTarget,
     client: &'a Client,
     must: bool,
 }
 
 impl Attempt for DateAttempt<'_> {
-    type Answer = Option<Dated>;
+    type Answer = Option<PropfindVersion>;
 
-    async fn run(&mut self, numbers: Try) -> Result<Option<Dated>, Failure> {
+    async fn run(&mut self, numbers: Try) -> Result<Option<PropfindVersion>, Failure> {
         let stall = self.target.allowed(numbers.failed);
         self.target.ask_date(self.client, stall, self.must).await
     }

@@ -1,8 +1,8 @@
 //! Requests that read: a range is asked for, and what comes is checked to be that range.
 
 use super::attempt::{Attempt, Try};
-use super::request_target::Target;
-use super::response::{Said, header};
+use super::request_target::RequestTarget;
+use super::response::{RequestSecrets, header};
 use super::webdav::is_xrootd;
 use bytes::Bytes;
 use reqwest::header::{
@@ -59,7 +59,7 @@ impl Validators {
     }
 }
 
-impl Target {
+impl RequestTarget {
     /// Size, validators and first bytes of an object, whose size may be known.
     pub(super) async fn begin_with(
         &self,
@@ -136,7 +136,7 @@ impl Target {
         }
         let asked =
             self.endpoint.request(client, headers).await.map_err(|why| self.network(why))?;
-        let (host, said) = (host(&asked.url), Said(asked.secrets));
+        let (host, said) = (host(&asked.url), RequestSecrets(asked.secrets));
         let response = self.exchange(asked.builder, &host, said, Some(stall)).await?;
         match header(&response, CONTENT_ENCODING) {
             None | Some("" | "identity") => Ok(response),
@@ -224,7 +224,7 @@ impl Target {
 
 /// A request for the first bytes.
 struct FirstAttempt<'a> {
-    target: &'a Target,
+    target: &'a RequestTarget,
     client: &'a Client,
     most: u64,
     came: usize,

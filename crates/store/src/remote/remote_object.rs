@@ -1,9 +1,9 @@
 //! An object of a server that is open to be read: as a source of bytes.
 
 use super::attempt::{Attempt, Try};
-use super::propfind_version::{Begun, round};
+use super::propfind_version::{OpenedObject, round};
 use super::range_request::Validators;
-use super::request_target::Target;
+use super::request_target::RequestTarget;
 use crate::timing::{Timing, record};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -22,12 +22,12 @@ use tokio::sync::mpsc;
 const RESERVE_BYTES: u64 = 8 << 20;
 
 /// An object on a server, at the version it had when it was opened.
-pub(crate) struct Remote {
+pub(crate) struct RemoteObject {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    target: Target,
+    target: RequestTarget,
     version: Version,
     seen: Validators,
     /// The first bytes, if they came with opening.
@@ -40,22 +40,22 @@ struct Inner {
 /// came with opening: if it was of a version after the date, what is read later says so.
 type Piece = (Bytes, bool);
 
-impl Remote {
+impl RemoteObject {
     /// Open an object: ask for its first bytes, and learn its size and version with them.
-    pub(super) fn open(target: Target) -> Result<Remote, StoreError> {
+    pub(super) fn open(target: RequestTarget) -> Result<RemoteObject, StoreError> {
         let begun = target.block_on(async |client| target.begin(client).await)?;
-        let Begun { size, seen, first, is_dated } = begun;
+        let OpenedObject { size, seen, first, is_dated } = begun;
         let tag = match seen.strong() {
             Some(tag) => tag.to_string(),
             None => target.marked(seen.tag().unwrap_or("unversioned")),
         };
         let version = Version { size, tag };
-        Ok(Remote { inner: Arc::new(Inner { target, version, seen, first, is_dated }) })
+        Ok(RemoteObject { inner: Arc::new(Inner { target, version, seen, first, is_dated }) })
     }
 
     /// An object taken to be at a version seen before, without asking: the first read tells.
     /// `None` where a read could not tell.
-    pub(super) fn assume(target: Target, version: Version) -> Option<Remote> {
+    pub(super) fn assume(target: RequestTarget, version: Version) -> Option<RemoteObject> {
         if target.is_hiding() {
             return None;
         }
@@ -67,7 +67,7 @@ impl Remote {
         let etag = (!is_dated).then(|| version.tag.clone());
         let seen = Validators { etag, ..Validators::default() };
         let inner = Inner { target, version, seen, first: Bytes::new(), is_dated };
-        Some(Remote { inner: Arc::new(inner) })
+        Some(RemoteObject { inner: Arc::new(inner) })
     }
 }
 
@@ -188,7 +188,7 @@ impl Attempt for RangeAttempt<'_> {
     }
 }
 
-impl Source for Remote {
+impl Source for RemoteObject {
     fn url(&self) -> &str {
         &self.inner.target.url
     }
@@ -230,7 +230,7 @@ impl Source for Remote {
     }
 
     fn take_traffic(&self) -> Traffic {
-        let Target { bytes, requests, .. } = &self.inner.target;
+        let RequestTarget { bytes, requests, .. } = &self.inner.target;
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         Traffic { bytes: take(bytes), requests: take(requests), ..Traffic::default() }
     }

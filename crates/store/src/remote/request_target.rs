@@ -5,9 +5,9 @@ use super::attempt::{Attempt, Limited, Retried, Traced};
 use super::endpoint::Endpoint;
 use super::fetch_events;
 use super::limiter::{self, Limiter};
-use super::response::{REASON_CHARS, Said, header, hide, reason};
+use super::response::{REASON_CHARS, RequestSecrets, header, hide, reason};
 use super::retry;
-use super::stall_timeout::Stall;
+use super::stall_timeout::StallLimits;
 use crate::redact::{self, percent_decode};
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
@@ -22,7 +22,7 @@ use swathe_trace::{Ids, Scope};
 use tokio::time::timeout;
 
 /// What to ask for, and what to say of it.
-pub(super) struct Target {
+pub(super) struct RequestTarget {
     pub(super) store: Arc<StoreSettings>,
     /// Whether its URL says that it speaks WebDAV.
     pub(super) is_dav: bool,
@@ -40,14 +40,14 @@ pub(super) struct Target {
     pub(super) identity: Option<u64>,
     pub(super) endpoint: Box<dyn Endpoint>,
     pub(super) limiter: Arc<Limiter>,
-    pub(super) stall: Stall,
+    pub(super) stall: StallLimits,
     /// Since that was asked last.
     pub(super) bytes: AtomicU64,
     pub(super) requests: AtomicU64,
 }
 
 /// What a store says of an object of its own.
-pub(super) struct Asked<'a> {
+pub(super) struct NewTarget<'a> {
     pub(super) settings: Arc<StoreSettings>,
     pub(super) store_key: String,
     pub(super) key: String,
@@ -58,19 +58,19 @@ pub(super) struct Asked<'a> {
     pub(super) secrets: Vec<String>,
     pub(super) is_dav: bool,
     pub(super) is_xrootd: bool,
-    pub(super) stall: Stall,
+    pub(super) stall: StallLimits,
 }
 
-impl Target {
-    pub(super) fn new(asked: Asked<'_>) -> Target {
-        let Asked { settings: store, store_key, key, url, endpoint, secrets, .. } = asked;
-        let Asked { named, is_dav, is_xrootd, stall, .. } = asked;
+impl RequestTarget {
+    pub(super) fn new(asked: NewTarget<'_>) -> RequestTarget {
+        let NewTarget { settings: store, store_key, key, url, endpoint, secrets, .. } = asked;
+        let NewTarget { named, is_dav, is_xrootd, stall, .. } = asked;
         let limiter = limiter::of(&store_key);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
         let called = if store.name.is_empty() { &store_key } else { &store.name };
         let about = fetch_events::about(named.unwrap_or(&url), called);
         let identity = identity(&store, &*endpoint, &secrets);
-        Target {
+        RequestTarget {
             store,
             is_dav,
             is_xrootd,
@@ -102,7 +102,7 @@ impl Target {
         &self,
         request: RequestBuilder,
         host: &str,
-        said: Said,
+        said: RequestSecrets,
         limit: Option<Duration>,
     ) -> Result<Response, Failure> {
         self.requests.fetch_add(1, Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl Target {
             // So Azure answers those who say not who they are.
             _ => header(&response, "x-ms-error-code") == Some("PublicAccessNotPermitted"),
         };
-        let sent = response.extensions().get::<Said>().cloned().unwrap_or_default();
+        let sent = response.extensions().get::<RequestSecrets>().cloned().unwrap_or_default();
         let reason = timeout(stall, reason(response)).await.unwrap_or_default();
         // Before it is cut: of a long secret a part may be left.
         let reason = self.hide(hide(&sent.0, reason));
@@ -157,9 +157,10 @@ impl Target {
         let said = format!("{status}{separator}{reason}{region}");
         let url = self.url.clone();
         let error = match status {
-            _ if denied => {
-                StoreError::Forbidden { url, why: format!(": {said}{}", self.endpoint.leave()) }
-            }
+            _ if denied => StoreError::Forbidden {
+                url,
+                why: format!(": {said}{}", self.endpoint.authorization()),
+            },
             StatusCode::NOT_FOUND | StatusCode::GONE => {
                 StoreError::NotFound { url, why: self.endpoint.why_not_found(&reason) }
             }

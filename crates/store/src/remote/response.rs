@@ -10,7 +10,7 @@ pub(super) const REASON_CHARS: usize = 200;
 
 /// The secrets a request held, kept with its answer.
 #[derive(Clone, Default)]
-pub(super) struct Said(pub(super) Vec<String>);
+pub(super) struct RequestSecrets(pub(super) Vec<String>);
 
 pub(super) fn hide(secrets: &[String], text: String) -> String {
     let secrets = secrets.iter().filter(|secret| !secret.is_empty());

@@ -24,13 +24,13 @@ pub(super) fn sending(bytes: u64) -> Duration {
 }
 
 /// Counts the tries of one request.
-pub(crate) struct Patience {
+pub(crate) struct RetryState {
     failed: u32,
 }
 
-impl Patience {
-    pub(crate) fn new() -> Patience {
-        Patience { failed: 0 }
+impl RetryState {
+    pub(crate) fn new() -> RetryState {
+        RetryState { failed: 0 }
     }
 
     /// Tries that failed since there was progress.
@@ -54,7 +54,7 @@ impl Patience {
     /// How long to wait before the next try.
     ///
     /// # Errors
-    /// As [`Patience::wait`].
+    /// As [`RetryState::wait`].
     pub(crate) fn pause(
         &mut self,
         failure: Failure,

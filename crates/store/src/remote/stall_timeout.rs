@@ -19,7 +19,7 @@ const RESTART: Duration = Duration::from_secs(30);
 
 /// How long to wait for the next byte.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stall {
+pub(crate) struct StallLimits {
     /// In a first try, while nothing is known of the server.
     pub(crate) first: Duration,
     /// In any try.
@@ -27,28 +27,29 @@ pub(crate) struct Stall {
 }
 
 /// How long a server whose costs were never measured may send nothing.
-const STALL: Stall = Stall { first: Duration::from_secs(5), most: Duration::from_secs(30) };
+const STALL: StallLimits =
+    StallLimits { first: Duration::from_secs(5), most: Duration::from_secs(30) };
 /// One whose costs were: so many times as long as a request of 1 MB takes,
 const STALL_REQUESTS: f64 = 30.0;
 /// but at least and at most this.
 const STALL_BOUNDS_S: (f64, f64) = (3.0, 60.0);
 
-impl Stall {
+impl StallLimits {
     /// How long the server of a store may send nothing.
-    pub(crate) fn of(store: &StoreSettings) -> Stall {
+    pub(crate) fn of(store: &StoreSettings) -> StallLimits {
         if !store.measured {
             return STALL;
         }
         let (least, most) = STALL_BOUNDS_S;
         let expected = store.costs.request.seconds(1e6);
         let first = (STALL_REQUESTS * expected).clamp(least, most);
-        Stall { first: Duration::from_secs_f64(first), most: Duration::from_secs_f64(most) }
+        StallLimits { first: Duration::from_secs_f64(first), most: Duration::from_secs_f64(most) }
     }
 }
 
 /// The silences in the answers of one server.
 #[derive(Default)]
-pub(super) struct Silence(Mutex<State>);
+pub(super) struct StallHistory(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -57,7 +58,7 @@ struct State {
     last: Option<Instant>,
 }
 
-impl Silence {
+impl StallHistory {
     /// Tell the longest silence of an answer that came whole.
     pub(super) fn tell(&self, silence: Duration) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,7 +75,7 @@ impl Silence {
 
     /// How long to wait in a try after so many that failed: twice as long after each, for the
     /// server may have become slow.
-    pub(super) fn allowed(&self, stall: Stall, failed: u32) -> Duration {
+    pub(super) fn allowed(&self, stall: StallLimits, failed: u32) -> Duration {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let usual = if state.answers < ENOUGH {
             stall.first
@@ -93,10 +94,10 @@ mod tests {
     #[test]
     fn what_is_usual_is_learnt_and_each_try_waits_longer() {
         let seconds = Duration::from_secs;
-        let stall = Stall { first: seconds(5), most: seconds(30) };
-        let silence = Silence::default();
+        let stall = StallLimits { first: seconds(5), most: seconds(30) };
+        let silence = StallHistory::default();
         assert!(!silence.answered_lately());
-        let tries = |silence: &Silence| [0, 1, 2, 3, 9].map(|n| silence.allowed(stall, n));
+        let tries = |silence: &StallHistory| [0, 1, 2, 3, 9].map(|n| silence.allowed(stall, n));
         assert_eq!(tries(&silence), [5, 10, 20, 30, 30].map(seconds));
         (0..ENOUGH).for_each(|_| silence.tell(Duration::from_millis(3)));
         assert_eq!(tries(&silence), [2, 4, 8, 16, 30].map(seconds));

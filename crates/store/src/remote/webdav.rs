@@ -2,8 +2,8 @@
 //! server says before that is done, folders that are made, objects that are removed.
 
 use super::attempt::{Attempt, ConnectTraced, Limited, Retried, Try};
-use super::request_target::Target;
-use super::response::{REASON_BYTES, Said, header};
+use super::request_target::RequestTarget;
+use super::response::{REASON_BYTES, RequestSecrets, header};
 use super::retry::sending;
 use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
@@ -23,13 +23,13 @@ const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <resourcetype/><getlastmodified/><getcontentlength/></prop></propfind>";
 
 /// What a server says of what is at a URL.
-pub(super) struct There {
+pub(super) struct ObjectStatus {
     pub(super) is_folder: bool,
     pub(super) is_xrootd: bool,
 }
 
 /// Remove an object.
-pub(super) fn remove(target: Target) -> Result<(), StoreError> {
+pub(super) fn remove(target: RequestTarget) -> Result<(), StoreError> {
     let name = target.name()?;
     target.block_on(async |client| target.delete(client, &name).await)
 }
@@ -45,7 +45,7 @@ impl<T, F: AsyncFnMut(u32) -> Result<T, Failure>> Attempt for Steps<F> {
     }
 }
 
-impl Target {
+impl RequestTarget {
     /// The URL of an object to write or remove.
     pub(super) fn name(&self) -> Result<Url, StoreError> {
         match self.endpoint.url() {
@@ -70,7 +70,7 @@ impl Target {
         url: &Url,
         limit: Option<Duration>,
     ) -> Result<Response, Failure> {
-        keeping_method(self.exchange(request, &host(url), Said::default(), limit)).await
+        keeping_method(self.exchange(request, &host(url), RequestSecrets::default(), limit)).await
     }
 
     /// An answer that says yes, or the error.
@@ -111,10 +111,10 @@ impl Target {
     }
 
     /// Ask what is there.
-    pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<There, Failure> {
+    pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<ObjectStatus, Failure> {
         let (response, said) = self.properties(client, url, sending(0)).await?;
         let is_folder = said.is_some_and(|said| is_collection(&said));
-        Ok(There { is_folder, is_xrootd: is_xrootd(&response) })
+        Ok(ObjectStatus { is_folder, is_xrootd: is_xrootd(&response) })
     }
 
     /// What a server says of what is there, if it does; `limit`: how long until it begins to.

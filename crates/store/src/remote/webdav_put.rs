@@ -5,7 +5,7 @@
 //! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
 //! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
 
-use super::request_target::{Target, has_mark};
+use super::request_target::{RequestTarget, has_mark};
 use super::retry::sending;
 use super::webdav::{DEPTH, is_xrootd, method};
 use crate::redact::percent_decode;
@@ -35,8 +35,8 @@ const DESTINATION: HeaderName = HeaderName::from_static("destination");
 const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
 
 /// An object on its way to a server. Dropped before it is finished, it leaves nothing behind.
-pub(super) struct Putting {
-    target: Arc<Target>,
+pub(super) struct WebdavPut {
+    target: Arc<RequestTarget>,
     name: Url,
     hidden: Url,
     /// Where the server wants what is sent to the hidden name.
@@ -55,9 +55,13 @@ enum Sending {
     Parts(Option<Sender<Bytes>>, JoinHandle<Result<(), Failure>>),
 }
 
-impl Putting {
+impl WebdavPut {
     /// Begin to write an object of `size` bytes, at once or in parts.
-    pub(super) fn create(target: Target, size: u64, in_parts: bool) -> Result<Putting, StoreError> {
+    pub(super) fn create(
+        target: RequestTarget,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<WebdavPut, StoreError> {
         let mut is_xrootd = target.is_xrootd;
         let name = target.name()?;
         if has_mark(&name) {
@@ -72,7 +76,7 @@ impl Putting {
         let (at, body) = (hidden.clone(), Sending::Whole(Bytes::new()));
         let target = Arc::new(target);
         let (part_bytes, done) = (0, false);
-        let mut put = Putting { target, name, hidden, at, body, part_bytes, is_xrootd, done };
+        let mut put = WebdavPut { target, name, hidden, at, body, part_bytes, is_xrootd, done };
         if in_parts || size > EAGER_BYTES {
             put.put(Bytes::new())?;
         }
@@ -198,7 +202,7 @@ impl Putting {
     }
 }
 
-impl Sink for Putting {
+impl Sink for WebdavPut {
     /// Send a part, or keep it until it is finished.
     fn write(&mut self, part: Bytes) -> Result<(), Failure> {
         let target = &self.target;
@@ -240,7 +244,7 @@ impl Sink for Putting {
     }
 }
 
-impl Drop for Putting {
+impl Drop for WebdavPut {
     fn drop(&mut self) {
         if self.done {
             return;

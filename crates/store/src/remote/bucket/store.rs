@@ -5,10 +5,10 @@ use super::upload::Upload;
 use super::{Bucket, Cloud, Object, Settings};
 use crate::redact;
 use crate::remote::limiter;
-use crate::remote::remote_object::Remote;
-use crate::remote::request_target::{Asked, Target};
+use crate::remote::remote_object::RemoteObject;
+use crate::remote::request_target::{NewTarget, RequestTarget};
 use crate::remote::server_key::with_server;
-use crate::remote::stall_timeout::Stall;
+use crate::remote::stall_timeout::StallLimits;
 use object_store::ObjectStoreExt;
 use object_store::path::Path as Key;
 use reqwest::Url;
@@ -23,11 +23,11 @@ use swathe_store_api::{
 pub(crate) struct BucketStore {
     settings: Arc<StoreSettings>,
     cloud: Cloud,
-    stall: Stall,
+    stall: StallLimits,
 }
 
 impl BucketStore {
-    pub(crate) fn new(settings: StoreSettings, cloud: Cloud, stall: Stall) -> BucketStore {
+    pub(crate) fn new(settings: StoreSettings, cloud: Cloud, stall: StallLimits) -> BucketStore {
         BucketStore { settings: Arc::new(settings), cloud, stall }
     }
 
@@ -53,12 +53,12 @@ impl BucketStore {
         bucket.map_err(|why| StoreError::Unsupported { url: url.to_string(), why })
     }
 
-    fn target(&self, object: ObjectName<'_>) -> Result<Target, StoreError> {
+    fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
         let url = object.url.to_string();
         let found = Object::new(self.cloud, name_in(&url), &self.bucket_settings());
         let unsupported = |why| StoreError::Unsupported { url: redact::shown(&url), why };
         let endpoint = found.map_err(unsupported)?;
-        Ok(Target::new(Asked {
+        Ok(RequestTarget::new(NewTarget {
             settings: self.settings.clone(),
             store_key: self.key(),
             key: self.object_key(&url),
@@ -117,7 +117,7 @@ impl Store for BucketStore {
     }
 
     fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
-        Ok(Arc::new(Remote::open(self.target(object)?)?))
+        Ok(Arc::new(RemoteObject::open(self.target(object)?)?))
     }
 
     fn assume(
@@ -125,7 +125,7 @@ impl Store for BucketStore {
         object: ObjectName<'_>,
         version: Version,
     ) -> Result<Option<Arc<dyn Source>>, StoreError> {
-        let assumed = Remote::assume(self.target(object)?, version);
+        let assumed = RemoteObject::assume(self.target(object)?, version);
         Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
     }
 
