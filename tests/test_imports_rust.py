@@ -21,6 +21,7 @@ ORDER = (
     "plan",
     "trace",
     "codecs",
+    "layout",
     "fits",
     "store-api",
     "disk-cache",

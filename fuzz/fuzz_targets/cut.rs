@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use swathe_array::Region;
 use swathe_engine::{Cancel, Cutout, EngineError, Mode, Object, Selector, cut};
 use swathe_codecs::tile::Codec;
-use swathe_fits::{Hdu, Storage};
+use swathe_fits::Hdu;
+use swathe_layout::Storage;
 use swathe_store_api::{MemoryStore, StoreSettings, Stores};
 
 /// HDUs that are cut from.
@@ -92,19 +93,19 @@ fn cut_all(stores: &Stores, cancel: &Cancel) -> Result<Vec<i64>, String> {
 
 fn boxes(hdu: &Hdu) -> Vec<(Region, Mode)> {
     let Ok(image) = hdu.image() else { return Vec::new() };
-    if image.shape.contains(&0) {
+    if image.layout.shape.contains(&0) {
         return Vec::new();
     }
-    if let Storage::Tiles(table) = &image.storage {
-        let pixels = table.tile_shape.iter().zip(&image.shape);
+    if let Storage::Chunked(table) = &image.layout.storage {
+        let pixels = table.grid().chunk_shape.iter().zip(&image.layout.shape);
         let pixels = pixels.fold(1u64, |n, (&tile, &side)| n.saturating_mul(tile.min(side)));
-        let blank = matches!(table.codec.codec, Codec::Plio | Codec::Hcompress { .. });
+        let blank = matches!(table.codec().codec, Codec::Plio | Codec::Hcompress { .. });
         if blank && pixels > MOST_TILE_PIXELS {
             return Vec::new();
         }
     }
     let region = |start: &dyn Fn(i64) -> i64, side: i64| {
-        let start: Vec<i64> = image.shape.iter().map(|&side| start(side as i64)).collect();
+        let start: Vec<i64> = image.layout.shape.iter().map(|&side| start(side as i64)).collect();
         let stop = start.iter().map(|start| start.saturating_add(side)).collect();
         Region { start, stop }
     };

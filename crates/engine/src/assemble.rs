@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
 use swathe_codecs::tile::{Scratch, TileInput};
-use swathe_fits::{Storage, TileEntry, TileTable};
+use swathe_layout::{Chunk, ChunkTable, Storage};
 use swathe_plan::Break;
 
 /// Takes each finished cutout, with the number of its region. Its error ends the reading.
@@ -34,12 +34,12 @@ pub(crate) fn cut(
     work.reading.memory = if work.keeps { DecodedCache::of(object.source())? } else { None };
     let mut jobs: Vec<Job> =
         placed.into_iter().map(|(id, placed)| Job { id, placed, state: State::Waiting }).collect();
-    let cut = match &template.image.storage {
+    let cut = match &template.image.layout.storage {
         Storage::Contiguous { offset } => {
             from_rows(&object.content, *offset, template, &mut jobs, work, done)
         }
-        Storage::Tiles(table) => {
-            from_tiles(&object.content, table, template, &mut jobs, work, done)
+        Storage::Chunked(table) => {
+            from_tiles(&object.content, &**table, template, &mut jobs, work, done)
         }
     };
     if let Err(error) = &cut {
@@ -146,8 +146,8 @@ fn from_rows(
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
     work.stages.enter(Stage::Plan);
-    let size = template.image.dtype.size() as u64;
-    let whole = Region::whole(&template.image.shape);
+    let size = template.image.layout.dtype.size() as u64;
+    let whole = Region::whole(&template.image.layout.shape);
     let gap_bytes = content.gap_bytes();
     let mut sweeps = Vec::with_capacity(jobs.len());
     let mut segments = Vec::new();
@@ -257,17 +257,16 @@ struct Needed {
 
 fn from_tiles(
     content: &ByteSource,
-    table: &TileTable,
+    table: &dyn ChunkTable,
     template: &Arc<Template>,
     jobs: &mut [Job],
     work: &mut Work,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
-    let shape = &template.image.shape;
     let mut pairs: Vec<(u64, usize)> = Vec::new();
     let mut left = vec![0usize; jobs.len()];
     for (job, Job { placed, .. }) in jobs.iter().enumerate() {
-        let tiles = table.rows_for(shape, &placed.inside);
+        let tiles = table.grid().chunks_for(&placed.inside);
         left[job] = tiles.len();
         pairs.extend(tiles.into_iter().map(|tile| (tile, job)));
     }
@@ -334,7 +333,7 @@ fn from_tiles(
 
 /// The tiles of an image, and the regions they are decoded for.
 struct Tiles<'a> {
-    table: &'a TileTable,
+    table: &'a dyn ChunkTable,
     template: &'a Arc<Template>,
     jobs: &'a mut [Job],
     /// How many tiles each region still lacks.
@@ -351,7 +350,7 @@ impl Tiles<'_> {
     fn decode(
         &self,
         tile: u64,
-        entry: &TileEntry,
+        entry: &Chunk,
         bytes: &[u8],
         takers: &[(u64, usize)],
         memory: Option<&DecodedCache>,
@@ -359,8 +358,8 @@ impl Tiles<'_> {
         pixels: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
         let Tiles { table, template, .. } = self;
-        let size = template.image.dtype.size();
-        let region = table.tile(&template.image.shape, tile);
+        let size = template.image.layout.dtype.size();
+        let region = table.grid().chunk(tile);
         let whole = last_element(&region, &region);
         let memory = memory.filter(|_| DecodedCache::takes(whole.saturating_mul(size)));
         let inside = |&(_, job): &(u64, usize)| region.intersection(&self.jobs[job].placed.inside);
@@ -377,12 +376,12 @@ impl Tiles<'_> {
         };
         // Of a tile that is damaged further on, what is needed may still be right.
         if let Some(memory) = memory
-            && table.codec.decode(&input, whole, scratch, pixels).is_ok()
+            && table.codec().decode(&input, whole, scratch, pixels).is_ok()
         {
             memory.put(self.piece(tile), &pixels[..whole * size]);
             return Ok(());
         }
-        table.codec.decode(&input, need, scratch, pixels).map_err(|source| EngineError::Tile {
+        table.codec().decode(&input, need, scratch, pixels).map_err(|source| EngineError::Tile {
             url: template.url.clone(),
             hdu: template.hdu,
             tile,
@@ -400,8 +399,8 @@ impl Tiles<'_> {
         done: &mut Done<'_>,
     ) -> Result<(), EngineError> {
         work.stages.count(Stage::Assemble);
-        let size = self.template.image.dtype.size();
-        let region = self.table.tile(&self.template.image.shape, tile);
+        let size = self.template.image.layout.dtype.size();
+        let region = self.table.grid().chunk(tile);
         for &(_, number) in takers {
             let job = &mut self.jobs[number];
             let output = job.placed.output.clone();
@@ -441,18 +440,13 @@ fn group(pairs: &[(u64, usize)]) -> Vec<Needed> {
 /// The table rows of the needed tiles: where each lies and how it is scaled.
 fn read_entries(
     content: &ByteSource,
-    table: &TileTable,
+    table: &dyn ChunkTable,
     template: &Template,
     needed: &[Needed],
     work: &mut Work,
-) -> Result<Vec<TileEntry>, EngineError> {
-    let segments: Vec<Range<u64>> = needed
-        .iter()
-        .map(|needed| {
-            let start = table.table_start + needed.tile * table.row_bytes;
-            start..start + table.row_bytes
-        })
-        .collect();
+) -> Result<Vec<Chunk>, EngineError> {
+    let segments: Vec<Range<u64>> =
+        needed.iter().map(|needed| table.entry_range(needed.tile)).collect();
     let mut entries = Vec::with_capacity(needed.len());
     let what = || format!("the table of tiles in HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
@@ -464,11 +458,7 @@ fn read_entries(
         let end = at + piece.len() as u64;
         while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {
             let row = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
-            let entry = table.entry(row).map_err(|source| EngineError::Header {
-                url: template.url.clone(),
-                hdu: template.hdu,
-                source,
-            })?;
+            let entry = table.entry(row).map_err(|error| template.layout_error(error))?;
             entries.push(entry);
         }
         Ok(())

@@ -46,7 +46,8 @@ impl Template {
     /// # Errors
     /// [`EngineError::Region`] where they cannot be counted.
     pub(crate) fn data_bytes(&self, region: &Region) -> Result<usize, EngineError> {
-        let bytes = region.pixels().map(|pixels| pixels.checked_mul(self.image.dtype.size()));
+        let bytes =
+            region.pixels().map(|pixels| pixels.checked_mul(self.image.layout.dtype.size()));
         match bytes {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => {
@@ -69,7 +70,7 @@ impl Template {
             axis: axis + 1,
             start,
             stop,
-            shape: self.image.shape.clone(),
+            shape: self.image.layout.shape.clone(),
         }
     }
 
@@ -136,6 +137,11 @@ impl Template {
             out.extend_from_slice(&companion.data);
         }
         out
+    }
+
+    /// What the object says of a chunk cannot be right.
+    pub(crate) fn layout_error(&self, source: swathe_layout::LayoutError) -> EngineError {
+        self.header_error(source.into())
     }
 
     fn header_error(&self, source: swathe_fits::FitsError) -> EngineError {

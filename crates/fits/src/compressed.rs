@@ -3,9 +3,11 @@
 use crate::card::{Card, Value};
 use crate::error::FitsError;
 use crate::header::Header;
-use crate::image::{Image, Storage, axes, dtype, required};
+use crate::image::{Image, axes, dtype, required};
 use crate::tile_table::{Descriptor, Source, TileTable};
+use std::sync::Arc;
 use swathe_codecs::tile::{Codec, Dither, Encoding, Quantize, TileCodec};
+use swathe_layout::{ChunkGrid, Layout, Storage};
 
 /// A column of the table.
 struct Column {
@@ -31,15 +33,15 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
             found: table.len().to_string(),
         });
     };
-    let tiles = shape
-        .iter()
-        .zip(&tile_shape)
-        .try_fold(1u64, |n, (&side, &tile)| n.checked_mul(side.div_ceil(tile)));
-    if tiles != Some(rows) {
+    let grid = ChunkGrid { shape: shape.clone(), chunk_shape: tile_shape };
+    if grid.count() != Some(rows) {
         return Err(FitsError::Value {
             keyword: "NAXIS2".into(),
             expected: "one row per tile",
-            found: format!("{rows} rows for tiles of {tile_shape:?} in an image of {shape:?}"),
+            found: format!(
+                "{rows} rows for tiles of {:?} in an image of {shape:?}",
+                grid.chunk_shape
+            ),
         });
     }
     let columns = columns(header, row_bytes)?;
@@ -80,9 +82,9 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
             }
         })?,
     };
-    let storage = Storage::Tiles(TileTable {
+    let table = TileTable {
         codec: tile_codec(header, dtype, quantised)?,
-        tile_shape,
+        grid,
         rows,
         row_bytes,
         table_start: data_start,
@@ -92,9 +94,10 @@ pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<I
         scale,
         zero,
         blank,
-    });
+    };
     let (header, primary) = image_header(header);
-    Ok(Image { dtype, shape, storage, header, primary })
+    let storage = Storage::Chunked(Arc::new(table));
+    Ok(Image { layout: Layout { dtype, shape, storage }, header, primary })
 }
 
 fn tile_shape(header: &Header, shape: &[u64]) -> Result<Vec<u64>, FitsError> {

@@ -58,7 +58,7 @@ impl CutHeader {
     /// Where NAXISn or a number that has to be changed cannot be read.
     pub fn new(image: &Image) -> Result<CutHeader, FitsError> {
         let header = &image.header;
-        let axes = image.shape.len();
+        let axes = image.layout.shape.len();
         let mut edits = Vec::new();
         let alternates = alternates(header);
         for axis in 0..axes {

@@ -4,8 +4,9 @@ use crate::card::{Card, Value};
 use crate::compressed::{self, is_default_name};
 use crate::error::FitsError;
 use crate::header::{BLOCK, Header};
-use crate::image::{Image, Storage, axes, dtype};
+use crate::image::{Image, axes, dtype};
 use serde::{Deserialize, Serialize};
+use swathe_layout::{Layout, Storage};
 
 /// An image of more axes is not cut: regions are boxes of a few dimensions.
 const IMAGE_AXES_LIMIT: usize = 16;
@@ -113,17 +114,17 @@ impl Hdu {
             HduKind::Image => {
                 let shape = axes(&self.header, "NAXIS")?;
                 check_axes(&shape)?;
+                let dtype = dtype(&self.header, "BITPIX")?;
+                let storage = Storage::Contiguous { offset: self.data_start };
                 Ok(Image {
-                    dtype: dtype(&self.header, "BITPIX")?,
-                    shape,
-                    storage: Storage::Contiguous { offset: self.data_start },
+                    layout: Layout { dtype, shape, storage },
                     header: self.header.clone(),
                     primary: self.header.has("SIMPLE"),
                 })
             }
             HduKind::CompressedImage => {
                 let image = compressed::image(&self.header, self.data_start, self.data_len)?;
-                check_axes(&image.shape)?;
+                check_axes(&image.layout.shape)?;
                 Ok(image)
             }
             HduKind::Empty | HduKind::Table | HduKind::Other => {

@@ -1,38 +1,22 @@
-//! Images: their axes, the type of their pixels, and where these are.
+//! Images: their axes, the type of their pixels, and their layout.
 
 use crate::error::FitsError;
 use crate::header::Header;
-use crate::tile_table::TileTable;
 use swathe_array::DType;
+use swathe_layout::Layout;
 
 /// More axes than any image has; the standard allows 999.
 const AXES_LIMIT: i64 = 999;
 
-/// An image and how its pixels are stored.
+/// An image: how its pixels are stored, and its header.
 #[derive(Clone, Debug)]
 pub struct Image {
-    /// Type of the stored pixels.
-    pub dtype: DType,
-    /// Pixels along each axis, NAXIS1 first.
-    pub shape: Vec<u64>,
-    /// Where they are.
-    pub storage: Storage,
+    /// How its pixels are stored, NAXIS1 first.
+    pub layout: Layout,
     /// Its header, as if it were not compressed.
     pub header: Header,
     /// Whether it is, or was before compression, the primary HDU.
     pub primary: bool,
-}
-
-/// Where pixels are.
-#[derive(Clone, Debug)]
-pub enum Storage {
-    /// One after the other from this byte.
-    Contiguous {
-        /// Of the first pixel.
-        offset: u64,
-    },
-    /// In compressed tiles.
-    Tiles(TileTable),
 }
 
 /// The pixel type that BITPIX (or ZBITPIX) names.

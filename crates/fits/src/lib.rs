@@ -24,5 +24,4 @@ pub use cut::{CutHeader, Provenance, as_extension};
 pub use error::FitsError;
 pub use hdu::{Hdu, HduKind};
 pub use header::{Header, Parsed};
-pub use image::{Image, Storage};
-pub use tile_table::{TileEntry, TileTable};
+pub use image::Image;

@@ -1,47 +1,30 @@
 //! Tables of compressed tiles: which rows hold a region, where a tile is and how it is scaled.
 
-use crate::error::FitsError;
-use swathe_array::Region;
+use std::ops::Range;
 use swathe_codecs::tile::{Encoding, TileCodec};
+use swathe_layout::{Chunk, ChunkGrid, ChunkTable, LayoutError};
 
 /// The table of tiles of a compressed image.
 #[derive(Clone, Debug)]
-pub struct TileTable {
+pub(crate) struct TileTable {
     /// How tiles are coded.
-    pub codec: TileCodec,
-    /// Pixels of a tile along each axis, NAXIS1 first; those at the far edges may be smaller.
-    pub tile_shape: Vec<u64>,
+    pub(crate) codec: TileCodec,
+    /// Which tile holds what; the table has a row for each.
+    pub(crate) grid: ChunkGrid,
     /// Rows, one per tile.
-    pub rows: u64,
+    pub(crate) rows: u64,
     /// Bytes of a row.
-    pub row_bytes: u64,
+    pub(crate) row_bytes: u64,
     /// First byte of the first row.
-    pub table_start: u64,
+    pub(crate) table_start: u64,
     /// First byte of the heap.
-    pub heap_start: u64,
+    pub(crate) heap_start: u64,
     /// Bytes of the heap.
-    pub heap_len: u64,
+    pub(crate) heap_len: u64,
     pub(crate) columns: Vec<(Encoding, Descriptor)>,
     pub(crate) scale: Source,
     pub(crate) zero: Source,
     pub(crate) blank: Source,
-}
-
-/// Where one tile lies and how it is scaled.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TileEntry {
-    /// The column it is in.
-    pub encoding: Encoding,
-    /// First byte in the file.
-    pub offset: u64,
-    /// Bytes.
-    pub len: u64,
-    /// ZSCALE.
-    pub scale: f64,
-    /// ZZERO.
-    pub zero: f64,
-    /// ZBLANK.
-    pub blank: Option<i64>,
 }
 
 /// A column of variable-length arrays.
@@ -61,57 +44,38 @@ pub(crate) enum Source {
     Column { at: usize, form: u8 },
 }
 
-impl TileTable {
-    /// The pixels of a tile.
-    pub fn tile(&self, image_shape: &[u64], row: u64) -> Region {
-        let mut rest = row;
-        let mut start = Vec::with_capacity(image_shape.len());
-        let mut stop = Vec::with_capacity(image_shape.len());
-        for (&side, &tile) in image_shape.iter().zip(&self.tile_shape) {
-            let along = side.div_ceil(tile);
-            let first = (rest % along) * tile;
-            rest /= along;
-            start.push(first as i64);
-            stop.push(side.min(first + tile) as i64);
-        }
-        Region { start, stop }
+impl ChunkTable for TileTable {
+    fn grid(&self) -> &ChunkGrid {
+        &self.grid
     }
 
-    /// The rows of the tiles that hold a region, ascending. The region must lie in the image.
-    pub fn rows_for(&self, image_shape: &[u64], region: &Region) -> Vec<u64> {
-        let mut rows = vec![0];
-        let mut stride = 1;
-        for (axis, (&side, &tile)) in image_shape.iter().zip(&self.tile_shape).enumerate() {
-            let first = region.start[axis].unsigned_abs() / tile;
-            let last = (region.stop[axis] - 1).unsigned_abs() / tile;
-            rows = (first..=last)
-                .flat_map(|at| rows.iter().map(move |row| row + at * stride))
-                .collect();
-            stride *= side.div_ceil(tile);
-        }
-        rows
+    fn codec(&self) -> &TileCodec {
+        &self.codec
     }
 
-    /// Read a row of the table.
-    ///
-    /// # Errors
-    /// [`FitsError::OutsideHeap`] where it points elsewhere, [`FitsError::Missing`] where no
-    /// column holds the tile.
-    pub fn entry(&self, row: &[u8]) -> Result<TileEntry, FitsError> {
+    fn entry_range(&self, chunk: u64) -> Range<u64> {
+        range(self.table_start, self.row_bytes, chunk)
+    }
+
+    fn expected_range(&self, chunk: u64) -> Range<u64> {
+        range(self.heap_start, self.heap_len / self.rows.max(1), chunk)
+    }
+
+    fn entry(&self, row: &[u8]) -> Result<Chunk, LayoutError> {
         let found = self.columns.iter().find_map(|(encoding, column)| {
             let (count, offset) = column.read(row)?;
             (count > 0).then_some((*encoding, count.checked_mul(column.element_bytes), offset))
         });
         let Some((encoding, len, offset)) = found else {
-            return Err(FitsError::Missing { keyword: "the data of a tile".into() });
+            return Err(LayoutError::NoData);
         };
-        let outside = |stop| FitsError::OutsideHeap { start: offset, stop, heap: self.heap_len };
+        let outside = |stop| LayoutError::OutsideHeap { start: offset, stop, heap: self.heap_len };
         let len = len.ok_or_else(|| outside(u64::MAX))?;
         let stop = offset.checked_add(len).ok_or_else(|| outside(u64::MAX))?;
         if stop > self.heap_len {
             return Err(outside(stop));
         }
-        Ok(TileEntry {
+        Ok(Chunk {
             encoding,
             offset: self.heap_start + offset,
             len,
@@ -120,6 +84,12 @@ impl TileTable {
             blank: self.blank.read(row).map(|blank| blank as i64),
         })
     }
+}
+
+/// Of things of so many bytes one after the other, that of a number.
+fn range(start: u64, bytes: u64, number: u64) -> Range<u64> {
+    let start = start.saturating_add(number.saturating_mul(bytes));
+    start..start.saturating_add(bytes)
 }
 
 impl Descriptor {

@@ -66,7 +66,7 @@ pub(crate) fn place(
     target: usize,
 ) -> Result<PlacedRegion, EngineError> {
     let [x, y, width, height] = job.targets[target].pixels;
-    let shape = &template.image.shape;
+    let shape = &template.image.layout.shape;
     let overflow = |axis, start, size: i64| {
         template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
     };

@@ -10,7 +10,7 @@ use crate::template::Template;
 use crate::worker_context::ReadContext;
 use std::ops::Range;
 use swathe_array::Region;
-use swathe_fits::{Storage, TileTable};
+use swathe_layout::{ChunkTable, Storage};
 use swathe_plan::{Break, Compute, Costs, Load, Plan, Reach, soonest, windows};
 use swathe_store_api::{Source, Traffic};
 
@@ -36,13 +36,13 @@ pub(super) fn reads(
     opened_bytes: u64,
     compute: &Compute,
 ) -> Reads {
-    let (segments, unpacked, unpack_s) = match &template.image.storage {
+    let (segments, unpacked, unpack_s) = match &template.image.layout.storage {
         Storage::Contiguous { offset } => {
             (vec![rows(template, placed, *offset, object.content.gap_bytes())], 0, 0.0)
         }
-        Storage::Tiles(table) => {
-            let (rounds, decoded) = tiles(&object.content, template, table, placed);
-            let codec = table.codec.codec.name();
+        Storage::Chunked(table) => {
+            let (rounds, decoded) = tiles(&object.content, template, &**table, placed);
+            let codec = table.codec().codec.name();
             let byte_s = compute.tile_byte_s.get(codec).copied().unwrap_or(compute.gzip_byte_s);
             (rounds, decoded, decoded as f64 * byte_s)
         }
@@ -138,8 +138,8 @@ fn rows(
     offset: u64,
     gap_bytes: u64,
 ) -> Vec<Range<u64>> {
-    let size = template.image.dtype.size() as u64;
-    let whole = Region::whole(&template.image.shape);
+    let size = template.image.layout.dtype.size() as u64;
+    let whole = Region::whole(&template.image.layout.shape);
     let mut segments = Vec::new();
     for placed in placed {
         let runs = whole.runs(&placed.output, &placed.inside);
@@ -153,31 +153,28 @@ fn rows(
 fn tiles(
     content: &ByteSource,
     template: &Template,
-    table: &TileTable,
+    table: &dyn ChunkTable,
     placed: &[PlacedRegion],
 ) -> (Vec<Vec<Range<u64>>>, u64) {
-    let shape = &template.image.shape;
+    let grid = table.grid();
     let mut needed: Vec<u64> =
-        placed.iter().flat_map(|placed| table.rows_for(shape, &placed.inside)).collect();
+        placed.iter().flat_map(|placed| grid.chunks_for(&placed.inside)).collect();
     needed.sort_unstable();
     needed.dedup();
-    let range = |start: u64, bytes: u64, tile: u64| {
-        start.saturating_add(tile * bytes)..start.saturating_add((tile + 1) * bytes)
-    };
-    let entries: Vec<Range<u64>> =
-        needed.iter().map(|&tile| range(table.table_start, table.row_bytes, tile)).collect();
-    let data = told(content, table, &entries).unwrap_or_else(|| {
-        // About: as if all were of the same length, in order.
-        let average = table.heap_len / table.rows.max(1);
-        needed.iter().map(|&tile| range(table.heap_start, average, tile)).collect()
-    });
-    let pixels: u64 = table.tile_shape.iter().product();
-    let decoded = needed.len() as u64 * pixels * template.image.dtype.size() as u64;
+    let entries: Vec<Range<u64>> = needed.iter().map(|&tile| table.entry_range(tile)).collect();
+    let data = told(content, table, &entries)
+        .unwrap_or_else(|| needed.iter().map(|&tile| table.expected_range(tile)).collect());
+    let pixels: u64 = grid.chunk_shape.iter().product();
+    let decoded = needed.len() as u64 * pixels * template.image.layout.dtype.size() as u64;
     (vec![entries, data], decoded)
 }
 
 /// Where rows of the table say that tiles lie, if they can be read without asking a server.
-fn told(content: &ByteSource, table: &TileTable, rows: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
+fn told(
+    content: &ByteSource,
+    table: &dyn ChunkTable,
+    rows: &[Range<u64>],
+) -> Option<Vec<Range<u64>>> {
     let ByteSource::Plain(source) = content else { return None };
     let at = Break::BetweenSegments;
     if !source.is_local() && at_hand(&**source, rows, at)?.1.requests > 0 {
