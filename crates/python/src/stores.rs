@@ -61,6 +61,21 @@ impl Stores {
         (store.key(), url)
     }
 
+    /// Whether an object can be written.
+    fn is_writable(&self, path: &str) -> bool {
+        self.inner.locate(path).0.is_writable()
+    }
+
+    /// Whether `list` lists what there is.
+    fn can_list(&self, path: &str) -> bool {
+        self.inner.locate(path).0.can_list()
+    }
+
+    /// The path of an object that is a file of this machine.
+    fn local_path(&self, path: &str) -> Option<PathBuf> {
+        self.inner.file_of(path)
+    }
+
     /// The bearer token that the server of an object is sent.
     fn bearer(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
         self.inner.bearer(path).map_err(|error| to_python(py, &error.into()))
