@@ -7,13 +7,13 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use swathe_store_api::{Fetched, Moved, Source, StoreError};
+use swathe_store_api::{Pieces, Source, StoreError, TrafficCount};
 use swathe_trace::{Ids, Level, event};
 
 /// Requests on their way: some of their parts from the server, the others from blocks.
 pub(crate) struct AssembledRead {
     pub(crate) inner: Arc<dyn Source>,
-    pub(crate) asked: Option<Fetched>,
+    pub(crate) asked: Option<Pieces>,
     /// How many parts there are up to the end of each request.
     pub(crate) requests: std::vec::IntoIter<usize>,
     pub(crate) parts: std::vec::IntoIter<Part>,
@@ -107,7 +107,7 @@ impl AssembledRead {
             let end = range.end.min((number + 1) * CELL_BYTES);
             match self.last.as_ref().and_then(|(_, cell)| cell.get(at..end)) {
                 Some(bytes) => {
-                    self.came.cache.add(Moved { bytes: bytes.len() as u64, requests: 1 });
+                    self.came.cache.add(TrafficCount { bytes: bytes.len() as u64, requests: 1 });
                     to.extend_from_slice(bytes);
                     self.tell("CACHE_HIT", end - at);
                 }

@@ -29,7 +29,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use swathe_disk_cache::{DiskCache, limit_of};
 use swathe_plan::{Costs, Load};
-use swathe_store_api::{Fetched, Measured, Moved, Source, StoreError, TRUSTED, Traffic, Version};
+use swathe_store_api::{
+    Pieces, RequestTiming, Source, StoreError, TRUSTED, Traffic, TrafficCount, Version,
+};
 pub use tls::Identity;
 
 /// What its variables begin with.
@@ -195,14 +197,14 @@ struct TrafficCounter {
 }
 
 impl TrafficCounter {
-    fn add(&self, moved: Moved) {
+    fn add(&self, moved: TrafficCount) {
         self.bytes.fetch_add(moved.bytes, Ordering::Relaxed);
         self.requests.fetch_add(moved.requests, Ordering::Relaxed);
     }
 
-    fn take(&self) -> Moved {
+    fn take(&self) -> TrafficCount {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
-        Moved { bytes: take(&self.bytes), requests: take(&self.requests) }
+        TrafficCount { bytes: take(&self.bytes), requests: take(&self.requests) }
     }
 }
 
@@ -468,7 +470,7 @@ impl Source for Cached {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched {
+    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces {
         let (mut parts, mut ends, mut oldest) = self.divided(&requests);
         if self.ask_peers(&parts, streams) {
             (parts, ends, oldest) = self.divided(&requests);
@@ -498,7 +500,7 @@ impl Source for Cached {
         requests: &[Range<u64>],
         streams: u32,
         fresh: bool,
-    ) -> Result<Vec<Measured>, StoreError> {
+    ) -> Result<Vec<RequestTiming>, StoreError> {
         self.inner.measure(requests, streams, fresh)
     }
 }

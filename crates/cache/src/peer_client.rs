@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use swathe_disk_cache::{YOUNG, digest};
 use swathe_net::connect_events::{self, TraceConnects};
 use swathe_net::{host, net};
-use swathe_store_api::{Moved, StoreError};
+use swathe_store_api::{StoreError, TrafficCount};
 use swathe_trace::{Ids, Level, Record, Scope, event, is_on};
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at};
@@ -191,7 +191,7 @@ impl Peers {
 
     /// Get cells from peers, as far as they have them and that takes less than the store, which
     /// is predicted to take `store_s` for all. Gives what came.
-    pub(crate) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> Moved {
+    pub(crate) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> TrafficCount {
         let called = &cells.opened().called;
         let each_s = store_s / wanted.len().max(1) as f64;
         // As much as stays until it is read.
@@ -209,7 +209,7 @@ impl Peers {
         wanted: Vec<u64>,
         peers: Vec<(String, String)>,
         until: Instant,
-    ) -> Moved {
+    ) -> TrafficCount {
         let called = &cells.opened().called;
         let mut peers = self.known(peers);
         peers.retain(|peer| lock(&peer.state).may_be_asked(called));
@@ -223,8 +223,8 @@ impl Peers {
         mut wanted: Vec<u64>,
         until: Option<Instant>,
         pays: impl Fn(&Peer, usize) -> bool,
-    ) -> Moved {
-        let mut moved = Moved::default();
+    ) -> TrafficCount {
+        let mut moved = TrafficCount::default();
         let Some(client) = self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
         else {
             return moved;

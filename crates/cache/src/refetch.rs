@@ -10,7 +10,7 @@ use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use swathe_plan::{Break, Reach, windows};
-use swathe_store_api::{Fetched, Source, StoreError};
+use swathe_store_api::{Pieces, Source, StoreError};
 
 /// Most bytes of one request.
 const CAP_BYTES: u64 = 8 << 20;
@@ -22,7 +22,7 @@ const CHECKED: usize = 1024;
 /// Ranges that are asked for anew, on their way.
 pub(crate) struct Again {
     windows: VecDeque<Range<u64>>,
-    fetched: Fetched,
+    fetched: Pieces,
     /// The one that came last.
     last: Option<(Range<u64>, Bytes)>,
 }

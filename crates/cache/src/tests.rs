@@ -50,7 +50,7 @@ impl Source for Asked {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Fetched {
+    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Pieces {
         if self.fails.load(Ordering::Relaxed) {
             let (url, version) = (self.url().into(), self.version.to_string());
             return Box::new(std::iter::once(Err(StoreError::Changed { url, version })));
@@ -69,7 +69,7 @@ impl Source for Asked {
         asked(take(&self.bytes), take(&self.requests))
     }
 
-    fn measure(&self, _: &[Range<u64>], _: u32, _: bool) -> Result<Vec<Measured>, StoreError> {
+    fn measure(&self, _: &[Range<u64>], _: u32, _: bool) -> Result<Vec<RequestTiming>, StoreError> {
         Ok(Vec::new())
     }
 }

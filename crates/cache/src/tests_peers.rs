@@ -46,7 +46,7 @@ fn damage(folder: &tempfile::TempDir) {
 }
 
 /// Read all of an object; gives what the server was asked for, what came of peers, and the notes.
-fn all(seed: u32, blocks: &Arc<BlockCache>) -> (Traffic, Moved, Vec<String>) {
+fn all(seed: u32, blocks: &Arc<BlockCache>) -> (Traffic, TrafficCount, Vec<String>) {
     let source = cached(object(seed), blocks);
     assert_right(seed, &ALL, &read(&source, &ALL));
     let Traffic { bytes, requests, from_peers, .. } = source.take_traffic();
@@ -69,7 +69,7 @@ fn what_a_peer_has_is_not_asked_of_the_server_and_kept() {
     blocks.have("store:a", Vec::new());
     let source = cached(object(1), &blocks);
     assert_right(1, &ALL, &read(&source, &ALL));
-    let cache = Moved { bytes: SIZE as u64, requests: 3 };
+    let cache = TrafficCount { bytes: SIZE as u64, requests: 3 };
     assert_eq!(source.take_traffic(), Traffic { from_cache: cache, ..Traffic::default() });
 }
 
@@ -114,7 +114,7 @@ fn damaged_blocks_are_refused_and_the_peer_is_not_asked_again() {
     assert!(!note.contains(TOKEN));
     fs::remove_dir_all(here.path().join("blocks")).unwrap();
     let (server, peers, notes) = all(1, &blocks);
-    assert_eq!((server, peers, notes), (whole(), Moved::default(), vec![]));
+    assert_eq!((server, peers, notes), (whole(), TrafficCount::default(), vec![]));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_peer_that_is_away_is_not_asked_again() {
     assert_eq!((server, peers.bytes, notes), (whole(), 0, vec![]));
     assert!(!blocks.peers.any("store:a"));
     fs::remove_dir_all(here.path().join("blocks")).unwrap();
-    assert_eq!(all(1, &blocks).1, Moved::default());
+    assert_eq!(all(1, &blocks).1, TrafficCount::default());
 }
 
 /// A peer that says this, whatever it is asked, and then either closes or waits.
@@ -220,7 +220,7 @@ fn a_disk_that_takes_nothing_does_not_ask() {
     let (here, blocks) = asker(address, TOKEN);
     fs::write(here.path().join("blocks"), b"no folder").unwrap();
     assert_eq!(all(1, &blocks).0, whole());
-    assert_eq!(all(1, &blocks).1, Moved::default());
+    assert_eq!(all(1, &blocks).1, TrafficCount::default());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::error::EngineError;
 use crate::object::Object;
 use crate::template::Template;
 use crate::timing::Stage;
-use crate::worker_context::{SpareBuffers, Work};
+use crate::worker_context::{SpareBuffers, WorkerContext};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
@@ -17,8 +17,8 @@ use swathe_layout::{Chunk, ChunkTable, Storage};
 use swathe_plan::Break;
 
 /// Takes each finished cutout, with the number of its region. Its error ends the reading.
-pub(crate) type Done<'a> =
-    dyn FnMut(usize, Result<Cutout, EngineError>, &mut Work) -> Result<(), EngineError> + 'a;
+pub(crate) type Done<'a> = dyn FnMut(usize, Result<Cutout, EngineError>, &mut WorkerContext) -> Result<(), EngineError>
+    + 'a;
 
 /// Cut the placed regions of an image, each finished as soon as its last pixel is there.
 ///
@@ -28,7 +28,7 @@ pub(crate) fn cut(
     object: &Object,
     template: &Arc<Template>,
     placed: Vec<(usize, PlacedRegion)>,
-    work: &mut Work,
+    work: &mut WorkerContext,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
     work.reading.memory = if work.keeps { DecodedCache::of(object.source())? } else { None };
@@ -142,7 +142,7 @@ fn from_rows(
     offset: u64,
     template: &Arc<Template>,
     jobs: &mut [Job],
-    work: &mut Work,
+    work: &mut WorkerContext,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
     work.stages.enter(Stage::Plan);
@@ -260,7 +260,7 @@ fn from_tiles(
     table: &dyn ChunkTable,
     template: &Arc<Template>,
     jobs: &mut [Job],
-    work: &mut Work,
+    work: &mut WorkerContext,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
     let mut pairs: Vec<(u64, usize)> = Vec::new();
@@ -395,7 +395,7 @@ impl Tiles<'_> {
         tile: u64,
         pixels: &[u8],
         takers: &[(u64, usize)],
-        work: &mut Work,
+        work: &mut WorkerContext,
         done: &mut Done<'_>,
     ) -> Result<(), EngineError> {
         work.stages.count(Stage::Assemble);
@@ -443,7 +443,7 @@ fn read_entries(
     table: &dyn ChunkTable,
     template: &Template,
     needed: &[Needed],
-    work: &mut Work,
+    work: &mut WorkerContext,
 ) -> Result<Vec<Chunk>, EngineError> {
     let segments: Vec<Range<u64>> =
         needed.iter().map(|needed| table.entry_range(needed.tile)).collect();

@@ -9,7 +9,7 @@ use crate::error::EngineError;
 use crate::job::Job;
 use crate::output::Output;
 use crate::timing::Stages;
-use crate::worker_context::{Cancel, Work};
+use crate::worker_context::{Cancel, WorkerContext};
 use cutting::Shared;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,12 +33,12 @@ pub struct Row {
     /// The version of the object, if it could be opened.
     pub version: String,
     /// The result, or why there is none.
-    pub outcome: Result<Written, EngineError>,
+    pub outcome: Result<ResultFile, EngineError>,
 }
 
 /// A result that was written.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct ResultFile {
     /// Its length.
     pub bytes: u64,
     /// Its SHA-256.
@@ -60,7 +60,7 @@ pub struct Summary {
 /// A running batch.
 pub struct Batch {
     rows: Receiver<Vec<Row>>,
-    threads: Vec<std::thread::JoinHandle<Work>>,
+    threads: Vec<std::thread::JoinHandle<WorkerContext>>,
     shared: Arc<Shared>,
     started: Instant,
 }

@@ -25,7 +25,7 @@ mod testing;
 mod timing;
 mod worker_context;
 
-pub use batch::{Batch, Row, Summary, Written};
+pub use batch::{Batch, ResultFile, Row, Summary};
 pub use cutout::{Cutout, Mode};
 pub use error::EngineError;
 pub use estimate::{Alternative, Estimate, ReadExplanation, estimate};
@@ -35,4 +35,4 @@ pub use output::{Member, Output, members, unfinished};
 pub use single::cut;
 pub use template::Template;
 pub use timing::{STAGES, Stage, Stages};
-pub use worker_context::{Cancel, Work};
+pub use worker_context::{Cancel, WorkerContext};

@@ -5,11 +5,11 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
 use swathe_plan::Break;
-use swathe_store_api::{Fetched, Source, StoreError};
+use swathe_store_api::{Pieces, Source, StoreError};
 
 /// Ranges that were asked for, taken in ascending order.
 pub(crate) struct Prefetch {
-    fetched: Fetched,
+    fetched: Pieces,
     requests: VecDeque<Range<u64>>,
     /// What came last: where it starts, and what is left of it.
     piece: (u64, Bytes),

@@ -6,7 +6,7 @@ use crate::error::EngineError;
 use crate::object::{Object, Selector};
 use crate::template::Template;
 use crate::timing::{Stage, tell_end, tell_start};
-use crate::worker_context::{Cancel, Work};
+use crate::worker_context::{Cancel, WorkerContext};
 use std::sync::Arc;
 use std::time::Instant;
 use swathe_array::Region;
@@ -43,7 +43,7 @@ fn cut_placed(
     about: &Ids,
 ) -> Result<Cutout, EngineError> {
     let mut finished = None;
-    let mut work = Work { keeps: true, ..Work::start(cancel.clone()) };
+    let mut work = WorkerContext { keeps: true, ..WorkerContext::start(cancel.clone()) };
     work.stages.about(about.clone());
     assemble::cut(object, template, vec![(0, placed)], &mut work, &mut |_, cutout, _| {
         finished = Some(cutout);

@@ -121,7 +121,7 @@ pub(crate) struct CutEvents {
 }
 
 /// The clock and the reusable buffers of one thread.
-pub struct Work {
+pub struct WorkerContext {
     /// Time per stage.
     pub stages: Stages,
     pub(crate) reading: ReadContext,
@@ -137,10 +137,10 @@ pub struct Work {
     pub(crate) codec: Scratch,
 }
 
-impl Work {
+impl WorkerContext {
     /// Nothing carried yet; the clock starts.
-    pub fn start(cancel: Cancel) -> Work {
-        Work {
+    pub fn start(cancel: Cancel) -> WorkerContext {
+        WorkerContext {
             stages: Stages::start(),
             reading: ReadContext { cancel, ..ReadContext::default() },
             told: Vec::new(),

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::time::Duration;
 use swathe_engine::EngineError;
-use swathe_store::{Done, Order};
+use swathe_store::{CopyOrder, CopyOutcome};
 
 /// Rename files, up to the first that cannot be. See `_swathe.pyi`.
 #[pyfunction]
@@ -40,7 +40,7 @@ impl Copies {
         threads: usize,
         stores: &Stores,
     ) -> PyResult<Copies> {
-        let order = |(from, version, to)| Order { from, version, to };
+        let order = |(from, version, to)| CopyOrder { from, version, to };
         let orders = orders.into_iter().map(order).collect();
         scope_of(py)?.adopt();
         // Not through the user's blocks: what is copied is not read again.
@@ -69,10 +69,10 @@ impl Copies {
 }
 
 impl Copied {
-    fn new(done: Done) -> Copied {
+    fn new(done: CopyOutcome) -> Copied {
         let number = done.number;
         match done.outcome {
-            Ok(swathe_store::Copied { version, read_back }) => {
+            Ok(swathe_store::CopyResult { version, read_back }) => {
                 let version = version.to_string();
                 Copied { number, version, read_back, kind: None, reason: String::new() }
             }

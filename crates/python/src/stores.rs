@@ -203,7 +203,7 @@ fn timed(
 ) -> Result<Vec<Timing>, EngineError> {
     let ranges: Vec<_> =
         requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
-    let timing = |found: swathe_store_api::Measured| Timing {
+    let timing = |found: swathe_store_api::RequestTiming| Timing {
         bytes: found.bytes,
         start_s: found.start_s,
         first_byte_s: found.first_byte_s,

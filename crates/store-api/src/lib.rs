@@ -15,10 +15,10 @@ mod stores;
 
 pub use error::StoreError;
 pub use failure::{Failure, Retry};
-pub use measured::Measured;
+pub use measured::RequestTiming;
 pub use memory::MemoryStore;
 pub use part_sums::PartSums;
 pub use settings::StoreSettings;
-pub use source::{Fetched, Moved, Source, TRUSTED, Traffic, Version};
+pub use source::{Pieces, Source, TRUSTED, Traffic, TrafficCount, Version};
 pub use store::{Entry, Listing, ObjectName, Sink, Store, cannot_remove, cannot_write};
 pub use stores::{Connect, Layer, Stores};

@@ -3,7 +3,7 @@
 /// When a request of a measurement began, was first answered, and ended: seconds since the
 /// measurement began.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct RequestTiming {
     /// Bytes that came.
     pub bytes: u64,
     /// When it was sent.

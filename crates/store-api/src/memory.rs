@@ -1,9 +1,9 @@
 //! A store in memory: for tests, and for what is fuzzed.
 
 use crate::error::StoreError;
-use crate::measured::Measured;
+use crate::measured::RequestTiming;
 use crate::settings::StoreSettings;
-use crate::source::{Fetched, Source, Version};
+use crate::source::{Pieces, Source, Version};
 use crate::store::{ObjectName, Store};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
@@ -116,7 +116,7 @@ impl Source for InMemory {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Fetched {
+    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Pieces {
         let object = self.0.clone();
         Box::new(requests.into_iter().map(move |range| object.read(&range)))
     }
@@ -126,13 +126,13 @@ impl Source for InMemory {
         requests: &[Range<u64>],
         _streams: u32,
         _fresh: bool,
-    ) -> Result<Vec<Measured>, StoreError> {
+    ) -> Result<Vec<RequestTiming>, StoreError> {
         let began = Instant::now();
         let timed = requests.iter().map(|range| {
             let start_s = began.elapsed().as_secs_f64();
             let bytes = self.0.read(range)?.len() as u64;
             let end_s = began.elapsed().as_secs_f64();
-            Ok(Measured { bytes, start_s, first_byte_s: end_s, end_s })
+            Ok(RequestTiming { bytes, start_s, first_byte_s: end_s, end_s })
         });
         timed.collect()
     }

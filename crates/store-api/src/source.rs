@@ -1,7 +1,7 @@
 //! One object at one version, read by ranges.
 
 use crate::error::StoreError;
-use crate::measured::Measured;
+use crate::measured::RequestTiming;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -44,22 +44,22 @@ pub struct Traffic {
     /// Requests; of local files, reads.
     pub requests: u64,
     /// What peers gave instead.
-    pub from_peers: Moved,
+    pub from_peers: TrafficCount,
     /// What was kept here.
-    pub from_cache: Moved,
+    pub from_cache: TrafficCount,
 }
 
 /// What came from somewhere that is no storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Moved {
+pub struct TrafficCount {
     /// Bytes, of which those from peers may be more than were wanted.
     pub bytes: u64,
     /// Requests; of what is kept, pieces.
     pub requests: u64,
 }
 
-impl Moved {
-    fn add(&mut self, other: Moved) {
+impl TrafficCount {
+    fn add(&mut self, other: TrafficCount) {
         self.bytes += other.bytes;
         self.requests += other.requests;
     }
@@ -126,7 +126,7 @@ pub trait Source: Send + Sync {
     /// Read ranges, those of a remote object with up to `streams` requests in flight. They come
     /// in their order, each as soon as it and those before it are there; an error is the last.
     /// Dropping the rest ends its requests.
-    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched;
+    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces;
 
     /// What reading these ranges would most likely ask of a server where all of them are kept here:
     /// nothing, or one byte to learn whether the object is still the same. `None` where some are not.
@@ -174,8 +174,8 @@ pub trait Source: Send + Sync {
         requests: &[Range<u64>],
         streams: u32,
         fresh: bool,
-    ) -> Result<Vec<Measured>, StoreError>;
+    ) -> Result<Vec<RequestTiming>, StoreError>;
 }
 
 /// Ranges on their way.
-pub type Fetched = Box<dyn Iterator<Item = Result<Bytes, StoreError>> + Send>;
+pub type Pieces = Box<dyn Iterator<Item = Result<Bytes, StoreError>> + Send>;

@@ -27,7 +27,7 @@ const STREAMS: u32 = 2;
 
 /// What is to be copied.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct CopyOrder {
     /// The object.
     pub from: String,
     /// The version it must have, as it is shown.
@@ -38,7 +38,7 @@ pub struct Order {
 
 /// A copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyResult {
     /// The version the copy has.
     pub version: Version,
     /// Whether it was read back, as the store tells no MD5.
@@ -47,16 +47,16 @@ pub struct Copied {
 
 /// An order that was carried out, or could not be.
 #[derive(Debug)]
-pub struct Done {
+pub struct CopyOutcome {
     /// Which, from 0.
     pub number: usize,
     /// What became of it.
-    pub outcome: Result<Copied, StoreError>,
+    pub outcome: Result<CopyResult, StoreError>,
 }
 
 /// Copies that are being made by threads of their own; they stop when this is dropped.
 pub struct Copies {
-    done: Mutex<Receiver<Done>>,
+    done: Mutex<Receiver<CopyOutcome>>,
     shared: Arc<Shared>,
 }
 
@@ -65,7 +65,7 @@ type Spawn<'a> = dyn FnMut(Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()
 
 struct Shared {
     stores: Stores,
-    orders: Vec<Order>,
+    orders: Vec<CopyOrder>,
     next: AtomicUsize,
     bytes: AtomicU64,
     stop: AtomicBool,
@@ -76,14 +76,18 @@ impl Copies {
     ///
     /// # Errors
     /// [`StoreError::Io`] where a thread cannot be started.
-    pub fn start(stores: Stores, orders: Vec<Order>, threads: usize) -> Result<Copies, StoreError> {
+    pub fn start(
+        stores: Stores,
+        orders: Vec<CopyOrder>,
+        threads: usize,
+    ) -> Result<Copies, StoreError> {
         let thread = || std::thread::Builder::new().name("swathe-copy".into());
         Copies::start_by(stores, orders, threads, &mut |work| thread().spawn(work))
     }
 
     fn start_by(
         stores: Stores,
-        orders: Vec<Order>,
+        orders: Vec<CopyOrder>,
         threads: usize,
         spawn: &mut Spawn<'_>,
     ) -> Result<Copies, StoreError> {
@@ -113,7 +117,7 @@ impl Copies {
     }
 
     /// What was done since the last call, after at most this time; `None` when all is told.
-    pub fn poll(&self, timeout: Duration) -> Option<Vec<Done>> {
+    pub fn poll(&self, timeout: Duration) -> Option<Vec<CopyOutcome>> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         match done.recv_timeout(timeout) {
             Ok(first) => Some(std::iter::once(first).chain(done.try_iter()).collect()),
@@ -140,7 +144,7 @@ impl Drop for Copies {
 }
 
 impl Shared {
-    fn work(&self, sender: &Sender<Done>) {
+    fn work(&self, sender: &Sender<CopyOutcome>) {
         while !self.is_stopped() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(order) = self.orders.get(number) else { break };
@@ -149,7 +153,7 @@ impl Shared {
                 Ok(Some(copied)) => Ok(copied),
                 Err(error) => Err(error),
             };
-            if sender.send(Done { number, outcome }).is_err() {
+            if sender.send(CopyOutcome { number, outcome }).is_err() {
                 break;
             }
         }
@@ -160,7 +164,7 @@ impl Shared {
     }
 
     /// Copy an object; `None` if it was stopped.
-    fn copy(&self, order: &Order) -> Result<Option<Copied>, StoreError> {
+    fn copy(&self, order: &CopyOrder) -> Result<Option<CopyResult>, StoreError> {
         let mut patience = RetryState::new();
         loop {
             let mut written = 0;
@@ -183,7 +187,7 @@ impl Shared {
     }
 
     /// Try to; counts the bytes that were written.
-    fn attempt(&self, order: &Order, written: &mut u64) -> Result<Option<Copied>, Failure> {
+    fn attempt(&self, order: &CopyOrder, written: &mut u64) -> Result<Option<CopyResult>, Failure> {
         let source = self.at_version(order)?;
         let size = source.len();
         let part_bytes = part_bytes(size);
@@ -227,11 +231,11 @@ impl Shared {
                 return Err(self.refuse(error, order).into());
             }
         }
-        Ok(Some(Copied { version: found, read_back }))
+        Ok(Some(CopyResult { version: found, read_back }))
     }
 
     /// What was written is not what was read: it does not stay.
-    fn refuse(&self, error: StoreError, order: &Order) -> StoreError {
+    fn refuse(&self, error: StoreError, order: &CopyOrder) -> StoreError {
         match self.stores.remove(&order.to) {
             Ok(()) => error,
             Err(also) => also,
@@ -239,7 +243,7 @@ impl Shared {
     }
 
     /// The object at the version that is wanted.
-    fn at_version(&self, order: &Order) -> Result<Arc<dyn Source>, StoreError> {
+    fn at_version(&self, order: &CopyOrder) -> Result<Arc<dyn Source>, StoreError> {
         let version = order.version.split_once(' ').and_then(|(size, tag)| {
             Some(Version { size: size.parse().ok()?, tag: tag.to_string() })
         });
@@ -278,7 +282,7 @@ mod tests {
         let path = |name: &str| folder.path().join(name).display().to_string();
         std::fs::File::create(path("from")).unwrap().set_len(64 * PART_BYTES).unwrap();
         let version = stores(Vec::new()).open(&path("from")).unwrap().version().to_string();
-        let to = |number| Order {
+        let to = |number| CopyOrder {
             from: path("from"),
             version: version.clone(),
             to: path(&format!("to-{number}")),

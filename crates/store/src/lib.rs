@@ -16,7 +16,7 @@ mod remote;
 mod timing;
 mod write;
 
-pub use copy::{Copied, Copies, Done, Order};
+pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult};
 #[doc(hidden)]
 pub use open::open_with_stall;
 pub use open::{connect, open, shown, stores};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
-use swathe_store_api::{Fetched, Measured, Source, StoreError, Version};
+use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Version};
 
 /// A file that was changed so recently may change again and keep its date: the clock of a file
 /// system ticks every 4 ms on Linux, every 2 s on FAT.
@@ -108,7 +108,7 @@ impl Source for LocalFile {
         self.inner.read_exact_at(offset, buffer)
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Fetched {
+    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Pieces {
         let inner = self.inner.clone();
         Box::new(requests.into_iter().map(move |range| inner.read(&range)))
     }
@@ -118,10 +118,10 @@ impl Source for LocalFile {
         requests: &[Range<u64>],
         streams: u32,
         _fresh: bool,
-    ) -> Result<Vec<Measured>, StoreError> {
+    ) -> Result<Vec<RequestTiming>, StoreError> {
         let began = Instant::now();
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<Option<Result<Measured, StoreError>>>> =
+        let found: Mutex<Vec<Option<Result<RequestTiming, StoreError>>>> =
             Mutex::new(requests.iter().map(|_| None).collect());
         std::thread::scope(|scope| {
             for _ in 0..streams.max(1) {
@@ -134,7 +134,7 @@ impl Source for LocalFile {
                         let read = self.inner.read(range).map(|bytes| {
                             let end_s = began.elapsed().as_secs_f64();
                             let bytes = bytes.len() as u64;
-                            Measured { bytes, start_s, first_byte_s: end_s, end_s }
+                            RequestTiming { bytes, start_s, first_byte_s: end_s, end_s }
                         });
                         found.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(read);
                     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use swathe_store::{Copied, Copies, Order};
+use swathe_store::{Copies, CopyOrder, CopyResult};
 use swathe_store_api::{Entry, StoreError, StoreSettings, Stores};
 use tempfile::TempDir;
 
@@ -128,7 +128,7 @@ fn nothing_below_a_prefix_is_an_empty_page_and_no_bucket_an_error() {
 // ---- Copies
 
 /// Copy these with two threads; what became of each, in their order.
-fn copy(stores: &Stores, orders: &[(&str, &str, &str)]) -> Vec<Result<Copied, StoreError>> {
+fn copy(stores: &Stores, orders: &[(&str, &str, &str)]) -> Vec<Result<CopyResult, StoreError>> {
     copy_counted(stores, orders).0
 }
 
@@ -136,8 +136,8 @@ fn copy(stores: &Stores, orders: &[(&str, &str, &str)]) -> Vec<Result<Copied, St
 fn copy_counted(
     stores: &Stores,
     orders: &[(&str, &str, &str)],
-) -> (Vec<Result<Copied, StoreError>>, u64) {
-    let order = |&(from, version, to): &(&str, &str, &str)| Order {
+) -> (Vec<Result<CopyResult, StoreError>>, u64) {
+    let order = |&(from, version, to): &(&str, &str, &str)| CopyOrder {
         from: from.into(),
         version: version.into(),
         to: to.into(),
@@ -418,7 +418,7 @@ fn an_upload_that_fails_is_given_up() {
 fn copies_stop_when_told() {
     let (place, stores) = files(&[5]);
     let version = version(&stores, "from:5");
-    let order = |number: usize| Order {
+    let order = |number: usize| CopyOrder {
         from: "from:5".into(),
         version: version.clone(),
         to: format!("to:{number}"),
@@ -747,7 +747,7 @@ fn a_copy_within_a_busy_server_ends() {
     let named = |name| store(name, root.clone(), &[("anonymous", "true")]);
     let stores = swathe_store::stores(vec![named("one"), named("two")]);
     let order =
-        Order { from: "one:a".into(), version: "20000000 \"kept\"".into(), to: "two:b".into() };
+        CopyOrder { from: "one:a".into(), version: "20000000 \"kept\"".into(), to: "two:b".into() };
     let copies = Copies::start(stores, vec![order], 1).unwrap();
     let done = copies.poll(Duration::from_secs(60)).expect("what became of it");
     assert_eq!(done.len(), 1, "the copy hangs");

@@ -6,7 +6,7 @@ use server::{Server, good, reply};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use swathe_store::{Copies, Order};
+use swathe_store::{Copies, CopyOrder};
 use swathe_store_api::{StoreError, StoreSettings, Stores};
 use tempfile::TempDir;
 
@@ -98,7 +98,7 @@ fn copied(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError>
     std::fs::write(&from, vec![7; size]).unwrap();
     let from = from.to_str().unwrap().to_string();
     let version = stores.open(&from).unwrap().version().to_string();
-    let order = Order { from, version, to: "named:a.fits".into() };
+    let order = CopyOrder { from, version, to: "named:a.fits".into() };
     let copies = Copies::start(stores.clone(), vec![order], 1).unwrap();
     let mut done = Vec::new();
     while let Some(more) = copies.poll(Duration::from_secs(10)) {

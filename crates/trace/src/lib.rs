@@ -21,7 +21,7 @@ pub mod testing;
 mod ulm;
 mod writer;
 
-pub use columns::{Coded, Damaged, Field, Numbers, ReadError, Table, read};
+pub use columns::{DamagedLine, DictColumn, Field, Numbers, ReadError, Table, read};
 pub use destination::{Place, PlaceError};
 pub use fields::{Ids, Record};
 pub use recorder::{Counts, Level, StartError, event, events_at, forget, is_on, start, stop};

@@ -12,7 +12,7 @@ use crate::object::Object;
 use crate::output::Output;
 use crate::template::Template;
 use crate::timing::{Stage, about};
-use crate::worker_context::{Cancel, SpareBuffers, Work};
+use crate::worker_context::{Cancel, SpareBuffers, WorkerContext};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,8 +60,8 @@ impl Shared {
     }
 
     /// Cut units until none is left.
-    pub fn run(&self, writer: &mut Writer) -> Work {
-        let mut work = Work::start(self.cancel.clone());
+    pub fn run(&self, writer: &mut Writer) -> WorkerContext {
+        let mut work = WorkerContext::start(self.cancel.clone());
         work.spare = SpareBuffers::left();
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
@@ -85,8 +85,8 @@ impl Shared {
                 };
                 work.stages.fail(&error());
                 // Its buffers are as they were left.
-                let Work { stages, told, .. } = work;
-                work = Work { stages, told, ..Work::start(self.cancel.clone()) };
+                let WorkerContext { stages, told, .. } = work;
+                work = WorkerContext { stages, told, ..WorkerContext::start(self.cancel.clone()) };
                 self.fail_rest(&unit, writer, &mut work, error);
             }
             let notes = self.objects.release(unit.file, &self.cancel);
@@ -105,7 +105,7 @@ impl Shared {
         self.objects.open(file, &files[file], stores, &self.cancel)
     }
 
-    fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut Work) {
+    fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut WorkerContext) {
         writer.begin(unit.targets.len());
         writer.file = Some(unit.file);
         work.told.clear();
@@ -139,7 +139,7 @@ impl Shared {
         unit: &Unit,
         object: &Object,
         writer: &mut Writer,
-        work: &mut Work,
+        work: &mut WorkerContext,
     ) -> bool {
         writer.version = object.version();
         let template = match object.template(&self.job.selectors[unit.hdu]) {
@@ -189,7 +189,7 @@ impl Shared {
         opened: Opened<'_>,
         part: Vec<(usize, PlacedRegion)>,
         writer: &mut Writer,
-        work: &mut Work,
+        work: &mut WorkerContext,
     ) -> bool {
         let tried = self.cut(opened, part.clone(), writer, work);
         let Err(mut error) = tried else { return true };
@@ -224,7 +224,7 @@ impl Shared {
         Opened { unit, object, template }: Opened<'_>,
         part: Vec<(usize, PlacedRegion)>,
         writer: &mut Writer,
-        work: &mut Work,
+        work: &mut WorkerContext,
     ) -> Result<(), EngineError> {
         let mut held = Vec::new();
         let hold = object.is_unverified();
@@ -253,7 +253,7 @@ impl Shared {
         &self,
         unit: &Unit,
         writer: &mut Writer,
-        work: &mut Work,
+        work: &mut WorkerContext,
         mut error: impl FnMut() -> EngineError,
     ) {
         let object = self.about_file(unit.file);

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use swathe_net::net;
 use swathe_plan::Costs;
-use swathe_store_api::{Failure, Fetched, Measured, Source, StoreError, Traffic, Version};
+use swathe_store_api::{Failure, Pieces, RequestTiming, Source, StoreError, Traffic, Version};
 use swathe_trace::Scope;
 use tokio::sync::mpsc;
 
@@ -248,7 +248,7 @@ impl Source for RemoteObject {
         Ok(())
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Fetched {
+    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces {
         let net = match net() {
             Ok(net) => net,
             Err(why) => return Box::new(std::iter::once(Err(self.inner.target.network(why)))),
@@ -286,7 +286,7 @@ impl Source for RemoteObject {
         requests: &[Range<u64>],
         streams: u32,
         fresh: bool,
-    ) -> Result<Vec<Measured>, StoreError> {
+    ) -> Result<Vec<RequestTiming>, StoreError> {
         let inner = &self.inner;
         let began = Instant::now();
         inner.target.block_on(async |client| {
@@ -302,7 +302,7 @@ impl Source for RemoteObject {
                 let stall = inner.target.stall.most;
                 let answered = inner.attempt(&client, range, stall, &mut bytes).await;
                 let first_byte = answered.map_err(|failure| failure.error)?;
-                Ok(Measured {
+                Ok(RequestTiming {
                     bytes: bytes.len() as u64,
                     start_s,
                     first_byte_s: start_s + first_byte.as_secs_f64(),
