@@ -59,7 +59,7 @@ TO_THE_WILDCARD = {
     "RegionError": {"Axes", "Empty", "TooLarge"},
 }
 SOURCES = {
-    "StoreError": CRATES / "store/src/error.rs",
+    "StoreError": CRATES / "store-api/src/error.rs",
     "EngineError": CRATES / "engine/src/error.rs",
     "RegionError": CRATES / "array/src/region.rs",
 }

@@ -295,3 +295,31 @@ def test_a_token_goes_to_its_store_alone(
 def _made(folder: Path) -> Path:
     folder.mkdir()
     return folder
+
+
+@pytest.mark.parametrize(
+    ("root", "is_writable", "can_list", "path"),
+    [
+        ("file:///data/a b", True, False, "/data/a b/x.fits"),
+        ("s3://bucket", True, True, None),
+        ("gs://bucket/part", True, True, None),
+        ("dav://127.0.0.1/d", True, False, None),
+        ("root://127.0.0.1/d", True, False, None),
+        ("http://127.0.0.1/d", False, False, None),
+    ],
+)
+def test_a_store_says_what_can_be_done_with_it(
+    root: str, is_writable: bool, can_list: bool, path: str | None
+) -> None:
+    stores = _swathe.Stores(json.dumps([{"name": "named", "root": root}]))
+    name = "named:x.fits"
+    assert stores.is_writable(name) == is_writable
+    assert stores.can_list(name) == can_list
+    assert stores.local_path(name) == (None if path is None else Path(path))
+
+
+def test_paths_of_files_in_no_store_are_their_own() -> None:
+    stores = _swathe.Stores("[]")
+    assert stores.local_path("a b/x.fits") == Path("a b/x.fits")
+    assert stores.local_path("file:///a%20b/x.fits") == Path("/a b/x.fits")
+    assert stores.local_path("https://host/x.fits") is None

@@ -1,18 +1,17 @@
-//! The bytes as a file, opened and cut as a user would: a result or a typed error, soon, and in
+//! The bytes as an object, opened and cut as a user would: a result or a typed error, soon, and in
 //! little memory.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use std::fs;
-use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_array::Region;
 use swathe_engine::{Cancel, Cutout, EngineError, Mode, Object, Selector, cut};
-use swathe_fits::codec::Codec;
-use swathe_fits::{Hdu, Storage};
-use swathe_store::Stores;
+use swathe_codecs::tile::Codec;
+use swathe_fits::Hdu;
+use swathe_layout::Storage;
+use swathe_store_api::{MemoryStore, StoreSettings, Stores};
 
 /// HDUs that are cut from.
 const HDUS: usize = 12;
@@ -24,14 +23,17 @@ const MOST_TILE_PIXELS: u64 = 1 << 22;
 /// An input may take this long, then it is cancelled: longer, and the work did not look.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// What is cut, in the store below.
+const OBJECT: &str = "memory:object";
+
 struct Setting {
-    path: PathBuf,
+    store: Arc<MemoryStore>,
+    stores: Stores,
     running: Mutex<Option<(Instant, Cancel)>>,
 }
 
 static SETTING: LazyLock<Setting> = LazyLock::new(|| {
     let folder = std::env::temp_dir().join(format!("swathe-fuzz-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("the folder of temporary files can be written");
     // SAFETY: no other thread of this process reads the environment yet.
     unsafe {
         std::env::set_var("SWATHE_INDEX_DIR", folder.join("index"));
@@ -47,18 +49,22 @@ static SETTING: LazyLock<Setting> = LazyLock::new(|| {
             }
         }
     });
-    Setting { path: folder.join("file"), running: Mutex::default() }
+    let store = Arc::new(MemoryStore::new("memory"));
+    // There are no others: what is cut leads to none.
+    let none = |store: StoreSettings| panic!("an object of {}", store.root);
+    let stores = Stores::new(Vec::new(), none).with(store.clone());
+    Setting { store, stores, running: Mutex::default() }
 });
 
 fuzz_target!(|bytes: &[u8]| {
     let setting = &*SETTING;
-    fs::write(&setting.path, bytes).expect("as above");
+    setting.store.put("object", bytes.to_vec());
     let cancel = Cancel::default();
     let running = || setting.running.lock().unwrap_or_else(PoisonError::into_inner);
     *running() = Some((Instant::now(), cancel.clone()));
     // The second time what the index kept of the first is used.
-    let first = cut_all(&setting.path, &cancel);
-    let second = cut_all(&setting.path, &cancel);
+    let first = cut_all(&setting.stores, &cancel);
+    let second = cut_all(&setting.stores, &cancel);
     *running() = None;
     if !cancel.is_cancelled() {
         assert_eq!(first, second, "the second reading gives something else");
@@ -69,9 +75,9 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// Sums of the cuts' pixels; -1 where there is an error.
-fn cut_all(path: &std::path::Path, cancel: &Cancel) -> Result<Vec<i64>, String> {
-    let path = path.to_str().expect("made above");
-    let object = Object::open(path, &Stores::default(), false, cancel.clone()).map_err(|error| error.to_string())?;
+fn cut_all(stores: &Stores, cancel: &Cancel) -> Result<Vec<i64>, String> {
+    let opened = Object::open(OBJECT, stores, false, cancel.clone());
+    let object = opened.map_err(|error| error.to_string())?;
     let hdus = object.hdus().map_err(|error| error.to_string());
     let mut sums = Vec::new();
     for hdu in hdus?.iter().take(HDUS) {
@@ -87,19 +93,19 @@ fn cut_all(path: &std::path::Path, cancel: &Cancel) -> Result<Vec<i64>, String> 
 
 fn boxes(hdu: &Hdu) -> Vec<(Region, Mode)> {
     let Ok(image) = hdu.image() else { return Vec::new() };
-    if image.shape.contains(&0) {
+    if image.layout.shape.contains(&0) {
         return Vec::new();
     }
-    if let Storage::Tiles(table) = &image.storage {
-        let pixels = table.tile_shape.iter().zip(&image.shape);
+    if let Storage::Chunked(table) = &image.layout.storage {
+        let pixels = table.grid().chunk_shape.iter().zip(&image.layout.shape);
         let pixels = pixels.fold(1u64, |n, (&tile, &side)| n.saturating_mul(tile.min(side)));
-        let blank = matches!(table.codec.codec, Codec::Plio | Codec::Hcompress { .. });
+        let blank = matches!(table.codec().codec, Codec::Plio | Codec::Hcompress { .. });
         if blank && pixels > MOST_TILE_PIXELS {
             return Vec::new();
         }
     }
     let region = |start: &dyn Fn(i64) -> i64, side: i64| {
-        let start: Vec<i64> = image.shape.iter().map(|&side| start(side as i64)).collect();
+        let start: Vec<i64> = image.layout.shape.iter().map(|&side| start(side as i64)).collect();
         let stop = start.iter().map(|start| start.saturating_add(side)).collect();
         Region { start, stop }
     };

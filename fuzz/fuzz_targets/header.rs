@@ -5,9 +5,10 @@
 use libfuzzer_sys::fuzz_target;
 use swathe_array::Region;
 use swathe_fits::{
-    CutHeader, Hdu, Header, Image, Parsed, Provenance, Storage, TileTable, as_extension,
+    CutHeader, Hdu, Header, Image, Parsed, Provenance, as_extension,
     companions, primary_for_extension, shifted_companion,
 };
+use swathe_layout::{ChunkTable, Storage};
 
 /// Rows of a table of tiles that are read.
 const ROWS: u64 = 8;
@@ -25,8 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(hdu.data_start >= start + 2880 && hdu.end() >= hdu.data_start + hdu.data_len);
         if let Ok(image) = hdu.image() {
             self::image(&image, first.as_ref().unwrap_or(&hdu.header));
-            if let Storage::Tiles(table) = &image.storage {
-                tiles(table, &image, bytes);
+            if let Storage::Chunked(table) = &image.layout.storage {
+                tiles(&**table, bytes);
             }
         }
         start = hdu.end();
@@ -48,11 +49,11 @@ fn look_up(header: &Header) {
 /// Headers of cuts of the near and the far corner, and of what goes with them.
 fn image(image: &Image, primary: &Header) {
     let Ok(cut) = CutHeader::new(image) else { return };
-    if image.shape.contains(&0) {
+    if image.layout.shape.contains(&0) {
         return;
     }
     let corner = |far: bool| {
-        let stop = image.shape.iter().map(|&side| if far { side as i64 } else { 1 });
+        let stop = image.layout.shape.iter().map(|&side| if far { side as i64 } else { 1 });
         let stop: Vec<i64> = stop.collect();
         Region { start: stop.iter().map(|stop| stop - 1).collect(), stop }
     };
@@ -71,19 +72,19 @@ fn image(image: &Image, primary: &Header) {
 }
 
 /// Tiles at both ends of the image, and the rows of the table the bytes hold.
-fn tiles(table: &TileTable, image: &Image, bytes: &[u8]) {
-    let whole = Region::whole(&image.shape);
-    for row in [0, table.rows / 2, table.rows - 1] {
-        let tile = table.tile(&image.shape, row);
+fn tiles(table: &dyn ChunkTable, bytes: &[u8]) {
+    let grid = table.grid();
+    let (whole, count) = (Region::whole(&grid.shape), grid.count().expect("a row for each"));
+    for number in [0, count / 2, count - 1] {
+        let tile = grid.chunk(number);
         assert_eq!(tile.intersection(&whole).as_ref(), Some(&tile));
-        assert_eq!(table.rows_for(&image.shape, &tile), [row]);
+        assert_eq!(grid.chunks_for(&tile), [number]);
     }
-    for row in 0..table.rows.min(ROWS) {
-        let start = table.table_start.saturating_add(row.saturating_mul(table.row_bytes));
-        let stop = start.saturating_add(table.row_bytes);
-        let Some(row) = bytes.get(start as usize..stop as usize) else { break };
+    for number in 0..count.min(ROWS) {
+        let range = table.entry_range(number);
+        let Some(row) = bytes.get(range.start as usize..range.end as usize) else { break };
         if let Ok(entry) = table.entry(row) {
-            assert!(entry.offset + entry.len <= table.heap_start + table.heap_len);
+            assert!(entry.offset.checked_add(entry.len).is_some());
         }
     }
 }

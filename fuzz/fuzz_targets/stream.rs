@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use swathe_fits::stream::{self, Decoder, SeekPoint, StreamError, StreamKind};
+use swathe_codecs::stream::{self, Decoder, SeekPoint, StreamError, StreamKind};
 
 /// Bytes before the stream's own: the kind, and a seed for the sizes of pieces.
 const HEAD_BYTES: usize = 2;

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 use swathe_array::DType;
-use swathe_fits::codec::{Codec, Dither, Encoding, Quantize, Scratch, TileCodec, TileInput};
+use swathe_codecs::tile::{Codec, Dither, Encoding, Quantize, Scratch, TileCodec, TileInput};
 
 /// Bytes before the tile's own; `seed.py` writes them.
 const HEAD_BYTES: usize = 12;

@@ -27,6 +27,15 @@ class Stores:
     def locate(self, path: str) -> tuple[str, str]:
         """Key of the store of an object, see `store_key`, and the object's URL or path."""
 
+    def is_writable(self, path: str) -> bool:
+        """Whether an object can be written: to a folder, a bucket, WebDAV or XRootD."""
+
+    def can_list(self, path: str) -> bool:
+        """Whether `list` lists what the store of an object holds."""
+
+    def local_path(self, path: str) -> Path | None:
+        """The path of an object that is a file of this machine; None of others."""
+
     def bearer(self, path: str) -> str | None:
         """The bearer token that the server of an object is sent."""
 

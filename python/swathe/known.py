@@ -113,14 +113,9 @@ def local_paths(objects: Iterable[str]) -> list[str]:
         CatalogError: if there is a catalogue that cannot be read.
     """
     names = list(objects)
-    stores = stores_for(names)
-    paths = []
-    for name in names:
-        url = name if stores is None else stores.locate(name)[1]
-        scheme, _, path = url.rpartition("://")
-        if scheme in ("", "file"):
-            paths.append(unquote(path.removeprefix("localhost")) if scheme else path)
-    return paths
+    stores = stores_for(names) or _swathe.Stores("[]")
+    paths = (stores.local_path(name) for name in names)
+    return [str(path) for path in paths if path is not None]
 
 
 def by_names(text: str) -> str:

@@ -1,24 +1,24 @@
 //! Pixels of many regions of one image, read together: every byte is read, and every tile
 //! decoded, once for all regions that need it.
 
-use crate::content::Content;
-use crate::cutout::{Cutout, Placed};
+use crate::byte_source::ByteSource;
+use crate::cutout::{Cutout, PlacedRegion};
+use crate::decoded_cache::{DecodedCache, Piece};
 use crate::error::EngineError;
-use crate::memory::{Memory, Piece};
 use crate::object::Object;
-use crate::stages::Stage;
 use crate::template::Template;
-use crate::work::{Spare, Work};
+use crate::timing::Stage;
+use crate::worker_context::{SpareBuffers, WorkerContext};
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{Region, Run, Runs};
-use swathe_fits::codec::{Scratch, TileInput};
-use swathe_fits::{Storage, TileEntry, TileTable};
+use swathe_codecs::tile::{Scratch, TileInput};
+use swathe_layout::{Chunk, ChunkTable, Storage};
 use swathe_plan::Break;
 
 /// Takes each finished cutout, with the number of its region. Its error ends the reading.
-pub(crate) type Done<'a> =
-    dyn FnMut(usize, Result<Cutout, EngineError>, &mut Work) -> Result<(), EngineError> + 'a;
+pub(crate) type Done<'a> = dyn FnMut(usize, Result<Cutout, EngineError>, &mut WorkerContext) -> Result<(), EngineError>
+    + 'a;
 
 /// Cut the placed regions of an image, each finished as soon as its last pixel is there.
 ///
@@ -27,19 +27,19 @@ pub(crate) type Done<'a> =
 pub(crate) fn cut(
     object: &Object,
     template: &Arc<Template>,
-    placed: Vec<(usize, Placed)>,
-    work: &mut Work,
+    placed: Vec<(usize, PlacedRegion)>,
+    work: &mut WorkerContext,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
-    work.reading.memory = if work.keeps { Memory::of(object.source())? } else { None };
+    work.reading.memory = if work.keeps { DecodedCache::of(object.source())? } else { None };
     let mut jobs: Vec<Job> =
         placed.into_iter().map(|(id, placed)| Job { id, placed, state: State::Waiting }).collect();
-    let cut = match &template.image.storage {
+    let cut = match &template.image.layout.storage {
         Storage::Contiguous { offset } => {
             from_rows(&object.content, *offset, template, &mut jobs, work, done)
         }
-        Storage::Tiles(table) => {
-            from_tiles(&object.content, table, template, &mut jobs, work, done)
+        Storage::Chunked(table) => {
+            from_tiles(&object.content, &**table, template, &mut jobs, work, done)
         }
     };
     if let Err(error) = &cut {
@@ -51,7 +51,7 @@ pub(crate) fn cut(
 /// One region on its way to a cutout.
 struct Job {
     id: usize,
-    placed: Placed,
+    placed: PlacedRegion,
     state: State,
 }
 
@@ -72,7 +72,7 @@ impl Job {
     fn filling(
         &mut self,
         template: &Template,
-        spare: &mut Spare,
+        spare: &mut SpareBuffers,
     ) -> Result<&mut Filling, EngineError> {
         if let State::Waiting = self.state {
             let mut file = spare.take();
@@ -83,7 +83,12 @@ impl Job {
                 region: self.placed.output.clone(),
                 bytes: expected as u64,
             })?;
-            let header_start = template.write_headers(&self.placed, None, &mut file)?;
+            let header_start = template.write_headers(
+                &self.placed.output,
+                self.placed.fill_text(),
+                None,
+                &mut file,
+            )?;
             let data = file.len()..file.len() + self.placed.bytes;
             file.resize(data.end, 0);
             self.placed.prefill(&mut file[data.clone()]);
@@ -101,14 +106,19 @@ impl Job {
     fn finish(
         &mut self,
         template: &Arc<Template>,
-        spare: &mut Spare,
+        spare: &mut SpareBuffers,
     ) -> Result<Cutout, EngineError> {
         self.filling(template, spare)?;
         let State::Filling(mut filling) = std::mem::replace(&mut self.state, State::Finished)
         else {
             unreachable!("filling() left the job in that state")
         };
-        template.complete(&self.placed, filling.data.clone(), &mut filling.file)?;
+        template.complete(
+            &self.placed.output,
+            self.placed.fill_text(),
+            filling.data.clone(),
+            &mut filling.file,
+        )?;
         Ok(Cutout {
             template: template.clone(),
             region: self.placed.output.clone(),
@@ -128,16 +138,16 @@ struct Sweep {
 }
 
 fn from_rows(
-    content: &Content,
+    content: &ByteSource,
     offset: u64,
     template: &Arc<Template>,
     jobs: &mut [Job],
-    work: &mut Work,
+    work: &mut WorkerContext,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
     work.stages.enter(Stage::Plan);
-    let size = template.image.dtype.size() as u64;
-    let whole = Region::whole(&template.image.shape);
+    let size = template.image.layout.dtype.size() as u64;
+    let whole = Region::whole(&template.image.layout.shape);
     let gap_bytes = content.gap_bytes();
     let mut sweeps = Vec::with_capacity(jobs.len());
     let mut segments = Vec::new();
@@ -246,18 +256,17 @@ struct Needed {
 }
 
 fn from_tiles(
-    content: &Content,
-    table: &TileTable,
+    content: &ByteSource,
+    table: &dyn ChunkTable,
     template: &Arc<Template>,
     jobs: &mut [Job],
-    work: &mut Work,
+    work: &mut WorkerContext,
     done: &mut Done<'_>,
 ) -> Result<(), EngineError> {
-    let shape = &template.image.shape;
     let mut pairs: Vec<(u64, usize)> = Vec::new();
     let mut left = vec![0usize; jobs.len()];
     for (job, Job { placed, .. }) in jobs.iter().enumerate() {
-        let tiles = table.rows_for(shape, &placed.inside);
+        let tiles = table.grid().chunks_for(&placed.inside);
         left[job] = tiles.len();
         pairs.extend(tiles.into_iter().map(|tile| (tile, job)));
     }
@@ -324,7 +333,7 @@ fn from_tiles(
 
 /// The tiles of an image, and the regions they are decoded for.
 struct Tiles<'a> {
-    table: &'a TileTable,
+    table: &'a dyn ChunkTable,
     template: &'a Arc<Template>,
     jobs: &'a mut [Job],
     /// How many tiles each region still lacks.
@@ -341,18 +350,18 @@ impl Tiles<'_> {
     fn decode(
         &self,
         tile: u64,
-        entry: &TileEntry,
+        entry: &Chunk,
         bytes: &[u8],
         takers: &[(u64, usize)],
-        memory: Option<&Memory>,
+        memory: Option<&DecodedCache>,
         scratch: &mut Scratch,
         pixels: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
         let Tiles { table, template, .. } = self;
-        let size = template.image.dtype.size();
-        let region = table.tile(&template.image.shape, tile);
+        let size = template.image.layout.dtype.size();
+        let region = table.grid().chunk(tile);
         let whole = last_element(&region, &region);
-        let memory = memory.filter(|_| Memory::takes(whole.saturating_mul(size)));
+        let memory = memory.filter(|_| DecodedCache::takes(whole.saturating_mul(size)));
         let inside = |&(_, job): &(u64, usize)| region.intersection(&self.jobs[job].placed.inside);
         let parts = takers.iter().filter_map(inside);
         let need = parts.map(|part| last_element(&region, &part)).max().unwrap_or(0);
@@ -367,12 +376,12 @@ impl Tiles<'_> {
         };
         // Of a tile that is damaged further on, what is needed may still be right.
         if let Some(memory) = memory
-            && table.codec.decode(&input, whole, scratch, pixels).is_ok()
+            && table.codec().decode(&input, whole, scratch, pixels).is_ok()
         {
             memory.put(self.piece(tile), &pixels[..whole * size]);
             return Ok(());
         }
-        table.codec.decode(&input, need, scratch, pixels).map_err(|source| EngineError::Tile {
+        table.codec().decode(&input, need, scratch, pixels).map_err(|source| EngineError::Tile {
             url: template.url.clone(),
             hdu: template.hdu,
             tile,
@@ -386,12 +395,12 @@ impl Tiles<'_> {
         tile: u64,
         pixels: &[u8],
         takers: &[(u64, usize)],
-        work: &mut Work,
+        work: &mut WorkerContext,
         done: &mut Done<'_>,
     ) -> Result<(), EngineError> {
         work.stages.count(Stage::Assemble);
-        let size = self.template.image.dtype.size();
-        let region = self.table.tile(&self.template.image.shape, tile);
+        let size = self.template.image.layout.dtype.size();
+        let region = self.table.grid().chunk(tile);
         for &(_, number) in takers {
             let job = &mut self.jobs[number];
             let output = job.placed.output.clone();
@@ -430,19 +439,14 @@ fn group(pairs: &[(u64, usize)]) -> Vec<Needed> {
 
 /// The table rows of the needed tiles: where each lies and how it is scaled.
 fn read_entries(
-    content: &Content,
-    table: &TileTable,
+    content: &ByteSource,
+    table: &dyn ChunkTable,
     template: &Template,
     needed: &[Needed],
-    work: &mut Work,
-) -> Result<Vec<TileEntry>, EngineError> {
-    let segments: Vec<Range<u64>> = needed
-        .iter()
-        .map(|needed| {
-            let start = table.table_start + needed.tile * table.row_bytes;
-            start..start + table.row_bytes
-        })
-        .collect();
+    work: &mut WorkerContext,
+) -> Result<Vec<Chunk>, EngineError> {
+    let segments: Vec<Range<u64>> =
+        needed.iter().map(|needed| table.entry_range(needed.tile)).collect();
     let mut entries = Vec::with_capacity(needed.len());
     let what = || format!("the table of tiles in HDU {}", template.hdu);
     work.stages.enter(Stage::Plan);
@@ -454,11 +458,7 @@ fn read_entries(
         let end = at + piece.len() as u64;
         while let Some(segment) = segments.get(entries.len()).filter(|s| s.end <= end) {
             let row = &piece[(segment.start - at) as usize..(segment.end - at) as usize];
-            let entry = table.entry(row).map_err(|source| EngineError::Header {
-                url: template.url.clone(),
-                hdu: template.hdu,
-                source,
-            })?;
+            let entry = table.entry(row).map_err(|error| template.layout_error(error))?;
             entries.push(entry);
         }
         Ok(())

@@ -5,18 +5,16 @@ mod objects;
 mod units;
 mod writer;
 
-use crate::cutout::Mode;
 use crate::error::EngineError;
-use crate::object::Selector;
-use crate::output::{Output, OutputKind};
-use crate::stages::Stages;
-use crate::work::{Cancel, Work};
+use crate::job::Job;
+use crate::output::Output;
+use crate::timing::Stages;
+use crate::worker_context::{Cancel, WorkerContext};
 use cutting::Shared;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use swathe_store::{Stores, Traffic};
+use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 pub(crate) use units::{Unit, divide, place, workers};
 use writer::Writer;
@@ -27,54 +25,6 @@ const GATHER_SHARE: u32 = 50;
 /// and no longer than this.
 const GATHER_LONGEST: Duration = Duration::from_millis(20);
 
-/// One target of a batch.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// Which of the batch's objects.
-    pub file: usize,
-    /// Which of the batch's selectors.
-    pub hdu: usize,
-    /// First pixel on NAXIS1 and NAXIS2, from 0; then width and height.
-    pub pixels: [i64; 4],
-    /// Name of its result.
-    pub name: String,
-    /// What its user calls it, where that is another name.
-    pub id: Option<String>,
-}
-
-/// What is to be cut, and where it goes.
-#[derive(Clone)]
-pub struct Job {
-    /// URLs of the objects.
-    pub files: Vec<String>,
-    /// HDUs that targets refer to.
-    pub selectors: Vec<Selector>,
-    /// The targets.
-    pub targets: Vec<Target>,
-    /// Folder or archive.
-    pub output: PathBuf,
-    /// Which of those.
-    pub kind: OutputKind,
-    /// Up to where an archive keeps what it already holds.
-    pub append: Option<u64>,
-    /// Whether files of the names of results are replaced.
-    pub overwrite: bool,
-    /// What happens at the edge of an image.
-    pub mode: Mode,
-    /// Physical value of pixels outside the image.
-    pub fill: Option<f64>,
-    /// Bytes of the pixels of one cutout, where that is limited. What is nearly all fill is refused
-    /// then.
-    pub most_bytes: Option<u64>,
-    /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
-    /// that has not all of them is not cut.
-    pub planes: Vec<(i64, i64)>,
-    /// Threads that compute. Those that wait for servers are more.
-    pub threads: usize,
-    /// The storages that are known.
-    pub stores: Stores,
-}
-
 /// How a target ended.
 #[derive(Debug)]
 pub struct Row {
@@ -83,12 +33,12 @@ pub struct Row {
     /// The version of the object, if it could be opened.
     pub version: String,
     /// The result, or why there is none.
-    pub outcome: Result<Written, EngineError>,
+    pub outcome: Result<ResultFile, EngineError>,
 }
 
 /// A result that was written.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct ResultFile {
     /// Its length.
     pub bytes: u64,
     /// Its SHA-256.
@@ -110,7 +60,7 @@ pub struct Summary {
 /// A running batch.
 pub struct Batch {
     rows: Receiver<Vec<Row>>,
-    threads: Vec<std::thread::JoinHandle<Work>>,
+    threads: Vec<std::thread::JoinHandle<WorkerContext>>,
     shared: Arc<Shared>,
     started: Instant,
 }

@@ -5,7 +5,7 @@ use crate::template::Template;
 use std::ops::Range;
 use std::sync::Arc;
 use swathe_array::{DType, Region, RegionError};
-use swathe_fits::Storage;
+use swathe_layout::Need;
 
 /// What happens to a box that lies partly outside the image (as astropy's `Cutout2D`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ fn limit_bytes() -> u64 {
 
 /// A region placed on an image.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedRegion {
     /// The pixels to read.
     pub inside: Region,
     /// The pixels of the cutout; those not `inside` are filled.
@@ -52,7 +52,7 @@ struct Fill {
     text: String,
 }
 
-impl Placed {
+impl PlacedRegion {
     /// Place a box on the image.
     ///
     /// # Errors
@@ -63,14 +63,15 @@ impl Placed {
         mode: Mode,
         fill: Option<f64>,
         most_bytes: Option<u64>,
-    ) -> Result<Placed, EngineError> {
+    ) -> Result<PlacedRegion, EngineError> {
         let image = &template.image;
-        let overlap = region.overlap(&image.shape).map_err(|error| template.region_error(error))?;
+        let overlap =
+            region.overlap(&image.layout.shape).map_err(|error| template.region_error(error))?;
         let partial = !overlap.complete;
         if partial && mode == Mode::Strict {
             return Err(template.region_error(RegionError::Partial {
                 region: region.clone(),
-                shape: image.shape.clone(),
+                shape: image.layout.shape.clone(),
             }));
         }
         let filled = partial && mode == Mode::Partial;
@@ -91,7 +92,7 @@ impl Placed {
         }
         check_pieces(template, &overlap.inside)?;
         let fill = filled.then(|| Fill::new(template, fill)).transpose()?;
-        Ok(Placed { inside: overlap.inside, output, bytes, fill })
+        Ok(PlacedRegion { inside: overlap.inside, output, bytes, fill })
     }
 
     pub(crate) fn fill_text(&self) -> Option<&str> {
@@ -134,26 +135,7 @@ const PIECES_LIMIT: u64 = 1 << 24;
 /// Look, before any is listed, at how many rows or tiles a region needs, and whether the last of
 /// them lies in the object.
 fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError> {
-    let image = &template.image;
-    let (mut pieces, mut last, mut stride) = (1u64, 0u64, 1u64);
-    for (axis, &side) in image.shape.iter().enumerate() {
-        let tile = match &image.storage {
-            Storage::Contiguous { .. } => 1,
-            Storage::Tiles(table) => table.tile_shape[axis],
-        };
-        let first = inside.start[axis].unsigned_abs() / tile;
-        let end = (inside.stop[axis] - 1).unsigned_abs() / tile;
-        last = last.saturating_add(end.saturating_mul(stride));
-        stride = stride.saturating_mul(side.div_ceil(tile));
-        // A row is one piece, a row of tiles is not.
-        if axis > 0 || matches!(image.storage, Storage::Tiles(_)) {
-            pieces = pieces.saturating_mul(end - first + 1);
-        }
-    }
-    let (what, start, bytes) = match &image.storage {
-        Storage::Contiguous { offset } => ("rows", *offset, image.dtype.size() as u64),
-        Storage::Tiles(table) => ("tiles", table.table_start, table.row_bytes),
-    };
+    let Need { pieces, what, start, stop } = template.image.layout.need(inside);
     if pieces > PIECES_LIMIT {
         return Err(EngineError::TooMany {
             url: template.url.clone(),
@@ -164,8 +146,6 @@ fn check_pieces(template: &Template, inside: &Region) -> Result<(), EngineError>
             limit: PIECES_LIMIT,
         });
     }
-    let start = start.saturating_add(last.saturating_mul(bytes));
-    let stop = start.saturating_add(bytes);
     match template.content_len {
         Some(end) if stop > end => Err(EngineError::Truncated {
             url: template.url.clone(),
@@ -185,7 +165,7 @@ impl Fill {
     /// The stored form of a physical fill value. By default NaN for floats, BLANK for integers
     /// that declare one, and otherwise physical 0.
     fn new(template: &Template, wanted: Option<f64>) -> Result<Fill, EngineError> {
-        let dtype = template.image.dtype;
+        let dtype = template.image.layout.dtype;
         let header = &template.image.header;
         let wrong = |fill: f64, why: String| EngineError::Fill {
             url: template.url.clone(),

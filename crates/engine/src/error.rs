@@ -1,10 +1,10 @@
 //! What can go wrong with a cut, in terms of what a caller can do about it.
 
 use swathe_array::{Region, RegionError};
+use swathe_codecs::stream::StreamError;
+use swathe_codecs::tile::CodecError;
 use swathe_fits::FitsError;
-use swathe_fits::codec::CodecError;
-use swathe_fits::stream::StreamError;
-use swathe_store::StoreError;
+use swathe_store_api::StoreError;
 
 /// Errors of the engine. Each names the object, and the HDU or tile where one is meant.
 #[derive(Debug, thiserror::Error)]

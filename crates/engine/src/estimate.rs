@@ -2,18 +2,19 @@
 
 mod reads;
 
-use crate::batch::{Job, Unit, divide, place, workers};
-use crate::cutout::Placed;
+use crate::batch::{Unit, divide, place, workers};
+use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
+use crate::job::Job;
 use crate::object::Object;
-use crate::work::Cancel;
+use crate::worker_context::Cancel;
 use reads::{Reads, reads};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use swathe_plan::{Compute, Costs, Load, Plan, Step, Task, finish_s, paced_s, part_of};
-use swathe_store::Traffic;
+use swathe_store_api::Traffic;
 use swathe_trace::Scope;
 
 /// Objects looked into at the same time.
@@ -47,12 +48,12 @@ pub struct Estimate {
     /// Of these, what computing takes, over all threads.
     pub compute_s: f64,
     /// How some objects will be read.
-    pub explained: Vec<Explained>,
+    pub explained: Vec<ReadExplanation>,
 }
 
 /// How one object will be read.
 #[derive(Clone, Debug, Serialize)]
-pub struct Explained {
+pub struct ReadExplanation {
     /// The object.
     pub url: String,
     /// Targets.
@@ -68,12 +69,12 @@ pub struct Explained {
     /// Seconds of computing that this takes.
     pub unpack_s: f64,
     /// What was not chosen.
-    pub instead: Vec<Instead>,
+    pub instead: Vec<Alternative>,
 }
 
 /// Another way to read an object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Instead {
+pub struct Alternative {
     /// How: `each piece`, `whole object`, or `decompressed once`.
     pub how: &'static str,
     /// What it would ask for.
@@ -86,13 +87,13 @@ pub struct Instead {
 
 /// What is expected of one unit.
 #[derive(Clone, Debug, Default)]
-struct Expected {
+struct UnitEstimate {
     task: Task,
     /// Requests in flight.
     streams: u32,
     traffic: Traffic,
     header_read: bool,
-    explained: Option<Explained>,
+    explained: Option<ReadExplanation>,
     fault: Option<String>,
 }
 
@@ -124,10 +125,10 @@ pub fn estimate(
             let (store, _) = job.stores.locate(&job.files[units[0].file]);
             let looked_into = spread(units.len(), most);
             let found = look(&looked_into, |index| {
-                expect(job, units[index], compute, &store.costs, workers, cancel)
+                expect(job, units[index], compute, &store.settings().costs, workers, cancel)
             });
             cancel.check()?;
-            let all: Vec<&Expected> =
+            let all: Vec<&UnitEstimate> =
                 (0..units.len()).map(|index| &found[index * found.len() / units.len()]).collect();
             let tasks: Vec<&Task> = all.iter().map(|expected| &expected.task).collect();
             let mut traffic = Traffic::default();
@@ -139,19 +140,25 @@ pub fn estimate(
             // Those that are lacking when the first objects are read are opened together.
             let open = job.stores.connections(&job.files[units[0].file]);
             let used: u32 = all.iter().take(workers).map(|expected| expected.streams).sum();
-            let needed = used.min(store.costs.streams);
-            let connect_s = if waits && open < needed { store.costs.connect_s } else { 0.0 };
-            let finish_s = finish_s(&tasks, workers, cores, store.costs.total_bytes_per_s);
+            let needed = used.min(store.settings().costs.streams);
+            let connect_s =
+                if waits && open < needed { store.settings().costs.connect_s } else { 0.0 };
+            let finish_s =
+                finish_s(&tasks, workers, cores, store.settings().costs.total_bytes_per_s);
             let compute_s: f64 = tasks.iter().map(|task| task.compute_s).sum();
-            let latency_s = if waits { store.costs.latency_s() } else { 0.0 };
-            let helping = store.costs.streams.saturating_mul(machines.max(1) as u32);
+            let latency_s = if waits { store.settings().costs.latency_s() } else { 0.0 };
+            let helping = store.settings().costs.streams.saturating_mul(machines.max(1) as u32);
             let paced_s = paced_s(traffic.requests, latency_s, helping, used);
             let served_s = if job.stores.is_served_here(&job.files[units[0].file]) {
                 // The server computes too, once it was asked: what it takes for a request, or a byte,
                 // was measured together with ours.
                 let (requests, bytes) = (traffic.requests as f64, traffic.bytes as f64);
                 let load = Load { requests: traffic.requests, bytes: traffic.bytes, largest: 0 };
-                let moved_s = store.costs.served_s(load).max(bytes / store.costs.total_bytes_per_s);
+                let moved_s = store
+                    .settings()
+                    .costs
+                    .served_s(load)
+                    .max(bytes / store.settings().costs.total_bytes_per_s);
                 let ours_s = requests * compute.request_s + bytes * compute.received_byte_s;
                 latency_s + moved_s + (compute_s - ours_s).max(0.0) / cores as f64
             } else {
@@ -163,7 +170,7 @@ pub fn estimate(
             faults.dedup();
             Ok(Estimate {
                 root,
-                measured: store.measured,
+                measured: store.settings().measured,
                 objects: files.len(),
                 targets: units.iter().map(|unit| unit.targets.len()).sum(),
                 headers_read: found.iter().filter(|expected| expected.header_read).count(),
@@ -186,9 +193,9 @@ fn spread(count: usize, most: usize) -> Vec<usize> {
 }
 
 /// What is expected of each of these units, several looked into at the same time.
-fn look(units: &[usize], expect: impl Fn(usize) -> Expected + Sync) -> Vec<Expected> {
+fn look(units: &[usize], expect: impl Fn(usize) -> UnitEstimate + Sync) -> Vec<UnitEstimate> {
     let next = AtomicUsize::new(0);
-    let found: Mutex<Vec<Expected>> = Mutex::new(vec![Expected::default(); units.len()]);
+    let found: Mutex<Vec<UnitEstimate>> = Mutex::new(vec![UnitEstimate::default(); units.len()]);
     let told = Scope::current();
     std::thread::scope(|scope| {
         for _ in 0..LOOKERS.min(units.len()) {
@@ -213,7 +220,7 @@ fn expect(
     costs: &Costs,
     workers: usize,
     cancel: &Cancel,
-) -> Expected {
+) -> UnitEstimate {
     let targets = unit.targets.len();
     let waits = job.stores.server_of(&job.files[unit.file]).is_some();
     let share = costs.share(workers as u32);
@@ -228,12 +235,12 @@ fn expect(
     } else {
         (Traffic::default(), Vec::new())
     };
-    let failed = |error: EngineError| Expected {
+    let failed = |error: EngineError| UnitEstimate {
         task: Task { steps: opening.1.clone(), compute_s: compute.object_s },
         streams: 1,
         traffic: opening.0,
         fault: Some(error.to_string()),
-        ..Expected::default()
+        ..UnitEstimate::default()
     };
     let object = match Object::open(&job.files[unit.file], &job.stores, false, cancel.clone()) {
         Ok(object) => object,
@@ -246,7 +253,7 @@ fn expect(
     };
     // Kept for the batch, which then need not ask again. Of a stream the first read does that.
     let kept = object.kind().is_none() && object.settle(cancel).is_ok();
-    let placed: Vec<Placed> =
+    let placed: Vec<PlacedRegion> =
         unit.targets.iter().filter_map(|&target| place(job, &template, target).ok()).collect();
     let asked_anew = waits && !(object.is_assumed() || kept && object.can_be_assumed());
     // They come with the answer to that.
@@ -256,7 +263,7 @@ fn expect(
     let Reads { method, plans, unpacked, unpack_s, instead } =
         reads(&object, &template, &placed, &share, connected, opened_bytes, compute);
 
-    let mut expected = Expected { header_read, ..Expected::default() };
+    let mut expected = UnitEstimate { header_read, ..UnitEstimate::default() };
     let pixels: usize = placed.iter().map(|placed| placed.bytes).sum();
     expected.task.compute_s = compute.object_s
         + placed.len() as f64 * compute.cut_s
@@ -289,6 +296,6 @@ fn expect(
     let url = object.url().to_string();
     let at_once = if waits { workers } else { 1 };
     expected.explained =
-        Some(Explained { url, targets, method, at_once, plans, unpacked, unpack_s, instead });
+        Some(ReadExplanation { url, targets, method, at_once, plans, unpacked, unpack_s, instead });
     expected
 }

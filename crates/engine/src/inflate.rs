@@ -1,24 +1,21 @@
 //! Reading inside a gzip, bzip2 or compress stream: forward from where the decoder stands, or
 //! from the nearest seek point.
 
-mod needs;
+mod window_plan;
 
-use crate::ahead::Ahead;
 use crate::error::EngineError;
-use crate::object::about;
-use crate::stages::{tell, tell_end};
-use crate::work::{Cancel, Sink};
-pub(crate) use needs::{Stretch, Unpacking};
+use crate::prefetch::Prefetch;
+use crate::requests::INPUT_BYTES;
+use crate::timing::{about, tell, tell_end};
+use crate::worker_context::{Cancel, Sink};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use swathe_fits::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
+use swathe_codecs::stream::{self, Decoder, SeekTable, StreamError, StreamKind};
 use swathe_plan::Compute;
-use swathe_store::{Source, Traffic};
+use swathe_store_api::{Source, Traffic};
+pub(crate) use window_plan::{Stretch, Unpacking};
 
-/// Compressed bytes of a file fetched at a time. A read of this size costs 10 us; smaller ones do not
-/// come out faster.
-pub(crate) const INPUT_BYTES: usize = 128 << 10;
 /// Compressed bytes of a server that are kept after they were decoded: a restart may enter the block
 /// that the decoder has begun, and nothing is asked for twice.
 const LOOK_BACK_BYTES: usize = 64 << 10;
@@ -44,7 +41,7 @@ pub(crate) struct StreamReader {
     /// Where `chunk` lies in the decompressed data.
     chunk_at: u64,
     /// Compressed bytes on their way from a server.
-    ahead: Option<Ahead>,
+    ahead: Option<Prefetch>,
     traffic: Traffic,
 }
 
@@ -131,7 +128,7 @@ impl StreamReader {
         }
         let ranges: Vec<Range<u64>> =
             windows.iter().map(|window| self.compressed(window)).collect();
-        self.ahead = Some(Ahead::start(&*self.source, &ranges, share, self.stored_byte_s()));
+        self.ahead = Some(Prefetch::start(&*self.source, &ranges, share, self.stored_byte_s()));
         Ok(())
     }
 
@@ -363,7 +360,7 @@ impl Running {
     fn fetch(
         &mut self,
         source: &dyn Source,
-        ahead: Option<&mut Ahead>,
+        ahead: Option<&mut Prefetch>,
     ) -> Result<u64, EngineError> {
         // A decoder may have begun a block that a restart will enter.
         let look_back = if source.is_local() { 0 } else { LOOK_BACK_BYTES };

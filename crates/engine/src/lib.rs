@@ -1,35 +1,38 @@
 //! Open, lay out, select, fetch, decode, assemble, write: cutouts of one region or many.
 //!
-//! The only crate that knows the others. Threads, no async: [`swathe_store`] hides that.
+//! Knows layouts, plans and the contract of stores, and no network. Threads, no async: [`swathe_store_api::Source`] hides that.
 #![warn(missing_docs)]
 
-mod ahead;
 mod assemble;
 mod batch;
-mod content;
+mod byte_source;
 mod cutout;
+mod decoded_cache;
 mod error;
 mod estimate;
+mod index_entry;
 mod inflate;
-mod kept;
-mod memory;
+mod job;
 mod object;
 mod output;
+mod prefetch;
+mod requests;
 mod sha256;
 mod single;
-mod stages;
 mod template;
 #[cfg(test)]
 mod testing;
-mod work;
+mod timing;
+mod worker_context;
 
-pub use batch::{Batch, Job, Row, Summary, Target, Written};
+pub use batch::{Batch, ResultFile, Row, Summary};
 pub use cutout::{Cutout, Mode};
 pub use error::EngineError;
-pub use estimate::{Estimate, Explained, Instead, estimate};
+pub use estimate::{Alternative, Estimate, ReadExplanation, estimate};
+pub use job::{Job, OutputKind, Target};
 pub use object::{Object, Selector};
-pub use output::{Member, Output, OutputKind, members, unfinished};
+pub use output::{Member, Output, members, unfinished};
 pub use single::cut;
-pub use stages::{STAGES, Stage, Stages};
 pub use template::Template;
-pub use work::{Cancel, Work};
+pub use timing::{STAGES, Stage, Stages};
+pub use worker_context::{Cancel, WorkerContext};

@@ -1,18 +1,20 @@
 //! One open object: what it is wrapped in, its HDUs, and what is needed to cut from each.
 
-use crate::content::Content;
+mod companions;
+
+use crate::byte_source::ByteSource;
 use crate::error::EngineError;
+use crate::index_entry::{self, IndexEntry};
 use crate::inflate::StreamReader;
-use crate::kept::{self, Kept};
-use crate::stages::{tell_end, tell_start};
 use crate::template::Template;
-use crate::work::Cancel;
+use crate::timing::{about, tell_end, tell_start};
+use crate::worker_context::Cancel;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use swathe_fits::stream::{SeekTable, StreamKind};
+use swathe_codecs::stream::{SeekTable, StreamKind};
 use swathe_fits::{Hdu, HduKind, Header, Parsed};
-use swathe_store::{Source, StoreError, Stores, Traffic};
+use swathe_store_api::{Source, StoreError, Stores, Traffic};
 use swathe_trace::Ids;
 
 /// First bytes read for a header; most headers are shorter.
@@ -53,7 +55,7 @@ pub struct Object {
     /// `NAME:path`, if it was opened so.
     called: Option<String>,
     kind: Option<StreamKind>,
-    pub(crate) content: Content,
+    pub(crate) content: ByteSource,
     walk: Mutex<Walk>,
     templates: Mutex<HashMap<usize, Arc<Template>>>,
     notes: Mutex<Vec<String>>,
@@ -84,7 +86,7 @@ impl Object {
     /// any case. `cancel` ends the reading of headers; cuts bring their own.
     ///
     /// # Errors
-    /// As [`swathe_store::open`].
+    /// As [`Stores::open`].
     pub fn open(
         url: &str,
         stores: &Stores,
@@ -94,7 +96,7 @@ impl Object {
         let called = stores.is_named(url).then(|| url.to_string());
         let server = if fresh { None } else { stores.server_of(url) };
         if let Some((key, _)) = server
-            && let Some((version, kept)) = kept::load_last(&key)
+            && let Some((version, kept)) = index_entry::load_last(&key)
             && let Some(source) = stores.assume(url, version)?
         {
             let kind = kept.seek.as_ref().map(|table| table.kind);
@@ -110,7 +112,7 @@ impl Object {
         let kind = StreamKind::detect(&first[..length]);
         // The headers of a plain local file are as near as the index is.
         let worth_it = kind.is_some() || !source.is_local();
-        let kept = if worth_it { kept::load(&*source) } else { None };
+        let kept = if worth_it { index_entry::load(&*source) } else { None };
         Ok(Object::new(source, called, kind, kept, stores, false, cancel))
     }
 
@@ -118,7 +120,7 @@ impl Object {
         source: Arc<dyn Source>,
         called: Option<String>,
         kind: Option<StreamKind>,
-        kept: Option<Kept>,
+        kept: Option<IndexEntry>,
         stores: &Stores,
         assumed: bool,
         cancel: Cancel,
@@ -131,10 +133,10 @@ impl Object {
             seek = kept.seek;
         }
         let content = match kind {
-            None => Content::Plain(source.clone()),
+            None => ByteSource::Plain(source.clone()),
             Some(kind) => {
                 let table = seek.unwrap_or_else(|| SeekTable::new(kind));
-                Content::Stream(Box::new(Mutex::new(StreamReader::new(
+                ByteSource::Stream(Box::new(Mutex::new(StreamReader::new(
                     source.clone(),
                     called.as_deref().unwrap_or(source.url()),
                     table,
@@ -316,7 +318,7 @@ impl Object {
         if !is_image(&hdu) {
             return Err(self.not_an_image(&hdu));
         }
-        let template = Arc::new(Template::new(self, &hdu)?);
+        let template = Arc::new(self.new_template(&hdu)?);
         lock(&self.templates).insert(hdu.index, template.clone());
         Ok(template)
     }
@@ -364,8 +366,8 @@ impl Object {
         walk.grown = false;
         let seek = self.content.stream_reader().map(|reader| reader.table());
         let hdus = walk.hdus.iter().map(|hdu| Hdu::clone(hdu)).collect();
-        let mut kept = Kept { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
-        if let Err(message) = kept::save(&*self.source, &mut kept) {
+        let mut kept = IndexEntry { hdus, next: walk.next, ignored: walk.ignored.clone(), seek };
+        if let Err(message) = index_entry::save(&*self.source, &mut kept) {
             self.note(format!("the index was not written: {message}"));
         }
         Ok(())
@@ -462,16 +464,6 @@ fn told_opening<T>(
     let done = work();
     tell_end(&["OPEN_END"], Instant::now(), &about, None, done.as_ref().err());
     done
-}
-
-/// What events of an object are about; nothing while none are recorded.
-pub(crate) fn about(called: &str) -> Ids {
-    let mut ids = Ids::default();
-    if !swathe_trace::is_on() {
-        return ids;
-    }
-    ids.push("OBJECT", called);
-    ids.shared()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -8,10 +8,10 @@ mod grown;
 mod placing;
 mod zip;
 
-use crate::batch::Job;
 use crate::cutout::Cutout;
 use crate::error::EngineError;
-use grown::Grown;
+use crate::job::{Job, OutputKind};
+use grown::GrowingFile;
 use placing::{Sources, publish, sync_folder};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -21,20 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use swathe_fits::as_extension;
 pub use zip::{Member, members};
-use zip::{Ready, Zip};
-
-/// The kinds of output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputKind {
-    /// One file per cutout.
-    Folder,
-    /// Stored, not compressed: pixels of the sky hardly are.
-    Zip,
-    /// POSIX tar.
-    Tar,
-    /// One IMAGE extension per cutout, EXTNAME its name.
-    Fits,
-}
+use zip::{Zip, ZipEntry};
 
 /// An open output, written by many threads.
 pub struct Output {
@@ -47,8 +34,8 @@ pub struct Output {
 enum Sink {
     Folder,
     Zip(Mutex<Zip>),
-    Tar(Mutex<Grown>),
-    Fits(Mutex<Grown>),
+    Tar(Mutex<GrowingFile>),
+    Fits(Mutex<GrowingFile>),
 }
 
 impl Output {
@@ -103,7 +90,7 @@ impl Output {
         match &self.sink {
             Sink::Folder => return self.put_file(&path, bytes),
             Sink::Zip(zip) => {
-                let ready = Ready::new(name, bytes);
+                let ready = ZipEntry::new(name, bytes);
                 lock(zip).add(ready)
             }
             Sink::Tar(file) => {
@@ -142,7 +129,7 @@ impl Output {
             Sink::Folder => return sync_folder(&self.path).map_err(fail),
             Sink::Zip(zip) => {
                 let mut zip = lock(zip);
-                let added = zip.add(Ready::new(MANIFEST, manifest));
+                let added = zip.add(ZipEntry::new(MANIFEST, manifest));
                 added.and_then(|()| zip.finish()).map_err(fail)?;
             }
             Sink::Tar(_) => {
@@ -196,9 +183,9 @@ fn open_sink(job: &Job) -> io::Result<Sink> {
     match job.kind {
         OutputKind::Folder => Ok(Sink::Folder),
         OutputKind::Zip => Ok(Sink::Zip(Mutex::new(Zip::new(file, end)?))),
-        OutputKind::Tar => Ok(Sink::Tar(Mutex::new(Grown::new(file, end, &TAR_END)?))),
+        OutputKind::Tar => Ok(Sink::Tar(Mutex::new(GrowingFile::new(file, end, &TAR_END)?))),
         OutputKind::Fits => {
-            let mut grown = Grown::new(file, end, &[])?;
+            let mut grown = GrowingFile::new(file, end, &[])?;
             if end == 0 {
                 grown.add(&[&swathe_fits::minimal_primary().to_bytes()])?;
             }

@@ -1,12 +1,12 @@
 //! One region of one object.
 
 use crate::assemble;
-use crate::cutout::{Cutout, Mode, Placed};
+use crate::cutout::{Cutout, Mode, PlacedRegion};
 use crate::error::EngineError;
 use crate::object::{Object, Selector};
-use crate::stages::{Stage, tell_end, tell_start};
 use crate::template::Template;
-use crate::work::{Cancel, Work};
+use crate::timing::{Stage, tell_end, tell_start};
+use crate::worker_context::{Cancel, WorkerContext};
 use std::sync::Arc;
 use std::time::Instant;
 use swathe_array::Region;
@@ -27,7 +27,7 @@ pub fn cut(
     let about = object.about();
     tell_start("CUT_START", Instant::now(), &about);
     let cut = object.template(selector).and_then(|template| {
-        let placed = Placed::new(&template, region, mode, fill, None)?;
+        let placed = PlacedRegion::new(&template, region, mode, fill, None)?;
         cut_placed(object, &template, placed, cancel, &about)
     });
     let bytes = cut.as_ref().ok().map(|cutout| cutout.file.len() as u64);
@@ -38,12 +38,12 @@ pub fn cut(
 fn cut_placed(
     object: &Object,
     template: &Arc<Template>,
-    placed: Placed,
+    placed: PlacedRegion,
     cancel: &Cancel,
     about: &Ids,
 ) -> Result<Cutout, EngineError> {
     let mut finished = None;
-    let mut work = Work { keeps: true, ..Work::start(cancel.clone()) };
+    let mut work = WorkerContext { keeps: true, ..WorkerContext::start(cancel.clone()) };
     work.stages.about(about.clone());
     assemble::cut(object, template, vec![(0, placed)], &mut work, &mut |_, cutout, _| {
         finished = Some(cutout);

@@ -1,26 +1,17 @@
 //! What is the same for every cutout of one HDU: layout, headers, tables its WCS needs.
 
-use crate::cutout::Placed;
 use crate::error::EngineError;
-use crate::object::{Object, Selector};
-use crate::work::Reading;
 use swathe_array::Region;
-use swathe_fits::{
-    CutHeader, Hdu, Header, Image, Lookup, companions, primary_for_extension, shifted_companion,
-};
-use swathe_plan::Break;
+use swathe_fits::{CutHeader, Header, Image, shifted_companion};
 
 /// FITS files are made of blocks of this many bytes.
 pub(crate) const BLOCK: usize = 2880;
-/// A table that a WCS needs is carried along whole, up to this size; real ones are below 10 MB.
-const COMPANION_LIMIT: u64 = 256 << 20;
-
 /// All that cutouts of one HDU share.
 pub struct Template {
     /// The object.
     pub url: String,
     /// How the user calls it.
-    called: String,
+    pub(crate) called: String,
     /// Its version.
     pub version: String,
     /// HDU, from 0.
@@ -29,58 +20,22 @@ pub struct Template {
     pub image: Image,
     /// Bytes of the object, where they are known before it is read: not inside a stream.
     pub(crate) content_len: Option<u64>,
-    header: CutHeader,
+    pub(crate) header: CutHeader,
     /// What stands before the image's header: the primary HDU, if the image is an extension.
-    before: Vec<u8>,
-    companions: Vec<Companion>,
+    pub(crate) before: Vec<u8>,
+    pub(crate) companions: Vec<Companion>,
 }
 
 /// An extension that the image's WCS refers to.
-struct Companion {
-    header: Header,
+pub(crate) struct Companion {
+    pub(crate) header: Header,
     /// Padded to whole blocks.
-    data: Vec<u8>,
+    pub(crate) data: Vec<u8>,
     /// Whether it is given in pixels of the image, so that it moves with the cut.
-    moves: bool,
+    pub(crate) moves: bool,
 }
 
 impl Template {
-    pub(crate) fn new(object: &Object, hdu: &Hdu) -> Result<Template, EngineError> {
-        let wrong = |source| object.header_error(hdu.index, source);
-        let image = hdu.image().map_err(wrong)?;
-        let header = CutHeader::new(&image).map_err(wrong)?;
-        let needs = companions(&image);
-        let mut carried = Vec::new();
-        for need in needs {
-            let selector = Selector::Name(need.name.clone(), need.version);
-            let found = match object.find(&selector) {
-                Ok(found) => found,
-                // The source lacks the table its own header names: so will the cut.
-                Err(EngineError::NoSuchHdu { .. } | EngineError::LostHdus { .. }) => continue,
-                Err(error) => return Err(error),
-            };
-            let read = || read_companion(object, &found, need.kind == Lookup::Image);
-            carried.push(object.opening(read)?);
-        }
-        let before = if image.primary {
-            Vec::new()
-        } else {
-            let primary = object.find(&Selector::Index(0))?;
-            primary_for_extension(&primary.header, 1 + carried.len()).to_bytes()
-        };
-        Ok(Template {
-            url: object.url().to_string(),
-            called: object.called().to_string(),
-            version: object.version(),
-            hdu: hdu.index,
-            image,
-            content_len: object.content.len(),
-            header,
-            before,
-            companions: carried,
-        })
-    }
-
     /// Whether the WCS of the image needs other extensions.
     pub fn has_companions(&self) -> bool {
         !self.companions.is_empty()
@@ -91,7 +46,8 @@ impl Template {
     /// # Errors
     /// [`EngineError::Region`] where they cannot be counted.
     pub(crate) fn data_bytes(&self, region: &Region) -> Result<usize, EngineError> {
-        let bytes = region.pixels().map(|pixels| pixels.checked_mul(self.image.dtype.size()));
+        let bytes =
+            region.pixels().map(|pixels| pixels.checked_mul(self.image.layout.dtype.size()));
         match bytes {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => {
@@ -114,27 +70,25 @@ impl Template {
             axis: axis + 1,
             start,
             stop,
-            shape: self.image.shape.clone(),
+            shape: self.image.layout.shape.clone(),
         }
     }
 
-    /// Append the headers that stand before the pixels of a cutout; gives where the header of
-    /// the image itself starts.
+    /// Append the headers that stand before the pixels of a cutout of a region, which is filled with
+    /// `fill` outside the image; gives where the header of the image itself starts.
     pub(crate) fn write_headers(
         &self,
-        placed: &Placed,
+        region: &Region,
+        fill: Option<&str>,
         data: Option<&[u8]>,
         out: &mut Vec<u8>,
     ) -> Result<usize, EngineError> {
         out.extend_from_slice(&self.before);
         let start = out.len();
-        let provenance = swathe_fits::Provenance {
-            source: &self.called,
-            source_version: &self.version,
-            fill: placed.fill_text(),
-        };
+        let provenance =
+            swathe_fits::Provenance { source: &self.called, source_version: &self.version, fill };
         self.header
-            .render(&placed.output, &provenance, data, out)
+            .render(region, &provenance, data, out)
             .map_err(|source| self.header_error(source))?;
         Ok(start)
     }
@@ -142,13 +96,14 @@ impl Template {
     /// Complete a file whose headers and pixels are in `out`: padding, checksums and companions.
     pub(crate) fn complete(
         &self,
-        placed: &Placed,
+        region: &Region,
+        fill: Option<&str>,
         data: std::ops::Range<usize>,
         out: &mut Vec<u8>,
     ) -> Result<(), EngineError> {
         if self.header.needs_data() {
             let mut headers = Vec::with_capacity(data.start);
-            self.write_headers(placed, Some(&out[data.clone()]), &mut headers)?;
+            self.write_headers(region, fill, Some(&out[data.clone()]), &mut headers)?;
             if headers.len() != data.start {
                 return Err(EngineError::Internal {
                     place: format!("writing the header of a cut of {}", self.url),
@@ -160,7 +115,7 @@ impl Template {
         out.resize(out.len().next_multiple_of(BLOCK), 0);
         for companion in &self.companions {
             if companion.moves {
-                let header = shifted_companion(&companion.header, &placed.output);
+                let header = shifted_companion(&companion.header, region);
                 out.extend(header.to_bytes());
             } else {
                 out.extend(companion.header.to_bytes());
@@ -184,32 +139,12 @@ impl Template {
         out
     }
 
+    /// What the object says of a chunk cannot be right.
+    pub(crate) fn layout_error(&self, source: swathe_layout::LayoutError) -> EngineError {
+        self.header_error(source.into())
+    }
+
     fn header_error(&self, source: swathe_fits::FitsError) -> EngineError {
         EngineError::Header { url: self.url.clone(), hdu: self.hdu, source }
     }
-}
-
-fn read_companion(object: &Object, hdu: &Hdu, moves: bool) -> Result<Companion, EngineError> {
-    if hdu.data_len > COMPANION_LIMIT {
-        return Err(EngineError::TooLarge {
-            url: object.url().to_string(),
-            hdu: hdu.index,
-            region: Region::whole(&[hdu.data_len]),
-            bytes: hdu.data_len,
-            limit: COMPANION_LIMIT,
-        });
-    }
-    let mut data = Vec::new();
-    if hdu.data_len > 0 {
-        let what = || format!("the table of HDU {}", hdu.index);
-        let segments = [hdu.data_start..hdu.data_start + hdu.data_len];
-        let mut reading = Reading::default();
-        let planned = object.content.plan(&segments, Break::Anywhere, &what, &reading)?;
-        object.content.read(planned, &what, &mut reading, &mut |_, piece| {
-            data.extend_from_slice(piece);
-            Ok(())
-        })?;
-    }
-    data.resize(data.len().next_multiple_of(BLOCK), 0);
-    Ok(Companion { header: hdu.header.clone(), data, moves })
 }

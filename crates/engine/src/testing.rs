@@ -1,14 +1,18 @@
 //! What the tests of several modules use.
 
-use crate::batch::Job;
 use crate::cutout::Mode;
-use crate::output::OutputKind;
+use crate::job::{Job, OutputKind};
 use std::path::{Path, PathBuf};
-use swathe_store::Stores;
+use swathe_store_api::Stores;
 
 /// A path in a folder, as text.
 pub(crate) fn path_in(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).display().to_string()
+}
+
+/// Files of this machine, and servers.
+pub(crate) fn stores() -> Stores {
+    swathe_store::stores(Vec::new())
 }
 
 /// Write a FITS file of one pixel.
@@ -33,6 +37,6 @@ pub(crate) fn job(file: &str, output: impl Into<PathBuf>, kind: OutputKind) -> J
         most_bytes: None,
         planes: Vec::new(),
         threads: 1,
-        stores: Stores::default(),
+        stores: stores(),
     }
 }

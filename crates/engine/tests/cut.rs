@@ -9,10 +9,9 @@ use swathe_array::Region;
 use swathe_engine::{
     Batch, Cancel, EngineError, Job, Mode, Object, OutputKind, Row, Selector, Target, cut, members,
 };
-use swathe_store::Stores;
 
 fn open(path: &str) -> Result<Object, EngineError> {
-    Object::open(path, &Stores::default(), false, Cancel::default())
+    Object::open(path, &swathe_store::stores(Vec::new()), false, Cancel::default())
 }
 
 /// A FITS image of 16-bit pixels whose value is their position.
@@ -181,7 +180,7 @@ fn job(files: Vec<PathBuf>, boxes: &[(usize, [i64; 4])], output: PathBuf, kind: 
         most_bytes: None,
         planes: Vec::new(),
         threads: 2,
-        stores: Stores::default(),
+        stores: swathe_store::stores(Vec::new()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Extensions that an image's WCS refers to, and the primary HDU before an extension.
 
 use crate::card::{Card, Value, format_float};
-use crate::hdu::Image;
 use crate::header::Header;
+use crate::image::Image;
 use std::collections::HashSet;
 use swathe_array::Region;
 
@@ -36,7 +36,7 @@ pub fn companions(image: &Image) -> Vec<Need> {
             needs.push(need);
         }
     };
-    for axis in 1..=image.shape.len() {
+    for axis in 1..=image.layout.shape.len() {
         for (keyword, record, name) in [("CPDIS", "DP", "WCSDVARR"), ("D2IMDIS", "D2IM", "D2IMARR")]
         {
             let kind = header.get_str(&format!("{keyword}{axis}")).ok().flatten();
@@ -57,7 +57,8 @@ pub fn companions(image: &Image) -> Vec<Need> {
             continue;
         };
         // Of a repeated keyword the first counts; an axis that is none is nobody's.
-        let is_axis = axis.parse().is_ok_and(|axis: usize| (1..=image.shape.len()).contains(&axis));
+        let is_axis =
+            axis.parse().is_ok_and(|axis: usize| (1..=image.layout.shape.len()).contains(&axis));
         if !is_axis || !seen.insert(keyword.clone()) {
             continue;
         }

@@ -1,68 +1,13 @@
 //! Images stored as tables of compressed tiles (FITS Standard 4.0, section 10.1).
 
 use crate::card::{Card, Value};
-use crate::codec::{Codec, Dither, Encoding, Quantize, TileCodec};
 use crate::error::FitsError;
-use crate::hdu::{Hdu, Image, Storage, axes, dtype, required};
 use crate::header::Header;
-use swathe_array::Region;
-
-/// The table of tiles of a compressed image.
-#[derive(Clone, Debug)]
-pub struct TileTable {
-    /// How tiles are coded.
-    pub codec: TileCodec,
-    /// Pixels of a tile along each axis, NAXIS1 first; those at the far edges may be smaller.
-    pub tile_shape: Vec<u64>,
-    /// Rows, one per tile.
-    pub rows: u64,
-    /// Bytes of a row.
-    pub row_bytes: u64,
-    /// First byte of the first row.
-    pub table_start: u64,
-    /// First byte of the heap.
-    pub heap_start: u64,
-    /// Bytes of the heap.
-    pub heap_len: u64,
-    columns: Vec<(Encoding, Descriptor)>,
-    scale: Source,
-    zero: Source,
-    blank: Source,
-}
-
-/// Where one tile lies and how it is scaled.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TileEntry {
-    /// The column it is in.
-    pub encoding: Encoding,
-    /// First byte in the file.
-    pub offset: u64,
-    /// Bytes.
-    pub len: u64,
-    /// ZSCALE.
-    pub scale: f64,
-    /// ZZERO.
-    pub zero: f64,
-    /// ZBLANK.
-    pub blank: Option<i64>,
-}
-
-/// A column of variable-length arrays.
-#[derive(Clone, Copy, Debug)]
-struct Descriptor {
-    at: usize,
-    /// 64-bit (Q) rather than 32-bit (P) descriptors.
-    wide: bool,
-    element_bytes: u64,
-}
-
-/// Where a number per tile comes from.
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    Absent,
-    Constant(f64),
-    Column { at: usize, form: u8 },
-}
+use crate::image::{Image, axes, dtype, required};
+use crate::tile_table::{Descriptor, Source, TileTable};
+use std::sync::Arc;
+use swathe_codecs::tile::{Codec, Dither, Encoding, Quantize, TileCodec};
+use swathe_layout::{ChunkGrid, Layout, Storage};
 
 /// A column of the table.
 struct Column {
@@ -72,110 +17,8 @@ struct Column {
     array_form: u8,
 }
 
-impl TileTable {
-    /// The pixels of a tile.
-    pub fn tile(&self, image_shape: &[u64], row: u64) -> Region {
-        let mut rest = row;
-        let mut start = Vec::with_capacity(image_shape.len());
-        let mut stop = Vec::with_capacity(image_shape.len());
-        for (&side, &tile) in image_shape.iter().zip(&self.tile_shape) {
-            let along = side.div_ceil(tile);
-            let first = (rest % along) * tile;
-            rest /= along;
-            start.push(first as i64);
-            stop.push(side.min(first + tile) as i64);
-        }
-        Region { start, stop }
-    }
-
-    /// The rows of the tiles that hold a region, ascending. The region must lie in the image.
-    pub fn rows_for(&self, image_shape: &[u64], region: &Region) -> Vec<u64> {
-        let mut rows = vec![0];
-        let mut stride = 1;
-        for (axis, (&side, &tile)) in image_shape.iter().zip(&self.tile_shape).enumerate() {
-            let first = region.start[axis].unsigned_abs() / tile;
-            let last = (region.stop[axis] - 1).unsigned_abs() / tile;
-            rows = (first..=last)
-                .flat_map(|at| rows.iter().map(move |row| row + at * stride))
-                .collect();
-            stride *= side.div_ceil(tile);
-        }
-        rows
-    }
-
-    /// Read a row of the table.
-    ///
-    /// # Errors
-    /// [`FitsError::OutsideHeap`] where it points elsewhere, [`FitsError::Missing`] where no
-    /// column holds the tile.
-    pub fn entry(&self, row: &[u8]) -> Result<TileEntry, FitsError> {
-        let found = self.columns.iter().find_map(|(encoding, column)| {
-            let (count, offset) = column.read(row)?;
-            (count > 0).then_some((*encoding, count.checked_mul(column.element_bytes), offset))
-        });
-        let Some((encoding, len, offset)) = found else {
-            return Err(FitsError::Missing { keyword: "the data of a tile".into() });
-        };
-        let outside = |stop| FitsError::OutsideHeap { start: offset, stop, heap: self.heap_len };
-        let len = len.ok_or_else(|| outside(u64::MAX))?;
-        let stop = offset.checked_add(len).ok_or_else(|| outside(u64::MAX))?;
-        if stop > self.heap_len {
-            return Err(outside(stop));
-        }
-        Ok(TileEntry {
-            encoding,
-            offset: self.heap_start + offset,
-            len,
-            scale: self.scale.read(row).unwrap_or(1.0),
-            zero: self.zero.read(row).unwrap_or(0.0),
-            blank: self.blank.read(row).map(|blank| blank as i64),
-        })
-    }
-}
-
-impl Descriptor {
-    /// Count and heap offset.
-    fn read(&self, row: &[u8]) -> Option<(u64, u64)> {
-        if self.wide {
-            Some((word64(row, self.at)? as u64, word64(row, self.at + 8)? as u64))
-        } else {
-            Some((
-                u64::from(word32(row, self.at)? as u32),
-                u64::from(word32(row, self.at + 4)? as u32),
-            ))
-        }
-    }
-}
-
-impl Source {
-    fn read(&self, row: &[u8]) -> Option<f64> {
-        match *self {
-            Source::Absent => None,
-            Source::Constant(value) => Some(value),
-            Source::Column { at, form } => match form {
-                b'D' => Some(f64::from_bits(word64(row, at)? as u64)),
-                b'E' => Some(f64::from(f32::from_bits(word32(row, at)? as u32))),
-                b'K' => Some(word64(row, at)? as f64),
-                b'J' => Some(f64::from(word32(row, at)?)),
-                b'I' => Some(f64::from(i16::from_be_bytes(row.get(at..at + 2)?.try_into().ok()?))),
-                b'B' => Some(f64::from(*row.get(at)?)),
-                _ => None,
-            },
-        }
-    }
-}
-
-fn word32(row: &[u8], at: usize) -> Option<i32> {
-    Some(i32::from_be_bytes(row.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn word64(row: &[u8], at: usize) -> Option<i64> {
-    Some(i64::from_be_bytes(row.get(at..at + 8)?.try_into().ok()?))
-}
-
-/// The image in a compressed table.
-pub(crate) fn image(hdu: &Hdu) -> Result<Image, FitsError> {
-    let header = &hdu.header;
+/// The image in a compressed table, whose data are at `data_start`.
+pub(crate) fn image(header: &Header, data_start: u64, data_len: u64) -> Result<Image, FitsError> {
     let shape = axes(header, "ZNAXIS")?;
     if shape.is_empty() || shape.contains(&0) {
         return Err(FitsError::NotAnImage { found: "a compressed image without pixels".into() });
@@ -190,15 +33,15 @@ pub(crate) fn image(hdu: &Hdu) -> Result<Image, FitsError> {
             found: table.len().to_string(),
         });
     };
-    let tiles = shape
-        .iter()
-        .zip(&tile_shape)
-        .try_fold(1u64, |n, (&side, &tile)| n.checked_mul(side.div_ceil(tile)));
-    if tiles != Some(rows) {
+    let grid = ChunkGrid { shape: shape.clone(), chunk_shape: tile_shape };
+    if grid.count() != Some(rows) {
         return Err(FitsError::Value {
             keyword: "NAXIS2".into(),
             expected: "one row per tile",
-            found: format!("{rows} rows for tiles of {tile_shape:?} in an image of {shape:?}"),
+            found: format!(
+                "{rows} rows for tiles of {:?} in an image of {shape:?}",
+                grid.chunk_shape
+            ),
         });
     }
     let columns = columns(header, row_bytes)?;
@@ -239,21 +82,22 @@ pub(crate) fn image(hdu: &Hdu) -> Result<Image, FitsError> {
             }
         })?,
     };
-    let storage = Storage::Tiles(TileTable {
+    let table = TileTable {
         codec: tile_codec(header, dtype, quantised)?,
-        tile_shape,
+        grid,
         rows,
         row_bytes,
-        table_start: hdu.data_start,
-        heap_start: hdu.data_start + heap_at.min(hdu.data_len),
-        heap_len: hdu.data_len.saturating_sub(heap_at),
+        table_start: data_start,
+        heap_start: data_start + heap_at.min(data_len),
+        heap_len: data_len.saturating_sub(heap_at),
         columns: data,
         scale,
         zero,
         blank,
-    });
+    };
     let (header, primary) = image_header(header);
-    Ok(Image { dtype, shape, storage, header, primary })
+    let storage = Storage::Chunked(Arc::new(table));
+    Ok(Image { layout: Layout { dtype, shape, storage }, header, primary })
 }
 
 fn tile_shape(header: &Header, shape: &[u64]) -> Result<Vec<u64>, FitsError> {

@@ -4,8 +4,8 @@
 use crate::card::{CARD, Card, format_float};
 use crate::checksum;
 use crate::error::FitsError;
-use crate::hdu::Image;
 use crate::header::{BLOCK, Header, end_header};
+use crate::image::Image;
 use swathe_array::Region;
 
 /// What a cutout's HISTORY says.
@@ -58,7 +58,7 @@ impl CutHeader {
     /// Where NAXISn or a number that has to be changed cannot be read.
     pub fn new(image: &Image) -> Result<CutHeader, FitsError> {
         let header = &image.header;
-        let axes = image.shape.len();
+        let axes = image.layout.shape.len();
         let mut edits = Vec::new();
         let alternates = alternates(header);
         for axis in 0..axes {

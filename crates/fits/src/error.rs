@@ -1,5 +1,7 @@
 //! What can be wrong with a header.
 
+use swathe_layout::LayoutError;
+
 /// A header, or what it promises, that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -48,16 +50,9 @@ pub enum FitsError {
         /// What it holds.
         found: String,
     },
-    /// A descriptor of the compressed table points outside the heap.
-    #[error("tile lies at bytes {start} to {stop} of a heap of {heap} bytes")]
-    OutsideHeap {
-        /// First byte.
-        start: u64,
-        /// One past the last byte.
-        stop: u64,
-        /// Length of the heap.
-        heap: u64,
-    },
+    /// What the table says of a tile cannot be right.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
     /// A region has another number of axes than the image.
     #[error("region has {found} axes but the image has {expected}")]
     Axes {

@@ -1,14 +1,13 @@
 //! Header-data units: what they hold and where.
 
 use crate::card::{Card, Value};
-use crate::compressed::{self, TileTable, is_default_name};
+use crate::compressed::{self, is_default_name};
 use crate::error::FitsError;
 use crate::header::{BLOCK, Header};
+use crate::image::{Image, axes, dtype};
 use serde::{Deserialize, Serialize};
-use swathe_array::DType;
+use swathe_layout::{Layout, Storage};
 
-/// More axes than any image has; the standard allows 999.
-const AXES_LIMIT: i64 = 999;
 /// An image of more axes is not cut: regions are boxes of a few dimensions.
 const IMAGE_AXES_LIMIT: usize = 16;
 
@@ -53,33 +52,6 @@ pub struct Hdu {
     /// Bytes of data, without padding.
     pub data_len: u64,
     kind: HduKind,
-}
-
-/// An image and how its pixels are stored.
-#[derive(Clone, Debug)]
-pub struct Image {
-    /// Type of the stored pixels.
-    pub dtype: DType,
-    /// Pixels along each axis, NAXIS1 first.
-    pub shape: Vec<u64>,
-    /// Where they are.
-    pub storage: Storage,
-    /// Its header, as if it were not compressed.
-    pub header: Header,
-    /// Whether it is, or was before compression, the primary HDU.
-    pub primary: bool,
-}
-
-/// Where pixels are.
-#[derive(Clone, Debug)]
-pub enum Storage {
-    /// One after the other from this byte.
-    Contiguous {
-        /// Of the first pixel.
-        offset: u64,
-    },
-    /// In compressed tiles.
-    Tiles(TileTable),
 }
 
 impl Hdu {
@@ -142,17 +114,17 @@ impl Hdu {
             HduKind::Image => {
                 let shape = axes(&self.header, "NAXIS")?;
                 check_axes(&shape)?;
+                let dtype = dtype(&self.header, "BITPIX")?;
+                let storage = Storage::Contiguous { offset: self.data_start };
                 Ok(Image {
-                    dtype: dtype(&self.header, "BITPIX")?,
-                    shape,
-                    storage: Storage::Contiguous { offset: self.data_start },
+                    layout: Layout { dtype, shape, storage },
                     header: self.header.clone(),
                     primary: self.header.has("SIMPLE"),
                 })
             }
             HduKind::CompressedImage => {
-                let image = compressed::image(self)?;
-                check_axes(&image.shape)?;
+                let image = compressed::image(&self.header, self.data_start, self.data_len)?;
+                check_axes(&image.layout.shape)?;
                 Ok(image)
             }
             HduKind::Empty | HduKind::Table | HduKind::Other => {
@@ -183,43 +155,6 @@ fn check_axes(shape: &[u64]) -> Result<(), FitsError> {
         });
     }
     Ok(())
-}
-
-/// The pixel type that BITPIX (or ZBITPIX) names.
-pub(crate) fn dtype(header: &Header, keyword: &str) -> Result<DType, FitsError> {
-    let bitpix = required(header, keyword)?;
-    DType::from_bitpix(bitpix).ok_or_else(|| FitsError::Value {
-        keyword: keyword.to_string(),
-        expected: "8, 16, 32, 64, -32 or -64",
-        found: bitpix.to_string(),
-    })
-}
-
-pub(crate) fn required(header: &Header, keyword: &str) -> Result<i64, FitsError> {
-    header.get_int(keyword)?.ok_or_else(|| FitsError::Missing { keyword: keyword.to_string() })
-}
-
-/// The lengths of the axes: NAXIS and NAXISn, or ZNAXIS and ZNAXISn.
-pub(crate) fn axes(header: &Header, prefix: &str) -> Result<Vec<u64>, FitsError> {
-    let count = required(header, prefix)?;
-    if !(0..=AXES_LIMIT).contains(&count) {
-        return Err(FitsError::Value {
-            keyword: prefix.to_string(),
-            expected: "0 to 999",
-            found: count.to_string(),
-        });
-    }
-    (1..=count)
-        .map(|axis| {
-            let keyword = format!("{prefix}{axis}");
-            let length = required(header, &keyword)?;
-            u64::try_from(length).map_err(|_| FitsError::Value {
-                keyword,
-                expected: "a length from 0",
-                found: length.to_string(),
-            })
-        })
-        .collect()
 }
 
 /// What a header's HDU holds, and how many bytes (FITS Standard 4.0, equations 1 and 2).

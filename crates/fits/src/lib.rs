@@ -4,7 +4,6 @@
 //! without bound whatever the bytes are.
 #![warn(missing_docs)]
 
-mod bits;
 mod card;
 mod checksum;
 mod companion;
@@ -13,17 +12,16 @@ mod cut;
 mod error;
 mod hdu;
 mod header;
-
-pub mod codec;
-pub mod stream;
+mod image;
+mod tile_table;
 
 pub use card::{Card, Value};
 pub use checksum::{datasum, encode as encode_checksum};
 pub use companion::{
     Lookup, Need, companions, minimal_primary, primary_for_extension, shifted_companion,
 };
-pub use compressed::{TileEntry, TileTable};
 pub use cut::{CutHeader, Provenance, as_extension};
 pub use error::FitsError;
-pub use hdu::{Hdu, HduKind, Image, Storage};
+pub use hdu::{Hdu, HduKind};
 pub use header::{Header, Parsed};
+pub use image::Image;

@@ -70,12 +70,12 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
     };
     let streams: Vec<u32> = stream_counts(costs.streams, connected).collect();
 
-    let mut tried: Vec<Tried> = Vec::new();
+    let mut tried: Vec<TrialPlan> = Vec::new();
     let mut try_all = |reach, at| {
         let load = Load::of(&windows(given, reach, at));
         tried.extend(streams.iter().map(|&streams| {
             let seconds = seconds_on(load, streams, costs, connected);
-            Tried { seconds, load, streams, reach, at }
+            TrialPlan { seconds, load, streams, reach, at }
         }));
         load
     };
@@ -113,7 +113,7 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
     // Where segments touch, the borders between them may divide the whole better than even pieces.
     let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
     let each = try_all(alone, Break::BetweenSegments);
-    tried.retain(|Tried { load, streams, .. }| {
+    tried.retain(|TrialPlan { load, streams, .. }| {
         let fits = load.largest <= caps.request_bytes || at == Break::BetweenSegments;
         fits && (*streams == 1 || load.largest <= caps.in_flight_bytes / u64::from(*streams))
     });
@@ -121,7 +121,7 @@ pub fn plan(given: &[Range<u64>], costs: &Costs, caps: Caps, at: Break, connecte
         .map(|load| soonest(load, costs, connected))
         .into_iter()
         .fold(f64::INFINITY, f64::min);
-    let Tried { seconds, load, streams, reach, at } = choose(&tried, plainest, costs);
+    let TrialPlan { seconds, load, streams, reach, at } = choose(&tried, plainest, costs);
     Plan { requests: windows(given, reach, at), streams, load, seconds, reach }
 }
 
@@ -140,7 +140,7 @@ fn seconds_on(load: Load, streams: u32, costs: &Costs, connected: u32) -> f64 {
 
 /// A way to read, and what it comes to.
 #[derive(Clone, Copy)]
-struct Tried {
+struct TrialPlan {
     seconds: f64,
     load: Load,
     streams: u32,
@@ -150,13 +150,13 @@ struct Tried {
 
 /// Of those that are as quick as the quickest, and not slower than the `plainest` ways, the one
 /// that leaves the store the most time for others, with the fewest requests and streams.
-fn choose(tried: &[Tried], plainest: f64, costs: &Costs) -> Tried {
+fn choose(tried: &[TrialPlan], plainest: f64, costs: &Costs) -> TrialPlan {
     let quickest = tried.iter().map(|tried| tried.seconds).fold(f64::INFINITY, f64::min);
     let enough = (quickest * TIE).min(plainest).max(quickest);
     let good = tried.iter().filter(|tried| tried.seconds <= enough);
     let modest = good.min_by(|one, other| {
-        let work = |tried: &Tried| costs.work_s(tried.load);
-        let few = |tried: &Tried| (tried.load.requests, tried.streams);
+        let work = |tried: &TrialPlan| costs.work_s(tried.load);
+        let few = |tried: &TrialPlan| (tried.load.requests, tried.streams);
         work(one).total_cmp(&work(other)).then_with(|| few(one).cmp(&few(other)))
     });
     *modest.unwrap_or(&tried[0])

@@ -1,7 +1,7 @@
 //! `Batch` and the rows it gives.
 
-use crate::enter::enter;
 use crate::errors::to_python;
+use crate::gil::enter;
 use crate::object::{parse_mode, selector};
 use crate::stores::{Stores, inner};
 use pyo3::buffer::PyBuffer;

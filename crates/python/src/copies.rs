@@ -1,47 +1,13 @@
-//! `Listing` and `Copies`: what buckets hold, and objects on their way from store to store; files
-//! on their way into place.
+//! `Copies`: objects on their way from store to store; files on their way into place.
 
-use crate::enter::enter;
 use crate::errors::{class_name, to_python};
 use crate::stores::Stores;
 use crate::trace::scope_of;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use swathe_engine::{Cancel, EngineError};
-use swathe_store::{Done, Order};
-
-/// Path, bytes, time and ETag.
-type Entry = (String, u64, String, Option<String>);
-
-/// The objects of a bucket, page by page. See `_swathe.pyi`.
-#[pyclass(frozen, module = "swathe._swathe")]
-pub(crate) struct Listing {
-    inner: Arc<Mutex<swathe_store::Listing>>,
-}
-
-impl Listing {
-    pub(crate) fn new(inner: swathe_store::Listing) -> Listing {
-        Listing { inner: Arc::new(Mutex::new(inner)) }
-    }
-}
-
-#[pymethods]
-impl Listing {
-    /// The next page; `None` when all were given.
-    fn next_page(&self, py: Python<'_>) -> PyResult<Option<Vec<Entry>>> {
-        let inner = self.inner.clone();
-        let page = enter(py, &Cancel::default(), move || {
-            Ok(inner.lock().unwrap_or_else(PoisonError::into_inner).next_page()?)
-        })?;
-        let entry = |found: swathe_store::Entry| {
-            let swathe_store::Entry { path, size, modified, etag } = found;
-            (path, size, modified, etag)
-        };
-        Ok(page.map(|page| page.into_iter().map(entry).collect()))
-    }
-}
+use swathe_engine::EngineError;
+use swathe_store::{CopyOrder, CopyOutcome};
 
 /// Rename files, up to the first that cannot be. See `_swathe.pyi`.
 #[pyfunction]
@@ -74,7 +40,7 @@ impl Copies {
         threads: usize,
         stores: &Stores,
     ) -> PyResult<Copies> {
-        let order = |(from, version, to)| Order { from, version, to };
+        let order = |(from, version, to)| CopyOrder { from, version, to };
         let orders = orders.into_iter().map(order).collect();
         scope_of(py)?.adopt();
         // Not through the user's blocks: what is copied is not read again.
@@ -103,10 +69,10 @@ impl Copies {
 }
 
 impl Copied {
-    fn new(done: Done) -> Copied {
+    fn new(done: CopyOutcome) -> Copied {
         let number = done.number;
         match done.outcome {
-            Ok(swathe_store::Copied { version, read_back }) => {
+            Ok(swathe_store::CopyResult { version, read_back }) => {
                 let version = version.to_string();
                 Copied { number, version, read_back, kind: None, reason: String::new() }
             }

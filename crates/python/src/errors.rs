@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use swathe_array::RegionError;
 use swathe_engine::EngineError;
-use swathe_store::StoreError;
+use swathe_store_api::StoreError;
 
 /// The Python class for an error. Exhaustive where the crates allow it; a variant added later
 /// without a class here raises the base class, which a test looks for.

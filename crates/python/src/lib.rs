@@ -5,10 +5,11 @@
 mod batch;
 mod buffers;
 mod copies;
-mod enter;
+mod disk_cache;
 mod errors;
+mod gil;
+mod listing;
 mod object;
-mod shelves;
 mod stores;
 mod trace;
 
@@ -19,11 +20,13 @@ mod _swathe {
     #[pymodule_export]
     use crate::batch::{Batch, Job, Output, Rows, zip_members};
     #[pymodule_export]
-    use crate::copies::{Copied, Copies, Listing, rename_each};
+    use crate::copies::{Copied, Copies, rename_each};
+    #[pymodule_export]
+    use crate::disk_cache::{Kept, SimulatedShelf, clear_kept, kept};
+    #[pymodule_export]
+    use crate::listing::Listing;
     #[pymodule_export]
     use crate::object::{Cutout, HduInfo, Object, Pixels, open, shown};
-    #[pymodule_export]
-    use crate::shelves::{Kept, SimulatedShelf, clear_kept, kept};
     #[pymodule_export]
     use crate::stores::{
         Source, Stores, Timing, assumed_costs, blocks_are_at, blocks_described, blocks_of, confine,
@@ -40,7 +43,7 @@ mod _swathe {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("TRUSTED_S", swathe_store::TRUSTED.as_secs_f64())?;
+        module.add("TRUSTED_S", swathe_store_api::TRUSTED.as_secs_f64())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -1,8 +1,8 @@
 //! `Object`, `HduInfo` and `Cutout`.
 
 use crate::buffers::fill_view;
-use crate::enter::enter;
 use crate::errors::{raise, to_python};
+use crate::gil::enter;
 use crate::stores::{Stores, inner};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -12,7 +12,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use swathe_array::Region;
 use swathe_engine::{Cancel, EngineError, Mode, Selector};
-use swathe_fits::{Hdu, HduKind, Storage};
+use swathe_fits::{Hdu, HduKind};
+use swathe_layout::Storage;
 
 /// A path or URL as users may see it.
 #[pyfunction]
@@ -51,7 +52,7 @@ impl Object {
 
     #[getter]
     fn kind(&self) -> &'static str {
-        use swathe_fits::stream::StreamKind;
+        use swathe_codecs::stream::StreamKind;
         match self.inner.kind() {
             None => "plain",
             Some(StreamKind::Gzip) => "gzip",
@@ -96,7 +97,7 @@ impl Object {
         let object = self.inner.clone();
         let selector = Selector::Index(hdu);
         let template = enter(py, &Cancel::default(), move || object.template(&selector))?;
-        Ok(template.image.shape.iter().rev().copied().collect())
+        Ok(template.image.layout.shape.iter().rev().copied().collect())
     }
 
     fn header<'py>(&self, py: Python<'py>, hdu: usize) -> PyResult<Bound<'py, PyBytes>> {
@@ -232,11 +233,12 @@ impl HduInfo {
         }
         match hdu.image() {
             Ok(image) => {
-                info.bitpix = Some(image.dtype.bitpix());
-                info.shape = image.shape.iter().rev().copied().collect();
-                if let Storage::Tiles(table) = &image.storage {
-                    info.codec = Some(table.codec.codec.name());
-                    info.tile_shape = Some(table.tile_shape.iter().rev().copied().collect());
+                info.bitpix = Some(image.layout.dtype.bitpix());
+                info.shape = image.layout.shape.iter().rev().copied().collect();
+                if let Storage::Chunked(table) = &image.layout.storage {
+                    info.codec = Some(table.codec().codec.name());
+                    info.tile_shape =
+                        Some(table.grid().chunk_shape.iter().rev().copied().collect());
                 }
             }
             Err(error) => info.problem = Some(error.to_string()),
@@ -259,7 +261,7 @@ impl Cutout {
 
     #[getter]
     fn bitpix(&self) -> i64 {
-        self.inner.template.image.dtype.bitpix()
+        self.inner.template.image.layout.dtype.bitpix()
     }
 
     #[getter]
@@ -270,7 +272,7 @@ impl Cutout {
     /// Whether the pixels were decoded from tiles: astropy then gives native byte order.
     #[getter]
     fn native(&self) -> bool {
-        matches!(self.inner.template.image.storage, Storage::Tiles(_))
+        matches!(self.inner.template.image.layout.storage, Storage::Chunked(_))
     }
 
     /// BSCALE, BZERO and BLANK. A BLANK that is no integer counts for nothing, as in astropy.

@@ -1,8 +1,8 @@
 //! `Stores` and what is measured of them.
 
-use crate::copies::Listing;
-use crate::enter::enter;
 use crate::errors::to_python;
+use crate::gil::enter;
+use crate::listing::Listing;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,9 +12,10 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use swathe_cache::{BlockCache, Identity, ObjectDescription};
 use swathe_engine::{Cancel, EngineError};
 use swathe_plan::Costs;
-use swathe_store::{Blocks, Described, Identity};
+use swathe_store_api::StoreSettings;
 
 /// Bytes that are read at once: they are all in memory.
 const MOST_BYTES: u64 = 64 << 20;
@@ -22,7 +23,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// The storages that are known, and what they cost, from JSON. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Stores {
-    pub(crate) inner: swathe_store::Stores,
+    pub(crate) inner: swathe_store_api::Stores,
 }
 
 #[derive(Deserialize)]
@@ -34,9 +35,9 @@ struct Description {
     options: BTreeMap<String, String>,
 }
 
-impl From<Description> for swathe_store::Store {
-    fn from(Description { name, root, options }: Description) -> swathe_store::Store {
-        swathe_store::Store::new(name, root, options)
+impl From<Description> for StoreSettings {
+    fn from(Description { name, root, options }: Description) -> StoreSettings {
+        StoreSettings::new(name, root, options)
     }
 }
 
@@ -48,8 +49,8 @@ impl Stores {
         let stores: Vec<Description> = serde_json::from_str(described).map_err(wrong)?;
         let costs: BTreeMap<String, Costs> = serde_json::from_str(costs).map_err(wrong)?;
         costs.values().try_for_each(Costs::check).map_err(wrong)?;
-        let stores = stores.into_iter().map(swathe_store::Store::from).collect();
-        let inner = swathe_store::Stores::new(stores).costing(costs);
+        let stores = stores.into_iter().map(StoreSettings::from).collect();
+        let inner = swathe_store::stores(stores).costing(costs);
         let compute = compute.map(serde_json::from_str).transpose().map_err(wrong)?;
         Ok(Stores { inner: inner.computing(compute.unwrap_or_default()) })
     }
@@ -60,6 +61,21 @@ impl Stores {
         (store.key(), url)
     }
 
+    /// Whether an object can be written.
+    fn is_writable(&self, path: &str) -> bool {
+        self.inner.locate(path).0.is_writable()
+    }
+
+    /// Whether `list` lists what there is.
+    fn can_list(&self, path: &str) -> bool {
+        self.inner.locate(path).0.can_list()
+    }
+
+    /// The path of an object that is a file of this machine.
+    fn local_path(&self, path: &str) -> Option<PathBuf> {
+        self.inner.file_of(path)
+    }
+
     /// The bearer token that the server of an object is sent.
     fn bearer(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
         self.inner.bearer(path).map_err(|error| to_python(py, &error.into()))
@@ -67,7 +83,7 @@ impl Stores {
 
     /// The URL by which the server of an object is asked for it; `None` of buckets.
     fn asked_by_http(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
-        self.inner.asked_by_http(path).map_err(|error| to_python(py, &error.into()))
+        self.inner.http_url(path).map_err(|error| to_python(py, &error.into()))
     }
 
     /// Open an object to read its bytes, not through the user's blocks.
@@ -96,7 +112,7 @@ fn wrong(error: impl std::fmt::Display) -> PyErr {
 /// An open object, whatever it holds. See `_swathe.pyi`.
 #[pyclass(frozen, module = "swathe._swathe")]
 pub(crate) struct Source {
-    inner: Arc<dyn swathe_store::Source>,
+    inner: Arc<dyn swathe_store_api::Source>,
 }
 
 #[pymethods]
@@ -139,12 +155,14 @@ impl Source {
 /// Under which what is measured of a store is filed. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn store_key(root: String, options: BTreeMap<String, String>) -> String {
-    swathe_store::Store::new(String::new(), root, options).key()
+    swathe_store::connect(StoreSettings::new(String::new(), root, options)).key()
 }
 
 /// The storages to read from, through the user's blocks.
-pub(crate) fn inner(py: Python<'_>, stores: Option<&Stores>) -> PyResult<swathe_store::Stores> {
-    Ok(stores.map(|stores| stores.inner.clone()).unwrap_or_default().cached(blocks(py)?))
+pub(crate) fn inner(py: Python<'_>, stores: Option<&Stores>) -> PyResult<swathe_store_api::Stores> {
+    let stores = stores.map(|stores| stores.inner.clone());
+    let stores = stores.unwrap_or_else(|| swathe_store::stores(Vec::new()));
+    Ok(swathe_cache::cached_stores(stores, blocks(py)?))
 }
 
 /// The costs taken for granted of a store before it was probed, as JSON.
@@ -178,14 +196,14 @@ pub(crate) fn measure(
 }
 
 fn timed(
-    source: &dyn swathe_store::Source,
+    source: &dyn swathe_store_api::Source,
     requests: &[(u64, u64)],
     streams: u32,
     fresh: bool,
 ) -> Result<Vec<Timing>, EngineError> {
     let ranges: Vec<_> =
         requests.iter().map(|&(at, length)| at..at.saturating_add(length)).collect();
-    let timing = |found: swathe_store::Measured| Timing {
+    let timing = |found: swathe_store_api::RequestTiming| Timing {
         bytes: found.bytes,
         start_s: found.start_s,
         first_byte_s: found.first_byte_s,
@@ -216,7 +234,7 @@ pub(crate) fn measure_restarts(py: Python<'_>, path: String) -> PyResult<Vec<f64
     let cancel = Cancel::default();
     let token = cancel.clone();
     enter(py, &cancel, move || {
-        let stores = swathe_store::Stores::default();
+        let stores = swathe_store::stores(Vec::new());
         swathe_engine::Object::open(&path, &stores, false, token.clone())?.measure_restarts(&token)
     })
 }
@@ -234,7 +252,7 @@ pub(crate) fn take_timings() -> Vec<(String, u64, u32, f64, f64)> {
 /// Let servers redirect only to each other. See `_swathe.pyi`.
 #[pyfunction]
 pub(crate) fn confine(hosts: Vec<String>) {
-    swathe_store::confine(hosts);
+    swathe_net::confine(hosts);
 }
 
 /// Give blocks to other workers, and ask them for theirs. See `_swathe.pyi`.
@@ -286,7 +304,7 @@ pub(crate) fn blocks_described(
     objects: Vec<String>,
 ) -> PyResult<Vec<Option<Told>>> {
     let Some(blocks) = blocks(py)? else { return Ok(vec![None; objects.len()]) };
-    let told = |found: Described| {
+    let told = |found: ObjectDescription| {
         (found.url, found.object, found.size, found.request_s, found.byte_s, found.cells)
     };
     enter(py, &Cancel::default(), move || {
@@ -308,7 +326,7 @@ pub(crate) fn pull_blocks(
     let limit = Duration::try_from_secs_f64(limit_s)
         .map_err(|error| PyValueError::new_err(format!("limit_s: {limit_s}: {error}")))?;
     let (url, key, size, request_s, byte_s, cells) = told;
-    let told = Described { url, object: key, size, request_s, byte_s, cells };
+    let told = ObjectDescription { url, object: key, size, request_s, byte_s, cells };
     enter(py, &Cancel::default(), move || {
         let pulled = blocks.pull(&name, &told, peers, limit, only);
         Ok((pulled.bytes, pulled.blocks))
@@ -321,6 +339,6 @@ pub(crate) fn peer_costs(py: Python<'_>) -> PyResult<Option<(f64, f64)>> {
     Ok(blocks(py)?.and_then(|blocks| blocks.peer_costs()))
 }
 
-fn blocks(py: Python<'_>) -> PyResult<Option<Arc<Blocks>>> {
-    Blocks::user().map_err(|error| to_python(py, &error.into()))
+fn blocks(py: Python<'_>) -> PyResult<Option<Arc<BlockCache>>> {
+    BlockCache::user().map_err(|error| to_python(py, &error.into()))
 }

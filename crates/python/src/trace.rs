@@ -10,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use std::ffi::c_int;
 use std::path::PathBuf;
-use swathe_trace::{Coded, Field, Ids, Level, ReadError, StartError, Table, is_key};
+use swathe_trace::{DictColumn, Field, Ids, Level, ReadError, StartError, Table, is_key};
 
 /// Numbers of one kind, through the buffer protocol.
 #[pyclass(frozen, module = "swathe._swathe")]
@@ -72,7 +72,7 @@ pub(crate) fn read_ulm(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Events<'
     };
     let field = |(key, field)| {
         let column = match field {
-            Field::Coded(coded) => words(py, coded)?,
+            Field::Words(coded) => words(py, coded)?,
             Field::Numbers(numbers) => (Column { values: Values::Numbers(numbers) }, None),
         };
         Ok((key, column))
@@ -83,7 +83,7 @@ pub(crate) fn read_ulm(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Events<'
     Ok((times, words(py, event)?, fields, damaged, damaged_count))
 }
 
-fn words(py: Python<'_>, Coded { codes, words }: Coded) -> PyResult<Read<'_>> {
+fn words(py: Python<'_>, DictColumn { codes, words }: DictColumn) -> PyResult<Read<'_>> {
     Ok((Column { values: Values::Codes(codes) }, Some(PyTuple::new(py, words)?)))
 }
 

@@ -4,11 +4,7 @@
 //! length of that version, and what was written is read back, unless the store's ETag is the MD5
 //! of what it was sent. It is seen under its name when it is whole (`docs/design/010-mirror.md`).
 
-use crate::error::StoreError;
-use crate::remote::{Failure, Patience};
-use crate::source::{Source, Version};
-use crate::stores::Stores;
-use crate::write::{Sink, Sums, differs};
+use crate::remote::RetryState;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,6 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use swathe_store_api::{Failure, PartSums, Source, StoreError, Stores, Version};
 use swathe_trace::Scope;
 
 /// Objects are moved in parts of this size: a store of Amazon's wants at least 5 MiB,
@@ -30,7 +27,7 @@ const STREAMS: u32 = 2;
 
 /// What is to be copied.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct CopyOrder {
     /// The object.
     pub from: String,
     /// The version it must have, as it is shown.
@@ -41,7 +38,7 @@ pub struct Order {
 
 /// A copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyResult {
     /// The version the copy has.
     pub version: Version,
     /// Whether it was read back, as the store tells no MD5.
@@ -50,16 +47,16 @@ pub struct Copied {
 
 /// An order that was carried out, or could not be.
 #[derive(Debug)]
-pub struct Done {
+pub struct CopyOutcome {
     /// Which, from 0.
     pub number: usize,
     /// What became of it.
-    pub outcome: Result<Copied, StoreError>,
+    pub outcome: Result<CopyResult, StoreError>,
 }
 
 /// Copies that are being made by threads of their own; they stop when this is dropped.
 pub struct Copies {
-    done: Mutex<Receiver<Done>>,
+    done: Mutex<Receiver<CopyOutcome>>,
     shared: Arc<Shared>,
 }
 
@@ -68,7 +65,7 @@ type Spawn<'a> = dyn FnMut(Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()
 
 struct Shared {
     stores: Stores,
-    orders: Vec<Order>,
+    orders: Vec<CopyOrder>,
     next: AtomicUsize,
     bytes: AtomicU64,
     stop: AtomicBool,
@@ -79,14 +76,18 @@ impl Copies {
     ///
     /// # Errors
     /// [`StoreError::Io`] where a thread cannot be started.
-    pub fn start(stores: Stores, orders: Vec<Order>, threads: usize) -> Result<Copies, StoreError> {
+    pub fn start(
+        stores: Stores,
+        orders: Vec<CopyOrder>,
+        threads: usize,
+    ) -> Result<Copies, StoreError> {
         let thread = || std::thread::Builder::new().name("swathe-copy".into());
         Copies::start_by(stores, orders, threads, &mut |work| thread().spawn(work))
     }
 
     fn start_by(
         stores: Stores,
-        orders: Vec<Order>,
+        orders: Vec<CopyOrder>,
         threads: usize,
         spawn: &mut Spawn<'_>,
     ) -> Result<Copies, StoreError> {
@@ -116,7 +117,7 @@ impl Copies {
     }
 
     /// What was done since the last call, after at most this time; `None` when all is told.
-    pub fn poll(&self, timeout: Duration) -> Option<Vec<Done>> {
+    pub fn poll(&self, timeout: Duration) -> Option<Vec<CopyOutcome>> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         match done.recv_timeout(timeout) {
             Ok(first) => Some(std::iter::once(first).chain(done.try_iter()).collect()),
@@ -143,7 +144,7 @@ impl Drop for Copies {
 }
 
 impl Shared {
-    fn work(&self, sender: &Sender<Done>) {
+    fn work(&self, sender: &Sender<CopyOutcome>) {
         while !self.is_stopped() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(order) = self.orders.get(number) else { break };
@@ -152,7 +153,7 @@ impl Shared {
                 Ok(Some(copied)) => Ok(copied),
                 Err(error) => Err(error),
             };
-            if sender.send(Done { number, outcome }).is_err() {
+            if sender.send(CopyOutcome { number, outcome }).is_err() {
                 break;
             }
         }
@@ -163,8 +164,8 @@ impl Shared {
     }
 
     /// Copy an object; `None` if it was stopped.
-    fn copy(&self, order: &Order) -> Result<Option<Copied>, StoreError> {
-        let mut patience = Patience::new();
+    fn copy(&self, order: &CopyOrder) -> Result<Option<CopyResult>, StoreError> {
+        let mut patience = RetryState::new();
         loop {
             let mut written = 0;
             let failure = match self.attempt(order, &mut written) {
@@ -186,13 +187,13 @@ impl Shared {
     }
 
     /// Try to; counts the bytes that were written.
-    fn attempt(&self, order: &Order, written: &mut u64) -> Result<Option<Copied>, Failure> {
+    fn attempt(&self, order: &CopyOrder, written: &mut u64) -> Result<Option<CopyResult>, Failure> {
         let source = self.at_version(order)?;
         let size = source.len();
         let part_bytes = part_bytes(size);
         let parts = parts(size, part_bytes);
         let mut sink = self.stores.create(&order.to, size, parts.len() > 1)?;
-        let mut sums = Sums::default();
+        let mut sums = PartSums::default();
         for part in source.fetch(parts.clone(), STREAMS) {
             let part = part?;
             if self.is_stopped() {
@@ -208,34 +209,33 @@ impl Shared {
             // Servers are asked for the version with each part.
             drop(self.at_version(order)?);
         }
-        let is_file = matches!(sink, Sink::File(_));
+        let is_verified = sink.is_verified();
         sink.finish(&sums, part_bytes)?;
         let copy = self.stores.open(&order.to)?;
         let found = copy.version().clone();
-        let read_back = is_file || found.tag.trim_matches('"') != sums.etag();
+        let read_back = is_verified || found.tag.trim_matches('"') != sums.etag();
         if found.size != size {
             let (expected, found) = (format!("{size} bytes"), found.size.to_string());
             let url = copy.url().to_string();
             return Err(self.refuse(StoreError::Differs { url, expected, found }, order).into());
         }
-        if read_back && !is_file {
-            let mut back = Sums::default();
+        if read_back && !is_verified {
+            let mut back = PartSums::default();
             for part in copy.fetch(parts, STREAMS) {
                 back.add(&part?);
                 if self.is_stopped() {
                     return Ok(None);
                 }
             }
-            if let Some(number) = sums.differs_at(&back) {
-                let error = differs(copy.url(), &sums, &back, number, part_bytes);
+            if let Err(error) = sums.check(copy.url(), &back, part_bytes) {
                 return Err(self.refuse(error, order).into());
             }
         }
-        Ok(Some(Copied { version: found, read_back }))
+        Ok(Some(CopyResult { version: found, read_back }))
     }
 
     /// What was written is not what was read: it does not stay.
-    fn refuse(&self, error: StoreError, order: &Order) -> StoreError {
+    fn refuse(&self, error: StoreError, order: &CopyOrder) -> StoreError {
         match self.stores.remove(&order.to) {
             Ok(()) => error,
             Err(also) => also,
@@ -243,7 +243,7 @@ impl Shared {
     }
 
     /// The object at the version that is wanted.
-    fn at_version(&self, order: &Order) -> Result<Arc<dyn Source>, StoreError> {
+    fn at_version(&self, order: &CopyOrder) -> Result<Arc<dyn Source>, StoreError> {
         let version = order.version.split_once(' ').and_then(|(size, tag)| {
             Some(Version { size: size.parse().ok()?, tag: tag.to_string() })
         });
@@ -274,21 +274,22 @@ fn parts(size: u64, part_bytes: u64) -> Vec<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::open::stores;
 
     #[test]
     fn nothing_is_copied_where_not_all_threads_start() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
         std::fs::File::create(path("from")).unwrap().set_len(64 * PART_BYTES).unwrap();
-        let version = Stores::default().open(&path("from")).unwrap().version().to_string();
-        let to = |number| Order {
+        let version = stores(Vec::new()).open(&path("from")).unwrap().version().to_string();
+        let to = |number| CopyOrder {
             from: path("from"),
             version: version.clone(),
             to: path(&format!("to-{number}")),
         };
         let ended = Arc::new(AtomicBool::new(false));
         let mut first = true;
-        let started = Copies::start_by(Stores::default(), vec![to(1), to(2)], 2, &mut |work| {
+        let started = Copies::start_by(stores(Vec::new()), vec![to(1), to(2)], 2, &mut |work| {
             let ended = ended.clone();
             if !std::mem::take(&mut first) {
                 return Err(io::ErrorKind::WouldBlock.into());

@@ -1,5 +1,4 @@
-//! Where bytes come from and where small things are kept: sources and the shelf. What stores hold,
-//! and copies from one to another.
+//! Where bytes come from: the kinds of stores. What they hold, and copies from one to another.
 //!
 //! Callers block; what waits for a network does so on a runtime of this crate
 //! (`docs/design/001-blocking-sources.md`).
@@ -7,30 +6,19 @@
 
 mod bearer;
 mod beneath;
-mod cache;
 mod copy;
-mod error;
-mod list;
 mod local;
+mod local_store;
 mod open;
 mod place;
+mod redact;
 mod remote;
-mod shelf;
-mod source;
-mod stores;
 mod timing;
 mod write;
 
-pub use cache::{Blocks, Described, Identity, Pulled};
-pub use copy::{Copied, Copies, Done, Order};
-pub use error::StoreError;
-pub use list::{Entry, Listing};
+pub use copy::{Copies, CopyOrder, CopyOutcome, CopyResult};
 #[doc(hidden)]
 pub use open::open_with_stall;
-pub use open::{open, shown};
-pub use remote::confine;
-pub use shelf::{Shelf, SimulatedShelf, Usage, limit_of};
-pub use source::{Fetched, Moved, Source, TRUSTED, Traffic, Version};
-pub use stores::{Store, Stores};
-pub use timing::{Measured, Timing, take_timings};
+pub use open::{connect, open, shown, stores};
+pub use timing::{Timing, take_timings};
 pub use write::rename_each;

@@ -1,9 +1,6 @@
 //! Files.
 
-use crate::error::StoreError;
 use crate::place::Place;
-use crate::source::{Fetched, Source, Version};
-use crate::timing::Measured;
 use bytes::Bytes;
 use std::fs::File;
 use std::ops::Range;
@@ -12,13 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
+use swathe_store_api::{Pieces, RequestTiming, Source, StoreError, Version};
 
 /// A file that was changed so recently may change again and keep its date: the clock of a file
 /// system ticks every 4 ms on Linux, every 2 s on FAT.
 const RECENT: Duration = Duration::from_secs(2);
 
 /// A file, read by position.
-pub(crate) struct Local {
+pub(crate) struct LocalFile {
     inner: Arc<Inner>,
     settled: bool,
 }
@@ -30,9 +28,9 @@ struct Inner {
     costs: Costs,
 }
 
-impl Local {
+impl LocalFile {
     /// Open a regular file.
-    pub(crate) fn open(place: &Place, costs: Costs) -> Result<Local, StoreError> {
+    pub(crate) fn open(place: &Place, costs: Costs) -> Result<LocalFile, StoreError> {
         let (file, url) = (place.open()?, place.url.clone());
         let stat = file.metadata().map_err(|source| StoreError::from_io(&url, source))?;
         if !stat.is_file() {
@@ -43,7 +41,7 @@ impl Local {
         let version = Version { size: stat.len(), tag };
         let age = stat.modified().ok().and_then(|modified| modified.elapsed().ok());
         let settled = age.is_some_and(|age| age > RECENT);
-        Ok(Local { inner: Arc::new(Inner { url, version, file, costs }), settled })
+        Ok(LocalFile { inner: Arc::new(Inner { url, version, file, costs }), settled })
     }
 }
 
@@ -85,7 +83,7 @@ impl Inner {
     }
 }
 
-impl Source for Local {
+impl Source for LocalFile {
     fn url(&self) -> &str {
         &self.inner.url
     }
@@ -110,7 +108,7 @@ impl Source for Local {
         self.inner.read_exact_at(offset, buffer)
     }
 
-    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Fetched {
+    fn fetch(&self, requests: Vec<Range<u64>>, _streams: u32) -> Pieces {
         let inner = self.inner.clone();
         Box::new(requests.into_iter().map(move |range| inner.read(&range)))
     }
@@ -120,10 +118,10 @@ impl Source for Local {
         requests: &[Range<u64>],
         streams: u32,
         _fresh: bool,
-    ) -> Result<Vec<Measured>, StoreError> {
+    ) -> Result<Vec<RequestTiming>, StoreError> {
         let began = Instant::now();
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<Option<Result<Measured, StoreError>>>> =
+        let found: Mutex<Vec<Option<Result<RequestTiming, StoreError>>>> =
             Mutex::new(requests.iter().map(|_| None).collect());
         std::thread::scope(|scope| {
             for _ in 0..streams.max(1) {
@@ -136,7 +134,7 @@ impl Source for Local {
                         let read = self.inner.read(range).map(|bytes| {
                             let end_s = began.elapsed().as_secs_f64();
                             let bytes = bytes.len() as u64;
-                            Measured { bytes, start_s, first_byte_s: end_s, end_s }
+                            RequestTiming { bytes, start_s, first_byte_s: end_s, end_s }
                         });
                         found.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(read);
                     }

@@ -1,11 +1,31 @@
-//! From a path or URL to a source.
+//! From what is said of a store to the store, and from a path or URL to a source.
 
-use crate::error::StoreError;
-use crate::remote::{self, Stall};
-use crate::source::Source;
-use crate::stores::Stores;
+use crate::local_store::LocalStore;
+use crate::redact;
+use crate::remote::{BucketStore, Cloud, HttpStore, StallLimits};
 use std::sync::Arc;
 use std::time::Duration;
+use swathe_store_api::{ObjectName, Source, Store, StoreError, StoreSettings, Stores};
+
+/// The stores that are described, and those of all other objects.
+pub fn stores(described: Vec<StoreSettings>) -> Stores {
+    Stores::new(described, connect)
+}
+
+/// The store that is described, of the kind that its root says. Nothing is asked yet: that the kind
+/// is unknown is said when an object is opened.
+pub fn connect(store: StoreSettings) -> Arc<dyn Store> {
+    let stall = StallLimits::of(&store);
+    connect_with_stall(store, stall)
+}
+
+fn connect_with_stall(store: StoreSettings, stall: StallLimits) -> Arc<dyn Store> {
+    match (store.scheme(), Cloud::of(store.scheme())) {
+        ("" | "file", _) => Arc::new(LocalStore::new(store)),
+        (_, Some(cloud)) => Arc::new(BucketStore::new(store, cloud, stall)),
+        (_, None) => Arc::new(HttpStore::new(store, stall)),
+    }
+}
 
 /// Open an object: a path, `file://`, `http(s)://`, `s3://bucket/key`, `gs://bucket/key`,
 /// `az://container/key`, `dav(s)://`, or `root://` (XRootD through its HTTP door).
@@ -32,7 +52,7 @@ use std::time::Duration;
 /// no file or no URL we can read, or compressed by its server; [`StoreError::Network`] where the
 /// server cannot be reached, fails, or sends nothing, try after try.
 pub fn open(url: &str) -> Result<Arc<dyn Source>, StoreError> {
-    Stores::default().open(url)
+    stores(Vec::new()).open(url)
 }
 
 /// A path or URL as users may see it, whether or not there is such an object: a URL without user
@@ -40,14 +60,16 @@ pub fn open(url: &str) -> Result<Arc<dyn Source>, StoreError> {
 pub fn shown(url: &str) -> String {
     match url.split_once("://") {
         None | Some(("file", _)) => url.to_string(),
-        Some((scheme, _)) if remote::Cloud::of(scheme).is_some() => url.to_string(),
-        Some(_) => remote::shown(url),
+        Some((scheme, _)) if Cloud::of(scheme).is_some() => url.to_string(),
+        Some(_) => redact::shown(url),
     }
 }
 
 /// [`open`] with another time for a server to send nothing. For tests.
 #[doc(hidden)]
 pub fn open_with_stall(url: &str, stall: Duration) -> Result<Arc<dyn Source>, StoreError> {
-    let (store, url) = Stores::default().locate(url);
-    store.open(&url, None, Stall { first: stall, most: stall })
+    let (store, url) = stores(Vec::new()).locate(url);
+    let stall = StallLimits { first: stall, most: stall };
+    let store = connect_with_stall(store.settings().clone(), stall);
+    store.open(ObjectName { url: &url, named: None })
 }

@@ -1,12 +1,12 @@
 //! Where a file is: at a path of this machine, or below the root of a named store.
 
 use crate::beneath::{self, Beneath, Refusal};
-use crate::error::StoreError;
 use rustix::fs::{AtFlags, Mode, OFlags, open, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use swathe_store_api::StoreError;
 
 /// The place of a file, whether or not there is one.
 #[derive(Clone, Debug)]

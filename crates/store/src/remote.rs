@@ -5,34 +5,24 @@
 //! hard, to find credentials and sign. So every answer passes the same checks, which are here. Buckets
 //! are written to by its stores, and other servers by requests of ours.
 
-mod answer;
+mod attempt;
 mod bucket;
-pub(crate) mod connecting;
-mod dating;
+mod endpoint;
+mod fetch_events;
+mod http_store;
 mod limiter;
-mod net;
-mod object;
-mod patience;
-mod putting;
-mod reading;
-mod shown;
-mod silence;
-mod target;
-mod told;
+mod propfind_version;
+mod range_request;
+mod remote_object;
+mod request_target;
+mod response;
+mod retry;
+mod server_key;
+mod stall_timeout;
 mod webdav;
+mod webdav_put;
 
-pub(crate) use answer::host;
-pub(crate) use bucket::{Bucket, Cloud, Settings as BucketSettings};
-pub use net::confine;
-pub(crate) use net::{check_private, is_here, net};
-pub(crate) use object::Remote;
-pub(crate) use patience::{Failure, Patience};
-pub(crate) use putting::Putting;
-pub(crate) use shown::{percent_decode, percent_encode, shown};
-pub(crate) use silence::Stall;
-pub(crate) use webdav::remove;
-
-/// Connections that are open to the store of this key.
-pub(crate) fn connections(store: &str) -> u32 {
-    limiter::of(store).connections()
-}
+pub(crate) use bucket::{BucketStore, Cloud};
+pub(crate) use http_store::HttpStore;
+pub(crate) use retry::RetryState;
+pub(crate) use stall_timeout::StallLimits;

@@ -35,17 +35,3 @@ pub(crate) fn record(timing: Timing) {
 pub fn take_timings() -> Vec<Timing> {
     TIMINGS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
 }
-
-/// When a request of a measurement began, was first answered, and ended: seconds since the
-/// measurement began.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
-    /// Bytes that came.
-    pub bytes: u64,
-    /// When it was sent.
-    pub start_s: f64,
-    /// When its answer began; of a file, when it ended.
-    pub first_byte_s: f64,
-    /// When its last byte came.
-    pub end_s: f64,
-}

@@ -4,7 +4,8 @@
 mod server;
 
 use server::{Server, good, reply};
-use swathe_store::{StoreError, open};
+use swathe_store::open;
+use swathe_store_api::StoreError;
 
 fn set(name: &str, value: &str) {
     // SAFETY: no other thread of this process reads or writes the environment now.

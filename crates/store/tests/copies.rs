@@ -9,22 +9,23 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use swathe_store::{Copied, Copies, Entry, Order, Store, StoreError, Stores};
+use swathe_store::{Copies, CopyOrder, CopyResult};
+use swathe_store_api::{Entry, StoreError, StoreSettings, Stores};
 use tempfile::TempDir;
 
-fn store(name: &str, root: String, options: &[(&str, &str)]) -> Store {
+fn store(name: &str, root: String, options: &[(&str, &str)]) -> StoreSettings {
     let text = |&(name, value): &(&str, &str)| (name.to_string(), value.to_string());
     let options: BTreeMap<_, _> = options.iter().map(text).collect();
-    Store::new(name.into(), root, options)
+    StoreSettings::new(name.into(), root, options)
 }
 
-fn bucket(scheme: &str, server: &Server) -> Store {
+fn bucket(scheme: &str, server: &Server) -> StoreSettings {
     let endpoint = server.url("");
     let options = [("endpoint", endpoint.trim_end_matches('/')), ("anonymous", "true")];
     store("lake", format!("{scheme}://frames/dr1"), &options)
 }
 
-fn folder(name: &str, path: &Path) -> Store {
+fn folder(name: &str, path: &Path) -> StoreSettings {
     store(name, format!("file://{}", path.display()), &[])
 }
 
@@ -63,7 +64,7 @@ fn buckets_are_listed_page_by_page() {
         }
     });
     for scheme in ["s3", "gs"] {
-        let stores = Stores::new(vec![bucket(scheme, &server)]);
+        let stores = swathe_store::stores(vec![bucket(scheme, &server)]);
         let before = server.requests().len();
         let mut listing = stores.list("lake:run").unwrap();
         assert_eq!(server.requests().len(), before, "nothing is asked yet");
@@ -81,7 +82,7 @@ fn buckets_are_listed_page_by_page() {
 #[test]
 fn a_listing_in_circles_ends() {
     let server = Server::start(|_, _| page(&["dr1/run/a.fits"], "again"));
-    let mut listing = Stores::new(vec![bucket("s3", &server)]).list("lake:run").unwrap();
+    let mut listing = swathe_store::stores(vec![bucket("s3", &server)]).list("lake:run").unwrap();
     listing.next_page().unwrap();
     let error = listing.next_page().unwrap_err();
     assert!(error.to_string().contains("same page of its listing again"), "{error}");
@@ -91,7 +92,8 @@ fn a_listing_in_circles_ends() {
 fn refused_listings_say_why() {
     let said = "<Error><Message>Not for you</Message><Key>SECRET</Key></Error>";
     let server = Server::start(move |_, _| reply("403 Forbidden", said.as_bytes()));
-    let stores = Stores::new(vec![bucket("s3", &server), folder("disk", Path::new("/data"))]);
+    let stores =
+        swathe_store::stores(vec![bucket("s3", &server), folder("disk", Path::new("/data"))]);
     let error = stores.list("lake:run").unwrap().next_page().unwrap_err();
     assert!(matches!(error, StoreError::Forbidden { .. }));
     let expected = "s3://frames/dr1/run: access denied: 403 Forbidden: Not for you; asked anonymou";
@@ -111,13 +113,14 @@ fn nothing_below_a_prefix_is_an_empty_page_and_no_bucket_an_error() {
         _ if request.target.starts_with("/frames") => page(&[], ""),
         _ => reply("404 Not Found", b"<Error><Message>No such bucket</Message></Error>"),
     });
-    let stores = Stores::new(vec![bucket("s3", &server)]);
+    let stores = swathe_store::stores(vec![bucket("s3", &server)]);
     let first = |place: &str| stores.list(place).unwrap().next_page();
     assert_eq!(first("lake:run").unwrap().unwrap(), []);
     assert_eq!(paths(first("lake:one").unwrap().unwrap()), ["one"]);
     let mut elsewhere = bucket("s3", &server);
     elsewhere.root = "s3://nowhere".into();
-    let error = Stores::new(vec![elsewhere]).list("lake:").unwrap().next_page().unwrap_err();
+    let error =
+        swathe_store::stores(vec![elsewhere]).list("lake:").unwrap().next_page().unwrap_err();
     assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
     assert!(error.to_string().contains("No such bucket"), "{error}");
 }
@@ -125,7 +128,7 @@ fn nothing_below_a_prefix_is_an_empty_page_and_no_bucket_an_error() {
 // ---- Copies
 
 /// Copy these with two threads; what became of each, in their order.
-fn copy(stores: &Stores, orders: &[(&str, &str, &str)]) -> Vec<Result<Copied, StoreError>> {
+fn copy(stores: &Stores, orders: &[(&str, &str, &str)]) -> Vec<Result<CopyResult, StoreError>> {
     copy_counted(stores, orders).0
 }
 
@@ -133,8 +136,8 @@ fn copy(stores: &Stores, orders: &[(&str, &str, &str)]) -> Vec<Result<Copied, St
 fn copy_counted(
     stores: &Stores,
     orders: &[(&str, &str, &str)],
-) -> (Vec<Result<Copied, StoreError>>, u64) {
-    let order = |&(from, version, to): &(&str, &str, &str)| Order {
+) -> (Vec<Result<CopyResult, StoreError>>, u64) {
+    let order = |&(from, version, to): &(&str, &str, &str)| CopyOrder {
         from: from.into(),
         version: version.into(),
         to: to.into(),
@@ -165,7 +168,7 @@ fn files(sizes: &[u32]) -> (TempDir, Stores) {
         fs::write(place.path().join(format!("from/{size}")), bytes(size)).unwrap();
     }
     let (from, to) = (place.path().join("from"), place.path().join("to"));
-    let stores = Stores::new(vec![folder("from", &from), folder("to", &to)]);
+    let stores = swathe_store::stores(vec![folder("from", &from), folder("to", &to)]);
     (place, stores)
 }
 
@@ -241,7 +244,7 @@ fn places_that_cannot_be_written() {
     let from = folder("from", &place.path().join("from"));
     let web = store("web", server.url("").trim_end_matches('/').into(), &[]);
     let full = folder("full", Path::new("/proc/nothing"));
-    let stores = Stores::new(vec![from, web, full]);
+    let stores = swathe_store::stores(vec![from, web, full]);
     let version = version(&stores, "from:5");
     for to in ["web:x", "full:x", "from:5/x"] {
         let done = copy(&stores, &[("from:5", &version, to)]);
@@ -259,7 +262,7 @@ fn a_source_that_changes_leaves_no_copy() {
         _ => good(request, &data, "ETag: \"one\""),
     });
     let web = store("web", server.url("").trim_end_matches('/').into(), &[]);
-    let stores = Stores::new(vec![web, folder("to", place.path())]);
+    let stores = swathe_store::stores(vec![web, folder("to", place.path())]);
     let done = copy(
         &stores,
         &[("web:a", "20000000 \"one\"", "to:a"), ("web:b", "30000000 \"one\"", "to:b")],
@@ -281,7 +284,7 @@ fn a_source_that_ends_early_leaves_no_copy() {
         answer
     });
     let web = store("web", server.url("").trim_end_matches('/').into(), &[]);
-    let stores = Stores::new(vec![web, folder("to", place.path())]);
+    let stores = swathe_store::stores(vec![web, folder("to", place.path())]);
     let done = copy(&stores, &[("web:a", "1000 \"one\"", "to:a")]);
     assert!(matches!(done[0], Err(StoreError::ShortRead { .. })), "{done:?}");
     assert_eq!(names(place.path()), [""; 0]);
@@ -366,7 +369,7 @@ fn objects_of_buckets_are_read_back_or_removed() {
             let ours = lake.clone();
             let server = Server::start(move |request, _| ours.answer(request));
             let from = folder("from", &place.path().join("from"));
-            let stores = Stores::new(vec![from, bucket(scheme, &server)]);
+            let stores = swathe_store::stores(vec![from, bucket(scheme, &server)]);
             let versions = ["from:5", "from:20000000"].map(|name| version(&stores, name));
             let done = copy(
                 &stores,
@@ -397,7 +400,7 @@ fn an_upload_that_fails_is_given_up() {
     let ours = lake.clone();
     let server = Server::start(move |request, _| ours.answer(request));
     let from = folder("from", &place.path().join("from"));
-    let stores = Stores::new(vec![from, bucket("s3", &server)]);
+    let stores = swathe_store::stores(vec![from, bucket("s3", &server)]);
     let version = version(&stores, "from:20000000");
     let done = copy(&stores, &[("from:20000000", &version, "lake:a")]);
     assert!(matches!(done[0], Err(StoreError::Forbidden { .. })), "{done:?}");
@@ -415,7 +418,7 @@ fn an_upload_that_fails_is_given_up() {
 fn copies_stop_when_told() {
     let (place, stores) = files(&[5]);
     let version = version(&stores, "from:5");
-    let order = |number: usize| Order {
+    let order = |number: usize| CopyOrder {
         from: "from:5".into(),
         version: version.clone(),
         to: format!("to:{number}"),
@@ -515,7 +518,7 @@ fn dav(
     });
     let from = folder("from", &place.path().join("from"));
     let root = format!("dav://127.0.0.1:{}/dr1", server.port);
-    let stores = Stores::new(vec![from, store("web", root, &[("anonymous", "true")])]);
+    let stores = swathe_store::stores(vec![from, store("web", root, &[("anonymous", "true")])]);
     (dav, server, stores)
 }
 
@@ -742,9 +745,9 @@ fn a_copy_within_a_busy_server_ends() {
     });
     let root = format!("dav://127.0.0.1:{}/dr1", server.port);
     let named = |name| store(name, root.clone(), &[("anonymous", "true")]);
-    let stores = Stores::new(vec![named("one"), named("two")]);
+    let stores = swathe_store::stores(vec![named("one"), named("two")]);
     let order =
-        Order { from: "one:a".into(), version: "20000000 \"kept\"".into(), to: "two:b".into() };
+        CopyOrder { from: "one:a".into(), version: "20000000 \"kept\"".into(), to: "two:b".into() };
     let copies = Copies::start(stores, vec![order], 1).unwrap();
     let done = copies.poll(Duration::from_secs(60)).expect("what became of it");
     assert_eq!(done.len(), 1, "the copy hangs");
@@ -784,10 +787,10 @@ fn names_that_xrootd_would_cut_are_refused() {
     // Known by the URL, or by what it says of itself: when asked, or else when written to.
     let (_, server, stores) = dav(&place, |_| None);
     let (store, _) = stores.locate("web:a");
-    let door = store.root.replace("dav://", "http://");
+    let door = store.settings().root.replace("dav://", "http://");
     let options = BTreeMap::from([("door".into(), door), ("anonymous".into(), "true".into())]);
-    let doored = Store::new("web".into(), "root://192.0.2.1".into(), options);
-    let doored = Stores::new(vec![folder("from", &place.path().join("from")), doored]);
+    let doored = StoreSettings::new("web".into(), "root://192.0.2.1".into(), options);
+    let doored = swathe_store::stores(vec![folder("from", &place.path().join("from")), doored]);
     for to in ["web:x?1", "web:a?b/x"] {
         refused(&doored, to);
         let said = doored.remove(to).unwrap_err().to_string();

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use swathe_plan::Costs;
-use swathe_store::{Source, Store, StoreError, Stores, Version, open, open_with_stall};
+use swathe_store::{connect, open, open_with_stall};
+use swathe_store_api::{Source, StoreError, StoreSettings, Version};
 
 const SIZE: usize = 100_000;
 const ETAG: &str = "ETag: \"one\"";
@@ -162,7 +163,7 @@ fn an_assumed_version_asks_nothing_and_is_checked_by_the_first_read() {
     let url = server.url("a.fits");
     let version = open(&url).unwrap().version().clone();
     let before = server.requests().len();
-    let assume = |version| Stores::default().assume(&url, version).unwrap();
+    let assume = |version| swathe_store::stores(Vec::new()).assume(&url, version).unwrap();
     let source = assume(version.clone()).unwrap();
     assert_eq!(server.requests().len(), before);
     let mut buffer = [0; 10];
@@ -356,10 +357,12 @@ fn a_server_that_is_started_anew_is_waited_for() {
 fn a_server_of_this_machine_is_known_as_one() {
     let bucket = |name: &str, endpoint: &str| {
         let options = [("endpoint".to_string(), endpoint.to_string())].into();
-        Store::new(name.into(), format!("s3://{name}"), options)
+        StoreSettings::new(name.into(), format!("s3://{name}"), options)
     };
-    let stores =
-        Stores::new(vec![bucket("near", "http://127.0.0.1:9"), bucket("far", "http://10.0.0.1:9")]);
+    let stores = swathe_store::stores(vec![
+        bucket("near", "http://127.0.0.1:9"),
+        bucket("far", "http://10.0.0.1:9"),
+    ]);
     for here in ["http://localhost/a", "https://127.8.9.1:80/a", "root://[::1]:1094//a", "near:a"] {
         assert!(stores.is_served_here(here), "{here}");
     }
@@ -372,7 +375,7 @@ fn a_server_of_this_machine_is_known_as_one() {
 fn what_is_measured_is_filed_by_server() {
     let key = |root: &str, options: &[(&str, &str)]| {
         let options = options.iter().map(|&(name, value)| (name.into(), value.into())).collect();
-        Store::new("named".into(), root.into(), options).key()
+        connect(StoreSettings::new("named".into(), root.into(), options)).key()
     };
     for (root, options, expected) in [
         ("s3://b/dr1", ("endpoint", "http://[::1]:9000"), "s3://[::1]:9000/b/dr1"),
@@ -389,8 +392,8 @@ fn what_is_measured_is_filed_by_server() {
     let measured = [("https://host/a", 0.25), ("https://host", 0.5), ("file://", 0.125)];
     let measured =
         measured.map(|(root, open_s)| (root.to_string(), Costs { open_s, ..Costs::remote() }));
-    let store = Store::new("named".into(), "https://host/a/b".into(), BTreeMap::new());
-    let stores = Stores::new(vec![store]).costing(measured.into());
+    let store = StoreSettings::new("named".into(), "https://host/a/b".into(), BTreeMap::new());
+    let stores = swathe_store::stores(vec![store]).costing(measured.into());
     for (object, key, open_s) in [
         ("https://host/x", "https://host", Some(0.5)),
         ("https://host/ab", "https://host", Some(0.5)),
@@ -403,7 +406,8 @@ fn what_is_measured_is_filed_by_server() {
     ] {
         let (store, _) = stores.locate(object);
         assert_eq!(store.key(), key, "{object}");
-        assert_eq!(store.measured.then_some(store.costs.open_s), open_s, "{object}");
+        let settings = store.settings();
+        assert_eq!(settings.measured.then_some(settings.costs.open_s), open_s, "{object}");
     }
 }
 
@@ -549,7 +553,8 @@ fn a_change_that_only_the_date_tells_is_an_error() {
 fn an_object_is_assumed_by_the_date_where_that_is_told_apart() {
     let server = dating(usize::MAX);
     let version = |tag: &str| Version { size: SIZE as u64, tag: tag.into() };
-    let assume = |tag| Stores::default().assume(&server.url("a"), version(tag)).unwrap();
+    let assume =
+        |tag| swathe_store::stores(Vec::new()).assume(&server.url("a"), version(tag)).unwrap();
     assert!(assume("Mon").is_none(), "the server is not known yet");
     open(&server.url("a")).unwrap();
     let asked = methods(&server).len();

@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
-use swathe_store::{StoreError, open};
+use swathe_store::open;
+use swathe_store_api::StoreError;
 use tempfile::TempDir;
 
 fn file(name: &str) -> (TempDir, PathBuf) {

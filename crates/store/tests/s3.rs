@@ -5,7 +5,9 @@ mod server;
 use server::{Server, good, reply};
 use std::collections::BTreeMap;
 use swathe_plan::Costs;
-use swathe_store::{StoreError, Stores, open};
+use swathe_store::open;
+
+use swathe_store_api::StoreError;
 
 fn set(name: &str, value: &str) {
     // SAFETY: no other thread of this process reads or writes the environment now.
@@ -43,8 +45,10 @@ fn objects_are_read_anonymously_and_with_the_keys_of_a_profile() {
     }
     let key = format!("s3://127.0.0.1:{}/bucket", server.port);
     let measured = BTreeMap::from([(key.clone(), Costs::remote())]);
-    let (store, _) = Stores::default().costing(measured).locate("s3://bucket/a b/c.fits");
-    assert_eq!((store.root.as_str(), store.key(), store.measured), ("s3://bucket", key, true));
+    let (store, _) =
+        swathe_store::stores(Vec::new()).costing(measured).locate("s3://bucket/a b/c.fits");
+    let (settings, found) = (store.settings(), store.key());
+    assert_eq!((settings.root.as_str(), found, settings.measured), ("s3://bucket", key, true));
     for request in server.requests() {
         assert_eq!(request.target, "/bucket/a%20b/c.fits", "anonymous requests hold no query");
         assert_eq!(request.header("authorization"), None);

@@ -6,7 +6,8 @@ use server::{Server, good, reply};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use swathe_store::{Copies, Order, Store, StoreError, Stores};
+use swathe_store::{Copies, CopyOrder};
+use swathe_store_api::{StoreError, StoreSettings, Stores};
 use tempfile::TempDir;
 
 const TOKEN: &str = "SECRETTOKEN";
@@ -18,7 +19,7 @@ fn store(folder: &Path, root: &str, options: &[(&str, &str)]) -> Stores {
     let token_file = ("token_file", file.to_str().unwrap());
     let options = options.iter().chain([&token_file]);
     let options = options.map(|&(name, value)| (name.into(), value.into())).collect();
-    Stores::new(vec![Store::new("named".into(), root.into(), options)])
+    swathe_store::stores(vec![StoreSettings::new("named".into(), root.into(), options)])
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn copied(stores: &Stores, folder: &Path, size: usize) -> Result<(), StoreError>
     std::fs::write(&from, vec![7; size]).unwrap();
     let from = from.to_str().unwrap().to_string();
     let version = stores.open(&from).unwrap().version().to_string();
-    let order = Order { from, version, to: "named:a.fits".into() };
+    let order = CopyOrder { from, version, to: "named:a.fits".into() };
     let copies = Copies::start(stores.clone(), vec![order], 1).unwrap();
     let mut done = Vec::new();
     while let Some(more) = copies.poll(Duration::from_secs(10)) {
@@ -158,7 +159,7 @@ fn a_door_of_webdav_is_one_of_http() {
     let door = server.url("").replace("http://", "dav://");
     let stores = store(folder.path(), "root://192.0.2.1", &[("door", &door)]);
     assert_eq!(stores.open("named:a.fits").unwrap().len(), 6);
-    assert_eq!(stores.asked_by_http("named:a.fits").unwrap(), Some(server.url("a.fits")));
+    assert_eq!(stores.http_url("named:a.fits").unwrap(), Some(server.url("a.fits")));
     let key = stores.locate("named:a.fits").0.key();
     assert_eq!(key, format!("root://127.0.0.1:{}", server.port));
     let stores = store(folder.path(), "root://192.0.2.1", &[("door", "davs://192.0.2.2")]);

@@ -42,7 +42,7 @@ pub enum ReadError {
 
 /// A line that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damaged {
+pub struct DamagedLine {
     /// Its number in its file, from 1.
     pub line: u64,
     /// Why, with the file where several are read.
@@ -51,7 +51,7 @@ pub struct Damaged {
 
 /// A column of words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Coded {
+pub struct DictColumn {
     /// For each event which word, or -1 for none.
     pub codes: Vec<i32>,
     /// The words.
@@ -65,7 +65,7 @@ pub type Numbers = Vec<f64>;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Field {
     /// Of words.
-    Coded(Coded),
+    Words(DictColumn),
     /// Of numbers.
     Numbers(Numbers),
 }
@@ -76,11 +76,11 @@ pub struct Table {
     /// Nanoseconds since 1970.
     pub time_ns: Vec<i64>,
     /// Names of the events.
-    pub event: Coded,
+    pub event: DictColumn,
     /// All other columns, in the order in which their keys first appear.
     pub fields: Vec<(String, Field)>,
     /// The first lines that were left out.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedLine>,
     /// How many were left out.
     pub damaged_count: u64,
 }

@@ -5,21 +5,26 @@
 
 mod columns;
 mod date;
+mod destination;
 mod fields;
 mod file;
-mod place;
-mod quick;
+mod hash;
+mod memory;
+mod open_sink;
 mod recorder;
 mod ring;
 mod scope;
 mod sender;
+mod session;
 mod sink;
+#[doc(hidden)]
+pub mod testing;
 mod ulm;
 mod writer;
 
-pub use columns::{Coded, Damaged, Field, Numbers, ReadError, Table, read};
+pub use columns::{DamagedLine, DictColumn, Field, Numbers, ReadError, Table, read};
+pub use destination::{Place, PlaceError};
 pub use fields::{Ids, Record};
-pub use place::{Place, PlaceError};
 pub use recorder::{Counts, Level, StartError, event, events_at, forget, is_on, start, stop};
 pub use scope::Scope;
 pub use ulm::{LINE_BYTES, Line, UlmError, is_key, parse};

@@ -4,18 +4,20 @@
 //! waits; what finds no room is counted. Nothing that happens to the place where events go fails
 //! or delays the work.
 
+use crate::destination::{Place, PlaceError};
 use crate::fields::{Ids, Record};
-use crate::place::{Place, PlaceError};
+use crate::open_sink::open_sink;
 use crate::ring::{Head, LARGE, Put, RECORD_BYTES, Ring, SCOPE, SHARED, SMALL};
-use crate::scope::Scope;
-use crate::sink::{self, From, Sink};
+use crate::scope::{self, Scope};
+pub use crate::session::{Counts, Level};
+use crate::session::{Session, anchor, lock};
+use crate::sink::{From, Sink};
 use crate::writer::Writer;
 use std::cell::RefCell;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
-use std::thread::Thread;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Threads that record at the same time; what more of them do is lost.
@@ -24,19 +26,6 @@ const THREADS: usize = 512;
 const LARGE_RINGS: usize = 64;
 /// How long the end may take before what is left is given up.
 const LAST: Duration = Duration::from_secs(10);
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// The ordinary.
-    Usage,
-    /// Something failed.
-    Error,
-    /// Something a user should know.
-    Warning,
-    /// Something a user may want to know.
-    Info,
-}
 
 /// Why recording did not start.
 #[derive(Debug, thiserror::Error)]
@@ -64,42 +53,13 @@ pub enum StartError {
     Busy,
 }
 
-/// How many events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Found room.
-    pub recorded: u64,
-    /// Are lost: found no room, or could not be written.
-    pub dropped: u64,
-    /// Were written.
-    pub written: u64,
-}
-
 /// Number of the recorder that records; 0: none does.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
 /// Held only for a moment: threads that record for the first time look here.
-static CURRENT: Mutex<Option<Arc<Recorder>>> = Mutex::new(None);
+static CURRENT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
 /// Held by who starts or stops, for as long as that takes.
 static CHANGING: Mutex<()> = Mutex::new(());
 static STARTED: AtomicU32 = AtomicU32::new(0);
-
-pub(crate) struct Recorder {
-    number: u32,
-    pub(crate) place: String,
-    pub(crate) rings: Mutex<Vec<Arc<Ring>>>,
-    writer: OnceLock<Thread>,
-    pub(crate) asleep: AtomicBool,
-    pub(crate) stopping: AtomicBool,
-    /// Nobody waits for the writer any more: what is left is lost.
-    pub(crate) given_up: AtomicBool,
-    ended: Mutex<Receiver<()>>,
-    /// Events that were written.
-    pub(crate) written: AtomicU64,
-    /// Events of threads without a ring.
-    homeless: AtomicU64,
-    /// Rings that threads have left.
-    left: AtomicU64,
-}
 
 /// Whether events are recorded.
 #[inline]
@@ -115,7 +75,7 @@ pub fn is_on() -> bool {
 pub fn start(place: &str, prog: &str, host: &str, token: Option<String>) -> Result<(), StartError> {
     let from = From { host: host.to_string(), prog: prog.to_string(), token };
     start_with(place, &from, || {
-        sink::open(&place.parse::<Place>()?, &from)
+        open_sink(&place.parse::<Place>()?, &from)
             .map_err(|source| StartError::Io { place: place.to_string(), source })
     })
 }
@@ -134,7 +94,7 @@ fn start_with(
     let sink = open()?;
     let (end, ended) = sync_channel(1);
     let number = STARTED.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
-    let recorder = Arc::new(Recorder {
+    let recorder = Arc::new(Session {
         number,
         place: place.to_string(),
         rings: Mutex::default(),
@@ -217,7 +177,7 @@ pub fn event(level: Level, name: &str, about: &Ids, fill: impl FnOnce(&mut Recor
 
 /// What a thread records into.
 struct Local {
-    recorder: Arc<Recorder>,
+    recorder: Arc<Session>,
     /// The recorder's, at hand.
     number: u32,
     /// `None`: there was none left.
@@ -244,16 +204,6 @@ impl Drop for Local {
 
 thread_local! {
     static LOCAL: RefCell<Option<Local>> = const { RefCell::new(None) };
-}
-
-pub(crate) fn scope_changed() {
-    let _ = LOCAL.try_with(|local| {
-        if let Ok(mut local) = local.try_borrow_mut()
-            && let Some(local) = &mut *local
-        {
-            local.scope_changed = true;
-        }
-    });
 }
 
 fn record(
@@ -320,6 +270,7 @@ impl Local {
             self.recorder.homeless.fetch_add(events.into(), Ordering::Relaxed);
             return;
         };
+        self.scope_changed |= scope::take_change();
         if self.scope_changed {
             let scope = Scope::current();
             let head = Head { level: SCOPE, events, ..Head::default() };
@@ -375,30 +326,6 @@ impl Local {
             self.text = Vec::new();
         }
     }
-}
-
-impl Recorder {
-    /// How many events until now. What is in rings, or on its way to the sink, is dropped unless
-    /// it is written later.
-    pub(crate) fn counts(&self) -> Counts {
-        // In this order: what is put in meanwhile is not yet recorded.
-        let written = self.written.load(Ordering::Acquire);
-        let rings = lock(&self.rings);
-        let recorded: u64 = rings.iter().map(|ring| ring.events()).sum();
-        let lost: u64 = rings.iter().map(|ring| ring.lost()).sum();
-        let lost = lost + self.homeless.load(Ordering::Relaxed);
-        Counts { recorded, dropped: lost + recorded.saturating_sub(written), written }
-    }
-}
-
-/// What all times of events are counted from.
-pub(crate) fn anchor() -> Instant {
-    static ANCHOR: OnceLock<Instant> = OnceLock::new();
-    *ANCHOR.get_or_init(Instant::now)
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The lock, unless it is not to be had: a process that was forked while it was held never gets it.

@@ -1,7 +1,7 @@
 //! Ids that all events of a thread carry.
 
 use crate::ulm::push_short;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// Ids that all events of a thread carry, for instance `JOB`. Threads that work for another one are
@@ -18,6 +18,13 @@ struct Inner {
 
 thread_local! {
     static SCOPE: RefCell<Scope> = const { RefCell::new(Scope(None)) };
+    /// Whether it changed since that was asked last.
+    static CHANGED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the scope of this thread changed since the last call.
+pub(crate) fn take_change() -> bool {
+    CHANGED.replace(false)
 }
 
 impl Scope {
@@ -41,7 +48,7 @@ impl Scope {
     /// Make it that of this thread; gives the one before.
     pub fn enter(self) -> Scope {
         let before = SCOPE.try_with(|scope| scope.replace(self)).unwrap_or_default();
-        crate::recorder::scope_changed();
+        CHANGED.set(true);
         before
     }
 

@@ -1,10 +1,6 @@
-//! What takes finished lines: standard error, the log of the system, memory. Files and the
+//! What takes finished lines: standard error and the log of the system. Files, memory and the
 //! collector have modules of their own.
 
-use crate::file::Rotated;
-use crate::place::Place;
-use crate::sender::Sender;
-use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -42,19 +38,6 @@ pub(crate) struct From {
     pub token: Option<String>,
 }
 
-/// Open what is at a place.
-pub(crate) fn open(place: &Place, from: &From) -> io::Result<Box<dyn Sink>> {
-    Ok(match place {
-        Place::File { path, rotate_bytes, keep } => {
-            Box::new(Rotated::open(path, *rotate_bytes, *keep)?)
-        }
-        Place::Stderr => Box::new(Stderr),
-        Place::Syslog { path } => Box::new(Syslog::open(path, &from.prog)?),
-        Place::Memory { path, bytes } => Box::new(Memory::open(path, *bytes)?),
-        Place::Collector { address } => Box::new(Sender::new(address, from)?),
-    })
-}
-
 /// How many lines.
 pub(crate) fn count(lines: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', lines).count() as u64
@@ -83,7 +66,7 @@ pub(crate) fn write_all(
     (true, Ok(()))
 }
 
-struct Stderr;
+pub(crate) struct Stderr;
 
 impl Sink for Stderr {
     fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
@@ -92,7 +75,7 @@ impl Sink for Stderr {
 }
 
 /// A line a datagram, as `syslog(3)` sends them, without its time: the line has one.
-struct Syslog {
+pub(crate) struct Syslog {
     socket: UnixDatagram,
     path: PathBuf,
     tag: String,
@@ -108,7 +91,7 @@ const SEVERITIES: [(&[u8], u8); 2] = [(b" LVL=Error ", 3), (b" LVL=Warning ", 4)
 const INFORMATIONAL: u8 = 6;
 
 impl Syslog {
-    fn open(path: &std::path::Path, prog: &str) -> io::Result<Syslog> {
+    pub fn open(path: &std::path::Path, prog: &str) -> io::Result<Syslog> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(path)?;
         socket.set_write_timeout(Some(PATIENCE))?;
@@ -152,54 +135,5 @@ impl Sink for Syslog {
             }
         }
         failed
-    }
-}
-
-/// The newest lines, appended to a file at the end.
-pub(crate) struct Memory {
-    file: Rotated,
-    kept: VecDeque<Vec<u8>>,
-    bytes: u64,
-    limit: u64,
-}
-
-impl Memory {
-    pub fn open(path: &std::path::Path, limit: u64) -> io::Result<Memory> {
-        let file = Rotated::open(path, None, 1)?;
-        Ok(Memory { file, kept: VecDeque::new(), bytes: 0, limit })
-    }
-
-    /// Forget the oldest, until so many bytes more can be kept.
-    fn make_room(&mut self, more: usize) {
-        while self.bytes + more as u64 > self.limit
-            && let Some(oldest) = self.kept.pop_front()
-        {
-            self.bytes -= oldest.len() as u64;
-        }
-    }
-}
-
-impl Sink for Memory {
-    fn write(&mut self, lines: &[u8], lost: &mut u64) -> io::Result<()> {
-        self.make_room(lines.len());
-        self.bytes += lines.len() as u64;
-        self.kept.push_back(lines.to_vec());
-        *lost += count(lines);
-        Ok(())
-    }
-
-    fn held(&mut self, more: usize) -> u64 {
-        self.make_room(more);
-        self.kept.iter().map(|lines| count(lines)).sum()
-    }
-
-    fn finish(&mut self, written: &mut u64) -> io::Result<()> {
-        for lines in self.kept.drain(..) {
-            let mut lost = 0;
-            let done = self.file.write(&lines, &mut lost);
-            *written += count(&lines) - lost;
-            done?;
-        }
-        Ok(())
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::date::push_second;
 use crate::fields::Record;
-use crate::recorder::{Level, Recorder, anchor, lock};
 use crate::ring::{Head, RECORD_BYTES, SHARED};
+use crate::session::{Level, Session, anchor, lock};
 use crate::sink::{From, Sink};
 use crate::ulm::push_field;
 use std::io::{self, Write};
@@ -31,10 +31,10 @@ const LEVELS: [(Level, &str); 4] = [
 ];
 
 pub(crate) struct Writer {
-    recorder: Arc<Recorder>,
+    session: Arc<Session>,
     sink: Box<dyn Sink>,
     /// Of each ring.
-    threads: Vec<Known>,
+    threads: Vec<RingState>,
     /// Room for the longest record.
     record: Box<[u8]>,
     lines: Lines,
@@ -45,7 +45,7 @@ pub(crate) struct Writer {
 
 /// What is known of a ring.
 #[derive(Default)]
-struct Known {
+struct RingState {
     /// ` PID=... THREAD=... JOB=...`, then the ids of its last event, and those that it shares.
     text: Vec<u8>,
     /// Where the first of these end, and where the second.
@@ -53,7 +53,7 @@ struct Known {
     shared: Vec<u8>,
 }
 
-impl Known {
+impl RingState {
     /// What all events from here on have.
     fn set(&mut self, head: Head, text: &[u8], number: u64) {
         self.shared.clear();
@@ -130,7 +130,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, known: &mut Known, head: Head, text: &[u8]) {
+    fn push(&mut self, known: &mut RingState, head: Head, text: &[u8]) {
         let level = usize::from(head.level) % LEVELS.len();
         let start = self.starts[level].at(self.offset_ns + head.time_ns as i64);
         let (mut names, rest) = text.split_at(usize::from(head.name).min(text.len()));
@@ -149,7 +149,7 @@ impl Lines {
 }
 
 impl Writer {
-    pub fn new(recorder: Arc<Recorder>, sink: Box<dyn Sink>, from: &From) -> Writer {
+    pub fn new(session: Arc<Session>, sink: Box<dyn Sink>, from: &From) -> Writer {
         let lines = Lines {
             text: Vec::with_capacity(BATCH_BYTES + RECORD_BYTES),
             count: 0,
@@ -158,13 +158,13 @@ impl Writer {
         };
         let (threads, record) = (Vec::new(), vec![0; RECORD_BYTES].into());
         let (compared, warned) = (Instant::now(), false);
-        Writer { recorder, sink, threads, record, lines, compared, warned }
+        Writer { session, sink, threads, record, lines, compared, warned }
     }
 
     pub fn run(&mut self) {
-        let recorder = self.recorder.clone();
+        let session = self.session.clone();
         loop {
-            let stopping = recorder.stopping.load(Ordering::Acquire);
+            let stopping = session.stopping.load(Ordering::Acquire);
             let ready = self.sink.ready();
             let is_ready = matches!(ready, Ok(true));
             self.note(ready.map(drop));
@@ -178,9 +178,9 @@ impl Writer {
                 }
                 return;
             }
-            recorder.asleep.store(true, Ordering::Relaxed);
+            session.asleep.store(true, Ordering::Relaxed);
             std::thread::park_timeout(LINGER);
-            recorder.asleep.store(false, Ordering::Relaxed);
+            session.asleep.store(false, Ordering::Relaxed);
         }
     }
 
@@ -193,11 +193,11 @@ impl Writer {
                 self.lines.offset_ns = offset_ns;
             }
         }
-        let rings = lock(&self.recorder.rings).clone();
+        let rings = lock(&self.session.rings).clone();
         let mut record = std::mem::take(&mut self.record);
         for (index, ring) in rings.iter().enumerate() {
             if self.threads.len() == index {
-                self.threads.push(Known::default());
+                self.threads.push(RingState::default());
             }
             let mut known = std::mem::take(&mut self.threads[index]);
             ring.take(&mut record, &mut |head, text| {
@@ -218,11 +218,11 @@ impl Writer {
     /// Write the lines there are, unless they were given up: then they were counted as lost.
     fn flush(&mut self) {
         let count = std::mem::take(&mut self.lines.count);
-        if count > 0 && !self.recorder.given_up.load(Ordering::Acquire) {
+        if count > 0 && !self.session.given_up.load(Ordering::Acquire) {
             let mut lost = 0;
             let written = self.sink.write(&self.lines.text, &mut lost);
             self.note(written);
-            self.recorder.written.fetch_add(count - lost.min(count), Ordering::AcqRel);
+            self.session.written.fetch_add(count - lost.min(count), Ordering::AcqRel);
         }
         self.lines.text.clear();
     }
@@ -234,28 +234,28 @@ impl Writer {
         let level = Level::Usage as u8;
         let start = &self.lines.starts[usize::from(level)];
         let held = self.sink.held(start.text.len() + END_BYTES);
-        let counts = self.recorder.counts();
+        let counts = self.session.counts();
         Record(&mut text)
             .number("PID", std::process::id().into())
             .number("RECORDED", counts.recorded)
             .number("DROPPED", counts.dropped - held.min(counts.dropped));
         let time_ns = anchor().elapsed().as_nanos() as u64;
         let head = Head { name, level, time_ns, ..Head::default() };
-        self.lines.push(&mut Known::default(), head, &text);
+        self.lines.push(&mut RingState::default(), head, &text);
         // It is none of those that are counted, and comes after all that are held.
         let written = self.sink.write(&self.lines.text, &mut 0);
         self.note(written);
         let mut written = 0;
         let finished = self.sink.finish(&mut written);
         self.note(finished);
-        self.recorder.written.fetch_add(written.min(held), Ordering::AcqRel);
+        self.session.written.fetch_add(written.min(held), Ordering::AcqRel);
     }
 
     /// Say once that it does not work.
     fn note(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
         if !std::mem::replace(&mut self.warned, true) {
-            let place = &self.recorder.place;
+            let place = &self.session.place;
             // There is nobody to tell that this failed too.
             let _ = writeln!(
                 io::stderr(),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from swathe.catalog import BUCKETS, WEBDAV
+from swathe.catalog import WEBDAV
 from swathe.core.folders import folders_of, is_within
 from swathe.datasets.webdav import HEADERS, QUESTION, Found, found_in
 from swathe.errors import AccessError, DatasetError, NotFoundError, SourceError
@@ -92,7 +92,7 @@ def list_objects(
         if may_lack and not os.path.lexists(os.path.join(root, prefix)):
             return
         found = _local(root, prefix, folders_of(store.url, store.options))
-    elif scheme in BUCKETS:
+    elif native([store]).can_list(f"{store.name}:"):
         found = _in_bucket(store, prefix, may_lack)
     else:
         found = _served(store, prefix, may_lack)

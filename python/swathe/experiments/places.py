@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.errors import RegionError
 from swathe.known import Storages, adopt, known_stores, storages
-from swathe.measuring.local import local_path
 from swathe.objects import open as open_file
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def shelf(given: str, settings: Common) -> Shelf:
     stores = known_stores() or _swathe.Stores("[]")
     if ":" not in given and stores.locate(f"{given}:")[1] != f"{given}:":
         given = f"{given}:"
-    path = local_path(stores.locate(given)[1])
+    path = stores.local_path(given)
     name = _object(given, settings.name.format(1) + settings.suffix)
     file = open_file(name)
     shape = file.image().shape

@@ -34,15 +34,6 @@ def largest_files(folder: Path) -> list[str]:
     return largest
 
 
-def local_path(url: str) -> Path | None:
-    """The path of a local store or object; None where it is remote."""
-    if url.startswith("file://"):
-        from urllib.parse import unquote, urlsplit
-
-        return Path(unquote(urlsplit(url).path))
-    return None if "://" in url else Path(url)
-
-
 def cache_state(resident: Collection[bool]) -> str:
     """`warm`, `cold` or `mixed`, by how many of some bytes were in memory; else `unknown`."""
     if not resident:

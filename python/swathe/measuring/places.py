@@ -7,11 +7,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from swathe import _swathe
-from swathe.catalog import BUCKETS, WEBDAV, Catalog, root_url
+from swathe.catalog import Catalog, root_url
 from swathe.datasets.listing import Listed, list_objects
 from swathe.errors import AccessError, DatasetError, NotFoundError, RegionError, SourceError
 from swathe.known import LOCAL_ROOT, known_stores
-from swathe.measuring.local import largest_files, local_path
+from swathe.measuring.local import largest_files
 from swathe.sizes import KIB
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Place:
     def file(self, name: str) -> Path | None:
         """Path of an object that is a file of this machine."""
         stores = self.stores or _swathe.Stores("[]")
-        return local_path(stores.locate(name)[1]) if self.is_local else None
+        return stores.local_path(name)
 
 
 def find_place(name: str, objects: Sequence[str] = ()) -> Place:
@@ -78,7 +78,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
     is_store = ":" not in name and stores.locate(f"{name}:")[1] != f"{name}:"
     root, url = stores.locate(f"{name}:" if is_store else name)
     named = _root(root)
-    path = local_path(url)
+    path = stores.local_path(f"{name}:" if is_store else name)
     folder = path if path is not None and path.is_dir() else None
     chosen = [_object(name, is_store, folder, text) for text in objects]
     if is_store and not chosen:
@@ -97,7 +97,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
             raise NotFoundError(f"{name}: is no file, nor a store; see: swathe store list")
         chosen = _largest_listed(name) if is_store else [name]
     writable = f"{folder}/" if folder is not None else None
-    if is_store and url.partition("://")[0] in (*BUCKETS, *WEBDAV):
+    if is_store and path is None and stores.is_writable(f"{name}:"):
         writable = f"{name}:"
     return Place(named, _swathe.shown(name), tuple(chosen), stores, folder, writable)
 

@@ -1,23 +1,24 @@
 use super::*;
 use crate::cutout::Mode;
 use crate::object::Selector;
-use crate::testing::{path_in, write_pixel};
-use crate::work::Cancel;
-use swathe_store::Stores;
+use crate::testing::{path_in, stores, write_pixel};
+use crate::worker_context::Cancel;
 
 #[test]
 fn what_memory_cannot_hold_is_told_in_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = path_in(&folder, "a.fits");
     write_pixel(&file);
-    let object = Object::open(&file, &Stores::default(), false, Cancel::default()).expect("opened");
+    let object = Object::open(&file, &stores(), false, Cancel::default()).expect("opened");
     let template = object.template(&Selector::FirstImage).expect("an image");
     let whole = Region::whole(&[1, 1]);
-    let mut placed = Placed::new(&template, &whole, Mode::Trim, None, None).expect("placed");
+    let mut placed = PlacedRegion::new(&template, &whole, Mode::Trim, None, None).expect("placed");
     placed.bytes = 1 << 60;
     let mut job = Job { id: 0, placed, state: State::Waiting };
-    let error =
-        job.filling(&template, &mut Spare::default()).map(|_| ()).expect_err("more than there is");
+    let error = job
+        .filling(&template, &mut SpareBuffers::default())
+        .map(|_| ())
+        .expect_err("more than there is");
     assert!(matches!(error, EngineError::Memory { .. }), "{error:?}");
     let bytes = (1_u64 << 60) + 16 * crate::template::BLOCK as u64;
     let expected = format!("{file}, HDU 0: no memory for cutout {whole}: {bytes} bytes wanted");

@@ -1,17 +1,18 @@
 //! The threads of a batch: each takes unit after unit and cuts what it can of it.
 
+use super::lock;
 use super::objects::Objects;
 use super::units::{Unit, divide, place, take_part, workers};
 use super::writer::Writer;
-use super::{Job, Target, lock};
 use crate::assemble;
-use crate::cutout::Placed;
+use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
-use crate::object::{Object, about};
+use crate::job::{Job, Target};
+use crate::object::Object;
 use crate::output::Output;
-use crate::stages::Stage;
 use crate::template::Template;
-use crate::work::{Cancel, Spare, Work};
+use crate::timing::{Stage, about};
+use crate::worker_context::{Cancel, SpareBuffers, WorkerContext};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -59,9 +60,9 @@ impl Shared {
     }
 
     /// Cut units until none is left.
-    pub fn run(&self, writer: &mut Writer) -> Work {
-        let mut work = Work::start(self.cancel.clone());
-        work.spare = Spare::left();
+    pub fn run(&self, writer: &mut Writer) -> WorkerContext {
+        let mut work = WorkerContext::start(self.cancel.clone());
+        work.spare = SpareBuffers::left();
         while !self.cancel.is_cancelled() {
             let Some(unit) = lock(&self.units).pop_front() else { break };
             work.stages.about(self.about_file(unit.file));
@@ -84,8 +85,8 @@ impl Shared {
                 };
                 work.stages.fail(&error());
                 // Its buffers are as they were left.
-                let Work { stages, told, .. } = work;
-                work = Work { stages, told, ..Work::start(self.cancel.clone()) };
+                let WorkerContext { stages, told, .. } = work;
+                work = WorkerContext { stages, told, ..WorkerContext::start(self.cancel.clone()) };
                 self.fail_rest(&unit, writer, &mut work, error);
             }
             let notes = self.objects.release(unit.file, &self.cancel);
@@ -104,7 +105,7 @@ impl Shared {
         self.objects.open(file, &files[file], stores, &self.cancel)
     }
 
-    fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut Work) {
+    fn run_unit(&self, unit: &Unit, writer: &mut Writer, work: &mut WorkerContext) {
         writer.begin(unit.targets.len());
         writer.file = Some(unit.file);
         work.told.clear();
@@ -138,7 +139,7 @@ impl Shared {
         unit: &Unit,
         object: &Object,
         writer: &mut Writer,
-        work: &mut Work,
+        work: &mut WorkerContext,
     ) -> bool {
         writer.version = object.version();
         let template = match object.template(&self.job.selectors[unit.hdu]) {
@@ -186,9 +187,9 @@ impl Shared {
     fn run_part(
         &self,
         opened: Opened<'_>,
-        part: Vec<(usize, Placed)>,
+        part: Vec<(usize, PlacedRegion)>,
         writer: &mut Writer,
-        work: &mut Work,
+        work: &mut WorkerContext,
     ) -> bool {
         let tried = self.cut(opened, part.clone(), writer, work);
         let Err(mut error) = tried else { return true };
@@ -221,9 +222,9 @@ impl Shared {
     fn cut(
         &self,
         Opened { unit, object, template }: Opened<'_>,
-        part: Vec<(usize, Placed)>,
+        part: Vec<(usize, PlacedRegion)>,
         writer: &mut Writer,
-        work: &mut Work,
+        work: &mut WorkerContext,
     ) -> Result<(), EngineError> {
         let mut held = Vec::new();
         let hold = object.is_unverified();
@@ -252,7 +253,7 @@ impl Shared {
         &self,
         unit: &Unit,
         writer: &mut Writer,
-        work: &mut Work,
+        work: &mut WorkerContext,
         mut error: impl FnMut() -> EngineError,
     ) {
         let object = self.about_file(unit.file);

@@ -3,9 +3,9 @@
 use super::lock;
 use crate::error::EngineError;
 use crate::object::Object;
-use crate::work::Cancel;
+use crate::worker_context::Cancel;
 use std::sync::{Arc, Mutex};
-use swathe_store::Stores;
+use swathe_store_api::Stores;
 
 /// By their numbers in the batch.
 pub(super) struct Objects {
@@ -83,7 +83,7 @@ impl Objects {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::path_in;
+    use crate::testing::{path_in, stores};
 
     #[test]
     fn only_damage_is_noted_when_an_object_is_closed() {
@@ -92,7 +92,7 @@ mod tests {
         std::fs::write(&file, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("written");
         for (is_interrupted, notes) in [(false, 1), (true, 0)] {
             let (objects, cancel) = (Objects::new(vec![1]), Cancel::default());
-            objects.open(0, &file, &Stores::default(), &cancel).expect("opened");
+            objects.open(0, &file, &stores(), &cancel).expect("opened");
             if is_interrupted {
                 cancel.cancel();
             }

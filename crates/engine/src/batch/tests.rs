@@ -1,4 +1,6 @@
 use super::*;
+use crate::job::{OutputKind, Target};
+use crate::object::Selector;
 use crate::testing::{job, path_in, write_pixel};
 
 /// Panics where the name of an object says so.

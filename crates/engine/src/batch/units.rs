@@ -1,8 +1,8 @@
 //! How a batch is divided: which targets a thread takes at once, and where they lie.
 
-use super::{Job, Target};
-use crate::cutout::Placed;
+use crate::cutout::PlacedRegion;
 use crate::error::EngineError;
+use crate::job::{Job, Target};
 use crate::template::Template;
 use std::collections::{HashMap, VecDeque};
 use swathe_array::{Region, RegionError};
@@ -60,9 +60,13 @@ pub(crate) fn divide(job: &Job) -> VecDeque<Unit> {
 }
 
 /// A target on its image.
-pub(crate) fn place(job: &Job, template: &Template, target: usize) -> Result<Placed, EngineError> {
+pub(crate) fn place(
+    job: &Job,
+    template: &Template,
+    target: usize,
+) -> Result<PlacedRegion, EngineError> {
     let [x, y, width, height] = job.targets[target].pixels;
-    let shape = &template.image.shape;
+    let shape = &template.image.layout.shape;
     let overflow = |axis, start, size: i64| {
         template.region_error(RegionError::Empty { axis, start, stop: start.wrapping_add(size) })
     };
@@ -85,11 +89,13 @@ pub(crate) fn place(job: &Job, template: &Template, target: usize) -> Result<Pla
         stop.push(i64::try_from(length).unwrap_or(i64::MAX));
     }
     let region = Region::new(start, stop).map_err(|error| template.region_error(error))?;
-    Placed::new(template, &region, job.mode, job.fill, job.most_bytes)
+    PlacedRegion::new(template, &region, job.mode, job.fill, job.most_bytes)
 }
 
 /// Take from the front what fits in memory at once, at least one.
-pub(super) fn take_part(placed: &mut VecDeque<(usize, Placed)>) -> Vec<(usize, Placed)> {
+pub(super) fn take_part(
+    placed: &mut VecDeque<(usize, PlacedRegion)>,
+) -> Vec<(usize, PlacedRegion)> {
     let mut bytes = 0;
     let mut part = Vec::new();
     while let Some((_, next)) = placed.front() {

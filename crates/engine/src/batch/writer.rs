@@ -1,12 +1,13 @@
 //! The results of one thread: hashed some together, written, and told.
 
-use super::{Job, Row, Written};
+use super::{ResultFile, Row};
 use crate::cutout::Cutout;
 use crate::error::EngineError;
+use crate::job::Job;
 use crate::output::Output;
 use crate::sha256;
-use crate::stages::{Stage, tell_end, tell_start};
-use crate::work::Work;
+use crate::timing::{Stage, tell_end, tell_start};
+use crate::worker_context::WorkerContext;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -64,7 +65,7 @@ impl Writer {
         target: usize,
         cutout: Cutout,
         job: &Job,
-        work: &mut Work,
+        work: &mut WorkerContext,
     ) {
         #[cfg(test)]
         super::tests::may_panic(&job.files[job.targets[target].file]);
@@ -91,7 +92,7 @@ impl Writer {
         target: usize,
         error: EngineError,
         about: Ids,
-        work: &mut Work,
+        work: &mut WorkerContext,
     ) {
         if swathe_trace::is_on() {
             let now = Instant::now();
@@ -105,7 +106,7 @@ impl Writer {
         self.report(vec![Row { target, version: self.version.clone(), outcome: Err(error) }]);
     }
 
-    pub fn flush(&mut self, work: &mut Work) {
+    pub fn flush(&mut self, work: &mut WorkerContext) {
         let file = self.file;
         let of_one = file.is_some() && self.waiting.iter().all(|each| Some(each.file) == file);
         let began = if of_one {
@@ -139,7 +140,7 @@ impl Writer {
                 tell_end(&["WRITE_END", "CUT_END"], now, &waiting.about, told, error);
             }
             work.spare.keep(waiting.bytes);
-            let outcome = written.map(|()| Written { bytes, sha256 });
+            let outcome = written.map(|()| ResultFile { bytes, sha256 });
             rows.push(Row { target: waiting.target, version: waiting.version, outcome });
         }
         self.report(rows);

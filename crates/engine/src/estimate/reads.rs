@@ -1,17 +1,18 @@
 //! How an object would be read, and how else it could be.
 
-use super::Instead;
-use crate::content::{Content, at_hand, local_cap_bytes, local_plan, remote_plan};
-use crate::cutout::Placed;
-use crate::inflate::{INPUT_BYTES, Stretch, Unpacking};
+use super::Alternative;
+use crate::byte_source::ByteSource;
+use crate::cutout::PlacedRegion;
+use crate::inflate::{Stretch, Unpacking};
 use crate::object::Object;
+use crate::requests::{INPUT_BYTES, at_hand, local_cap_bytes, local_plan, remote_plan};
 use crate::template::Template;
-use crate::work::Reading;
+use crate::worker_context::ReadContext;
 use std::ops::Range;
 use swathe_array::Region;
-use swathe_fits::{Storage, TileTable};
+use swathe_layout::{ChunkTable, Storage};
 use swathe_plan::{Break, Compute, Costs, Load, Plan, Reach, soonest, windows};
-use swathe_store::{Source, Traffic};
+use swathe_store_api::{Source, Traffic};
 
 /// How regions of an image are read.
 #[derive(Default)]
@@ -23,25 +24,25 @@ pub(super) struct Reads {
     pub unpacked: u64,
     pub unpack_s: f64,
     /// What was not chosen; nothing where nothing is asked of the storage.
-    pub instead: Vec<Instead>,
+    pub instead: Vec<Alternative>,
 }
 
 pub(super) fn reads(
     object: &Object,
     template: &Template,
-    placed: &[Placed],
+    placed: &[PlacedRegion],
     costs: &Costs,
     connected: u32,
     opened_bytes: u64,
     compute: &Compute,
 ) -> Reads {
-    let (segments, unpacked, unpack_s) = match &template.image.storage {
+    let (segments, unpacked, unpack_s) = match &template.image.layout.storage {
         Storage::Contiguous { offset } => {
             (vec![rows(template, placed, *offset, object.content.gap_bytes())], 0, 0.0)
         }
-        Storage::Tiles(table) => {
-            let (rounds, decoded) = tiles(&object.content, template, table, placed);
-            let codec = table.codec.codec.name();
+        Storage::Chunked(table) => {
+            let (rounds, decoded) = tiles(&object.content, template, &**table, placed);
+            let codec = table.codec().codec.name();
             let byte_s = compute.tile_byte_s.get(codec).copied().unwrap_or(compute.gzip_byte_s);
             (rounds, decoded, decoded as f64 * byte_s)
         }
@@ -52,9 +53,9 @@ pub(super) fn reads(
     let whole = Load { requests: 1, bytes: source.len(), largest: source.len() };
     let seconds_of = |load| soonest(load, costs, connected);
     let otherwise =
-        |how, unpack_s| Instead { how, load: whole, seconds: seconds_of(whole), unpack_s };
+        |how, unpack_s| Alternative { how, load: whole, seconds: seconds_of(whole), unpack_s };
     match &object.content {
-        Content::Plain(_) => {
+        ByteSource::Plain(_) => {
             let method = if tiled { "tiles" } else { "ranges" };
             let rounds: Vec<Vec<Range<u64>>> = segments
                 .iter()
@@ -75,7 +76,7 @@ pub(super) fn reads(
             if plans.iter().any(|plan| !plan.requests.is_empty()) {
                 let alone = Reach { gap_bytes: 0, cap_bytes: 1 };
                 let (how, load, seconds) = ("each piece", Load::default(), 0.0);
-                let mut each = Instead { how, load, seconds, unpack_s };
+                let mut each = Alternative { how, load, seconds, unpack_s };
                 for round in &rounds {
                     let load = Load::of(&windows(round, alone, Break::BetweenSegments));
                     each.seconds += seconds_of(load);
@@ -87,7 +88,7 @@ pub(super) fn reads(
             }
             Reads { method, plans, unpacked, unpack_s, instead: others }
         }
-        Content::Stream(_) => {
+        ByteSource::Stream(_) => {
             let wanted: Vec<Range<u64>> = segments.concat();
             let end = object.known_end();
             let Some(reader) = object.content.stream_reader() else {
@@ -131,9 +132,14 @@ fn asked(
 }
 
 /// The byte ranges of the rows of regions, sorted; those close together as one.
-fn rows(template: &Template, placed: &[Placed], offset: u64, gap_bytes: u64) -> Vec<Range<u64>> {
-    let size = template.image.dtype.size() as u64;
-    let whole = Region::whole(&template.image.shape);
+fn rows(
+    template: &Template,
+    placed: &[PlacedRegion],
+    offset: u64,
+    gap_bytes: u64,
+) -> Vec<Range<u64>> {
+    let size = template.image.layout.dtype.size() as u64;
+    let whole = Region::whole(&template.image.layout.shape);
     let mut segments = Vec::new();
     for placed in placed {
         let runs = whole.runs(&placed.output, &placed.inside);
@@ -145,39 +151,36 @@ fn rows(template: &Template, placed: &[Placed], offset: u64, gap_bytes: u64) -> 
 
 /// The rows of the table of tiles, and where the tiles lie. Also the bytes they decode to.
 fn tiles(
-    content: &Content,
+    content: &ByteSource,
     template: &Template,
-    table: &TileTable,
-    placed: &[Placed],
+    table: &dyn ChunkTable,
+    placed: &[PlacedRegion],
 ) -> (Vec<Vec<Range<u64>>>, u64) {
-    let shape = &template.image.shape;
+    let grid = table.grid();
     let mut needed: Vec<u64> =
-        placed.iter().flat_map(|placed| table.rows_for(shape, &placed.inside)).collect();
+        placed.iter().flat_map(|placed| grid.chunks_for(&placed.inside)).collect();
     needed.sort_unstable();
     needed.dedup();
-    let range = |start: u64, bytes: u64, tile: u64| {
-        start.saturating_add(tile * bytes)..start.saturating_add((tile + 1) * bytes)
-    };
-    let entries: Vec<Range<u64>> =
-        needed.iter().map(|&tile| range(table.table_start, table.row_bytes, tile)).collect();
-    let data = told(content, table, &entries).unwrap_or_else(|| {
-        // About: as if all were of the same length, in order.
-        let average = table.heap_len / table.rows.max(1);
-        needed.iter().map(|&tile| range(table.heap_start, average, tile)).collect()
-    });
-    let pixels: u64 = table.tile_shape.iter().product();
-    let decoded = needed.len() as u64 * pixels * template.image.dtype.size() as u64;
+    let entries: Vec<Range<u64>> = needed.iter().map(|&tile| table.entry_range(tile)).collect();
+    let data = told(content, table, &entries)
+        .unwrap_or_else(|| needed.iter().map(|&tile| table.expected_range(tile)).collect());
+    let pixels: u64 = grid.chunk_shape.iter().product();
+    let decoded = needed.len() as u64 * pixels * template.image.layout.dtype.size() as u64;
     (vec![entries, data], decoded)
 }
 
 /// Where rows of the table say that tiles lie, if they can be read without asking a server.
-fn told(content: &Content, table: &TileTable, rows: &[Range<u64>]) -> Option<Vec<Range<u64>>> {
-    let Content::Plain(source) = content else { return None };
+fn told(
+    content: &ByteSource,
+    table: &dyn ChunkTable,
+    rows: &[Range<u64>],
+) -> Option<Vec<Range<u64>>> {
+    let ByteSource::Plain(source) = content else { return None };
     let at = Break::BetweenSegments;
     if !source.is_local() && at_hand(&**source, rows, at)?.1.requests > 0 {
         return None;
     }
-    let (mut reading, mut found) = (Reading::default(), Vec::with_capacity(rows.len()));
+    let (mut reading, mut found) = (ReadContext::default(), Vec::with_capacity(rows.len()));
     let planned = content.plan(rows, at, &String::new, &reading).ok()?;
     let read = content.read(planned, &String::new, &mut reading, &mut |start, piece| {
         let end = start + piece.len() as u64;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 
 /// A file to which pieces are added, before what always ends it.
-pub(crate) struct Grown {
+pub(crate) struct GrowingFile {
     file: File,
     /// Where the last whole piece ends.
     end: u64,
@@ -12,14 +12,14 @@ pub(crate) struct Grown {
     tail: &'static [u8],
 }
 
-impl Grown {
+impl GrowingFile {
     /// Cut a file back to `end`, to add to it from there.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn new(file: File, end: u64, tail: &'static [u8]) -> io::Result<Grown> {
+    pub fn new(file: File, end: u64, tail: &'static [u8]) -> io::Result<GrowingFile> {
         file.set_len(end)?;
-        let mut grown = Grown { file, end, tail };
+        let mut grown = GrowingFile { file, end, tail };
         grown.add(&[])?;
         Ok(grown)
     }
@@ -84,7 +84,7 @@ mod tests {
         let path = folder.path().join("grown");
         std::fs::write(&path, b"first, and more").expect("written");
         let file = File::options().read(true).write(true).open(&path).expect("opened");
-        let mut grown = Grown::new(file, 5, b"END").expect("cut back");
+        let mut grown = GrowingFile::new(file, 5, b"END").expect("cut back");
         assert_eq!(std::fs::read(&path).expect("read"), b"firstEND");
         grown.add(&[b", ", b"", b"second"]).expect("added");
         assert_eq!(std::fs::read(&path).expect("read"), b"first, secondEND");

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use swathe_store::Stores;
+use swathe_store_api::Stores;
 
 type Identity = (u64, u64);
 

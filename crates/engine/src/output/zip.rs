@@ -1,7 +1,7 @@
 //! Zip archives of stored members (APPNOTE 6.3.10), each written at once: what stands before a
 //! member says all of it, so that an archive without its directory can be gone on with.
 
-use super::grown::Grown;
+use super::grown::GrowingFile;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -86,22 +86,22 @@ fn member_at(file: &File, start: u64, length: u64) -> io::Result<Option<Member>>
 }
 
 /// A member that is not in an archive yet, with its checksum.
-pub(crate) struct Ready<'a> {
+pub(crate) struct ZipEntry<'a> {
     name: &'a str,
     bytes: &'a [u8],
     crc: u32,
 }
 
-impl<'a> Ready<'a> {
+impl<'a> ZipEntry<'a> {
     /// Compute the checksum, which nobody needs to wait for.
-    pub fn new(name: &'a str, bytes: &'a [u8]) -> Ready<'a> {
-        Ready { name, bytes, crc: crc32fast::hash(bytes) }
+    pub fn new(name: &'a str, bytes: &'a [u8]) -> ZipEntry<'a> {
+        ZipEntry { name, bytes, crc: crc32fast::hash(bytes) }
     }
 }
 
 /// An archive that is being written.
 pub(crate) struct Zip {
-    grown: Grown,
+    grown: GrowingFile,
     members: Vec<Member>,
 }
 
@@ -114,14 +114,14 @@ impl Zip {
         let mut members = members(&file)?;
         members.retain(|member| member.end <= end);
         let end = members.last().map_or(0, |member| member.end);
-        Ok(Zip { grown: Grown::new(file, end, &[])?, members })
+        Ok(Zip { grown: GrowingFile::new(file, end, &[])?, members })
     }
 
     /// Add a member.
     ///
     /// # Errors
     /// Where it cannot be written; the archive is left as it was.
-    pub fn add(&mut self, Ready { name, bytes, crc }: Ready<'_>) -> io::Result<()> {
+    pub fn add(&mut self, ZipEntry { name, bytes, crc }: ZipEntry<'_>) -> io::Result<()> {
         let start = self.grown.end();
         let size = bytes.len() as u64;
         let mut member = Member { name: name.to_string(), size, start, end: 0, crc };
@@ -267,7 +267,7 @@ mod tests {
         let mut zip = Zip::new(opened(&path), 0).unwrap();
         for number in 0..3_usize {
             let name = format!("ä-{number}");
-            zip.add(Ready::new(&name, &vec![7; 100 * number])).unwrap();
+            zip.add(ZipEntry::new(&name, &vec![7; 100 * number])).unwrap();
         }
         let whole = std::fs::metadata(&path).unwrap().len();
         drop(zip);
@@ -279,7 +279,7 @@ mod tests {
         let names: Vec<&str> = there.iter().map(|member| &*member.name).collect();
         assert_eq!(names[..3], ["ä-0", "ä-1", "ä-2"]);
         let mut zip = Zip::new(file, there[1].end).unwrap();
-        zip.add(Ready::new("last", b"content")).unwrap();
+        zip.add(ZipEntry::new("last", b"content")).unwrap();
         zip.finish().unwrap();
         let names: Vec<_> =
             members(&opened(&path)).unwrap().into_iter().map(|member| member.name).collect();
@@ -291,7 +291,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zip");
         let mut zip = Zip::new(opened(&path), 0).unwrap();
-        zip.add(Ready::new("name", b"content")).unwrap();
+        zip.add(ZipEntry::new("name", b"content")).unwrap();
         zip.finish().unwrap();
         let whole = std::fs::read(&path).unwrap();
         for at in 0..whole.len() {

@@ -7,20 +7,27 @@
 mod az;
 mod client;
 mod gs;
+mod list;
 mod s3;
+mod store;
+mod upload;
 
-use super::connecting::cause;
-use super::shown;
-use crate::error::StoreError;
+pub(crate) use store::BucketStore;
+
+use super::endpoint::{Endpoint, Request};
+use crate::redact;
+use async_trait::async_trait;
 use client::connector;
 use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig};
-use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::{Client, Url};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use swathe_net::root_cause;
+use swathe_store_api::StoreError;
 
 /// Tries, and their time, to get credentials.
 const CREDENTIAL_RETRIES: usize = 2;
@@ -55,14 +62,14 @@ pub(crate) struct Settings {
 pub(crate) struct Bucket {
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) pages: Arc<dyn PaginatedListStore>,
-    leave: Leave,
+    authorization: Authorization,
     secrets: Vec<String>,
 }
 
 /// An object of a bucket, to read.
 pub(super) struct Object {
     place: Place,
-    pub(super) leave: Leave,
+    pub(super) authorization: Authorization,
     /// Never to be shown, whoever says it.
     pub(super) secrets: Vec<String>,
 }
@@ -74,21 +81,13 @@ enum Place {
 }
 
 /// By what right an object is read, as those should know who are refused.
-pub(super) enum Leave {
+pub(super) enum Authorization {
     /// Credentials, and where they were found.
-    Of(String),
+    Credentials(String),
     /// None, as the user wants.
-    Waived,
+    Anonymous,
     /// None, as there is none in these places.
-    NotIn(&'static str),
-}
-
-/// One request.
-pub(super) struct Request {
-    pub(super) url: Url,
-    pub(super) headers: HeaderMap,
-    /// What it holds that must not be shown.
-    pub(super) secrets: Vec<String>,
+    NoneIn(&'static str),
 }
 
 impl Cloud {
@@ -100,11 +99,6 @@ impl Cloud {
             "az" => Some(Cloud::Azure),
             _ => None,
         }
-    }
-
-    /// That of the buckets a URL is in.
-    pub(crate) fn of_url(url: &str) -> Option<Cloud> {
-        url.split_once("://").and_then(|(scheme, _)| Cloud::of(scheme))
     }
 
     /// The server its buckets are on, where that is set: their URLs do not say it.
@@ -159,20 +153,20 @@ impl Bucket {
         Ok((bucket, path))
     }
 
-    fn of<T>(store: T, leave: Leave, secrets: Vec<String>) -> Bucket
+    fn of<T>(store: T, authorization: Authorization, secrets: Vec<String>) -> Bucket
     where
         T: ObjectStore + PaginatedListStore,
     {
         let store = Arc::new(store);
-        Bucket { objects: store.clone(), pages: store, leave, secrets }
+        Bucket { objects: store.clone(), pages: store, authorization, secrets }
     }
 
     /// What went wrong with an object, in our words.
     pub(crate) fn error(&self, url: &str, error: object_store::Error) -> StoreError {
-        let said = super::answer::hide(&self.secrets, cause(&error));
+        let said = super::response::hide(&self.secrets, root_cause(&error));
         let said = said.trim_start_matches("Server returned non-2xx status code: ");
         let said = said.trim_end_matches([':', ' ']);
-        let (url, why) = (url.to_string(), format!(": {said}; {}", self.leave));
+        let (url, why) = (url.to_string(), format!(": {said}; {}", self.authorization));
         // Azure deletes many at a time, and says of each what became of it.
         let of_many = said.rsplit_once("(code: ").map(|(_, code)| code.trim_end_matches(')'));
         match of_many.or(said.split(' ').next()) {
@@ -196,9 +190,11 @@ impl Object {
             Cloud::Azure => az::object(bucket, &path, settings),
         }
     }
+}
 
-    /// A GET with these headers, which may read the object.
-    pub(super) async fn request(&self, headers: HeaderMap) -> Result<Request, String> {
+#[async_trait]
+impl Endpoint for Object {
+    async fn request(&self, client: &Client, headers: HeaderMap) -> Result<Request, String> {
         let (url, headers) = match &self.place {
             Place::S3(place) => (place.url().await?, headers),
             Place::Google(place) => place.request(headers).await?,
@@ -210,22 +206,43 @@ impl Object {
         secrets.extend(
             authorization.and_then(|text| text.rsplit([' ', ':']).next()).map(str::to_string),
         );
-        Ok(Request { url, headers, secrets })
+        let builder = client.get(url.clone()).headers(headers);
+        Ok(Request { url, builder, secrets })
+    }
+
+    fn is_authorised(&self) -> bool {
+        matches!(self.authorization, Authorization::Credentials(_))
+    }
+
+    fn authorization(&self) -> String {
+        format!("; {}", self.authorization)
+    }
+
+    /// What a server of buckets says: whether it is the bucket or the key. To those who say not
+    /// who they are, some say of what they hide that it does not exist.
+    fn why_not_found(&self, reason: &str) -> String {
+        let separator = if reason.is_empty() { "" } else { ": " };
+        match self.authorization {
+            Authorization::NoneIn(_) => format!("{separator}{reason}; {}", self.authorization),
+            _ => format!("{separator}{reason}"),
+        }
     }
 }
 
-impl fmt::Display for Leave {
+impl fmt::Display for Authorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Leave::Of(what) => write!(f, "asked with {what}"),
-            Leave::Waived => write!(f, "asked anonymously, as set"),
-            Leave::NotIn(places) => write!(f, "asked anonymously: no credentials in {places}"),
+            Authorization::Credentials(what) => write!(f, "asked with {what}"),
+            Authorization::Anonymous => write!(f, "asked anonymously, as set"),
+            Authorization::NoneIn(places) => {
+                write!(f, "asked anonymously: no credentials in {places}")
+            }
         }
     }
 }
 
 fn query_secrets(url: &Url) -> Vec<String> {
-    let mut secrets = shown::secrets(url);
+    let mut secrets = redact::secrets(url);
     secrets.retain(|secret| secret.len() >= SECRET_BYTES);
     secrets
 }
@@ -233,7 +250,7 @@ fn query_secrets(url: &Url) -> Vec<String> {
 /// The URL of an object that lies below its bucket on a server.
 fn url_in(server: &str, bucket: &str, path: &Path) -> Result<Url, String> {
     let (server, key) = (server.trim_end_matches('/'), path.as_ref());
-    let url = format!("{server}/{bucket}/{}", shown::percent_encode(key, b"-._~/"));
+    let url = format!("{server}/{bucket}/{}", redact::percent_encode(key, b"-._~/"));
     let url = Url::parse(&url).map_err(|error| format!("the endpoint {server}: {error}"))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
@@ -256,17 +273,17 @@ fn longer_retry() -> RetryConfig {
 
 /// Givers of credentials by what they were made of: a process asks for a token once, not once for
 /// each object. A process forked since makes its own, as it has its own connections.
-struct Kept<T: ?Sized>(Mutex<Vec<Giver<T>>>);
+struct CredentialCache<T: ?Sized>(Mutex<Vec<CachedCredentials<T>>>);
 
-struct Giver<T: ?Sized> {
+struct CachedCredentials<T: ?Sized> {
     process: u32,
     made_of: Vec<String>,
     made: Arc<T>,
 }
 
-impl<T: ?Sized> Kept<T> {
-    const fn new() -> Kept<T> {
-        Kept(Mutex::new(Vec::new()))
+impl<T: ?Sized> CredentialCache<T> {
+    const fn new() -> CredentialCache<T> {
+        CredentialCache(Mutex::new(Vec::new()))
     }
 
     fn get(
@@ -276,7 +293,8 @@ impl<T: ?Sized> Kept<T> {
     ) -> Result<Arc<T>, String> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
-        let same = |giver: &&Giver<T>| giver.process == process && giver.made_of == made_of;
+        let same =
+            |giver: &&CachedCredentials<T>| giver.process == process && giver.made_of == made_of;
         if let Some(found) = kept.iter().find(same) {
             return Ok(found.made.clone());
         }
@@ -284,7 +302,7 @@ impl<T: ?Sized> Kept<T> {
         if kept.len() == KEPT {
             kept.clear();
         }
-        kept.push(Giver { process, made_of, made: made.clone() });
+        kept.push(CachedCredentials { process, made_of, made: made.clone() });
         Ok(made)
     }
 }

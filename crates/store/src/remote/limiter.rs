@@ -1,12 +1,12 @@
 //! How many requests a server is sent at the same time: fewer when it says it is overloaded, one
 //! more for every round that goes well (additive increase, multiplicative decrease).
 
-use super::patience::Retry;
-use super::silence::Silence;
+use super::stall_timeout::StallHistory;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use swathe_store_api::Retry;
 use tokio::sync::Notify;
 
 /// Requests in flight to one server, whoever sends them.
@@ -23,7 +23,7 @@ pub(super) struct Limiter {
     state: Mutex<State>,
     freed: Notify,
     /// What its answers show of how long to wait for one.
-    pub(super) silence: Silence,
+    pub(super) silence: StallHistory,
     /// Whether it tells the date of an object only where it is asked for that alone.
     pub(super) is_dating: AtomicBool,
 }
@@ -53,7 +53,7 @@ impl Default for Limiter {
     fn default() -> Limiter {
         let peak = (0, Instant::now());
         let state = State { limit: MOST, in_flight: 0, decreased: None, peak };
-        let (silence, is_dating) = (Silence::default(), AtomicBool::new(false));
+        let (silence, is_dating) = (StallHistory::default(), AtomicBool::new(false));
         Limiter { state: Mutex::new(state), freed: Notify::new(), silence, is_dating }
     }
 }

@@ -1,17 +1,15 @@
 //! Requests of WebDAV (RFC 4918): what is where something is to be written or removed, as the
 //! server says before that is done, folders that are made, objects that are removed.
 
-use super::answer::{REASON_BYTES, Said, header, host};
-use super::connecting;
-use super::net::keeping_method;
-use super::patience::{Failure, Patience, Retry, sending};
-use super::target::{Place, Target};
-use crate::error::StoreError;
-use crate::stores::Store;
+use super::attempt::{Attempt, ConnectTraced, Limited, Retried, Try};
+use super::request_target::RequestTarget;
+use super::response::{REASON_BYTES, RequestSecrets, header};
+use super::retry::sending;
 use reqwest::header::{CONTENT_TYPE, HeaderName, SERVER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
-use std::sync::Arc;
 use std::time::Duration;
+use swathe_net::{host, keeping_method};
+use swathe_store_api::{Failure, Retry, StoreError};
 use swathe_trace::Scope;
 use tokio::time::timeout;
 
@@ -25,47 +23,43 @@ const QUESTION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\
     <resourcetype/><getlastmodified/><getcontentlength/></prop></propfind>";
 
 /// What a server says of what is at a URL.
-pub(super) struct There {
+pub(super) struct ObjectStatus {
     pub(super) is_folder: bool,
     pub(super) is_xrootd: bool,
 }
 
 /// Remove an object.
-pub(crate) fn remove(
-    store: Arc<Store>,
-    object: &str,
-    named: Option<&str>,
-) -> Result<(), StoreError> {
-    let (target, name) = Target::named(store, object, named)?;
+pub(super) fn remove(target: RequestTarget) -> Result<(), StoreError> {
+    let name = target.name()?;
     target.block_on(async |client| target.delete(client, &name).await)
 }
 
-impl Target {
-    /// An object to write or remove, and its URL.
-    pub(super) fn named(
-        store: Arc<Store>,
-        object: &str,
-        named: Option<&str>,
-    ) -> Result<(Target, Url), StoreError> {
-        let stall = store.stall();
-        let target = Target::new(store, object, named, stall)?;
-        match &target.place {
-            Place::Http { url, .. } if !url.path().ends_with('/') => {
-                let url = url.clone();
-                Ok((target, url))
-            }
-            _ => Err(target.unsupported("is no name of an object to write")),
+/// A few requests that are tried together.
+struct Steps<F>(F);
+
+impl<T, F: AsyncFnMut(u32) -> Result<T, Failure>> Attempt for Steps<F> {
+    type Answer = T;
+
+    async fn run(&mut self, numbers: Try) -> Result<T, Failure> {
+        self.0(numbers.failed).await
+    }
+}
+
+impl RequestTarget {
+    /// The URL of an object to write or remove.
+    pub(super) fn name(&self) -> Result<Url, StoreError> {
+        match self.endpoint.url() {
+            Some(url) if !url.path().ends_with('/') => Ok(url.clone()),
+            _ => Err(self.unsupported("is no name of an object to write")),
         }
     }
 
     /// A request, with the token if it goes to the server that this is for.
     pub(super) fn writing(&self, client: &Client, method: Method, url: &Url) -> RequestBuilder {
         let request = client.request(method, url.clone());
-        match &self.place {
-            Place::Http { url: ours, bearer: Some(token) } if ours.origin() == url.origin() => {
-                request.bearer_auth(token)
-            }
-            _ => request,
+        match self.endpoint.token_for(url) {
+            Some(token) => request.bearer_auth(token),
+            None => request,
         }
     }
 
@@ -76,7 +70,7 @@ impl Target {
         url: &Url,
         limit: Option<Duration>,
     ) -> Result<Response, Failure> {
-        keeping_method(self.exchange(request, &host(url), Said::default(), limit)).await
+        keeping_method(self.exchange(request, &host(url), RequestSecrets::default(), limit)).await
     }
 
     /// An answer that says yes, or the error.
@@ -108,26 +102,19 @@ impl Target {
     /// Try until it goes well, or another try is of no use; a try is told how many failed.
     pub(super) async fn patiently<T>(
         &self,
-        mut attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
+        attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
-        let (scope, mut patience) = (Scope::current(), Patience::new());
-        loop {
-            let permit = self.limiter.permit().await;
-            let tried = attempt(patience.failed());
-            let tried = connecting::told(&self.about, &scope, 0, tried).await;
-            permit.tell(tried.as_ref().err().map(|failure| &failure.retry));
-            match tried {
-                Ok(found) => return Ok(found),
-                Err(failure) => patience.wait(failure, false).await?,
-            }
-        }
+        let scope = &Scope::current();
+        let traced = ConnectTraced { about: &self.about, scope, inner: Steps(attempt) };
+        let limited = Limited { limiter: &self.limiter, inner: traced };
+        Retried { inner: limited }.result().await
     }
 
     /// Ask what is there.
-    pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<There, Failure> {
+    pub(super) async fn look(&self, client: &Client, url: &Url) -> Result<ObjectStatus, Failure> {
         let (response, said) = self.properties(client, url, sending(0)).await?;
         let is_folder = said.is_some_and(|said| is_collection(&said));
-        Ok(There { is_folder, is_xrootd: is_xrootd(&response) })
+        Ok(ObjectStatus { is_folder, is_xrootd: is_xrootd(&response) })
     }
 
     /// What a server says of what is there, if it does; `limit`: how long until it begins to.

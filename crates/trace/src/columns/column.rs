@@ -2,8 +2,8 @@
 //!
 //! What every field of every line goes through is `inline`: it is called from another module.
 
-use super::{Coded, Field};
-use crate::quick::Quick;
+use super::{DictColumn, Field};
+use crate::hash::Quick;
 use crate::ulm::{Value, decode};
 use std::collections::HashMap;
 
@@ -149,7 +149,7 @@ impl Column {
                 for (word, code) in known {
                     words[code as usize] = word.into();
                 }
-                Field::Coded(Coded { codes: in_order(codes, order), words })
+                Field::Words(DictColumn { codes: in_order(codes, order), words })
             }
             Values::Numbers(mut numbers) => {
                 numbers.resize(rows, f64::NAN);

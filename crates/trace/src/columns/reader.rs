@@ -1,7 +1,7 @@
 //! From the bytes of files to columns, line by line.
 
 use super::column::{Column, in_order};
-use super::{Coded, Damaged, Field, ReadError, Table};
+use super::{DamagedLine, DictColumn, Field, ReadError, Table};
 use crate::date::{Second, parse_date_after};
 use crate::ulm::{FIRST, LINE_BYTES, UlmError, Value, decode, key_at, text, value_at};
 use std::collections::{BTreeSet, HashMap};
@@ -37,7 +37,7 @@ pub(super) struct Reader {
     /// Number of the line over all files, and within its own.
     line: u64,
     line_of_file: u64,
-    damaged: Vec<Damaged>,
+    damaged: Vec<DamagedLine>,
     damaged_count: u64,
 }
 
@@ -146,7 +146,7 @@ impl Reader {
                 Some(path) => format!("{path}: {error}"),
                 None => error.to_string(),
             };
-            self.damaged.push(Damaged { line: self.line_of_file, reason });
+            self.damaged.push(DamagedLine { line: self.line_of_file, reason });
         }
     }
 
@@ -249,12 +249,12 @@ impl Reader {
     pub fn finish(self) -> Table {
         let Reader { time_ns, columns, damaged, damaged_count, .. } = self;
         let order = order_of(&time_ns);
-        let mut event = Coded::default();
+        let mut event = DictColumn::default();
         let mut fields = Vec::new();
         let rows = time_ns.len();
         for (number, column) in columns.into_iter().enumerate() {
             match column.finish(rows, order.as_deref()) {
-                Some((_, Field::Coded(coded))) if number == EVENT => event = coded,
+                Some((_, Field::Words(coded))) if number == EVENT => event = coded,
                 found => fields.extend(found),
             }
         }

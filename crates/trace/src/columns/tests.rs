@@ -28,7 +28,7 @@ fn field<'a>(table: &'a Table, key: &str) -> &'a Field {
 }
 
 fn words(table: &Table, key: &str) -> Vec<Option<String>> {
-    let Field::Coded(coded) = field(table, key) else { panic!("{key} is of numbers") };
+    let Field::Words(coded) = field(table, key) else { panic!("{key} is of numbers") };
     let word = |&code: &i32| coded.words.get(usize::try_from(code).ok()?).cloned();
     coded.codes.iter().map(word).collect()
 }
@@ -159,7 +159,7 @@ proptest! {
                 let wanted = line.fields.iter().find(|(other, _)| other == key);
                 let wanted = wanted.map(|(_, value)| value);
                 match column {
-                    Field::Coded(coded) => {
+                    Field::Words(coded) => {
                         let found = usize::try_from(coded.codes[row]).ok();
                         let found = found.map(|code| &coded.words[code]);
                         if key.len() == 1 {

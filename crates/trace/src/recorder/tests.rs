@@ -1,6 +1,6 @@
 use super::*;
-use crate::sink::Memory;
-use std::sync::mpsc::{Sender, channel, sync_channel};
+use crate::memory::Memory;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
 /// There is one recorder in a process.
 fn alone() -> MutexGuard<'static, ()> {
@@ -8,7 +8,7 @@ fn alone() -> MutexGuard<'static, ()> {
     lock(&ALONE)
 }
 
-fn begin(sink: impl Sink + 'static) -> Arc<Recorder> {
+fn begin(sink: impl Sink + 'static) -> Arc<Session> {
     let from = From { host: "h".into(), prog: "p".into(), token: None };
     start_with("a test", &from, || Ok(Box::new(sink))).expect("started");
     lock(&CURRENT).clone().expect("recording")
@@ -27,7 +27,7 @@ fn until(is_true: impl Fn() -> bool) {
 }
 
 /// Wait until all is taken out of the rings; what comes now is written by itself.
-fn until_taken(recorder: &Recorder) {
+fn until_taken(recorder: &Session) {
     until(|| {
         recorder.writer.get().expect("a writer").unpark();
         lock(&recorder.rings).iter().all(|ring| ring.used() == 0)

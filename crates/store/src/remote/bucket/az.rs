@@ -1,9 +1,9 @@
 //! Blobs of Azure.
 
 use super::{
-    Bucket, Kept, Leave, Object, Settings, connector, longer_retry, retry, url_in, variable,
+    Authorization, Bucket, CredentialCache, Object, Settings, connector, longer_retry, retry,
+    url_in, variable,
 };
-use crate::remote::check_private;
 use object_store::azure::{
     AzureAccessKey, AzureAuthorizer, AzureConfigKey as Key, AzureCredential, MicrosoftAzureBuilder,
 };
@@ -13,6 +13,7 @@ use object_store::{CredentialProvider, StaticCredentialProvider};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::sync::Arc;
+use swathe_net::check_private;
 
 /// Without it requests that are not signed are answered as in 2009: with ETags that lack quotes.
 const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");
@@ -40,7 +41,8 @@ const KEYS: [Key; 12] = [
 /// Which of them nobody may see.
 const SECRETS: [Key; 4] = [Key::Token, Key::AccessKey, Key::SasKey, Key::ClientSecret];
 
-static KEPT: Kept<dyn CredentialProvider<Credential = AzureCredential>> = Kept::new();
+static KEPT: CredentialCache<dyn CredentialProvider<Credential = AzureCredential>> =
+    CredentialCache::new();
 
 type Credentials = Arc<dyn CredentialProvider<Credential = AzureCredential>>;
 
@@ -84,15 +86,15 @@ pub(super) fn server(settings: &Settings) -> Option<String> {
 pub(super) fn object(container: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
     let (account, server) = of_account(settings)?;
     let url = url_in(&server, container, path)?;
-    let (credentials, leave, secrets) = right(container, &account, settings)?;
+    let (credentials, authorization, secrets) = right(container, &account, settings)?;
     let place = super::Place::Azure(Place { url, account, credentials });
-    Ok(Object { place, leave, secrets })
+    Ok(Object { place, authorization, secrets })
 }
 
 pub(super) fn bucket(container: &str, settings: &Settings) -> Result<Bucket, String> {
     let (account, server) = of_account(settings)?;
     let url = url_in(&server, container, &Path::ROOT)?;
-    let (credentials, leave, secrets) = right(container, &account, settings)?;
+    let (credentials, authorization, secrets) = right(container, &account, settings)?;
     let builder = MicrosoftAzureBuilder::new()
         .with_account(account)
         .with_container_name(container)
@@ -101,7 +103,7 @@ pub(super) fn bucket(container: &str, settings: &Settings) -> Result<Bucket, Str
         .with_http_connector(connector()?);
     let builder = match credentials {
         Some(credentials) => {
-            if !matches!(&leave, Leave::Of(what) if what == ACCESS_KEY) {
+            if !matches!(&authorization, Authorization::Credentials(what) if what == ACCESS_KEY) {
                 check_private(&url, "endpoint")?;
             }
             builder.with_credentials(credentials)
@@ -113,7 +115,7 @@ pub(super) fn bucket(container: &str, settings: &Settings) -> Result<Bucket, Str
             builder.with_credentials(Arc::new(nothing)).with_skip_signature(true)
         }
     };
-    Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, leave, secrets))
+    Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, authorization, secrets))
 }
 
 /// Credentials for a container, by what right, and what must not be shown.
@@ -121,7 +123,7 @@ fn right(
     container: &str,
     account: &str,
     settings: &Settings,
-) -> Result<(Option<Credentials>, Leave, Vec<String>), String> {
+) -> Result<(Option<Credentials>, Authorization, Vec<String>), String> {
     let environment = MicrosoftAzureBuilder::from_env();
     let skip = environment.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
     let made_of: Vec<(Key, String)> = KEYS
@@ -134,13 +136,13 @@ fn right(
         })
         .collect();
     let by_command = environment.get_config_value(&Key::UseAzureCli).as_deref() == Some("true");
-    let leave = match source(&made_of, by_command) {
-        _ if settings.anonymous || skip => Leave::Waived,
-        Some(what) => Leave::Of(what.into()),
-        None => Leave::NotIn(PLACES),
+    let authorization = match source(&made_of, by_command) {
+        _ if settings.anonymous || skip => Authorization::Anonymous,
+        Some(what) => Authorization::Credentials(what.into()),
+        None => Authorization::NoneIn(PLACES),
     };
-    let Leave::Of(what) = &leave else {
-        return Ok((None, leave, Vec::new()));
+    let Authorization::Credentials(what) = &authorization else {
+        return Ok((None, authorization, Vec::new()));
     };
     let is_key = |(key, value): &(Key, String)| {
         *key != Key::AccessKey || AzureAccessKey::try_new(value).is_ok()
@@ -166,7 +168,7 @@ fn right(
     })?;
     let secrets = made_of.into_iter().filter(|(key, _)| SECRETS.contains(key));
     let secrets = secrets.map(|(_, value)| value).collect();
-    Ok((Some(credentials), leave, secrets))
+    Ok((Some(credentials), authorization, secrets))
 }
 
 /// The credentials that object_store will take, first come, first served.

@@ -1,10 +1,8 @@
 //! Our HTTP client as object_store takes it: it would read all root certificates again for each
 //! object, wait for ever, take in whatever a server sends, and repeat it.
 
-use super::super::answer::{REASON_CHARS, hide, reason_in};
-use super::super::connecting;
-use super::super::net::net;
-use super::super::patience::sending;
+use super::super::response::{REASON_CHARS, hide, reason_in};
+use super::super::retry::sending;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -16,6 +14,7 @@ use object_store::client::{
 };
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use std::io;
+use swathe_net::{connect_events, net};
 use tokio::time::timeout;
 
 /// A page of a listing has about half a megabyte.
@@ -42,10 +41,10 @@ impl HttpService for Shared {
         let secrets = secrets(&request);
         let exchange = async {
             let answer = async {
-                connecting::to(|| server(request.uri()));
+                connect_events::set_server(|| server(request.uri()));
                 self.0.call(request).await
             };
-            let answer = connecting::told_of_any(answer).await?;
+            let answer = connect_events::traced_as_current(answer).await?;
             let (mut head, body) = answer.into_parts();
             let mut content = whole(body).await?;
             if !head.status.is_success() && !head.status.is_redirection() {

@@ -1,9 +1,9 @@
 //! Objects of Google Cloud Storage, read through its XML API.
 
 use super::{
-    Bucket, Kept, Leave, Object, Settings, connector, longer_retry, retry, url_in, variable,
+    Authorization, Bucket, CredentialCache, Object, Settings, connector, longer_retry, retry,
+    url_in, variable,
 };
-use crate::remote::check_private;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Key};
 use object_store::path::Path;
 use object_store::{CredentialProvider, StaticCredentialProvider};
@@ -11,6 +11,7 @@ use reqwest::Url;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
 use std::path::PathBuf;
 use std::sync::Arc;
+use swathe_net::check_private;
 
 const SERVER: &str = "https://storage.googleapis.com";
 const PLACES: &str = "GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT, \
@@ -18,7 +19,8 @@ const PLACES: &str = "GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT, \
 /// A machine of Google's says so, and its metadata server then has a token.
 const MACHINE: &str = "/sys/class/dmi/id/product_name";
 
-static KEPT: Kept<dyn CredentialProvider<Credential = GcpCredential>> = Kept::new();
+static KEPT: CredentialCache<dyn CredentialProvider<Credential = GcpCredential>> =
+    CredentialCache::new();
 
 type Tokens = Arc<dyn CredentialProvider<Credential = GcpCredential>>;
 
@@ -60,14 +62,14 @@ pub(super) fn server(settings: &Settings) -> Option<String> {
 pub(super) fn object(bucket: &str, path: &Path, settings: &Settings) -> Result<Object, String> {
     let server = server(settings).unwrap_or_else(|| SERVER.into());
     let url = url_in(&server, bucket, path)?;
-    let (tokens, leave, secrets) = right(bucket, settings)?;
-    Ok(Object { place: super::Place::Google(Place { url, tokens }), leave, secrets })
+    let (tokens, authorization, secrets) = right(bucket, settings)?;
+    Ok(Object { place: super::Place::Google(Place { url, tokens }), authorization, secrets })
 }
 
 pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String> {
     let server = server(settings).unwrap_or_else(|| SERVER.into());
     let url = url_in(&server, bucket, &Path::ROOT)?;
-    let (tokens, leave, secrets) = right(bucket, settings)?;
+    let (tokens, authorization, secrets) = right(bucket, settings)?;
     let builder = GoogleCloudStorageBuilder::new()
         .with_bucket_name(bucket)
         .with_base_url(server.trim_end_matches('/'))
@@ -84,21 +86,21 @@ pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String
             builder.with_credentials(Arc::new(nothing)).with_skip_signature(true)
         }
     };
-    Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, leave, secrets))
+    Ok(Bucket::of(builder.build().map_err(|error| error.to_string())?, authorization, secrets))
 }
 
 /// Whence tokens for a bucket come, by what right, and what must not be shown.
 fn right(
     bucket: &str,
     settings: &Settings,
-) -> Result<(Option<Tokens>, Leave, Vec<String>), String> {
+) -> Result<(Option<Tokens>, Authorization, Vec<String>), String> {
     let environment = GoogleCloudStorageBuilder::from_env();
     let skip = environment.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
     if settings.anonymous || skip {
-        return Ok((None, Leave::Waived, Vec::new()));
+        return Ok((None, Authorization::Anonymous, Vec::new()));
     }
     let Some(Found { what, text, builder }) = found(&environment)? else {
-        return Ok((None, Leave::NotIn(PLACES), Vec::new()));
+        return Ok((None, Authorization::NoneIn(PLACES), Vec::new()));
     };
     let tokens = KEPT.get(vec![what.clone(), text.clone()], || {
         let builder = builder.with_bucket_name(bucket).with_retry(retry());
@@ -114,7 +116,7 @@ fn right(
         })?;
         Ok(store.credentials().clone())
     })?;
-    Ok((Some(tokens), Leave::Of(what), vec![text]))
+    Ok((Some(tokens), Authorization::Credentials(what), vec![text]))
 }
 
 /// The first credentials there are, in the order of object_store.

@@ -1,6 +1,6 @@
 //! Signed URLs of S3 objects.
 
-use super::{Bucket, Leave, Object, Settings, connector, longer_retry, retry, variable};
+use super::{Authorization, Bucket, Object, Settings, connector, longer_retry, retry, variable};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey as Key};
 use object_store::path::Path;
 use object_store::signer::Signer;
@@ -45,8 +45,8 @@ pub(super) fn server(settings: &Settings) -> Option<String> {
 }
 
 pub(super) fn object(bucket: &str, path: Path, settings: &Settings) -> Result<Object, String> {
-    let (mut builder, leave, secrets) = builder(bucket, settings)?;
-    let anonymous = !matches!(leave, Leave::Of(_));
+    let (mut builder, authorization, secrets) = builder(bucket, settings)?;
+    let anonymous = !matches!(authorization, Authorization::Credentials(_));
     if anonymous {
         // Signed with anything and the signature dropped: the same code makes the URL.
         builder = builder.with_access_key_id("anonymous").with_secret_access_key("anonymous");
@@ -54,23 +54,24 @@ pub(super) fn object(bucket: &str, path: Path, settings: &Settings) -> Result<Ob
     let store = builder.with_retry(retry()).with_http_connector(connector()?).build();
     let store = store.map_err(|error| error.to_string())?;
     let place = super::Place::S3(Place { store, path, anonymous });
-    Ok(Object { place, leave, secrets })
+    Ok(Object { place, authorization, secrets })
 }
 
 pub(super) fn bucket(bucket: &str, settings: &Settings) -> Result<Bucket, String> {
-    let (builder, leave, secrets) = builder(bucket, settings)?;
-    let builder = builder.with_skip_signature(!matches!(leave, Leave::Of(_)));
+    let (builder, authorization, secrets) = builder(bucket, settings)?;
+    let builder =
+        builder.with_skip_signature(!matches!(authorization, Authorization::Credentials(_)));
     // Not every server knows how to delete many objects at once, and one is all we delete.
     let builder = builder.with_disable_bulk_delete(true);
     let store = builder.with_retry(longer_retry()).with_http_connector(connector()?).build();
-    Ok(Bucket::of(store.map_err(|error| error.to_string())?, leave, secrets))
+    Ok(Bucket::of(store.map_err(|error| error.to_string())?, authorization, secrets))
 }
 
 /// What leads to a bucket, by what right, and the secrets in it.
 fn builder(
     bucket: &str,
     settings: &Settings,
-) -> Result<(AmazonS3Builder, Leave, Vec<String>), String> {
+) -> Result<(AmazonS3Builder, Authorization, Vec<String>), String> {
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
     if let Some(endpoint) = server(settings) {
         // Else a variable of the environment would go before the option.
@@ -86,32 +87,34 @@ fn builder(
         builder.get_config_value(&key).is_some_and(|value| !value.is_empty())
     };
     let skip = builder.get_config_value(&Key::SkipSignature).as_deref() == Some("true");
-    let mut leave = match settings.anonymous || skip {
-        true => Leave::Waived,
-        false => Leave::Of("AWS_ACCESS_KEY_ID".into()),
+    let mut authorization = match settings.anonymous || skip {
+        true => Authorization::Anonymous,
+        false => Authorization::Credentials("AWS_ACCESS_KEY_ID".into()),
     };
     let given = set(&builder, Key::AccessKeyId) || set(&builder, Key::SecretAccessKey);
-    if matches!(leave, Leave::Of(_)) && (settings.profile.is_some() || !given) {
+    if matches!(authorization, Authorization::Credentials(_))
+        && (settings.profile.is_some() || !given)
+    {
         match keys_of_profile(settings.profile.clone())? {
             Some(keys) => {
                 builder = builder.with_access_key_id(keys.id).with_secret_access_key(keys.secret);
                 if let Some(token) = keys.token {
                     builder = builder.with_token(token);
                 }
-                leave = Leave::Of("the keys of a profile".into());
+                authorization = Authorization::Credentials("the keys of a profile".into());
             }
             None if PROVIDERS.into_iter().any(|key| set(&builder, key)) => {
-                leave = Leave::Of("the role of this machine".into());
+                authorization = Authorization::Credentials("the role of this machine".into());
             }
-            None => leave = Leave::NotIn(PLACES),
+            None => authorization = Authorization::NoneIn(PLACES),
         }
     }
-    let secrets = match leave {
-        Leave::Of(_) => vec![Key::SecretAccessKey, Key::Token, Key::AccessKeyId],
+    let secrets = match authorization {
+        Authorization::Credentials(_) => vec![Key::SecretAccessKey, Key::Token, Key::AccessKeyId],
         _ => Vec::new(),
     };
     let secrets = secrets.iter().filter_map(|key| builder.get_config_value(key)).collect();
-    Ok((builder, leave, secrets))
+    Ok((builder, authorization, secrets))
 }
 
 #[derive(Debug, Default, PartialEq)]

@@ -1,0 +1,139 @@
+//! Stores whose objects are read through the block cache.
+
+use crate::{BlockCache, Cached};
+use std::path::PathBuf;
+use std::sync::Arc;
+use swathe_plan::Costs;
+use swathe_store_api::{
+    Layer, Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Stores, Version,
+};
+
+/// The same stores, with what servers send kept in blocks, and taken from there.
+pub fn cached_stores(stores: Stores, blocks: Option<Arc<BlockCache>>) -> Stores {
+    let Some(blocks) = blocks else { return stores };
+    let files = stores.file_costs();
+    stores.layered(Arc::new(CacheLayer { blocks, files }))
+}
+
+#[derive(Debug)]
+struct CacheLayer {
+    blocks: Arc<BlockCache>,
+    /// What reading files costs, which blocks are.
+    files: Costs,
+}
+
+impl Layer for CacheLayer {
+    fn wrap(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        if store.is_local() {
+            return store;
+        }
+        let (blocks, files) = (self.blocks.clone(), self.files.clone());
+        Arc::new(CachedStore { inner: store, blocks, files })
+    }
+}
+
+#[derive(Debug)]
+struct CachedStore {
+    inner: Arc<dyn Store>,
+    blocks: Arc<BlockCache>,
+    files: Costs,
+}
+
+impl CachedStore {
+    /// `asked`: whether the server was just asked for the version.
+    fn cached(&self, source: Arc<dyn Source>, called: &str, asked: bool) -> Arc<dyn Source> {
+        if source.is_local() || !source.version().is_told_apart() {
+            return source;
+        }
+        let cached = Cached::new(source, called, self.blocks.clone(), asked);
+        Arc::new(cached.on(self.files.clone()))
+    }
+}
+
+impl Store for CachedStore {
+    fn settings(&self) -> &StoreSettings {
+        self.inner.settings()
+    }
+
+    fn measured_key(&self, url: &str) -> String {
+        self.inner.measured_key(url)
+    }
+
+    fn key(&self) -> String {
+        self.inner.key()
+    }
+
+    fn object_key(&self, url: &str) -> String {
+        self.inner.object_key(url)
+    }
+
+    fn url_of(&self, path: &str) -> String {
+        self.inner.url_of(path)
+    }
+
+    fn shown(&self, url: &str) -> String {
+        self.inner.shown(url)
+    }
+
+    fn is_local(&self) -> bool {
+        self.inner.is_local()
+    }
+
+    fn is_writable(&self) -> bool {
+        self.inner.is_writable()
+    }
+
+    fn can_list(&self) -> bool {
+        self.inner.can_list()
+    }
+
+    fn local_path(&self, url: &str) -> Result<Option<PathBuf>, StoreError> {
+        self.inner.local_path(url)
+    }
+
+    fn is_served_here(&self, url: &str) -> bool {
+        self.inner.is_served_here(url)
+    }
+
+    fn connections(&self) -> u32 {
+        self.inner.connections()
+    }
+
+    fn http_url(&self, url: &str) -> Result<Option<String>, StoreError> {
+        self.inner.http_url(url)
+    }
+
+    fn bearer(&self, url: &str) -> Result<Option<String>, StoreError> {
+        self.inner.bearer(url)
+    }
+
+    fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
+        Ok(self.cached(self.inner.open(object)?, object.asked(), true))
+    }
+
+    fn assume(
+        &self,
+        object: ObjectName<'_>,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        let assumed = self.inner.assume(object, version)?;
+        Ok(assumed.map(|source| self.cached(source, object.asked(), false)))
+    }
+
+    fn list(&self, url: &str) -> Result<Box<dyn Listing>, StoreError> {
+        self.inner.list(url)
+    }
+
+    fn create(
+        &self,
+        object: ObjectName<'_>,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        self.inner.create(object, size, in_parts)
+    }
+
+    fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
+        self.inner.remove(object)
+    }
+}

@@ -1,0 +1,505 @@
+//! Asks the other workers of a pool for blocks, where that is predicted to take less than the store.
+//!
+//! What a peer gives is never data by itself: it is checked as a file of one's own shelf is (which
+//! object, version and cell, length, checksum), put there, and read from there.
+
+use crate::cell::{CELL_BYTES, Cells};
+use crate::peer_server::{IDLE, MOST_CELLS, MOST_FILE_BYTES};
+use crate::tls::Identity;
+use bytes::{Buf, Bytes, BytesMut};
+use futures_util::stream::{self, StreamExt};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Url};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use swathe_disk_cache::{YOUNG, digest};
+use swathe_net::connect_events::{self, TraceConnects};
+use swathe_net::{host, net};
+use swathe_store_api::{StoreError, TrafficCount};
+use swathe_trace::{Ids, Level, Record, Scope, event, is_on};
+use tokio::sync::mpsc;
+use tokio::time::{timeout, timeout_at};
+
+/// A peer that takes longer to accept a connection is away.
+const CONNECT: Duration = Duration::from_millis(500);
+/// So is one that sends nothing for so long,
+const SILENCE: Duration = Duration::from_secs(1);
+/// or takes longer for all of an answer.
+const WHOLE: Duration = Duration::from_secs(5);
+/// One that is away is not asked for so long.
+const AWAY: Duration = Duration::from_secs(30);
+/// What was measured longer ago counts no more: who was slow once would never be asked again.
+const MEASURED: Duration = Duration::from_secs(60);
+/// Requests to a peer at the same time.
+const STREAMS: usize = 2;
+/// Peers that are asked for the same, one after the other.
+const ASKED: usize = 3;
+/// What is taken for granted of a peer: seconds until it answers, bytes per second.
+const ASSUMED: (f64, f64) = (0.001, 100e6);
+/// How much the last answer counts, of all.
+const WEIGHT: f64 = 0.2;
+/// Objects whose peers are known.
+const OBJECTS: usize = 10_000;
+/// Answers that what peers cost is learnt from.
+const ANSWERS: usize = 64;
+
+/// Who has blocks of which objects.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    client: RwLock<Option<Client>>,
+    by_url: Mutex<HashMap<String, Arc<Peer>>>,
+    by_object: Mutex<HashMap<String, Vec<Arc<Peer>>>>,
+    notes: Mutex<Vec<String>>,
+    /// Of the last answers: seconds until it began, and bytes per second where it was long.
+    answers: Mutex<VecDeque<(f64, Option<f64>)>>,
+}
+
+/// Another worker.
+#[derive(Debug)]
+struct Peer {
+    url: String,
+    token: String,
+    state: Mutex<State>,
+}
+
+/// What is known of a peer.
+#[derive(Debug)]
+struct State {
+    away: Option<Instant>,
+    /// Of these objects it gave something wrong.
+    wrong: HashSet<String>,
+    measured: Instant,
+    first_byte_s: f64,
+    bytes_per_s: f64,
+    cell_bytes: f64,
+}
+
+/// Why a peer gave nothing, or nothing that can be used.
+enum Fault {
+    Away,
+    Busy,
+    Wrong(String),
+}
+
+impl Fault {
+    fn reason(&self) -> &str {
+        match self {
+            Fault::Away => "it does not answer",
+            Fault::Busy => "it is busy",
+            Fault::Wrong(why) => why,
+        }
+    }
+}
+
+/// What a peer gave: cells, each with its file where the peer has it; and how long that took.
+struct Answer {
+    files: Vec<(u64, Option<Bytes>)>,
+    bytes: u64,
+    first_byte_s: f64,
+    seconds: f64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Peers {
+    /// Show a certificate from now on.
+    pub(crate) fn identify(&self, identity: Option<&Identity>) -> Result<(), StoreError> {
+        let fail = |why| StoreError::Unsupported { url: "peers".to_string(), why };
+        net().map_err(fail)?; // which chooses how to encrypt
+        let settings = match identity {
+            None => Client::builder(),
+            Some(identity) => {
+                let tls = identity.client().map_err(fail)?;
+                Client::builder().tls_backend_preconfigured(tls).https_only(true)
+            }
+        };
+        let made = settings
+            .no_proxy()
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT)
+            .connector_layer(TraceConnects(CONNECT))
+            .pool_idle_timeout(IDLE / 3)
+            .http1_only()
+            .build()
+            .map_err(|error| fail(error.to_string()))?;
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = Some(made);
+        Ok(())
+    }
+
+    /// Take who has blocks of an object: URL and token of each, the first is asked first.
+    pub(crate) fn set(&self, object: &str, peers: Vec<(String, String)>) {
+        let mut by_object = lock(&self.by_object);
+        if peers.is_empty() {
+            by_object.remove(object);
+            return;
+        }
+        if by_object.len() >= OBJECTS && !by_object.contains_key(object) {
+            by_object.clear(); // they are told again with the next batch
+        }
+        by_object.insert(object.to_string(), self.known(peers));
+        drop(by_object);
+        let mut by_url = lock(&self.by_url);
+        by_url.retain(|_, peer| Arc::strong_count(peer) > 1 || lock(&peer.state).is_of_use());
+    }
+
+    /// Those at these URLs with these tokens, and what is known of them.
+    fn known(&self, peers: Vec<(String, String)>) -> Vec<Arc<Peer>> {
+        let mut by_url = lock(&self.by_url);
+        let mut known = |(url, token): (String, String)| {
+            let same = by_url.get(&url).filter(|peer| peer.token == token).cloned();
+            same.unwrap_or_else(|| {
+                let peer = Arc::new(Peer::new(url.clone(), token));
+                by_url.insert(url, peer.clone());
+                peer
+            })
+        };
+        peers.into_iter().take(ASKED).map(&mut known).collect()
+    }
+
+    /// Seconds that so many bytes of an object take from a peer that has it; `None` where none is
+    /// known to.
+    pub(crate) fn refetch_s(&self, object: &str, bytes: u64) -> Option<f64> {
+        let cells = bytes as f64 / CELL_BYTES as f64;
+        let seconds = self.of(object).into_iter().map(|peer| lock(&peer.state).some_s(cells));
+        seconds.min_by(f64::total_cmp)
+    }
+
+    /// What peers cost of late, by the median of many answers: seconds until one begins, and bytes
+    /// per second; `None` where too little came.
+    pub(crate) fn costs(&self) -> Option<(f64, f64)> {
+        let answers = lock(&self.answers);
+        let begun = median(answers.iter().map(|answer| answer.0).collect())?;
+        Some((begun, median(answers.iter().filter_map(|answer| answer.1).collect())?))
+    }
+
+    fn of(&self, object: &str) -> Vec<Arc<Peer>> {
+        let peers = lock(&self.by_object).get(object).cloned().unwrap_or_default();
+        peers.into_iter().filter(|peer| lock(&peer.state).may_be_asked(object)).collect()
+    }
+
+    /// Whether anybody may be asked for an object.
+    pub(crate) fn any(&self, object: &str) -> bool {
+        !self.of(object).is_empty()
+    }
+
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.notes))
+    }
+
+    /// Get cells from peers, as far as they have them and that takes less than the store, which
+    /// is predicted to take `store_s` for all. Gives what came.
+    pub(crate) fn get(&self, cells: &Cells, mut wanted: Vec<u64>, store_s: f64) -> TrafficCount {
+        let called = &cells.opened().called;
+        let each_s = store_s / wanted.len().max(1) as f64;
+        // As much as stays until it is read.
+        let room = cells.limit() / YOUNG / CELL_BYTES;
+        wanted.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+        let pays =
+            |peer: &Peer, cells: usize| lock(&peer.state).seconds(cells) < each_s * cells as f64;
+        self.ask(&self.of(called), cells, wanted, None, pays)
+    }
+
+    /// Get cells from these peers whatever that costs, until a moment.
+    pub(crate) fn pull(
+        &self,
+        cells: &Cells,
+        wanted: Vec<u64>,
+        peers: Vec<(String, String)>,
+        until: Instant,
+    ) -> TrafficCount {
+        let called = &cells.opened().called;
+        let mut peers = self.known(peers);
+        peers.retain(|peer| lock(&peer.state).may_be_asked(called));
+        self.ask(&peers, cells, wanted, Some(until), |_, _| true)
+    }
+
+    fn ask(
+        &self,
+        peers: &[Arc<Peer>],
+        cells: &Cells,
+        mut wanted: Vec<u64>,
+        until: Option<Instant>,
+        pays: impl Fn(&Peer, usize) -> bool,
+    ) -> TrafficCount {
+        let mut moved = TrafficCount::default();
+        let Some(client) = self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+        else {
+            return moved;
+        };
+        let called = &cells.opened().called;
+        for peer in peers {
+            if wanted.is_empty() {
+                break;
+            }
+            if !pays(peer, wanted.len()) {
+                continue;
+            }
+            let told = |level, name, fill: &dyn Fn(&mut Record<'_>)| {
+                event(level, name, &Ids::default(), |record| {
+                    fill(record.text("OBJECT", cells.opened().told()).text("PEER", &peer.url));
+                });
+            };
+            told(Level::Usage, "PEER_START", &|_| {});
+            let before = moved.bytes;
+            let (left, fault) = peer.get(&client, cells, wanted, until, |answer| {
+                moved.requests += 1;
+                if let Some(answer) = answer {
+                    moved.bytes += answer.bytes;
+                    self.learn(answer);
+                }
+            });
+            let bytes = moved.bytes - before;
+            match &fault {
+                None => told(Level::Usage, "PEER_END", &|record| {
+                    record.number("BYTES", bytes).text("RESULT", "ok");
+                }),
+                Some(fault) => told(Level::Error, "PEER_END", &|record| {
+                    record.number("BYTES", bytes).text("RESULT", "error");
+                    record.text("REASON", fault.reason());
+                }),
+            }
+            wanted = left;
+            let mut state = lock(&peer.state);
+            match fault {
+                None | Some(Fault::Busy) => {}
+                Some(Fault::Away) => state.away = Some(Instant::now()),
+                Some(Fault::Wrong(why)) => {
+                    if state.wrong.insert(called.clone()) {
+                        lock(&self.notes).push(format!(
+                            "{}: the worker at {} sent blocks that are wrong ({why}), and is not \
+                             asked for it again; they were read from the store",
+                            cells.opened().url,
+                            peer.url
+                        ));
+                    }
+                }
+            }
+        }
+        moved
+    }
+
+    fn learn(&self, answer: &Answer) {
+        let mut answers = lock(&self.answers);
+        if answers.len() == ANSWERS {
+            answers.pop_front();
+        }
+        answers.push_back((answer.first_byte_s, answer.bytes_per_s()));
+    }
+}
+
+/// The middle one of some numbers.
+fn median(mut numbers: Vec<f64>) -> Option<f64> {
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied()
+}
+
+impl Answer {
+    /// As it came, once it had begun; `None` of so little that this says nothing.
+    fn bytes_per_s(&self) -> Option<f64> {
+        let streaming_s = self.seconds - self.first_byte_s;
+        (self.bytes >= CELL_BYTES && streaming_s > 0.0).then(|| self.bytes as f64 / streaming_s)
+    }
+}
+
+impl State {
+    fn new() -> State {
+        let (first_byte_s, bytes_per_s) = ASSUMED;
+        State {
+            away: None,
+            wrong: HashSet::new(),
+            measured: Instant::now(),
+            first_byte_s,
+            bytes_per_s,
+            cell_bytes: CELL_BYTES as f64,
+        }
+    }
+
+    fn is_away(&self) -> bool {
+        self.away.is_some_and(|since| since.elapsed() < AWAY)
+    }
+
+    /// Whether it holds what should not be forgotten.
+    fn is_of_use(&self) -> bool {
+        self.is_away() || !self.wrong.is_empty()
+    }
+
+    fn may_be_asked(&self, object: &str) -> bool {
+        !self.is_away() && !self.wrong.contains(object)
+    }
+
+    /// Seconds that so many cells are predicted to take.
+    fn seconds(&mut self, cells: usize) -> f64 {
+        self.forget();
+        let rounds = cells.div_ceil(MOST_CELLS * STREAMS) as f64;
+        rounds * self.first_byte_s + cells as f64 * self.cell_bytes / self.bytes_per_s
+    }
+
+    /// The same of one request for a part of a cell, or some whole ones.
+    fn some_s(&mut self, cells: f64) -> f64 {
+        self.forget();
+        self.first_byte_s + cells * CELL_BYTES as f64 / self.bytes_per_s
+    }
+
+    /// Forget what was measured too long ago.
+    fn forget(&mut self) {
+        if self.measured.elapsed() > MEASURED {
+            let (away, wrong) = (self.away, std::mem::take(&mut self.wrong));
+            *self = State { away, wrong, ..State::new() };
+        }
+    }
+
+    fn learn(&mut self, answer: &Answer) {
+        let come = |known: &mut f64, found: f64| *known += WEIGHT * (found - *known);
+        self.measured = Instant::now();
+        come(&mut self.first_byte_s, answer.first_byte_s);
+        let held = answer.files.iter().filter(|(_, file)| file.is_some()).count();
+        if held > 0 {
+            come(&mut self.cell_bytes, answer.bytes as f64 / held as f64);
+        }
+        if let Some(bytes_per_s) = answer.bytes_per_s() {
+            come(&mut self.bytes_per_s, bytes_per_s);
+        }
+    }
+}
+
+impl Peer {
+    fn new(url: String, token: String) -> Peer {
+        Peer { url, token, state: Mutex::new(State::new()) }
+    }
+
+    /// Put what it has of some cells on the shelf, as far as that comes until a moment; gives those
+    /// that are still wanted, and why no more was asked for. Each answer is `noted`.
+    fn get(
+        self: &Arc<Peer>,
+        client: &Client,
+        cells: &Cells,
+        wanted: Vec<u64>,
+        until: Option<Instant>,
+        mut noted: impl FnMut(Option<&Answer>),
+    ) -> (Vec<u64>, Option<Fault>) {
+        let Ok(net) = net() else { return (wanted, None) };
+        let groups: Vec<Vec<(u64, u128)>> = wanted
+            .chunks(MOST_CELLS)
+            .map(|group| group.iter().map(|&cell| (cell, digest(&cells.key(cell)))).collect())
+            .collect();
+        let (sender, mut receiver) = mpsc::channel(1);
+        let (peer, client, scope) = (self.clone(), client.clone(), Scope::current());
+        net.runtime.spawn(async move {
+            let asked = groups.into_iter().map(|group| peer.ask(&client, group, &scope));
+            let mut answers = stream::iter(asked).buffered(STREAMS);
+            let all = async {
+                while let Some(answer) = answers.next().await {
+                    let is_last = answer.is_err();
+                    if sender.send(answer).await.is_err() || is_last {
+                        break;
+                    }
+                }
+            };
+            match until {
+                Some(until) => _ = timeout_at(until.into(), all).await,
+                None => all.await,
+            }
+        });
+        let mut left: HashSet<u64> = wanted.iter().copied().collect();
+        let mut fault = None;
+        while let Some(answer) = receiver.blocking_recv() {
+            noted(answer.as_ref().ok());
+            match answer {
+                Err(found) => fault = Some(found),
+                Ok(answer) => {
+                    lock(&self.state).learn(&answer);
+                    for (number, file) in answer.files {
+                        let Some(file) = file else { continue };
+                        match cells.adopt(number, file) {
+                            Some(()) => _ = left.remove(&number),
+                            None => fault = Some(Fault::Wrong(format!("block {number}"))),
+                        }
+                    }
+                }
+            }
+            if fault.is_some() {
+                break;
+            }
+        }
+        (wanted.into_iter().filter(|cell| left.contains(cell)).collect(), fault)
+    }
+
+    /// One request.
+    async fn ask(
+        &self,
+        client: &Client,
+        group: Vec<(u64, u128)>,
+        scope: &Scope,
+    ) -> Result<Answer, Fault> {
+        let mut about = Ids::default();
+        if is_on() {
+            about.push("PEER", &self.url);
+        }
+        let answer = connect_events::traced(&about, scope, 0, self.answer(client, group));
+        timeout(WHOLE, answer).await.unwrap_or(Err(Fault::Away))
+    }
+
+    async fn answer(&self, client: &Client, group: Vec<(u64, u128)>) -> Result<Answer, Fault> {
+        let digests: Vec<String> =
+            group.iter().map(|(_, digest)| format!("{digest:032x}")).collect();
+        let url = format!("{}/blocks/{}", self.url, digests.join(","));
+        let began = Instant::now();
+        connect_events::set_server(|| {
+            Url::parse(&self.url).map(|url| host(&url)).unwrap_or_default()
+        });
+        let asked = client.get(url).bearer_auth(&self.token).send();
+        let sent = timeout(SILENCE, asked).await;
+        let response = sent.ok().and_then(Result::ok).ok_or(Fault::Away)?;
+        let first_byte_s = began.elapsed().as_secs_f64();
+        match response.status() {
+            StatusCode::OK => {}
+            StatusCode::SERVICE_UNAVAILABLE => return Err(Fault::Busy),
+            StatusCode::UNAUTHORIZED => return Err(Fault::Wrong("it does not know us".into())),
+            status => return Err(Fault::Wrong(format!("status {}", status.as_u16()))),
+        }
+        let mut body = Body { response, here: BytesMut::new() };
+        let mut files = Vec::with_capacity(group.len());
+        let mut bytes = 0;
+        for (number, _) in group {
+            let length = u64::from(body.take(4).await?.get_u32_le());
+            if length > MOST_FILE_BYTES {
+                return Err(Fault::Wrong(format!("block {number} of {length} bytes")));
+            }
+            bytes += length;
+            let file = if length == 0 { None } else { Some(body.take(length as usize).await?) };
+            files.push((number, file));
+        }
+        if !body.is_over().await? {
+            return Err(Fault::Wrong("more than was asked for".into()));
+        }
+        Ok(Answer { files, bytes, first_byte_s, seconds: began.elapsed().as_secs_f64() })
+    }
+}
+
+/// An answer, by and by.
+struct Body {
+    response: Response,
+    here: BytesMut,
+}
+
+impl Body {
+    async fn take(&mut self, length: usize) -> Result<Bytes, Fault> {
+        while self.here.len() < length {
+            let chunk = self.chunk().await?;
+            self.here.extend_from_slice(&chunk.ok_or(Fault::Wrong("it ends too soon".into()))?);
+        }
+        Ok(self.here.split_to(length).freeze())
+    }
+
+    async fn is_over(&mut self) -> Result<bool, Fault> {
+        Ok(self.here.is_empty() && self.chunk().await?.is_none())
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        let came = timeout(SILENCE, self.response.chunk()).await;
+        came.ok().and_then(Result::ok).ok_or(Fault::Away)
+    }
+}

@@ -1,0 +1,214 @@
+//! Gives blocks to the other workers of a pool: `GET /blocks/DIGEST,DIGEST,...`, nothing else.
+//!
+//! The answer is a file of the shelf for each digest, as it lies there, after its length in four
+//! bytes (little-endian; 0 where there is none). The file says of which object, version and cell it
+//! is, and holds a checksum of all that: who asked checks it. A digest is a number, so nothing that
+//! is asked for can name any other file.
+
+use crate::BlockCache;
+use crate::tls::Identity;
+use crate::unknown_clients::Strangers;
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::future::{Either, select};
+use futures_util::stream::{self, StreamExt};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Empty, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use subtle::ConstantTimeEq;
+use swathe_net::net;
+use swathe_store_api::StoreError;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// Cells given for one request.
+pub(crate) const MOST_CELLS: usize = 16;
+/// A file that is longer is no cell.
+pub(crate) const MOST_FILE_BYTES: u64 = 1 << 20;
+/// Connections at a time of those who have the token; more are closed at once.
+const CONNECTIONS: usize = 256;
+/// Who has not sent the token by then is closed.
+const GREETING: Duration = Duration::from_secs(5);
+/// Requests that are answered at a time; others are told that we are busy.
+const REQUESTS: usize = 16;
+/// Of a request line with its headers.
+const REQUEST_BYTES: usize = 16 << 10;
+/// A connection on which nothing is asked for so long is closed.
+pub(crate) const IDLE: Duration = Duration::from_secs(30);
+/// It takes no more requests after this time,
+const LIFE: Duration = Duration::from_secs(300);
+/// and is closed after so much more, whatever it is doing.
+const LAST: Duration = Duration::from_secs(30);
+/// After the system had no more connections to give.
+const PAUSE: Duration = Duration::from_millis(50);
+
+type Body = BoxBody<Bytes, Infallible>;
+
+struct Door {
+    blocks: Arc<BlockCache>,
+    token: String,
+    tls: Option<Arc<ServerConfig>>,
+    strangers: Strangers,
+    connections: Arc<Semaphore>,
+    requests: Arc<Semaphore>,
+}
+
+impl BlockCache {
+    /// Give blocks, on a free port of an address and as long as the process lives, to who sends
+    /// the token; with an identity, by TLS only, to who has one of the same authority.
+    ///
+    /// # Errors
+    /// [`StoreError::Network`] where nothing can listen there, or the identity is unusable.
+    pub fn serve(
+        self: &Arc<BlockCache>,
+        address: IpAddr,
+        token: &str,
+        identity: Option<&Identity>,
+    ) -> Result<SocketAddr, StoreError> {
+        let fail = |why: String| StoreError::Network { url: address.to_string(), why };
+        let net = net().map_err(fail)?;
+        let tls = identity.map(Identity::server).transpose().map_err(fail)?;
+        let listening = net.runtime.block_on(TcpListener::bind((address, 0)));
+        let listener = listening.map_err(|error| fail(error.to_string()))?;
+        let found = listener.local_addr().map_err(|error| fail(error.to_string()))?;
+        let door = Door {
+            blocks: self.clone(),
+            token: token.to_string(),
+            tls,
+            strangers: Strangers::default(),
+            connections: Arc::new(Semaphore::new(CONNECTIONS)),
+            requests: Arc::new(Semaphore::new(REQUESTS)),
+        };
+        net.runtime.spawn(Arc::new(door).open(listener));
+        Ok(found)
+    }
+}
+
+impl Door {
+    async fn open(self: Arc<Door>, listener: TcpListener) {
+        loop {
+            let Ok((stream, from)) = listener.accept().await else {
+                sleep(PAUSE).await;
+                continue;
+            };
+            let door = self.clone();
+            self.strangers.admit(from.ip(), |number| {
+                tokio::spawn(async move { door.greet(stream, number).await }).abort_handle()
+            });
+        }
+    }
+
+    async fn greet(self: Arc<Door>, stream: TcpStream, number: u64) {
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = self.tls.clone() else { return self.talk(stream, number).await };
+        if let Ok(Ok(stream)) = timeout(GREETING, TlsAcceptor::from(tls).accept(stream)).await {
+            self.talk(stream, number).await;
+        }
+    }
+
+    async fn talk(
+        self: Arc<Door>,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        number: u64,
+    ) {
+        let known = Arc::new(Notify::new());
+        let (door, says) = (self.clone(), known.clone());
+        let service = service_fn(move |request| {
+            if door.knows(request.headers()) {
+                says.notify_one();
+            }
+            let answer = door.answer(&request);
+            async move { Ok::<_, Infallible>(answer) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(IDLE)
+            .max_buf_size(REQUEST_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        let greeting = pin!(known.notified());
+        match timeout(GREETING, select(connection.as_mut(), greeting)).await {
+            Ok(Either::Right(_)) => self.strangers.remove(number),
+            Ok(Either::Left(_)) | Err(_) => return,
+        }
+        let Ok(_room) = self.connections.clone().try_acquire_owned() else { return };
+        if timeout(LIFE, connection.as_mut()).await.is_err() {
+            connection.as_mut().graceful_shutdown();
+            let _ = timeout(LAST, connection).await;
+        }
+    }
+
+    fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
+        if !self.knows(request.headers()) {
+            return refusal(StatusCode::UNAUTHORIZED);
+        }
+        if request.method() != Method::GET {
+            return refusal(StatusCode::METHOD_NOT_ALLOWED);
+        }
+        let uri = request.uri();
+        let Some(asked) = uri.path().strip_prefix("/blocks/").filter(|_| uri.query().is_none())
+        else {
+            return refusal(StatusCode::NOT_FOUND);
+        };
+        let Some(digests) = parse(asked) else { return refusal(StatusCode::BAD_REQUEST) };
+        let Ok(room) = self.requests.clone().try_acquire_owned() else {
+            return refusal(StatusCode::SERVICE_UNAVAILABLE);
+        };
+        let blocks = self.blocks.clone();
+        let frames = stream::iter(digests).then(move |digest| {
+            let _room = &room; // until the last is given
+            let blocks = blocks.clone();
+            let found = tokio::task::spawn_blocking(move || frame(&blocks, digest));
+            async move { Ok(Frame::data(found.await.unwrap_or_else(|_| absent()))) }
+        });
+        Response::new(BodyExt::boxed(StreamBody::new(frames)))
+    }
+
+    /// Whether somebody has the token; that takes as long whatever they send in its place.
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let sent = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
+        let sent = sent.strip_prefix(b"Bearer ").unwrap_or_default();
+        !self.token.is_empty() && bool::from(sent.ct_eq(self.token.as_bytes()))
+    }
+}
+
+fn refusal(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Empty::new().boxed());
+    *response.status_mut() = status;
+    response
+}
+
+/// Digests, 32 hexadecimal digits each.
+fn parse(text: &str) -> Option<Vec<u128>> {
+    let digest = |text: &str| {
+        let is_one = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_one.then(|| u128::from_str_radix(text, 16).ok())?
+    };
+    let parts = text.split(',').take(MOST_CELLS + 1).map(digest);
+    parts.collect::<Option<Vec<_>>>().filter(|digests| digests.len() <= MOST_CELLS)
+}
+
+fn frame(blocks: &BlockCache, digest: u128) -> Bytes {
+    let Some(file) = blocks.shelf.file(digest, MOST_FILE_BYTES) else { return absent() };
+    let mut frame = BytesMut::with_capacity(4 + file.len());
+    frame.put_u32_le(file.len() as u32);
+    frame.put_slice(&file);
+    frame.freeze()
+}
+
+fn absent() -> Bytes {
+    Bytes::from_static(&[0; 4])
+}

@@ -1,0 +1,108 @@
+//! What was thought to be here and is not: it was evicted in the meantime, or it is damaged.
+//!
+//! Requests for what is here are as those of a file, one for each row of a region perhaps. What
+//! turns out to be missing is asked for as of a server: all that is left, in as few requests as
+//! cost less than what they leave out.
+
+use crate::Part;
+use crate::cell::{CELL_BYTES, Cells};
+use bytes::Bytes;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use swathe_plan::{Break, Reach, windows};
+use swathe_store_api::{Pieces, Source, StoreError};
+
+/// Most bytes of one request.
+const CAP_BYTES: u64 = 8 << 20;
+/// Requests in flight at least: what is here is read with one.
+const STREAMS: u32 = 4;
+/// Cells that are checked at a time: 256 MiB.
+const CHECKED: usize = 1024;
+
+/// Ranges that are asked for anew, on their way.
+pub(crate) struct Again {
+    windows: VecDeque<Range<u64>>,
+    fetched: Pieces,
+    /// The one that came last.
+    last: Option<(Range<u64>, Bytes)>,
+}
+
+impl Again {
+    /// Ask for what is not here of the parts to be read, the first of which is known to be missing.
+    pub(crate) fn ask(
+        cells: &Cells,
+        source: &dyn Source,
+        first: &Range<u64>,
+        parts: &[&[Part]],
+        streams: u32,
+    ) -> Again {
+        let mut lost = lost(cells, parts);
+        lost.push(first.clone());
+        lost.sort_unstable_by_key(|range| range.start);
+        let gap_bytes = source.costs().gap_bytes();
+        let reach = Reach { gap_bytes, cap_bytes: CAP_BYTES };
+        let windows = windows(&lost, reach, Break::BetweenSegments);
+        let fetched = source.fetch(windows.clone(), streams.max(STREAMS));
+        Again { windows: windows.into(), fetched, last: None }
+    }
+
+    /// What came of a range, and the window that it is in if that came just now; `None` where the
+    /// range is not among those that are still to come.
+    pub(crate) fn take(
+        &mut self,
+        range: &Range<u64>,
+    ) -> Result<Option<(Bytes, Option<Window>)>, StoreError> {
+        let mut news = None;
+        loop {
+            if let Some((window, bytes)) = &self.last
+                && window.start <= range.start
+                && range.end <= window.end
+            {
+                let from = (range.start - window.start) as usize;
+                let length = (range.end - range.start) as usize;
+                return Ok(bytes
+                    .get(from..from + length)
+                    .map(|_| (bytes.slice(from..from + length), news.take())));
+            }
+            let is_ahead = self
+                .windows
+                .iter()
+                .any(|window| window.start <= range.start && range.end <= window.end);
+            let Some(window) = self.windows.pop_front().filter(|_| is_ahead) else {
+                return Ok(None);
+            };
+            let Some(bytes) = self.fetched.next().transpose()? else { return Ok(None) };
+            news = Some((window.start, bytes.clone()));
+            self.last = Some((window, bytes));
+        }
+    }
+}
+
+/// Where bytes of the object start, and the bytes.
+pub(crate) type Window = (u64, Bytes);
+
+/// What is not here of parts that were thought to be here; of the first cells of them.
+fn lost(cells: &Cells, parts: &[&[Part]]) -> Vec<Range<u64>> {
+    let mut checked = HashMap::new();
+    let mut lost = Vec::new();
+    for part in parts.iter().flat_map(|parts| parts.iter()) {
+        let Part::Held(range) = part else { continue };
+        let mut at = range.start;
+        while at < range.end {
+            let number = at / CELL_BYTES;
+            let end = range.end.min((number + 1) * CELL_BYTES);
+            if checked.len() >= CHECKED && !checked.contains_key(&number) {
+                return lost;
+            }
+            let extents: &Vec<Range<u64>> = checked.entry(number).or_insert_with(|| {
+                let whole = number * CELL_BYTES..(number + 1) * CELL_BYTES;
+                cells.load(number).map_or_else(Vec::new, |cell| cell.ranges(&whole).collect())
+            });
+            if !extents.iter().any(|extent| extent.start <= at && end <= extent.end) {
+                lost.push(at..end);
+            }
+            at = end;
+        }
+    }
+    lost
+}

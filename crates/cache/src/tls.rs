@@ -1,0 +1,119 @@
+//! Connections between the members of a pool: each shows a certificate of the pool's authority.
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig,
+    SignatureScheme,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Files of a certificate: that of the authority, one's own, and its key.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Of the authority, PEM.
+    pub authority: PathBuf,
+    /// One's own, PEM.
+    pub certificate: PathBuf,
+    /// Its key, PEM.
+    pub key: PathBuf,
+}
+
+impl Identity {
+    /// How to answer those who show a certificate.
+    pub(crate) fn server(&self) -> Result<Arc<ServerConfig>, String> {
+        let verifier =
+            WebPkiClientVerifier::builder(self.roots()?).build().map_err(|e| e.to_string())?;
+        let (chain, key) = self.own()?;
+        let config = ServerConfig::builder()
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain, key)
+            .map_err(|error| self.unusable(&error))?;
+        Ok(Arc::new(config))
+    }
+
+    /// How to ask those who show one.
+    pub(crate) fn client(&self) -> Result<ClientConfig, String> {
+        let verifier =
+            WebPkiServerVerifier::builder(self.roots()?).build().map_err(|e| e.to_string())?;
+        let (chain, key) = self.own()?;
+        ClientConfig::builder()
+            .dangerous() // what is given up is the name alone, see `OfPool`
+            .with_custom_certificate_verifier(Arc::new(OfPool(verifier)))
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| self.unusable(&error))
+    }
+
+    fn roots(&self) -> Result<Arc<RootCertStore>, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(&self.authority)? {
+            roots.add(certificate).map_err(|error| self.unusable(&error))?;
+        }
+        Ok(Arc::new(roots))
+    }
+
+    fn own(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+        let key = PrivateKeyDer::from_pem_file(&self.key)
+            .map_err(|error| format!("{}: {error}", self.key.display()))?;
+        Ok((certificates(&self.certificate)?, key))
+    }
+
+    fn unusable(&self, error: &Error) -> String {
+        format!("{}: {error}", self.certificate.display())
+    }
+}
+
+fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, String> {
+    let fail = |error| format!("{}: {error}", path.display());
+    CertificateDer::pem_file_iter(path).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)
+}
+
+/// Whoever has a certificate of the authority belongs to the pool, under whatever name or address
+/// it is reached: as Dask has it.
+#[derive(Debug)]
+struct OfPool(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for OfPool {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        // The name is looked at last: all else is in order then.
+        match self.0.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            found => found,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

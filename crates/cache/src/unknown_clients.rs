@@ -1,0 +1,59 @@
+//! Connections of those who have not said yet who they are.
+//!
+//! Whoever has the token says so within milliseconds. So where there are too many who do not, the
+//! one that is silent for longest goes: first of the address that has too many, and others come in.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use tokio::task::AbortHandle;
+
+/// Of one address.
+const OF_ADDRESS: usize = 32;
+/// Of all addresses.
+const OF_ALL: usize = 256;
+
+/// Those that are open, the oldest first.
+#[derive(Default)]
+pub(crate) struct Strangers(Mutex<Open>);
+
+#[derive(Default)]
+struct Open {
+    next: u64,
+    open: VecDeque<Stranger>,
+}
+
+struct Stranger {
+    number: u64,
+    address: IpAddr,
+    task: AbortHandle,
+}
+
+impl Strangers {
+    /// Let a connection in, which is served by what `serve` starts, and close another where that
+    /// makes too many.
+    pub(crate) fn admit(&self, address: IpAddr, serve: impl FnOnce(u64) -> AbortHandle) {
+        // Nobody is known before all this is noted.
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.next += 1;
+        let number = open.next;
+        let open = &mut open.open;
+        open.retain(|stranger| !stranger.task.is_finished());
+        open.push_back(Stranger { number, address, task: serve(number) });
+        let of_address = open.iter().filter(|stranger| stranger.address == address).count();
+        let oldest = if of_address > OF_ADDRESS {
+            open.iter().position(|stranger| stranger.address == address)
+        } else {
+            (open.len() > OF_ALL).then_some(0)
+        };
+        if let Some(oldest) = oldest.and_then(|at| open.remove(at)) {
+            oldest.task.abort();
+        }
+    }
+
+    /// Note that who is at the other end is known now.
+    pub(crate) fn remove(&self, number: u64) {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        open.open.retain(|stranger| stranger.number != number);
+    }
+}

@@ -1,0 +1,586 @@
+//! A folder of values by key that never grows beyond its limit, shared by processes.
+//!
+//! One file per key, named by the key's hash. A value is written to a file of its own and
+//! renamed into place, so that a reader sees all of it or nothing, whoever is killed when; what
+//! is damaged anyway fails its checksum, counts as absent and is removed.
+//!
+//! Who writes or removes holds a lock on the file `usage`, which says how many bytes there are.
+//! They are added before they are written and taken off after they are removed: whoever is killed
+//! in between leaves too large a number, never too small a one. Readers need no lock.
+//!
+//! What goes first when room is needed is written in the modification time of each file: of values
+//! that are put and read without a weight, when they were used last. Of those with one, the
+//! level of the shelf at the time, and above it, for each use, what fetching them again costs for
+//! what they take; the level rises to what goes (GreedyDual-Size with frequency, Cherkasova 1998).
+//! No more goes than must. See `docs/design/016-what-goes-first.md`.
+#![warn(missing_docs)]
+
+mod eviction;
+mod simulated;
+mod usage_file;
+
+use bytes::Bytes;
+use eviction::{Level, MARK_EVERY, Rank, gain, going};
+use rustix::fs::OFlags;
+pub use simulated::SimulatedCache;
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use swathe_store_api::StoreError;
+use usage_file::UsageFile;
+
+const MAGIC: &[u8; 8] = b"SWSHELF1";
+/// Magic, checksum, bytes of the key, bytes of the value.
+const HEAD_BYTES: usize = 8 + 4 + 4 + 8;
+/// Folders the files are spread over.
+const FAN_OUT: u64 = 256;
+/// Of the names of those folders, and of the files, in hexadecimal.
+const FOLDER_DIGITS: usize = 2;
+const FILE_DIGITS: usize = 32;
+/// The extension of a value that is being written.
+const UNFINISHED: &str = "new";
+/// What file systems give space in.
+const DISK_BLOCK_BYTES: u64 = 4096;
+/// What came or was used last, up to this part of the limit, goes only after all else: whoever
+/// fetched it is about to read it.
+pub const YOUNG: u64 = 8;
+/// A writer that has waited for the others so long gives up: one of them may have been stopped.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Where the bytes in use are written down.
+const USAGE_FILE: &str = "usage";
+
+/// The seconds that it takes to fetch a value again, by its bytes; `None`: only when it was used
+/// last counts.
+pub type Weight<'a> = Option<&'a dyn Fn(u64) -> f64>;
+
+/// A size-limited folder of values.
+#[derive(Debug)]
+pub struct DiskCache {
+    folder: PathBuf,
+    limit: u64,
+    /// A value that was read is marked as used if its last mark is older than this.
+    mark_every: Duration,
+    /// Threads of this process queue here, and only one waits for other processes. What is to go
+    /// next, as far as it was looked for.
+    writing: Mutex<VecDeque<Candidate>>,
+}
+
+/// What a shelf holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Number of values.
+    pub values: u64,
+    /// Bytes their files take on disk.
+    pub bytes: u64,
+    /// Bytes allowed.
+    pub limit: u64,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    path: PathBuf,
+    place: Rank,
+}
+
+impl DiskCache {
+    /// A shelf of the user: `$<variables>_DIR`, else `$XDG_CACHE_HOME/swathe/<name>`, else
+    /// `~/.cache/swathe/<name>`; at most `$<variables>_BYTES`, else `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] where the environment says nothing usable.
+    pub fn user(name: &str, variables: &str, limit: u64) -> Result<DiskCache, StoreError> {
+        let path = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let unusable = |why| StoreError::Unsupported { url: name.into(), why };
+        let own_folder = format!("{variables}_DIR");
+        let folder = path(&own_folder)
+            .or_else(|| path("XDG_CACHE_HOME").map(|cache| cache.join("swathe").join(name)))
+            .or_else(|| path("HOME").map(|home| home.join(".cache/swathe").join(name)))
+            .ok_or_else(|| {
+                unusable(format!("none of {own_folder}, XDG_CACHE_HOME and HOME is set"))
+            })?;
+        Ok(DiskCache::at(folder, limit_of(name, variables, limit)?))
+    }
+
+    /// The user's index: at most 1 GiB unless `$SWATHE_INDEX_BYTES` says otherwise.
+    ///
+    /// # Errors
+    /// As [`DiskCache::user`].
+    pub fn index() -> Result<DiskCache, StoreError> {
+        DiskCache::user("index", "SWATHE_INDEX", 1 << 30)
+    }
+
+    /// A shelf in a folder, made when the first value is put.
+    pub fn at(folder: impl Into<PathBuf>, limit: u64) -> DiskCache {
+        let mark_every = MARK_EVERY;
+        DiskCache { folder: folder.into(), limit, mark_every, writing: Mutex::default() }
+    }
+
+    /// Where it lies.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Bytes allowed.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The value put last under `key`; `None` where there is none that can be read whole.
+    pub fn get(&self, key: &str) -> Option<Bytes> {
+        self.get_weighed(key, None)
+    }
+
+    /// As [`DiskCache::get`], of a value that was put with a weight.
+    pub fn get_weighed(&self, key: &str, weight: Weight<'_>) -> Option<Bytes> {
+        let path = self.path(key);
+        let mut file = File::open(&path).ok()?;
+        let bytes = self.read(&mut file)?;
+        let Some(value_at) = check(&bytes, key) else {
+            self.discard(&path, key);
+            return None;
+        };
+        // Only the order of eviction hangs on the mark, and the folder may be read-only.
+        let _ = self.mark(&file, weight);
+        Some(Bytes::from(bytes).slice(value_at..))
+    }
+
+    /// Note a use of a value.
+    fn mark(&self, file: &File, weight: Weight<'_>) -> Option<()> {
+        let stat = file.metadata().ok()?;
+        let marked = if weight.is_some() { changed(&stat) } else { stat.modified().ok()? };
+        if marked.elapsed().is_ok_and(|age| age > self.mark_every) {
+            let stands = match weight {
+                None => SystemTime::now(),
+                Some(seconds) => {
+                    let gain = gain(seconds(stat.len()), on_disk(stat.len()));
+                    self.level()?.used(stat.modified().ok()?, gain)
+                }
+            };
+            let _ = file.set_modified(stands);
+        }
+        Some(())
+    }
+
+    /// Up to `max` first bytes of the value under `key`, not checked: what [`DiskCache::get`] is
+    /// likely to give.
+    pub fn glance(&self, key: &str, max: usize) -> Option<Bytes> {
+        let file = File::open(self.path(key)).ok()?;
+        let value_at = HEAD_BYTES + key.len();
+        let mut bytes = vec![0; value_at + max];
+        let read = file.read_at(&mut bytes, 0).ok()?;
+        bytes.truncate(read);
+        let whole = bytes.starts_with(MAGIC) && bytes.get(HEAD_BYTES..value_at)? == key.as_bytes();
+        whole.then(|| Bytes::from(bytes).slice(value_at..))
+    }
+
+    /// Whether there is a value under `key`, most likely.
+    pub fn has(&self, key: &str) -> bool {
+        self.path(key).exists()
+    }
+
+    /// Keep `value` under `key`, in place of what was there. Values used longest ago give way
+    /// before the limit is passed; one larger than the limit is not kept.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where the folder cannot be written.
+    pub fn put(&self, key: &str, value: &[u8]) -> Result<(), StoreError> {
+        self.put_weighed(key, value, None)
+    }
+
+    /// As [`DiskCache::put`]; those of least worth give way.
+    ///
+    /// # Errors
+    /// As [`DiskCache::put`].
+    pub fn put_weighed(
+        &self,
+        key: &str,
+        value: &[u8],
+        weight: Weight<'_>,
+    ) -> Result<(), StoreError> {
+        if self.fits(key, value).is_none() {
+            return Ok(());
+        }
+        let mut doomed = self.turn();
+        let ledger = self.ledger()?;
+        self.write(&mut doomed, ledger, key, value, weight)
+    }
+
+    /// Keep what `change` makes of the value under `key`, if it makes anything; nobody else
+    /// changes it meanwhile. As [`DiskCache::put_weighed`].
+    ///
+    /// # Errors
+    /// As [`DiskCache::put`].
+    pub fn update(
+        &self,
+        key: &str,
+        weight: Weight<'_>,
+        change: impl FnOnce(Option<Bytes>) -> Option<Vec<u8>>,
+    ) -> Result<(), StoreError> {
+        let mut doomed = self.turn();
+        let ledger = self.ledger()?;
+        let kept = File::open(self.path(key)).ok().and_then(|mut file| self.read(&mut file));
+        let kept = kept.and_then(|bytes| {
+            let value_at = check(&bytes, key)?;
+            Some(Bytes::from(bytes).slice(value_at..))
+        });
+        match change(kept) {
+            Some(value) => self.write(&mut doomed, ledger, key, &value, weight),
+            None => Ok(()),
+        }
+    }
+
+    /// What a value takes, unless it is larger than the limit.
+    fn fits(&self, key: &str, value: &[u8]) -> Option<u64> {
+        let bytes = on_disk((HEAD_BYTES + key.len() + value.len()) as u64);
+        (bytes <= self.limit).then_some(bytes)
+    }
+
+    fn write(
+        &self,
+        doomed: &mut VecDeque<Candidate>,
+        mut ledger: UsageFile,
+        key: &str,
+        value: &[u8],
+        weight: Weight<'_>,
+    ) -> Result<(), StoreError> {
+        let Some(bytes) = self.fits(key, value) else { return Ok(()) };
+        let path = self.path(key);
+        self.make_room(doomed, &mut ledger, bytes)?;
+        let before = ledger.bytes;
+        ledger.set(before + bytes).map_err(|source| self.fail(source))?;
+        let (replaced, stood) = fs::metadata(&path)
+            .map_or((0, None), |stat| (on_disk(stat.len()), stat.modified().ok()));
+        let stands = weight.map(|seconds| ledger.level.put(stood, gain(seconds(bytes), bytes)));
+        let new = path.with_extension(UNFINISHED);
+        let folder = path.parent().unwrap_or(&self.folder);
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| write_new(&new, key, value, stands))
+            .and_then(|()| fs::rename(&new, &path));
+        let now = match written {
+            Ok(()) => before + bytes - replaced.min(before),
+            Err(_) => {
+                // The write's own error is what the caller must see.
+                let _ = fs::remove_file(&new);
+                before
+            }
+        };
+        let noted = ledger.set(now);
+        written
+            .and(noted)
+            .map_err(|source| StoreError::Io { url: path.display().to_string(), source })
+    }
+
+    /// What is held.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where the folder cannot be read.
+    pub fn usage(&self) -> Result<Usage, StoreError> {
+        // Where nothing can be written nothing changes either.
+        let _turn = self.turn();
+        let _ledger = self.folder.exists().then(|| self.ledger().ok());
+        let kept = self.list()?;
+        let bytes = kept.iter().map(|value| value.place.bytes).sum();
+        let values = kept.iter().filter(|value| !value.is_unfinished()).count() as u64;
+        Ok(Usage { values, bytes, limit: self.limit })
+    }
+
+    /// Remove all values.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where one cannot be removed.
+    pub fn clear(&self) -> Result<(), StoreError> {
+        if !self.folder.exists() {
+            return Ok(());
+        }
+        let _turn = self.turn();
+        let mut ledger = self.ledger()?;
+        self.list()?.iter().try_for_each(|kept| remove(&kept.path))?;
+        ledger.set(0).map_err(|source| self.fail(source))
+    }
+
+    /// Where what comes stands.
+    fn level(&self) -> Option<Level> {
+        let file = File::open(self.folder.join(USAGE_FILE)).ok()?;
+        UsageFile::of(file).ok().map(|ledger| ledger.level)
+    }
+
+    /// The file of the value whose key has this digest, as it is, if it is no longer than `most`:
+    /// for [`value_in`] to check by whoever gets it.
+    pub fn file(&self, digest: u128, most: u64) -> Option<Vec<u8>> {
+        let mut file = File::open(self.path_of(digest)).ok()?;
+        (file.metadata().ok()?.len() <= most).then(|| self.read(&mut file))?
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.path_of(digest(key))
+    }
+
+    fn path_of(&self, hash: u128) -> PathBuf {
+        let folder = format!("{:0FOLDER_DIGITS$x}", hash as u64 % FAN_OUT);
+        self.folder.join(folder).join(format!("{hash:0FILE_DIGITS$x}"))
+    }
+
+    fn fail(&self, source: std::io::Error) -> StoreError {
+        StoreError::Io { url: self.folder.display().to_string(), source }
+    }
+
+    fn turn(&self) -> MutexGuard<'_, VecDeque<Candidate>> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, file: &mut File) -> Option<Vec<u8>> {
+        let length = file.metadata().ok()?.len();
+        if length > self.limit {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(length as usize + 1);
+        file.read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Remove a file that is damaged, unless another process has put a good one in its place.
+    fn discard(&self, path: &Path, key: &str) {
+        let _turn = self.turn();
+        let Ok(mut ledger) = self.ledger() else { return };
+        let Ok(bytes) = fs::read(path) else { return };
+        if check(&bytes, key).is_none() && fs::remove_file(path).is_ok() {
+            let left = ledger.bytes.saturating_sub(on_disk(bytes.len() as u64));
+            // Too large a number only means that it is counted again sooner.
+            let _ = ledger.set(left);
+        }
+    }
+
+    /// The right to write, and how much there is. What others left half-written is theirs no
+    /// more, for whoever writes holds this.
+    fn ledger(&self) -> Result<UsageFile, StoreError> {
+        // Others have no business in what was read with a user's credentials.
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        made.map_err(|source| self.fail(source))?;
+        let path = self.folder.join(USAGE_FILE);
+        let fail = |source| StoreError::Io { url: path.display().to_string(), source };
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
+            .open(&path)
+            .map_err(fail)?;
+        if !UsageFile::may_be(&file).map_err(fail)? {
+            let why = "expected what a folder of blocks or layouts holds, found another file";
+            let why = format!("{why}; give the cache or the index a folder of its own");
+            return Err(StoreError::Unsupported { url: path.display().to_string(), why });
+        }
+        let began = Instant::now();
+        let mut pause = Duration::from_micros(50);
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if began.elapsed() < LONGEST_WAIT => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(5));
+                }
+                Err(error) => return Err(fail(error.into())),
+            }
+        }
+        UsageFile::of(file).or_else(|file| {
+            // Nothing that is there may stand higher than what is to come.
+            let level = self.list()?.iter().map(|kept| kept.place.stands).max();
+            let mut ledger = UsageFile::new(file, level.unwrap_or_else(SystemTime::now));
+            self.count(&mut ledger)?;
+            Ok(ledger)
+        })
+    }
+
+    /// Remove what is to go first until so many bytes have room that come.
+    fn make_room(
+        &self,
+        doomed: &mut VecDeque<Candidate>,
+        ledger: &mut UsageFile,
+        comes: u64,
+    ) -> Result<(), StoreError> {
+        let most = self.limit.saturating_sub(comes);
+        while ledger.bytes > most {
+            let Some(next) = doomed.pop_front() else {
+                let kept = self.count(ledger)?;
+                let too_many = ledger.bytes.saturating_sub(most);
+                if too_many > 0 {
+                    *doomed = going(kept, |kept| kept.place, self.limit, comes, too_many);
+                }
+                continue;
+            };
+            // It may have been used, or removed, since it was looked for.
+            if fs::metadata(&next.path).is_ok_and(|stat| place(&stat) == next.place) {
+                remove(&next.path)?;
+                ledger.level.went(next.place.bytes, next.place.stands, self.limit);
+                let left = ledger.bytes.saturating_sub(next.place.bytes);
+                ledger.set(left).map_err(|source| self.fail(source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Note what there is, and remove what was left half-written.
+    fn count(&self, ledger: &mut UsageFile) -> Result<Vec<Candidate>, StoreError> {
+        let (unfinished, kept): (Vec<Candidate>, Vec<Candidate>) =
+            self.list()?.into_iter().partition(Candidate::is_unfinished);
+        unfinished.iter().try_for_each(|kept| remove(&kept.path))?;
+        let bytes = kept.iter().map(|value| value.place.bytes).sum();
+        ledger.set(bytes).map_err(|source| self.fail(source))?;
+        Ok(kept)
+    }
+
+    /// All files of values, finished or not. Files of other names are not the cache's: its folder
+    /// may have been one that holds images.
+    fn list(&self) -> Result<Vec<Candidate>, StoreError> {
+        let mut kept = Vec::new();
+        for folder in entries(&self.folder)? {
+            if !is_hex(folder.file_name(), FOLDER_DIGITS) || !folder.is_dir() {
+                continue;
+            }
+            for path in entries(&folder)? {
+                if !is_value(&path) {
+                    continue;
+                }
+                // Another process may have removed it in the meantime.
+                let Ok(stat) = fs::metadata(&path) else { continue };
+                kept.push(Candidate { path, place: place(&stat) });
+            }
+        }
+        Ok(kept)
+    }
+}
+
+impl Candidate {
+    fn is_unfinished(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == UNFINISHED)
+    }
+}
+
+/// Whether a file has the name of a value, finished or not.
+fn is_value(path: &Path) -> bool {
+    let is_ours = path.extension().is_none_or(|extension| extension == UNFINISHED);
+    is_ours && is_hex(path.file_stem(), FILE_DIGITS)
+}
+
+fn is_hex(name: Option<&OsStr>, digits: usize) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let bytes = name.map(OsStr::as_encoded_bytes).unwrap_or_default();
+    bytes.len() == digits && bytes.iter().all(is_digit)
+}
+
+/// A limit that users may set: `$VARIABLES_BYTES`, else `limit`. `name`: what it limits.
+///
+/// # Errors
+/// [`StoreError::Unsupported`] where the variable is no number.
+pub fn limit_of(name: &str, variables: &str, limit: u64) -> Result<u64, StoreError> {
+    let variable = format!("{variables}_BYTES");
+    match std::env::var(&variable) {
+        Err(_) => Ok(limit),
+        Ok(text) => text.parse().map_err(|_| StoreError::Unsupported {
+            url: name.into(),
+            why: format!("{variable} must be a number of bytes, not {text:?}"),
+        }),
+    }
+}
+
+/// What a file of so many bytes takes.
+fn on_disk(length: u64) -> u64 {
+    length.next_multiple_of(DISK_BLOCK_BYTES)
+}
+
+/// By which the file of a key is found.
+pub fn digest(key: &str) -> u128 {
+    fnv1a(key.as_bytes())
+}
+
+/// The value in a file of a shelf, if the file is whole and of this very key.
+pub fn value_in(file: Bytes, key: &str) -> Option<Bytes> {
+    check(&file, key).map(|value_at| file.slice(value_at..))
+}
+
+fn write_new(
+    path: &Path,
+    key: &str,
+    value: &[u8],
+    stands: Option<SystemTime>,
+) -> std::io::Result<()> {
+    let mut head = [0; HEAD_BYTES];
+    head[..8].copy_from_slice(MAGIC);
+    head[8..12].copy_from_slice(&checksum(key, value).to_le_bytes());
+    head[12..16].copy_from_slice(&(key.len() as u32).to_le_bytes());
+    head[16..].copy_from_slice(&(value.len() as u64).to_le_bytes());
+    let mut file = File::create(path)?;
+    file.write_all(&head)?;
+    file.write_all(key.as_bytes())?;
+    file.write_all(value)?;
+    stands.map_or(Ok(()), |stands| file.set_modified(stands))
+}
+
+/// Where a file stands.
+fn place(stat: &Metadata) -> Rank {
+    let stands = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    Rank { bytes: on_disk(stat.len()), stands, said: changed(stat) }
+}
+
+/// When a file was put there, or marked.
+fn changed(stat: &Metadata) -> SystemTime {
+    let seconds = Duration::from_secs(stat.ctime().try_into().unwrap_or(0));
+    SystemTime::UNIX_EPOCH
+        + seconds
+        + Duration::from_nanos(stat.ctime_nsec().try_into().unwrap_or(0))
+}
+
+fn checksum(key: &str, value: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key.as_bytes());
+    hasher.update(value);
+    hasher.finalize()
+}
+
+/// Where the value starts in a file that holds it whole, under this very key.
+fn check(bytes: &[u8], key: &str) -> Option<usize> {
+    let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
+    let (found_key, value) = rest.split_at_checked(key.len())?;
+    let whole = head[..8] == *MAGIC
+        && head[12..16] == (key.len() as u32).to_le_bytes()
+        && head[16..] == (value.len() as u64).to_le_bytes()
+        && found_key == key.as_bytes()
+        && head[8..12] == checksum(key, value).to_le_bytes();
+    whole.then_some(HEAD_BYTES + key.len())
+}
+
+/// The paths in a folder; none where it does not exist.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let fail = |source| StoreError::Io { url: folder.display().to_string(), source };
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(fail(error)),
+        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path()).map_err(fail)).collect(),
+    }
+}
+
+fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(StoreError::Io { url: path.display().to_string(), source: error })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// FNV-1a of 128 bits: stable between builds, and a clash only costs a miss, for the key is
+/// stored with the value.
+fn fnv1a(bytes: &[u8]) -> u128 {
+    const PRIME: u128 = 0x0000000001000000000000000000013b;
+    const OFFSET: u128 = 0x6c62272e07bb014262b821756295c58d;
+    bytes.iter().fold(OFFSET, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,466 @@
+use super::eviction::MOST_GAIN_S;
+use super::*;
+use proptest::prelude::*;
+
+fn shelf(limit: u64) -> (tempfile::TempDir, DiskCache) {
+    let folder = tempfile::tempdir().unwrap();
+    let shelf = DiskCache::at(folder.path().join("index"), limit);
+    (folder, shelf)
+}
+
+fn file_of(shelf: &DiskCache, key: &str) -> PathBuf {
+    shelf.path(key)
+}
+
+#[test]
+fn values_come_back_and_are_replaced() {
+    let (_folder, shelf) = shelf(1 << 20);
+    assert_eq!(shelf.get("a"), None);
+    shelf.put("a", b"one").unwrap();
+    shelf.put("b", b"").unwrap();
+    shelf.put("a", b"two").unwrap();
+    assert_eq!(shelf.get("a").unwrap(), "two");
+    assert_eq!(shelf.get("b").unwrap(), "");
+    assert_eq!(shelf.usage().unwrap().values, 2);
+    shelf.clear().unwrap();
+    assert_eq!(shelf.get("a"), None);
+    assert_eq!(shelf.usage().unwrap().bytes, 0);
+}
+
+#[test]
+fn a_file_damaged_at_any_byte_or_cut_anywhere_counts_as_absent_and_is_removed() {
+    let (_folder, shelf) = shelf(1 << 20);
+    shelf.put("key", b"some value").unwrap();
+    let path = file_of(&shelf, "key");
+    let good = fs::read(&path).unwrap();
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 4;
+        for bad in [&bad, &good[..at]] {
+            fs::write(&path, bad).unwrap();
+            assert_eq!(shelf.get("key"), None, "byte {at} flipped or cut off");
+            assert!(!path.exists());
+        }
+    }
+    fs::write(&path, &good).unwrap();
+    assert_eq!(shelf.get("key").unwrap(), "some value");
+}
+
+#[test]
+fn a_clash_of_hashes_is_no_hit() {
+    let (_folder, shelf) = shelf(1 << 20);
+    shelf.put("key", b"value").unwrap();
+    fs::create_dir_all(file_of(&shelf, "other").parent().unwrap()).unwrap();
+    fs::copy(file_of(&shelf, "key"), file_of(&shelf, "other")).unwrap();
+    assert_eq!(shelf.get("other"), None);
+}
+
+#[test]
+fn the_limit_holds_and_the_longest_unused_goes_first() {
+    let limit = 20 * 4096;
+    let (_folder, shelf) = shelf(limit);
+    let value = vec![7; 1000];
+    for i in 0..100 {
+        shelf.put(&format!("{i}"), &value).unwrap();
+        let age = Duration::from_secs(1000 - i);
+        let file = File::options().write(true).open(file_of(&shelf, &format!("{i}"))).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+        assert!(shelf.usage().unwrap().bytes <= limit);
+    }
+    assert_eq!(shelf.get("0"), None);
+    assert_eq!(shelf.get("99").unwrap(), value);
+    assert_eq!(shelf.usage().unwrap().values, 20, "no more goes than must");
+    shelf.put("huge", &[0; 100_000]).unwrap();
+    assert_eq!(shelf.get("huge"), None);
+    assert_eq!(shelf.get("99").unwrap(), value);
+}
+
+#[test]
+fn replacing_a_value_takes_no_more_room() {
+    let (_folder, shelf) = shelf(10 * 4096);
+    shelf.put("kept", b"kept").unwrap();
+    for i in 0..100 {
+        shelf.put("key", format!("{i}").as_bytes()).unwrap();
+    }
+    assert_eq!(shelf.usage().unwrap(), Usage { values: 2, bytes: 2 * 4096, limit: 10 * 4096 });
+    assert_eq!(shelf.ledger().unwrap().bytes, 2 * 4096);
+    assert_eq!(shelf.get("kept").unwrap(), "kept");
+}
+
+#[test]
+fn what_a_killed_writer_left_is_counted_and_then_removed() {
+    let (_folder, shelf) = shelf(4 * 4096);
+    shelf.put("key", b"value").unwrap();
+    let left = file_of(&shelf, "other").with_extension("new");
+    fs::create_dir_all(left.parent().unwrap()).unwrap();
+    fs::write(&left, [1; 5000]).unwrap();
+    shelf.ledger().unwrap().set(3 * 4096).unwrap();
+    assert_eq!(shelf.usage().unwrap().values, 1);
+    shelf.put("one", b"1").unwrap();
+    assert!(left.exists());
+    shelf.put("two", b"2").unwrap();
+    assert!(!left.exists());
+    assert_eq!(shelf.get("two").unwrap(), "2");
+}
+
+#[test]
+fn without_its_number_the_folder_is_counted() {
+    let (_folder, shelf) = shelf(1 << 20);
+    shelf.put("key", b"value").unwrap();
+    for wrong in [&b""[..], b"short", &[7; 16]] {
+        fs::write(shelf.folder.join(USAGE_FILE), wrong).unwrap();
+        assert_eq!(shelf.ledger().unwrap().bytes, 4096);
+    }
+    fs::remove_dir_all(&shelf.folder).unwrap();
+    shelf.put("key", b"value").unwrap();
+    assert_eq!(shelf.ledger().unwrap().bytes, 4096);
+}
+
+#[test]
+fn files_of_others_stay() {
+    let (_folder, shelf) = shelf(2 * 4096);
+    let others = ["night1/a.fits", "night1/a.new", "00/a.fits", "00/b.new", "00/0123"];
+    for other in others {
+        let path = shelf.folder.join(other);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, [1; 3 * 4096]).unwrap();
+    }
+    for number in 0..4 {
+        shelf.put(&format!("{number}"), b"value").unwrap();
+    }
+    assert_eq!(shelf.usage().unwrap().values, 2);
+    shelf.clear().unwrap();
+    assert_eq!(shelf.usage().unwrap().values, 0);
+    for other in others {
+        assert_eq!(fs::read(shelf.folder.join(other)).unwrap(), [1; 3 * 4096], "{other}");
+    }
+}
+
+#[test]
+fn another_file_is_not_taken_for_the_number() {
+    let (folder, shelf) = shelf(1 << 20);
+    let (usage, image) = (shelf.folder.join(USAGE_FILE), folder.path().join("image"));
+    fs::create_dir_all(&shelf.folder).unwrap();
+    fs::write(&image, b"short").unwrap();
+    let place: [&dyn Fn(); 3] = [
+        &|| fs::write(&usage, [7; 100]).unwrap(),
+        &|| fs::hard_link(&image, &usage).unwrap(),
+        &|| std::os::unix::fs::symlink(&image, &usage).unwrap(),
+    ];
+    for make in place {
+        make();
+        let before = fs::read(&usage).unwrap();
+        let error = shelf.put("key", b"value").unwrap_err();
+        assert!(error.to_string().contains(USAGE_FILE), "{error}");
+        shelf.clear().unwrap_err();
+        assert_eq!(fs::read(&usage).unwrap(), before);
+        fs::remove_file(&usage).unwrap();
+    }
+    assert_eq!(fs::read(&image).unwrap(), b"short");
+}
+
+#[test]
+fn a_writer_that_was_stopped_holds_nobody_up_for_long() {
+    let (_folder, shelf) = shelf(1 << 20);
+    shelf.put("key", b"value").unwrap();
+    let _stopped = shelf.ledger().unwrap();
+    let began = Instant::now();
+    let error = shelf.put("key", b"other").unwrap_err();
+    assert!(error.to_string().contains(USAGE_FILE), "{error}");
+    assert!(began.elapsed() < 2 * LONGEST_WAIT);
+    assert_eq!(shelf.get("key").unwrap(), "value");
+}
+
+#[test]
+fn an_unwritable_folder_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, b"").unwrap();
+    let error = DiskCache::at(file.join("index"), 1 << 20).put("key", b"value").unwrap_err();
+    assert!(error.to_string().contains("file/index"), "{error}");
+}
+
+#[test]
+fn many_writers_and_readers_see_whole_values_and_the_limit_holds() {
+    let (_folder, shelf) = shelf(200_000);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4u8)
+            .map(|writer| {
+                // Each as if in a process of its own.
+                let shelf = DiskCache::at(shelf.folder(), 200_000);
+                scope.spawn(move || {
+                    let mut kept = 0;
+                    for i in 0..300 {
+                        let value = vec![writer; 500 + 40 * i];
+                        let seconds = |_| f64::from(writer) * 0.01 * (i % 7) as f64;
+                        let key = format!("{}", i % 70);
+                        match shelf.put_weighed(&key, &value, Some(&seconds)) {
+                            Ok(()) => kept += 1,
+                            // One that waited long for the others gives up, and for nothing else.
+                            Err(StoreError::Io { source, .. })
+                                if source.kind() == std::io::ErrorKind::WouldBlock => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                        if i % 3 == 0 {
+                            shelf.get_weighed(&key, Some(&seconds));
+                        }
+                    }
+                    kept
+                })
+            })
+            .collect();
+        let (shelf, stop) = (&shelf, &stop);
+        let reader = scope.spawn(move || {
+            let mut seen = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                for i in 0..70 {
+                    if let Some(value) = shelf.get(&format!("{i}")) {
+                        assert!(value.iter().all(|byte| *byte == value[0]));
+                        seen += 1;
+                    }
+                }
+                assert!(shelf.usage().unwrap().bytes <= 200_000);
+            }
+            seen
+        });
+        let kept: Vec<std::thread::Result<u64>> =
+            writers.into_iter().map(|writer| writer.join()).collect();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(kept.into_iter().map(|kept| kept.unwrap()).sum::<u64>() > 0);
+        assert!(reader.join().unwrap() > 0);
+    });
+    let found = shelf.usage().unwrap();
+    assert_eq!(shelf.ledger().unwrap().bytes, found.bytes);
+}
+
+const DAY: f64 = 86_400.0;
+
+/// A shelf on which each use counts.
+fn weighing(limit: u64) -> (tempfile::TempDir, DiskCache) {
+    let (folder, mut shelf) = shelf(limit);
+    shelf.mark_every = Duration::ZERO;
+    (folder, shelf)
+}
+
+/// Put a value of one block of the disk, that takes so many seconds to fetch again.
+fn put(shelf: &DiskCache, key: &str, seconds: f64) {
+    shelf.put_weighed(key, &[1; 1000], Some(&|_| seconds)).unwrap();
+}
+
+fn has(shelf: &DiskCache, keys: &[&str]) -> Vec<bool> {
+    keys.iter().map(|key| shelf.has(key)).collect()
+}
+
+#[test]
+fn what_is_cheap_to_fetch_again_goes_first() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    for number in 0..5 {
+        put(&shelf, &format!("wan {number}"), 0.07);
+        put(&shelf, &format!("lan {number}"), 0.003);
+    }
+    for number in 0..4 {
+        put(&shelf, &format!("more {number}"), 0.07);
+    }
+    assert_eq!(has(&shelf, &["wan 0", "wan 1", "wan 2", "wan 3", "wan 4"]), [true; 5]);
+    let lan = (0..5).filter(|number| shelf.has(&format!("lan {number}")));
+    assert_eq!(lan.count(), 1);
+    assert_eq!(has(&shelf, &["more 0", "more 3"]), [true; 2]);
+}
+
+#[test]
+fn of_equal_worth_what_came_before_the_last_goes() {
+    let (_folder, shelf) = weighing(20 * 4096);
+    for number in 0..30 {
+        put(&shelf, &format!("{number}"), 0.01);
+        tick();
+    }
+    assert_eq!(shelf.usage().unwrap().values, 20);
+    // Those that came last are there, and those that came first.
+    assert_eq!(has(&shelf, &["29", "28", "27"]), [true; 3]);
+    assert_eq!(has(&shelf, &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]), [true; 10]);
+}
+
+/// Wait until the clock of the file system goes on, which is coarse.
+fn tick() {
+    let written = || {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"1").unwrap();
+        file.metadata().unwrap().modified().unwrap()
+    };
+    let before = written();
+    while written() == before {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Go over so many values again and again, which costs nothing where they are there; gives how
+/// many were, the last time.
+fn found_in_loops(limit: u64, values: usize, rounds: usize) -> usize {
+    let (_folder, shelf) = weighing(limit * 4096);
+    let mut found = 0;
+    for _ in 0..rounds {
+        found = 0;
+        for number in 0..values {
+            let key = number.to_string();
+            match shelf.get_weighed(&key, Some(&|_| 0.01)) {
+                Some(_) => found += 1,
+                None => put(&shelf, &key, 0.01),
+            }
+            tick();
+        }
+    }
+    found
+}
+
+#[test]
+fn who_goes_round_through_more_than_fits_finds_a_part() {
+    assert_eq!(found_in_loops(40, 40, 3), 40);
+    assert!(found_in_loops(40, 44, 6) >= 31);
+    assert!(found_in_loops(40, 80, 6) >= 24);
+}
+
+#[test]
+fn a_shelf_of_numbers_keeps_what_one_on_disk_does() {
+    let limit = 40 * 4096;
+    let (_folder, shelf) = weighing(limit);
+    let mut numbers = SimulatedCache::new(limit);
+    let (mut kept, mut evicted) = (std::collections::BTreeSet::new(), 0);
+    for step in 0..400u64 {
+        // Loops, and some that are used more often.
+        let number = if step % 3 == 0 { step * step % 9 } else { step * 2 / 3 % 60 };
+        let (name, seconds) = (number.to_string(), [0.1, 0.1, 0.02][number as usize % 3]);
+        if shelf.get_weighed(&name, Some(&|_| seconds)).is_none() {
+            put(&shelf, &name, seconds);
+        }
+        kept.insert(name.clone());
+        for (gone, blocks) in numbers.note(&name, 1, 4033, seconds, 100.0 * step as f64) {
+            assert_eq!(blocks, 1);
+            assert!(kept.remove(&gone));
+            evicted += 1;
+        }
+        tick();
+        let found = (0..60).map(|number| number.to_string()).filter(|name| shelf.has(name));
+        assert_eq!(found.collect::<std::collections::BTreeSet<_>>(), kept, "step {step}");
+        assert_eq!(numbers.bytes(), shelf.usage().unwrap().bytes);
+    }
+    assert!(evicted > 40);
+}
+
+#[test]
+fn a_copy_does_not_drive_out_what_is_dear() {
+    let (_folder, shelf) = weighing(40 * 4096);
+    for number in 0..40 {
+        put(&shelf, &format!("store {number}"), 0.1);
+        tick();
+    }
+    for number in 0..400 {
+        put(&shelf, &format!("peer {number}"), 0.002);
+        tick();
+    }
+    let dear = (0..40).filter(|number| shelf.has(&format!("store {number}"))).count();
+    assert!(dear >= 28, "{dear}"); // all but as much as is young, and was looked for at once
+}
+
+#[test]
+fn what_is_used_often_stays_and_goes_in_the_end() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    put(&shelf, "often", 0.01);
+    for _ in 0..100 {
+        shelf.get_weighed("often", Some(&|_| 0.01)).unwrap();
+    }
+    for number in 0..50 {
+        put(&shelf, &format!("{number}"), 0.01);
+    }
+    assert!(shelf.has("often"));
+    for number in 0..500 {
+        put(&shelf, &format!("{number}"), 0.01);
+    }
+    assert!(!shelf.has("often"), "uses of long ago count for ever");
+}
+
+#[test]
+fn what_was_dear_long_ago_goes_in_the_end() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    put(&shelf, "dear", 0.1);
+    for number in 0..40 {
+        put(&shelf, &format!("{number}"), 0.01);
+    }
+    assert!(shelf.has("dear"));
+    for number in 0..400 {
+        put(&shelf, &format!("{number}"), 0.01);
+    }
+    assert!(!shelf.has("dear"));
+}
+
+#[test]
+fn the_level_is_that_of_all_processes_and_survives_its_file() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    for number in 0..40 {
+        put(&shelf, &format!("{number}"), 0.05);
+    }
+    let level = shelf.level().unwrap();
+    let other = DiskCache::at(shelf.folder(), 10 * 4096);
+    assert!(level.at > SystemTime::UNIX_EPOCH && level.gone > 0);
+    assert_eq!(other.level(), Some(level));
+    assert_eq!(other.ledger().unwrap().level, level);
+    // As older versions wrote it, and nothing at all: what is there stands no higher than what comes.
+    let noted = fs::read(shelf.folder.join(USAGE_FILE)).unwrap();
+    for left in [&noted[..16], &noted[..32], &[]] {
+        fs::write(shelf.folder.join(USAGE_FILE), left).unwrap();
+        put(&shelf, "new", 0.0);
+        let highest = shelf.list().unwrap().iter().map(|kept| kept.place.stands).max();
+        assert_eq!(highest, shelf.level().map(|level| level.at));
+        assert!(shelf.level().unwrap().at >= level.at);
+        assert!(shelf.usage().unwrap().bytes <= 10 * 4096);
+    }
+}
+
+#[test]
+fn weights_that_make_no_sense_harm_nothing() {
+    let (_folder, shelf) = weighing(10 * 4096);
+    for (number, seconds) in [f64::NAN, f64::INFINITY, -1.0, 1e300, 0.0].into_iter().enumerate() {
+        put(&shelf, &format!("{number}"), seconds);
+        assert!(shelf.get_weighed(&format!("{number}"), Some(&|_| seconds)).is_some());
+    }
+    let most = SystemTime::now() + Duration::from_secs_f64(DAY + 2.0 * MOST_GAIN_S);
+    assert!(shelf.list().unwrap().iter().all(|kept| kept.place.stands < most));
+    // Marks of another clock.
+    for at in [SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(1 << 31)] {
+        File::options().write(true).open(file_of(&shelf, "0")).unwrap().set_modified(at).unwrap();
+        assert!(shelf.get_weighed("0", Some(&|_| 0.01)).is_some());
+        assert!(shelf.list().unwrap().iter().all(|kept| kept.place.stands < most));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn the_limit_holds_the_level_never_falls_and_no_more_goes_than_must(
+        steps in prop::collection::vec((0..25u8, 0..60_000usize, 0.0..0.5f64, any::<bool>()), 1..80)
+    ) {
+        let limit = 40 * 4096;
+        let (_folder, shelf) = weighing(limit);
+        let mut level = SystemTime::UNIX_EPOCH;
+        for (key, size, seconds, reads) in steps {
+            let (key, weight) = (key.to_string(), |_| seconds);
+            if reads {
+                shelf.get_weighed(&key, Some(&weight));
+                continue;
+            }
+            let before = shelf.ledger().unwrap().bytes;
+            shelf.put_weighed(&key, &vec![key.len() as u8; size], Some(&weight)).unwrap();
+            prop_assert!(shelf.has(&key));
+            let found = shelf.usage().unwrap().bytes;
+            prop_assert!(found <= limit);
+            prop_assert_eq!(shelf.ledger().unwrap().bytes, found);
+            let most = 60_000u64.next_multiple_of(4096) + 4096;
+            // What was there of it, and one that was larger than it had to be.
+            prop_assert!(found + 2 * most >= before);
+            let now = shelf.level().unwrap().at;
+            prop_assert!(now >= level);
+            level = now;
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The decompressed bytes of an object, whatever it is wrapped in.
+
+use crate::decoded_cache::{self, BLOCK_BYTES, DecodedCache, Piece};
+use crate::error::EngineError;
+use crate::inflate::{OUTPUT_BYTES, StreamReader};
+use crate::requests::{local_cap_bytes, local_plan, remote_requests};
+use crate::worker_context::{Cancel, ReadContext, Sink};
+use bytes::Bytes;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use swathe_plan::{Break, Load, Reach, windows};
+use swathe_store_api::{Source, Traffic};
+
+/// How segments will be read.
+pub(crate) struct ReadPlan {
+    requests: Vec<Range<u64>>,
+    pub(crate) load: Load,
+    /// Seconds that this is predicted to take: not of what is inflated, or kept here.
+    pub(crate) seconds: Option<f64>,
+    /// Requests at the same time.
+    streams: u32,
+    at: Break,
+}
+
+/// The bytes of an object after any whole-file decompression.
+pub(crate) enum ByteSource {
+    /// As stored.
+    Plain(Arc<dyn Source>),
+    /// Inside a gzip, bzip2 or compress stream.
+    Stream(Box<Mutex<StreamReader>>),
+}
+
+impl ByteSource {
+    /// The reader inside a stream.
+    pub(crate) fn stream_reader(&self) -> Option<MutexGuard<'_, StreamReader>> {
+        match self {
+            ByteSource::Plain(_) => None,
+            ByteSource::Stream(reader) => Some(lock(reader)),
+        }
+    }
+
+    /// Bytes there are, where that is known before they are read.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            ByteSource::Plain(source) => Some(source.len()),
+            ByteSource::Stream(_) => None,
+        }
+    }
+
+    /// Gaps up to this are read through in any case, so that there is no need to tell apart what
+    /// lies on both sides.
+    pub(crate) fn gap_bytes(&self) -> u64 {
+        match self {
+            ByteSource::Plain(source) => source.costs().single_gap().unwrap_or(0),
+            ByteSource::Stream(reader) => lock(reader).gap_bytes(),
+        }
+    }
+
+    /// Up to `max` bytes from `start`; fewer only at the end of the object.
+    pub(crate) fn peek(
+        &self,
+        start: u64,
+        max: usize,
+        cancel: &Cancel,
+    ) -> Result<Bytes, EngineError> {
+        match self {
+            ByteSource::Plain(source) => {
+                let start = start.min(source.len());
+                let end = source.len().min(start.saturating_add(max as u64));
+                let mut bytes = vec![0; (end - start) as usize];
+                source.read_exact_at(start, &mut bytes)?;
+                Ok(bytes.into())
+            }
+            ByteSource::Stream(reader) => Ok(lock(reader).peek(start, max, cancel)?.into()),
+        }
+    }
+
+    /// Decide how to read segments, sorted by start. With [`Break::BetweenSegments`] no segment
+    /// will be spread over two pieces.
+    pub(crate) fn plan(
+        &self,
+        segments: &[Range<u64>],
+        at: Break,
+        what: &dyn Fn() -> String,
+        reading: &ReadContext,
+    ) -> Result<ReadPlan, EngineError> {
+        let (requests, streams, seconds) = match self {
+            ByteSource::Plain(source) => {
+                check_end(&**source, segments, what)?;
+                if source.is_local() {
+                    let plan = local_plan(&**source, segments, local_cap_bytes(&**source), at);
+                    (plan.requests, 1, Some(plan.seconds))
+                } else {
+                    remote_requests(&**source, segments, reading.share, at, 0.0)
+                }
+            }
+            ByteSource::Stream(_) => {
+                let (gap_bytes, cap_bytes) = (self.gap_bytes(), OUTPUT_BYTES as u64);
+                (windows(segments, Reach { gap_bytes, cap_bytes }, at), 1, None)
+            }
+        };
+        let load = Load::of(&requests);
+        Ok(ReadPlan { requests, load, seconds, streams, at })
+    }
+
+    /// Read as planned; each piece goes to `sink` in ascending order.
+    pub(crate) fn read(
+        &self,
+        ReadPlan { requests, load, streams, at, .. }: ReadPlan,
+        what: &dyn Fn() -> String,
+        reading: &mut ReadContext,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), EngineError> {
+        match self {
+            ByteSource::Plain(source) if source.is_local() => {
+                read_local(&**source, requests, load, reading, sink)
+            }
+            ByteSource::Plain(source) => read_remote(&**source, requests, streams, reading, sink),
+            ByteSource::Stream(reader) => {
+                let windows = requests;
+                let mut reader = lock(reader);
+                let whole = at == Break::BetweenSegments;
+                let read = match &reading.memory {
+                    Some(memory) if decoded_cache::takes_blocks_of(&windows) => {
+                        read_kept(&mut reader, &windows, whole, memory, what, reading, sink)
+                    }
+                    _ => {
+                        reader.expect(&windows, reading.share)?;
+                        read_stream(&mut reader, &windows, whole, what, &reading.cancel, sink)
+                    }
+                };
+                reading.add(reader.take_traffic());
+                read
+            }
+        }
+    }
+}
+
+fn lock(reader: &Mutex<StreamReader>) -> MutexGuard<'_, StreamReader> {
+    // A reader left by a panicking thread restarts at a seek point, as after any error.
+    reader.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn check_end(
+    source: &dyn Source,
+    segments: &[Range<u64>],
+    what: &dyn Fn() -> String,
+) -> Result<(), EngineError> {
+    match segments.iter().find(|segment| segment.end > source.len()) {
+        Some(segment) => Err(truncated(source.url(), what(), source.len(), segment)),
+        None => Ok(()),
+    }
+}
+
+fn truncated(url: &str, what: String, end: u64, window: &Range<u64>) -> EngineError {
+    EngineError::Truncated {
+        url: url.to_string(),
+        what,
+        end,
+        start: window.start,
+        stop: window.end,
+    }
+}
+
+fn read_local(
+    source: &dyn Source,
+    requests: Vec<Range<u64>>,
+    load: Load,
+    reading: &mut ReadContext,
+    sink: &mut Sink<'_>,
+) -> Result<(), EngineError> {
+    reading.add(Traffic { bytes: load.bytes, requests: load.requests, ..Traffic::default() });
+    let ReadContext { scratch, cancel, .. } = reading;
+    if scratch.len() < load.largest as usize {
+        scratch.resize(load.largest as usize, 0);
+    }
+    for request in requests {
+        cancel.check()?;
+        let piece = &mut scratch[..(request.end - request.start) as usize];
+        source.read_exact_at(request.start, piece)?;
+        sink(request.start, piece)?;
+    }
+    Ok(())
+}
+
+fn read_remote(
+    source: &dyn Source,
+    requests: Vec<Range<u64>>,
+    streams: u32,
+    reading: &mut ReadContext,
+    sink: &mut Sink<'_>,
+) -> Result<(), EngineError> {
+    let starts: Vec<u64> = requests.iter().map(|request| request.start).collect();
+    let read =
+        starts.into_iter().zip(source.fetch(requests, streams)).try_for_each(|(at, piece)| {
+            reading.cancel.check()?;
+            sink(at, &piece?)
+        });
+    reading.add(source.take_traffic());
+    read
+}
+
+/// Read from blocks of the stream, of which those in memory are not decoded again.
+fn read_kept(
+    reader: &mut StreamReader,
+    windows: &[Range<u64>],
+    whole: bool,
+    memory: &DecodedCache,
+    what: &dyn Fn() -> String,
+    reading: &ReadContext,
+    sink: &mut Sink<'_>,
+) -> Result<(), EngineError> {
+    let mut missing: Vec<u64> = windows.iter().flat_map(decoded_cache::blocks_of).collect();
+    missing.dedup();
+    missing.retain(|&number| memory.get(Piece::Block(number)).is_none());
+    if !missing.is_empty() {
+        let missing: Vec<Range<u64>> = missing.into_iter().map(decoded_cache::range_of).collect();
+        reader.expect(&missing, reading.share)?;
+    }
+    let mut last: Option<(u64, Arc<[u8]>)> = None;
+    let mut gathered = Vec::new();
+    for (index, window) in windows.iter().enumerate() {
+        gathered.clear();
+        for number in decoded_cache::blocks_of(window) {
+            let held = last.take().filter(|(held, _)| *held == number).map(|(_, block)| block);
+            let start = decoded_cache::range_of(number).start;
+            let block = match held.or_else(|| memory.get(Piece::Block(number))) {
+                Some(block) => block,
+                None => match reader.peek(start, BLOCK_BYTES as usize, &reading.cancel) {
+                    Ok(bytes) => memory.put(Piece::Block(number), &bytes),
+                    Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
+                    // What is needed of a block that is damaged further on may still be right.
+                    Err(_) => {
+                        let mut left = windows[index..].to_vec();
+                        if !whole {
+                            // What lies before was handed on.
+                            left[0].start = window.start.max(start);
+                        }
+                        return read_stream(reader, &left, whole, what, &reading.cancel, sink);
+                    }
+                },
+            };
+            let end = start + block.len() as u64;
+            let (from, to) = (window.start.max(start), window.end.min(start + BLOCK_BYTES));
+            if end < to {
+                return Err(truncated(reader.url(), what(), end, window));
+            }
+            let piece = &block[(from - start) as usize..(to - start) as usize];
+            if whole && window.end - window.start > piece.len() as u64 {
+                gathered.extend_from_slice(piece);
+            } else {
+                sink(from, piece)?;
+            }
+            last = Some((number, block));
+        }
+        if !gathered.is_empty() {
+            sink(window.start, &gathered)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_stream(
+    reader: &mut StreamReader,
+    windows: &[Range<u64>],
+    whole: bool,
+    what: &dyn Fn() -> String,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Result<(), EngineError> {
+    let mut gathered = Vec::new();
+    for window in windows {
+        gathered.clear();
+        let ended = reader.stream(window.clone(), cancel, &mut |offset, piece| {
+            let complete = piece.len() as u64 == window.end - window.start;
+            if whole && !complete {
+                gathered.extend_from_slice(piece);
+                return Ok(());
+            }
+            sink(offset, piece)
+        })?;
+        if let Some(end) = ended {
+            return Err(truncated(reader.url(), what(), end, window));
+        }
+        if !gathered.is_empty() {
+            sink(window.start, &gathered)?;
+        }
+    }
+    Ok(())
+}

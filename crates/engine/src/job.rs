@@ -1,0 +1,67 @@
+//! What a batch is asked to do.
+
+use crate::cutout::Mode;
+use crate::object::Selector;
+use std::path::PathBuf;
+use swathe_store_api::Stores;
+
+/// The kinds of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputKind {
+    /// One file per cutout.
+    Folder,
+    /// Stored, not compressed: pixels of the sky hardly are.
+    Zip,
+    /// POSIX tar.
+    Tar,
+    /// One IMAGE extension per cutout, EXTNAME its name.
+    Fits,
+}
+
+/// One target of a batch.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Which of the batch's objects.
+    pub file: usize,
+    /// Which of the batch's selectors.
+    pub hdu: usize,
+    /// First pixel on NAXIS1 and NAXIS2, from 0; then width and height.
+    pub pixels: [i64; 4],
+    /// Name of its result.
+    pub name: String,
+    /// What its user calls it, where that is another name.
+    pub id: Option<String>,
+}
+
+/// What is to be cut, and where it goes.
+#[derive(Clone)]
+pub struct Job {
+    /// URLs of the objects.
+    pub files: Vec<String>,
+    /// HDUs that targets refer to.
+    pub selectors: Vec<Selector>,
+    /// The targets.
+    pub targets: Vec<Target>,
+    /// Folder or archive.
+    pub output: PathBuf,
+    /// Which of those.
+    pub kind: OutputKind,
+    /// Up to where an archive keeps what it already holds.
+    pub append: Option<u64>,
+    /// Whether files of the names of results are replaced.
+    pub overwrite: bool,
+    /// What happens at the edge of an image.
+    pub mode: Mode,
+    /// Physical value of pixels outside the image.
+    pub fill: Option<f64>,
+    /// Bytes of the pixels of one cutout, where that is limited. What is nearly all fill is refused
+    /// then.
+    pub most_bytes: Option<u64>,
+    /// Planes `[start, stop)` on NAXIS3 and the axes behind it; all on those left out. An image
+    /// that has not all of them is not cut.
+    pub planes: Vec<(i64, i64)>,
+    /// Threads that compute. Those that wait for servers are more.
+    pub threads: usize,
+    /// The storages that are known.
+    pub stores: Stores,
+}

@@ -1,0 +1,75 @@
+//! What is the same for every cutout of an HDU of an object, with the tables its WCS needs.
+
+use super::{Object, Selector};
+use crate::error::EngineError;
+use crate::template::{BLOCK, Companion, Template};
+use crate::worker_context::ReadContext;
+use swathe_array::Region;
+use swathe_fits::{CutHeader, Hdu, Lookup, companions, primary_for_extension};
+use swathe_plan::Break;
+
+/// A table that a WCS needs is carried along whole, up to this size; real ones are below 10 MB.
+const COMPANION_LIMIT: u64 = 256 << 20;
+
+impl Object {
+    pub(super) fn new_template(&self, hdu: &Hdu) -> Result<Template, EngineError> {
+        let wrong = |source| self.header_error(hdu.index, source);
+        let image = hdu.image().map_err(wrong)?;
+        let header = CutHeader::new(&image).map_err(wrong)?;
+        let needs = companions(&image);
+        let mut carried = Vec::new();
+        for need in needs {
+            let selector = Selector::Name(need.name.clone(), need.version);
+            let found = match self.find(&selector) {
+                Ok(found) => found,
+                // The source lacks the table its own header names: so will the cut.
+                Err(EngineError::NoSuchHdu { .. } | EngineError::LostHdus { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let read = || self.read_companion(&found, need.kind == Lookup::Image);
+            carried.push(self.opening(read)?);
+        }
+        let before = if image.primary {
+            Vec::new()
+        } else {
+            let primary = self.find(&Selector::Index(0))?;
+            primary_for_extension(&primary.header, 1 + carried.len()).to_bytes()
+        };
+        Ok(Template {
+            url: self.url().to_string(),
+            called: self.called().to_string(),
+            version: self.version(),
+            hdu: hdu.index,
+            image,
+            content_len: self.content.len(),
+            header,
+            before,
+            companions: carried,
+        })
+    }
+
+    fn read_companion(&self, hdu: &Hdu, moves: bool) -> Result<Companion, EngineError> {
+        if hdu.data_len > COMPANION_LIMIT {
+            return Err(EngineError::TooLarge {
+                url: self.url().to_string(),
+                hdu: hdu.index,
+                region: Region::whole(&[hdu.data_len]),
+                bytes: hdu.data_len,
+                limit: COMPANION_LIMIT,
+            });
+        }
+        let mut data = Vec::new();
+        if hdu.data_len > 0 {
+            let what = || format!("the table of HDU {}", hdu.index);
+            let segments = [hdu.data_start..hdu.data_start + hdu.data_len];
+            let mut reading = ReadContext::default();
+            let planned = self.content.plan(&segments, Break::Anywhere, &what, &reading)?;
+            self.content.read(planned, &what, &mut reading, &mut |_, piece| {
+                data.extend_from_slice(piece);
+                Ok(())
+            })?;
+        }
+        data.resize(data.len().next_multiple_of(BLOCK), 0);
+        Ok(Companion { header: hdu.header.clone(), data, moves })
+    }
+}

@@ -1,0 +1,54 @@
+//! Bytes of an object on their way from a server, asked for before they are needed.
+
+use crate::requests::remote_requests;
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::ops::Range;
+use swathe_plan::Break;
+use swathe_store_api::{Pieces, Source, StoreError};
+
+/// Ranges that were asked for, taken in ascending order.
+pub(crate) struct Prefetch {
+    fetched: Pieces,
+    requests: VecDeque<Range<u64>>,
+    /// What came last: where it starts, and what is left of it.
+    piece: (u64, Bytes),
+}
+
+impl Prefetch {
+    /// Ask for what covers `ranges`, whose starts ascend, and is then decoded in so many seconds for
+    /// each byte.
+    pub(crate) fn start(
+        source: &dyn Source,
+        ranges: &[Range<u64>],
+        share: u32,
+        decode_byte_s: f64,
+    ) -> Prefetch {
+        let (requests, streams, _) =
+            remote_requests(source, ranges, share, Break::Anywhere, decode_byte_s);
+        let fetched = source.fetch(requests.clone(), streams);
+        Prefetch { fetched, requests: requests.into(), piece: (0, Bytes::new()) }
+    }
+
+    /// The bytes from `at` as far as they came together; what lies before them is let go. `None`
+    /// where they were not asked for.
+    pub(crate) fn take(&mut self, at: u64) -> Option<Result<Bytes, StoreError>> {
+        loop {
+            let (start, bytes) = &mut self.piece;
+            let end = *start + bytes.len() as u64;
+            if *start <= at && at < end {
+                let rest = bytes.split_off((at - *start) as usize);
+                self.piece = (end, Bytes::new());
+                return Some(Ok(rest));
+            }
+            if self.requests.front().is_none_or(|request| at < request.start) {
+                return None;
+            }
+            let request = self.requests.pop_front()?;
+            match self.fetched.next()? {
+                Ok(bytes) => self.piece = (request.start, bytes),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What to ask a source for, so that it costs least: the planner with the bounds of one thread.
+
+use std::ops::Range;
+use swathe_plan::{Break, Caps, Costs, Plan, Reach, TIE, part_of, plan, windows};
+use swathe_store_api::{Source, Traffic};
+
+/// What one thread may hold of an object while it reads it: a bound on memory, within which plans
+/// choose.
+const CAPS: Caps = Caps { request_bytes: 4 << 20, in_flight_bytes: 32 << 20 };
+
+/// Compressed bytes of a file fetched at a time. A read of this size costs 10 us; smaller ones do not
+/// come out faster.
+pub(crate) const INPUT_BYTES: usize = 128 << 10;
+
+/// Most bytes of a local file that are read at a time.
+pub(crate) fn local_cap_bytes(source: &dyn Source) -> u64 {
+    source.costs().buffer_bytes().min(CAPS.request_bytes)
+}
+
+/// How segments of a local file are read, in pieces of at most `request_bytes`. Threads do not share
+/// what a file gives.
+pub(crate) fn local_plan(
+    source: &dyn Source,
+    segments: &[Range<u64>],
+    request_bytes: u64,
+    at: Break,
+) -> Plan {
+    plan(segments, source.costs(), Caps { request_bytes, ..CAPS }, at, u32::MAX)
+}
+
+/// What to ask for, how much of it at the same time, and the seconds that is predicted to take.
+/// `decode_byte_s`: as for [`remote_plan`].
+pub(crate) fn remote_requests(
+    source: &dyn Source,
+    segments: &[Range<u64>],
+    share: u32,
+    at: Break,
+    decode_byte_s: f64,
+) -> (Vec<Range<u64>>, u32, Option<f64>) {
+    if let Some((requests, _)) = at_hand(source, segments, at) {
+        return (requests, 1, None);
+    }
+    let costs = source.costs().share(share);
+    let connected = part_of(source.connections(), share);
+    let plan = remote_plan(segments, &costs, at, connected, decode_byte_s);
+    (plan.requests, plan.streams, Some(plan.seconds))
+}
+
+/// The plan for segments of an object of a server, each byte of which then takes `decode_byte_s`.
+/// Decoding goes on beside reading, but that of a request begins when all of it is there: the last
+/// to come delays the end by what decoding the largest takes. None is made as small as a piece of a
+/// file for that.
+pub(crate) fn remote_plan(
+    segments: &[Range<u64>],
+    costs: &Costs,
+    at: Break,
+    connected: u32,
+    decode_byte_s: f64,
+) -> Plan {
+    let seconds = |plan: &Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
+    let mut best = plan(segments, costs, CAPS, at, connected);
+    if decode_byte_s == 0.0 {
+        return best;
+    }
+    let mut request_bytes = best.load.largest / 2;
+    while request_bytes >= INPUT_BYTES as u64 {
+        let smaller = plan(segments, costs, Caps { request_bytes, ..CAPS }, at, connected);
+        request_bytes = request_bytes.min(smaller.load.largest) / 2;
+        if TIE * seconds(&smaller) < seconds(&best) {
+            best = smaller;
+        }
+    }
+    best
+}
+
+/// Where all segments are kept here, what to read, as of a file, and what that will ask of the
+/// server. Without the gaps where another plan left those out.
+pub(crate) fn at_hand(
+    source: &dyn Source,
+    segments: &[Range<u64>],
+    at: Break,
+) -> Option<(Vec<Range<u64>>, Traffic)> {
+    let costs = source.costs_at_hand();
+    let cap_bytes = costs.buffer_bytes().min(CAPS.request_bytes);
+    [costs.gap_bytes(), 0].into_iter().find_map(|gap_bytes| {
+        let requests = windows(segments, Reach { gap_bytes, cap_bytes }, at);
+        source.at_hand(&requests).map(|traffic| (requests, traffic))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_to_decode_is_asked_for_in_smaller_requests() {
+        let planned = |decode_byte_s| {
+            remote_plan(&[0..100_000_000], &Costs::remote(), Break::Anywhere, 8, decode_byte_s)
+        };
+        let largest = [0.0, 2e-9, 1e-6].map(|decode_byte_s| planned(decode_byte_s).load.largest);
+        assert!(largest[0] >= largest[1] && largest[1] > largest[2], "{largest:?}");
+        assert!(largest[2] >= INPUT_BYTES as u64 / 2, "{largest:?}");
+        for decode_byte_s in [2e-9, 2e-8, 1e-6] {
+            let seconds = |plan: Plan| plan.seconds + plan.load.largest as f64 * decode_byte_s;
+            assert!(seconds(planned(decode_byte_s)) <= seconds(planned(0.0)));
+        }
+    }
+}

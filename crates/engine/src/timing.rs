@@ -1,0 +1,247 @@
+//! Where the time of a job goes: seconds per stage, summed over threads; and events that say when
+//! each began and ended.
+
+use crate::error::EngineError;
+use std::time::{Duration, Instant};
+use swathe_trace::{Ids, Level, Record};
+
+/// The stages of a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Opening objects, their headers and kept layouts.
+    Open,
+    /// Deciding which bytes to read.
+    Plan,
+    /// Reading bytes, and inflating whole-file compression.
+    Read,
+    /// Decoding tiles.
+    Decode,
+    /// Copying pixels into cutouts and rendering their headers.
+    Assemble,
+    /// SHA-256 of the results.
+    Hash,
+    /// Writing the results.
+    Write,
+}
+
+/// All stages, in the order of a cut.
+pub const STAGES: [(Stage, &str); 7] = [
+    (Stage::Open, "open"),
+    (Stage::Plan, "plan"),
+    (Stage::Read, "read"),
+    (Stage::Decode, "decode"),
+    (Stage::Assemble, "assemble"),
+    (Stage::Hash, "hash"),
+    (Stage::Write, "write"),
+];
+
+/// The events of each.
+const EVENTS: [(&str, &str); STAGES.len()] = [
+    ("OPEN_START", "OPEN_END"),
+    ("PLAN_START", "PLAN_END"),
+    ("READ_START", "READ_END"),
+    ("DECODE_START", "DECODE_END"),
+    ("ASSEMBLE_START", "ASSEMBLE_END"),
+    ("HASH_START", "HASH_END"),
+    ("WRITE_START", "WRITE_END"),
+];
+
+/// Time spent. The clock always runs for exactly one stage.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    spent: [Duration; STAGES.len()],
+    now: Stage,
+    since: Instant,
+    read_since: Instant,
+    /// What the events are about.
+    about: Ids,
+    /// The stage that has told its beginning and not its end.
+    told: Option<Stage>,
+    bytes: Option<u64>,
+    /// Requests that were planned, and the seconds that they are predicted to take.
+    planned: Option<(u64, Option<f64>)>,
+}
+
+impl Stages {
+    /// Start the clock in [`Stage::Open`], without an event.
+    pub fn start() -> Stages {
+        let since = Instant::now();
+        Stages {
+            spent: Default::default(),
+            now: Stage::Open,
+            since,
+            read_since: since,
+            about: Ids::default(),
+            told: None,
+            bytes: None,
+            planned: None,
+        }
+    }
+
+    /// What the events are about from now on.
+    pub(crate) fn about(&mut self, about: Ids) {
+        self.tell_end(None, None);
+        self.about = about;
+    }
+
+    /// Go on to another stage, and tell that.
+    pub fn enter(&mut self, stage: Stage) {
+        let now = Instant::now();
+        if self.told != Some(stage) {
+            self.tell_end(Some(now), None);
+            if swathe_trace::is_on() {
+                let (name, _) = EVENTS[stage as usize];
+                tell_start(name, now, &self.about);
+                self.told = Some(stage);
+                self.bytes = None;
+            }
+        }
+        self.change(stage, now);
+    }
+
+    /// Go on to another stage whose events are told target by target; gives when.
+    pub(crate) fn enter_untold(&mut self, stage: Stage) -> Instant {
+        let now = Instant::now();
+        self.tell_end(Some(now), None);
+        self.change(stage, now);
+        now
+    }
+
+    /// Count to another stage what is too short to be told.
+    pub(crate) fn count(&mut self, stage: Stage) {
+        self.change(stage, Instant::now());
+    }
+
+    fn change(&mut self, stage: Stage, now: Instant) {
+        self.spent[self.now as usize] += now - self.since;
+        self.since = now;
+        self.now = stage;
+        if stage == Stage::Read {
+            self.read_since = now;
+        }
+    }
+
+    /// When reading began last.
+    pub(crate) fn read_since(&self) -> Instant {
+        self.read_since
+    }
+
+    /// So many bytes were dealt with in this stage.
+    pub(crate) fn moved(&mut self, bytes: u64) {
+        self.bytes = Some(self.bytes.unwrap_or(0) + bytes);
+    }
+
+    /// So was it decided to read.
+    pub(crate) fn planned(&mut self, bytes: u64, requests: u64, seconds: Option<f64>) {
+        // The end of another stage must not tell it.
+        if self.told == Some(Stage::Plan) {
+            self.bytes = Some(bytes);
+            self.planned = Some((requests, seconds));
+        }
+    }
+
+    /// The stage failed.
+    pub(crate) fn fail(&mut self, error: &EngineError) {
+        self.tell_end(None, Some(error));
+    }
+
+    fn tell_end(&mut self, at: Option<Instant>, error: Option<&EngineError>) {
+        if let Some(stage) = self.told.take() {
+            let (_, name) = EVENTS[stage as usize];
+            let at = at.unwrap_or_else(Instant::now);
+            let (bytes, planned) = (self.bytes.take(), self.planned.take());
+            tell(&[name], at, &self.about, Some(ended(error)), |record| {
+                push_bytes(record, bytes);
+                if let Some((requests, seconds)) = planned {
+                    record.number("REQUESTS", requests);
+                    let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
+                    seconds.iter().for_each(|text| _ = record.text("PREDICTED_S", text));
+                }
+            });
+        }
+    }
+
+    /// Seconds spent in a stage until its last change.
+    pub fn seconds(&self, stage: Stage) -> f64 {
+        self.spent[stage as usize].as_secs_f64()
+    }
+
+    /// Add what another thread spent.
+    pub fn add(&mut self, other: &Stages) {
+        for (mine, theirs) in self.spent.iter_mut().zip(&other.spent) {
+            *mine += *theirs;
+        }
+    }
+}
+
+/// Tell that something began.
+pub(crate) fn tell_start(name: &str, at: Instant, about: &Ids) {
+    tell(&[name], at, about, None, |_| {});
+}
+
+/// Tell that something ended, or several things at once, and how.
+pub(crate) fn tell_end(
+    names: &[&str],
+    at: Instant,
+    about: &Ids,
+    bytes: Option<u64>,
+    error: Option<&EngineError>,
+) {
+    tell(names, at, about, Some(ended(error)), |record| push_bytes(record, bytes));
+}
+
+fn push_bytes(record: &mut Record<'_>, bytes: Option<u64>) {
+    bytes.iter().for_each(|bytes| _ = record.number("BYTES", *bytes));
+}
+
+fn ended(error: Option<&EngineError>) -> (&'static str, Option<&EngineError>) {
+    (error.map_or("ok", EngineError::result), error)
+}
+
+/// Tell events that differ in their names only, with more of their fields, and how something ended
+/// with them.
+pub(crate) fn tell(
+    names: &[&str],
+    at: Instant,
+    about: &Ids,
+    ended: Option<(&'static str, Option<&EngineError>)>,
+    fill: impl FnOnce(&mut Record<'_>),
+) {
+    let failed = matches!(ended, Some(("error", _)));
+    let level = if failed { Level::Error } else { Level::Usage };
+    swathe_trace::events_at(level, names, at, about, |record| {
+        fill(record);
+        if let Some((result, error)) = ended {
+            record.word("RESULT", result);
+            if let Some(error) = error {
+                record.text("REASON", &error.to_string());
+            }
+        }
+    });
+}
+
+/// What events of an object are about; nothing while none are recorded.
+pub(crate) fn about(called: &str) -> Ids {
+    let mut ids = Ids::default();
+    if !swathe_trace::is_on() {
+        return ids;
+    }
+    ids.push("OBJECT", called);
+    ids.shared()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plan_that_is_told_is_kept_for_its_end() {
+        let mut stages = Stages::start();
+        stages.change(Stage::Plan, Instant::now());
+        stages.planned(1, 2, Some(3.0));
+        assert_eq!((stages.bytes, stages.planned), (None, None));
+        stages.told = Some(Stage::Plan);
+        stages.planned(1, 2, Some(3.0));
+        assert_eq!((stages.bytes, stages.planned), (Some(1), Some((2, Some(3.0)))));
+    }
+}

@@ -1,0 +1,222 @@
+//! What a thread carries from one cut to the next: its clock, its buffers, and whether to stop.
+
+use crate::decoded_cache::DecodedCache;
+use crate::error::EngineError;
+use crate::timing::{Stages, tell_start};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use swathe_codecs::tile::Scratch;
+use swathe_store_api::Traffic;
+use swathe_trace::Ids;
+
+/// Tells work that it is no longer wanted. Looked at about every 256 KiB.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ask all work that holds this to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the work was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// [`EngineError::Interrupted`] if the work was asked to stop.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        if self.is_cancelled() { Err(EngineError::Interrupted) } else { Ok(()) }
+    }
+}
+
+/// Where pieces that were read go: their offset, and the bytes.
+pub(crate) type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), EngineError> + 'a;
+
+/// What a thread needs to read.
+pub(crate) struct ReadContext {
+    /// For windows of a local file.
+    pub scratch: Vec<u8>,
+    /// What was read.
+    pub traffic: Traffic,
+    /// How many threads read from the store at the same time.
+    pub share: u32,
+    /// What is kept of the object in memory, where that is wanted.
+    pub memory: Option<DecodedCache>,
+    /// Whether to stop.
+    pub cancel: Cancel,
+}
+
+impl Default for ReadContext {
+    fn default() -> ReadContext {
+        ReadContext {
+            scratch: Vec::new(),
+            traffic: Traffic::default(),
+            share: 1,
+            memory: None,
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+impl ReadContext {
+    pub(crate) fn add(&mut self, traffic: Traffic) {
+        self.traffic.add(traffic);
+    }
+}
+
+/// So much is kept by a thread of buffers that are no longer needed,
+const SPARE_BYTES: usize = 4 << 20;
+/// and of so many threads that ended, for those to come.
+const SPARES_LEFT: usize = 4;
+
+static LEFT: Mutex<Vec<SpareBuffers>> = Mutex::new(Vec::new());
+
+/// Buffers of results that were written, for those to come. Freed, they would be given back to the
+/// system each time, which clears every page of the next: a fifth of what a small cut takes.
+#[derive(Default)]
+pub(crate) struct SpareBuffers {
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl SpareBuffers {
+    /// What a thread that ended has left.
+    pub(crate) fn left() -> SpareBuffers {
+        LEFT.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Leave all to the next thread.
+    pub(crate) fn leave(&mut self) {
+        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.len() < SPARES_LEFT && self.bytes > 0 {
+            left.push(std::mem::take(self));
+        }
+    }
+
+    /// An empty buffer: an old one, or one that has room for nothing yet.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let Some(mut buffer) = self.buffers.pop() else { return Vec::new() };
+        self.bytes -= buffer.capacity();
+        buffer.clear();
+        buffer
+    }
+
+    /// Keep a buffer, unless there is enough.
+    pub(crate) fn keep(&mut self, buffer: Vec<u8>) {
+        if self.bytes + buffer.capacity() <= SPARE_BYTES {
+            self.bytes += buffer.capacity();
+            self.buffers.push(buffer);
+        }
+    }
+}
+
+/// What events tell of a region.
+#[derive(Default)]
+pub(crate) struct CutEvents {
+    about: Ids,
+    /// Its cut has told its beginning.
+    begun: bool,
+}
+
+/// The clock and the reusable buffers of one thread.
+pub struct WorkerContext {
+    /// Time per stage.
+    pub stages: Stages,
+    pub(crate) reading: ReadContext,
+    /// Of the regions of this unit.
+    pub(crate) told: Vec<CutEvents>,
+    /// Whether what is decoded may be wanted again.
+    pub(crate) keeps: bool,
+    /// For results.
+    pub(crate) spare: SpareBuffers,
+    /// One decoded tile.
+    pub(crate) tile: Vec<u8>,
+    /// For the tile decoders.
+    pub(crate) codec: Scratch,
+}
+
+impl WorkerContext {
+    /// Nothing carried yet; the clock starts.
+    pub fn start(cancel: Cancel) -> WorkerContext {
+        WorkerContext {
+            stages: Stages::start(),
+            reading: ReadContext { cancel, ..ReadContext::default() },
+            told: Vec::new(),
+            keeps: false,
+            spare: SpareBuffers::default(),
+            tile: Vec::new(),
+            codec: Scratch::default(),
+        }
+    }
+
+    /// What was asked of storages.
+    pub fn traffic(&self) -> Traffic {
+        self.reading.traffic
+    }
+
+    /// What the events of the cut of a region are about: without that, none tells its beginning.
+    pub(crate) fn about(&mut self, region: usize, about: Ids) {
+        if self.told.len() <= region {
+            self.told.resize_with(region + 1, CutEvents::default);
+        }
+        self.told[region].about = about;
+    }
+
+    /// The same, for its last events.
+    pub(crate) fn take_about(&mut self, region: usize) -> Ids {
+        self.told.get_mut(region).map(|told| std::mem::take(&mut told.about)).unwrap_or_default()
+    }
+
+    /// Tell, once, that the cut of a region began.
+    pub(crate) fn begin(&mut self, region: usize, at: Instant) {
+        if let Some(told) = self.told.get_mut(region)
+            && !std::mem::replace(&mut told.begun, true)
+        {
+            tell_start("CUT_START", at, &told.about);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spare_buffer_is_empty_and_has_its_room() {
+        let mut spare = SpareBuffers::default();
+        spare.keep(vec![7; 1000]);
+        let buffer = spare.take();
+        assert!(buffer.is_empty() && buffer.capacity() >= 1000);
+        assert_eq!(spare.take().capacity(), 0);
+    }
+
+    #[test]
+    fn spare_buffers_take_no_more_than_they_may() {
+        let mut spare = SpareBuffers::default();
+        for _ in 0..100 {
+            spare.keep(Vec::with_capacity(SPARE_BYTES / 10));
+        }
+        spare.keep(Vec::with_capacity(SPARE_BYTES + 1));
+        let kept: usize = spare.buffers.iter().map(Vec::capacity).sum();
+        assert!(kept == spare.bytes && kept <= SPARE_BYTES && kept > SPARE_BYTES / 2);
+        while spare.take().capacity() > 0 {}
+        assert_eq!(spare.bytes, 0);
+    }
+
+    #[test]
+    fn what_a_thread_leaves_is_for_the_next() {
+        let mut spare = SpareBuffers::default();
+        spare.keep(vec![7; 12_345]);
+        spare.leave();
+        assert_eq!((spare.bytes, spare.take().capacity()), (0, 0));
+        // Those of other tests may be there, too; they are of other lengths.
+        let found = (0..SPARES_LEFT).map(|_| SpareBuffers::left()).any(|mut left| {
+            std::iter::repeat_with(|| left.take().capacity())
+                .take_while(|&capacity| capacity > 0)
+                .any(|capacity| capacity == 12_345)
+        });
+        assert!(found);
+    }
+}

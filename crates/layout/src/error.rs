@@ -1,0 +1,20 @@
+//! What can be wrong with what an object says of its chunks.
+
+/// What says where a chunk is, and cannot be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// It points outside the bytes that hold chunks.
+    #[error("tile lies at bytes {start} to {stop} of a heap of {heap} bytes")]
+    OutsideHeap {
+        /// First byte.
+        start: u64,
+        /// One past the last byte.
+        stop: u64,
+        /// Bytes that hold chunks.
+        heap: u64,
+    },
+    /// It points nowhere.
+    #[error("the data of a tile are missing")]
+    NoData,
+}

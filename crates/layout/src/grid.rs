@@ -1,0 +1,93 @@
+//! Which chunk holds what of an array.
+
+use swathe_array::Region;
+
+/// An array divided into chunks, which are numbered with the fastest axis first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkGrid {
+    /// Elements of the array along each axis, fastest first.
+    pub shape: Vec<u64>,
+    /// Elements of a chunk along each axis; chunks at the far edges may be smaller.
+    pub chunk_shape: Vec<u64>,
+}
+
+impl ChunkGrid {
+    /// Chunks there are; `None` where they cannot be counted.
+    pub fn count(&self) -> Option<u64> {
+        let mut axes = self.shape.iter().zip(&self.chunk_shape);
+        axes.try_fold(1u64, |count, (&side, &chunk)| count.checked_mul(side.div_ceil(chunk)))
+    }
+
+    /// The elements of a chunk.
+    pub fn chunk(&self, number: u64) -> Region {
+        let mut rest = number;
+        let mut start = Vec::with_capacity(self.shape.len());
+        let mut stop = Vec::with_capacity(self.shape.len());
+        for (&side, &chunk) in self.shape.iter().zip(&self.chunk_shape) {
+            let along = side.div_ceil(chunk);
+            let first = (rest % along) * chunk;
+            rest /= along;
+            start.push(first as i64);
+            stop.push(side.min(first + chunk) as i64);
+        }
+        Region { start, stop }
+    }
+
+    /// The chunks that hold a region, ascending. The region must lie in the array.
+    pub fn chunks_for(&self, region: &Region) -> Vec<u64> {
+        let mut numbers = vec![0];
+        let mut stride = 1;
+        for (axis, (&side, &chunk)) in self.shape.iter().zip(&self.chunk_shape).enumerate() {
+            let first = region.start[axis].unsigned_abs() / chunk;
+            let last = (region.stop[axis] - 1).unsigned_abs() / chunk;
+            numbers = (first..=last)
+                .flat_map(|at| numbers.iter().map(move |number| number + at * stride))
+                .collect();
+            stride *= side.div_ceil(chunk);
+        }
+        numbers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A grid and a region of its array.
+    fn grid_and_region() -> impl Strategy<Value = (ChunkGrid, Region)> {
+        let axis = (1u64..12, 1u64..6).prop_flat_map(|(side, chunk)| {
+            (Just(side), Just(chunk), 0..side).prop_flat_map(|(side, chunk, start)| {
+                (Just(side), Just(chunk), Just(start), start + 1..=side)
+            })
+        });
+        prop::collection::vec(axis, 1..4).prop_map(|axes| {
+            let grid = ChunkGrid {
+                shape: axes.iter().map(|axis| axis.0).collect(),
+                chunk_shape: axes.iter().map(|axis| axis.1).collect(),
+            };
+            let region = Region {
+                start: axes.iter().map(|axis| axis.2 as i64).collect(),
+                stop: axes.iter().map(|axis| axis.3 as i64).collect(),
+            };
+            (grid, region)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_chunks_of_a_region_are_those_that_overlap_it((grid, region) in grid_and_region()) {
+            let all = 0..grid.count().unwrap();
+            let overlap = |number: &u64| grid.chunk(*number).intersection(&region).is_some();
+            prop_assert_eq!(grid.chunks_for(&region), all.filter(overlap).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn chunks_hold_each_element_once((grid, _) in grid_and_region()) {
+            let held = (0..grid.count().unwrap()).map(|number| {
+                grid.chunk(number).shape().iter().product::<u64>()
+            });
+            prop_assert_eq!(held.sum::<u64>(), grid.shape.iter().product::<u64>());
+        }
+    }
+}

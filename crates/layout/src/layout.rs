@@ -1,0 +1,129 @@
+//! Layouts: what a format says once, and a reader follows.
+
+use crate::error::LayoutError;
+use crate::grid::ChunkGrid;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+use swathe_array::{DType, Region};
+use swathe_codecs::tile::{Encoding, TileCodec};
+
+/// How an array lies in an object.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Type of the stored elements.
+    pub dtype: DType,
+    /// Elements along each axis, fastest first.
+    pub shape: Vec<u64>,
+    /// Where they are.
+    pub storage: Storage,
+}
+
+/// Where elements are.
+#[derive(Clone, Debug)]
+pub enum Storage {
+    /// One after the other from this byte.
+    Contiguous {
+        /// Of the first element.
+        offset: u64,
+    },
+    /// In chunks.
+    Chunked(Arc<dyn ChunkTable>),
+}
+
+/// What says where the chunks of an array are. It lies in the object too, an entry for each chunk.
+pub trait ChunkTable: Debug + Send + Sync {
+    /// Which chunk holds what.
+    fn grid(&self) -> &ChunkGrid;
+
+    /// How chunks are coded.
+    fn codec(&self) -> &TileCodec;
+
+    /// The bytes of the object that are the entry of a chunk.
+    fn entry_range(&self, chunk: u64) -> Range<u64>;
+
+    /// Where a chunk lies, as its entry says.
+    ///
+    /// # Errors
+    /// [`LayoutError`] where that cannot be right.
+    fn entry(&self, bytes: &[u8]) -> Result<Chunk, LayoutError>;
+
+    /// About where a chunk lies: as if all were of the same length, in order.
+    fn expected_range(&self, chunk: u64) -> Range<u64>;
+}
+
+/// Where one chunk lies and how its elements are restored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chunk {
+    /// How this one is stored.
+    pub encoding: Encoding,
+    /// First byte in the object.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Of quantised floats: what their integers are multiplied with,
+    pub scale: f64,
+    /// what is then added,
+    pub zero: f64,
+    /// and the integer that stands for no value.
+    pub blank: Option<i64>,
+}
+
+/// What reading a region comes to, before anything is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Rows or chunks.
+    pub pieces: u64,
+    /// What they are called.
+    pub what: &'static str,
+    /// The last of them: first byte of it, or of its entry.
+    pub start: u64,
+    /// One past its last.
+    pub stop: u64,
+}
+
+impl Layout {
+    /// What reading a region needs. The region must lie in the array.
+    pub fn need(&self, region: &Region) -> Need {
+        let (mut pieces, mut last, mut stride) = (1u64, 0u64, 1u64);
+        for (axis, &side) in self.shape.iter().enumerate() {
+            let chunk = match &self.storage {
+                Storage::Contiguous { .. } => 1,
+                Storage::Chunked(table) => table.grid().chunk_shape[axis],
+            };
+            let first = region.start[axis].unsigned_abs() / chunk;
+            let end = (region.stop[axis] - 1).unsigned_abs() / chunk;
+            last = last.saturating_add(end.saturating_mul(stride));
+            stride = stride.saturating_mul(side.div_ceil(chunk));
+            // A row is one piece, a row of chunks is not.
+            if axis > 0 || matches!(self.storage, Storage::Chunked(_)) {
+                pieces = pieces.saturating_mul(end - first + 1);
+            }
+        }
+        let (what, range) = match &self.storage {
+            Storage::Contiguous { offset } => {
+                let bytes = self.dtype.size() as u64;
+                let start = offset.saturating_add(last.saturating_mul(bytes));
+                ("rows", start..start.saturating_add(bytes))
+            }
+            Storage::Chunked(table) => ("tiles", table.entry_range(last)),
+        };
+        Need { pieces, what, start: range.start, stop: range.end }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_of_rows_needs_a_piece_for_each_and_ends_with_its_last_element() {
+        let storage = Storage::Contiguous { offset: 100 };
+        let layout = Layout { dtype: DType::I16, shape: vec![10, 20], storage };
+        let region = Region { start: vec![2, 3], stop: vec![5, 7] };
+        let need = layout.need(&region);
+        // Element 4 of row 6.
+        let start = 100 + 2 * (6 * 10 + 4);
+        assert_eq!(need, Need { pieces: 4, what: "rows", start, stop: start + 2 });
+    }
+}

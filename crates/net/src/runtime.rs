@@ -1,0 +1,195 @@
+//! The runtime that waits for servers, and the client on it.
+
+use crate::causes::why;
+use crate::connect_events::{self, TraceConnects};
+use reqwest::StatusCode;
+use reqwest::redirect::{Action, Attempt, Policy};
+use reqwest::{Client, ClientBuilder, Url};
+use std::error::Error;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// A server that takes longer to accept a connection has failed.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Redirects followed for one request.
+const REDIRECTS: usize = 5;
+/// Threads that move bytes and decrypt them.
+const WORKERS: usize = 2;
+/// Threads that look up names.
+const RESOLVERS: usize = 8;
+
+/// What all remote objects of this process share.
+pub struct Net {
+    /// Where it is waited.
+    pub runtime: Runtime,
+    /// What asks.
+    pub client: Client,
+}
+
+/// The runtime and client, made when first asked for, and again in a process forked since: a
+/// fork takes no threads along. They are never dropped.
+pub fn net() -> Result<&'static Net, String> {
+    static NET: Mutex<Option<(u32, &'static Net)>> = Mutex::new(None);
+    let mut slot = NET.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let process = std::process::id();
+    match *slot {
+        Some((made_by, net)) if made_by == process => Ok(net),
+        _ => {
+            let net = Box::leak(Box::new(make()?));
+            *slot = Some((process, net));
+            Ok(net)
+        }
+    }
+}
+
+fn make() -> Result<Net, String> {
+    // Fails only where another part of the process has chosen, which will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(RESOLVERS)
+        .thread_name("swathe-net")
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start threads: {error}"))?;
+    Ok(Net { runtime, client: client()? })
+}
+
+/// A client with no connection yet.
+pub fn client() -> Result<Client, String> {
+    // A system without root certificates can still read http://; https:// then fails by itself.
+    settings()
+        .build()
+        .or_else(|_| settings().tls_certs_only([]).build())
+        .map_err(|error| format!("cannot make an HTTP client: {}", why(&error)))
+}
+
+fn settings() -> ClientBuilder {
+    Client::builder()
+        .user_agent(concat!("swathe/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .connector_layer(TraceConnects(CONNECT))
+        .redirect(Policy::custom(followed))
+        // It would take the secrets of a query to other servers.
+        .referer(false)
+        // Ranges side by side would share one connection of HTTP/2, and its window.
+        .http1_only()
+        // XRootD's HTTP door knows "Range", and takes "range" for something else.
+        .http1_title_case_headers()
+}
+
+/// Servers that lead only to each other. See [`confine`].
+static CONFINED: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+/// Let these servers, `host` or `host:port`, redirect only to each other from now on: so that who
+/// may name URLs of them reads nothing else. Others, of stores that were declared, lead anywhere.
+pub fn confine(hosts: Vec<String>) {
+    *CONFINED.write().unwrap_or_else(PoisonError::into_inner) = hosts;
+}
+
+tokio::task_local! {
+    static KEEPING_METHOD: ();
+}
+
+/// Do what must not become a GET: where the answer to it is said to be elsewhere (303), that is
+/// the answer.
+pub async fn keeping_method<F: Future>(work: F) -> F::Output {
+    KEEPING_METHOD.scope((), work).await
+}
+
+fn followed(attempt: Attempt<'_>) -> Action {
+    let hosts = CONFINED.read().unwrap_or_else(PoisonError::into_inner);
+    let is_confined = |url: &Url| hosts.iter().any(|host| is_of(url, host));
+    if attempt.previous().len() > REDIRECTS {
+        attempt.error("too many redirects")
+    } else if attempt.previous().first().is_some_and(is_confined) && !is_confined(attempt.url()) {
+        let to = attempt.url().host_str().unwrap_or_default().to_owned();
+        attempt.error(LeadsAway(to))
+    } else if attempt.status() == StatusCode::SEE_OTHER && KEEPING_METHOD.try_with(|()| ()).is_ok()
+    {
+        attempt.stop()
+    } else {
+        connect_events::set_server(|| host(attempt.url()));
+        attempt.follow()
+    }
+}
+
+/// Whether a URL is of a server, `host` at the port of its scheme or `host:port`.
+fn is_of(url: &Url, server: &str) -> bool {
+    let Some(port) = url.port_or_known_default() else { return false };
+    match url.host_str().and_then(|host| server.strip_prefix(host)) {
+        Some("") => url.port().is_none(),
+        Some(rest) => rest.strip_prefix(':').is_some_and(|given| given == port.to_string()),
+        None => false,
+    }
+}
+
+/// Whether a URL is of this machine.
+pub fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let number = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || number.is_ok_and(|number| number.is_loopback())
+}
+
+/// Refuse to send a token where anybody on the way could read it; `what`: who set the URL.
+pub fn check_private(url: &Url, what: &str) -> Result<(), String> {
+    if url.scheme() == "https" || is_here(url) {
+        return Ok(());
+    }
+    Err(format!(
+        "would send a token over http://: the {what} must be https://, or the option anonymous true"
+    ))
+}
+
+/// A server led to one that may not be read.
+#[derive(Debug)]
+pub struct LeadsAway(String);
+
+impl fmt::Display for LeadsAway {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "it leads to {}, which may not be read here", self.0)
+    }
+}
+
+impl Error for LeadsAway {}
+
+/// Why a redirect was not followed, if it may not be.
+pub fn leads_away(error: &reqwest::Error) -> Option<&LeadsAway> {
+    let mut cause = error.source();
+    while let Some(found) = cause {
+        if let Some(away) = found.downcast_ref() {
+            return Some(away);
+        }
+        cause = found.source();
+    }
+    None
+}
+
+/// The server of a URL.
+pub fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_string(), |port| format!("{host}:{port}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_go_over_tls_or_nowhere() {
+        for (url, private) in [
+            ("https://storage.example/a", true),
+            ("http://localhost:9000/a", true),
+            ("http://127.0.0.1/a", true),
+            ("http://[::1]:80/a", true),
+            ("http://127.example/a", false),
+            ("http://192.0.2.1/a", false),
+            ("http://[2001:db8::1]/a", false),
+        ] {
+            assert_eq!(check_private(&Url::parse(url).unwrap(), "URL").is_ok(), private, "{url}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is kept on local disk: the index and the blocks.
+
+use crate::gil::enter;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use swathe_cache::BlockCache;
+use swathe_disk_cache::DiskCache;
+use swathe_engine::Cancel;
+use swathe_store_api::StoreError;
+
+#[pyclass(frozen, get_all, module = "swathe._swathe")]
+pub(crate) struct Kept {
+    name: String,
+    folder: PathBuf,
+    values: u64,
+    bytes: u64,
+    limit: u64,
+}
+
+/// What a folder holds: "blocks" or "index". See `_swathe.pyi`.
+#[pyfunction]
+pub(crate) fn kept(py: Python<'_>, name: String) -> PyResult<Kept> {
+    let open = opener(&name)?;
+    enter(py, &Cancel::default(), move || {
+        let shelf = open()?;
+        let usage = shelf.usage()?;
+        Ok(Kept {
+            name,
+            folder: shelf.folder().to_path_buf(),
+            values: usage.values,
+            bytes: usage.bytes,
+            limit: usage.limit,
+        })
+    })
+}
+
+/// Empty a folder: "blocks" or "index".
+#[pyfunction]
+pub(crate) fn clear_kept(py: Python<'_>, name: String) -> PyResult<()> {
+    let open = opener(&name)?;
+    enter(py, &Cancel::default(), move || Ok(open()?.clear()?))
+}
+
+fn opener(name: &str) -> PyResult<fn() -> Result<DiskCache, StoreError>> {
+    match name {
+        "blocks" => Ok(BlockCache::users_shelf),
+        "index" => Ok(DiskCache::index),
+        _ => Err(PyValueError::new_err(format!("nothing kept is called {name:?}"))),
+    }
+}
+
+/// A block cache of numbers. See `_swathe.pyi`.
+#[pyclass(module = "swathe._swathe")]
+pub(crate) struct SimulatedShelf(swathe_disk_cache::SimulatedCache);
+
+#[pymethods]
+impl SimulatedShelf {
+    #[new]
+    fn new(limit_bytes: u64) -> Self {
+        Self(swathe_disk_cache::SimulatedCache::new(limit_bytes))
+    }
+
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    #[getter]
+    fn young_bytes(&self) -> u64 {
+        self.0.young_bytes()
+    }
+
+    fn note(
+        &mut self,
+        name: &str,
+        blocks: u64,
+        block_bytes: u64,
+        seconds: f64,
+        now_s: f64,
+    ) -> Vec<(String, u64)> {
+        self.0.note(name, blocks, block_bytes, seconds, now_s)
+    }
+
+    fn drop(&mut self, name: &str) {
+        self.0.drop(name);
+    }
+}

@@ -1,0 +1,94 @@
+//! What can go wrong between us and the bytes.
+
+/// Errors of sources and of the shelf. Each names the object as the user may see it: without
+/// credentials.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is no such object.
+    #[error("{url}: not found{why}")]
+    NotFound {
+        /// The object.
+        url: String,
+        /// What the server said, with its separator; may be empty.
+        why: String,
+    },
+    /// We may not read it.
+    #[error("{url}: access denied{why}")]
+    Forbidden {
+        /// The object.
+        url: String,
+        /// What the server said, with its separator; may be empty.
+        why: String,
+    },
+    /// The object is no longer the version that was opened.
+    #[error("{url}: changed while it was read (opened as {version})")]
+    Changed {
+        /// The object.
+        url: String,
+        /// The version that was opened.
+        version: String,
+    },
+    /// Fewer bytes came than the object has.
+    #[error("{url}: expected {wanted} bytes from byte {start}, found {found}")]
+    ShortRead {
+        /// The object.
+        url: String,
+        /// First byte wanted.
+        start: u64,
+        /// Bytes wanted.
+        wanted: u64,
+        /// Bytes that came.
+        found: u64,
+    },
+    /// It is not what it should be.
+    #[error("{url}: expected {expected}, found {found}")]
+    Differs {
+        /// The object.
+        url: String,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// The URL is of a kind we cannot read, or the server cannot serve ranges.
+    #[error("{url}: {why}")]
+    Unsupported {
+        /// The object.
+        url: String,
+        /// Why not.
+        why: String,
+    },
+    /// The server could not be reached, or failed.
+    #[error("{url}: {why}")]
+    Network {
+        /// The object.
+        url: String,
+        /// What happened.
+        why: String,
+    },
+    /// The operating system refused.
+    #[error("{url}: {source}")]
+    Io {
+        /// The object.
+        url: String,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+impl StoreError {
+    /// The error for what the operating system said about a local file.
+    pub fn from_io(url: &str, source: std::io::Error) -> StoreError {
+        let url = url.to_string();
+        match source.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                StoreError::NotFound { url, why: String::new() }
+            }
+            std::io::ErrorKind::PermissionDenied => {
+                StoreError::Forbidden { url, why: String::new() }
+            }
+            _ => StoreError::Io { url, source },
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The contract between what keeps objects and what reads or writes them: stores and sources of
+//! bytes, versions, what was moved, errors, and which store an object is in. It makes no request and
+//! opens no file itself.
+#![warn(missing_docs)]
+
+mod error;
+mod failure;
+mod measured;
+mod memory;
+mod part_sums;
+mod settings;
+mod source;
+mod store;
+mod stores;
+
+pub use error::StoreError;
+pub use failure::{Failure, Retry};
+pub use measured::RequestTiming;
+pub use memory::MemoryStore;
+pub use part_sums::PartSums;
+pub use settings::StoreSettings;
+pub use source::{Pieces, Source, TRUSTED, Traffic, TrafficCount, Version};
+pub use store::{Entry, Listing, ObjectName, Sink, Store, cannot_remove, cannot_write};
+pub use stores::{Connect, Layer, Stores};

@@ -1,0 +1,50 @@
+//! What is said of a store.
+
+use std::collections::BTreeMap;
+use swathe_plan::Costs;
+
+/// What is said of a store: where it is, how it is asked, what reading from it costs.
+#[derive(Clone, Debug)]
+pub struct StoreSettings {
+    /// By which objects are called, `NAME:path`; empty for a root that has no name.
+    pub name: String,
+    /// URL without a final slash, of files not percent-encoded: `file:///data`, `https://host/path`, `s3://bucket/prefix`.
+    pub root: String,
+    /// `endpoint`, `region`, `profile`, `account`, `anonymous`, `door`, `token_file`, `roots`: no
+    /// credentials.
+    pub options: BTreeMap<String, String>,
+    /// What reading from it costs.
+    pub costs: Costs,
+    /// Whether the costs were measured.
+    pub measured: bool,
+}
+
+impl StoreSettings {
+    /// A store with costs taken for granted.
+    pub fn new(name: String, root: String, options: BTreeMap<String, String>) -> StoreSettings {
+        let is_local = root.starts_with("file://");
+        let costs = if is_local { Costs::local() } else { Costs::remote() };
+        StoreSettings { name, root, options, costs, measured: false }
+    }
+
+    /// The same, with costs that were measured.
+    #[must_use]
+    pub fn with_costs(self, costs: &Costs) -> StoreSettings {
+        StoreSettings { costs: costs.clone(), measured: true, ..self }
+    }
+
+    /// The value of an option.
+    pub fn option(&self, name: &str) -> Option<String> {
+        self.options.get(name).cloned()
+    }
+
+    /// The scheme of its root.
+    pub fn scheme(&self) -> &str {
+        self.root.split_once("://").map_or("", |(scheme, _)| scheme)
+    }
+
+    /// Whether it is to be read without credentials.
+    pub fn is_anonymous(&self) -> bool {
+        self.options.get("anonymous").is_some_and(|value| value == "true")
+    }
+}

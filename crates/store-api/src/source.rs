@@ -1,0 +1,181 @@
+//! One object at one version, read by ranges.
+
+use crate::error::StoreError;
+use crate::measured::RequestTiming;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::time::Duration;
+use swathe_plan::Costs;
+
+/// For so long an object of which all that is wanted is kept here is taken to be still the same.
+/// Then its server is asked, with a request of one byte.
+pub const TRUSTED: Duration = Duration::from_secs(60);
+
+/// Which version of an object: what it held when it was opened.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Version {
+    /// Bytes of the object.
+    pub size: u64,
+    /// ETag, else `Last-Modified`, else what PROPFIND says of that, else "unversioned"; of a file,
+    /// modification time and inode.
+    pub tag: String,
+}
+
+impl Version {
+    /// Whether the version would be another if the object were: what a server gives neither ETag
+    /// nor date for may change under its name, so nothing is kept of it.
+    pub fn is_told_apart(&self) -> bool {
+        !self.tag.starts_with("unversioned")
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.size, self.tag)
+    }
+}
+
+/// What was asked of storages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Bytes, as stored.
+    pub bytes: u64,
+    /// Requests; of local files, reads.
+    pub requests: u64,
+    /// What peers gave instead.
+    pub from_peers: TrafficCount,
+    /// What was kept here.
+    pub from_cache: TrafficCount,
+}
+
+/// What came from somewhere that is no storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TrafficCount {
+    /// Bytes, of which those from peers may be more than were wanted.
+    pub bytes: u64,
+    /// Requests; of what is kept, pieces.
+    pub requests: u64,
+}
+
+impl TrafficCount {
+    fn add(&mut self, other: TrafficCount) {
+        self.bytes += other.bytes;
+        self.requests += other.requests;
+    }
+}
+
+impl Traffic {
+    /// Add what was asked besides.
+    pub fn add(&mut self, other: Traffic) {
+        self.bytes += other.bytes;
+        self.requests += other.requests;
+        self.from_peers.add(other.from_peers);
+        self.from_cache.add(other.from_cache);
+    }
+}
+
+/// An open object. All its bytes come from the version that was opened, or reading fails.
+#[allow(clippy::len_without_is_empty)] // an object is asked for its size, never for emptiness
+pub trait Source: Send + Sync {
+    /// The object, as users may see it: an absolute path, or a URL without credentials.
+    fn url(&self) -> &str;
+
+    /// What is kept of it is kept under this: its URL, with the server where the URL leaves that
+    /// open.
+    fn key(&self) -> &str {
+        self.url()
+    }
+
+    /// Who asks: a digest of the credentials that are sent, of use in this process only; `None`
+    /// where none are.
+    fn identity(&self) -> Option<u64> {
+        None
+    }
+
+    /// The version that is read.
+    fn version(&self) -> &Version;
+
+    /// Whether a read costs microseconds rather than milliseconds.
+    fn is_local(&self) -> bool;
+
+    /// Bytes of the object.
+    fn len(&self) -> u64 {
+        self.version().size
+    }
+
+    /// Fill `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// [`StoreError::ShortRead`] where the object ends before; as the kind of source has it.
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError>;
+
+    /// What reading costs.
+    fn costs(&self) -> &Costs;
+
+    /// Connections that are open: as many requests can be made without opening others.
+    fn connections(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// The first bytes, as far as they came with opening.
+    fn first(&self) -> Bytes {
+        Bytes::new()
+    }
+
+    /// Read ranges, those of a remote object with up to `streams` requests in flight. They come
+    /// in their order, each as soon as it and those before it are there; an error is the last.
+    /// Dropping the rest ends its requests.
+    fn fetch(&self, requests: Vec<Range<u64>>, streams: u32) -> Pieces;
+
+    /// What reading these ranges would most likely ask of a server where all of them are kept here:
+    /// nothing, or one byte to learn whether the object is still the same. `None` where some are not.
+    fn at_hand(&self, _ranges: &[Range<u64>]) -> Option<Traffic> {
+        self.is_local().then(Traffic::default)
+    }
+
+    /// What reading what is kept here costs, but for that byte.
+    fn costs_at_hand(&self) -> &Costs {
+        self.costs()
+    }
+
+    /// Whether any change from now on would show in the version.
+    fn is_settled(&self) -> bool {
+        self.version().is_told_apart()
+    }
+
+    /// How often a read that makes so many requests also asks for the date, before what came is given.
+    fn questions(&self, _requests: u64, _streams: u32) -> u64 {
+        0
+    }
+
+    /// Whether it can be read at this version without being opened, as reading tells of a change.
+    fn can_be_assumed(&self) -> bool {
+        false
+    }
+
+    /// What was asked of a server since the last call, opening included; nothing of files.
+    fn take_traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+
+    /// What a user should be told though the work went on, since the last call.
+    fn take_notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Read ranges with `streams` requests in flight and tell how long each took. Nothing is tried
+    /// again. `fresh`: on a new connection each.
+    ///
+    /// # Errors
+    /// As [`Source::read_exact_at`]; the first that fails.
+    fn measure(
+        &self,
+        requests: &[Range<u64>],
+        streams: u32,
+        fresh: bool,
+    ) -> Result<Vec<RequestTiming>, StoreError>;
+}
+
+/// Ranges on their way.
+pub type Pieces = Box<dyn Iterator<Item = Result<Bytes, StoreError>> + Send>;

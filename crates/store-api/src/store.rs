@@ -1,0 +1,215 @@
+//! What keeps objects.
+
+use crate::error::StoreError;
+use crate::failure::Failure;
+use crate::part_sums::PartSums;
+use crate::settings::StoreSettings;
+use crate::source::{Source, Version};
+use bytes::Bytes;
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Which object of a store is meant.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectName<'a> {
+    /// Its URL, or the path of a file.
+    pub url: &'a str,
+    /// `NAME:path`, if it was asked for by the name of its store.
+    pub named: Option<&'a str>,
+}
+
+impl<'a> ObjectName<'a> {
+    /// As it was asked for.
+    pub fn asked(&self) -> &'a str {
+        self.named.unwrap_or(self.url)
+    }
+}
+
+/// A storage: a root below which objects lie. Wrappers (a cache) are stores of what they wrap.
+pub trait Store: Debug + Send + Sync {
+    /// What is said of it.
+    fn settings(&self) -> &StoreSettings;
+
+    /// What is measured of it, or of a part of it, is filed under this: the URL, with the server if
+    /// something else says which that is.
+    fn measured_key(&self, url: &str) -> String {
+        url.to_string()
+    }
+
+    /// What is measured of it is filed under this.
+    fn key(&self) -> String {
+        self.measured_key(&self.settings().root)
+    }
+
+    /// What is kept of an object of it is kept under this, as [`Source::key`].
+    fn object_key(&self, url: &str) -> String;
+
+    /// The URL or file path of the object at `path` in it.
+    fn url_of(&self, path: &str) -> String;
+
+    /// An object as users may see it: an absolute path, or a URL without credentials.
+    fn shown(&self, url: &str) -> String;
+
+    /// Whether its objects are read without a server.
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    /// Whether objects can be written to it, as far as is known without asking.
+    fn is_writable(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Store::list`] lists what it holds.
+    fn can_list(&self) -> bool {
+        false
+    }
+
+    /// The path of an object that is a file of this machine.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] for a URL of no file.
+    fn local_path(&self, _url: &str) -> Result<Option<PathBuf>, StoreError> {
+        Ok(None)
+    }
+
+    /// Whether an object is on a server of this machine, which then shares its cores with us.
+    fn is_served_here(&self, _url: &str) -> bool {
+        false
+    }
+
+    /// Connections that are open to it.
+    fn connections(&self) -> u32 {
+        0
+    }
+
+    /// The URL by which the server of an object is asked for it, with plain HTTP; `None` where it is
+    /// not asked so, or requests are signed.
+    ///
+    /// # Errors
+    /// As [`Store::bearer`].
+    fn http_url(&self, _url: &str) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
+    /// The bearer token that the server of an object is sent.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] where its file cannot be read, the URL is none, or the token would
+    /// go over http:// to another machine.
+    fn bearer(&self, _url: &str) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
+    /// Open an object, to read ranges of it.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Forbidden`]; [`StoreError::Unsupported`] for what
+    /// cannot be read; [`StoreError::Network`] where the server cannot be reached, fails, or sends
+    /// nothing, try after try.
+    fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError>;
+
+    /// An object of a server, taken to be at a version seen before: nothing is asked, and reading
+    /// is [`StoreError::Changed`] if it is no longer true. `None` where reading could not tell, where
+    /// hidden words of the URL may say which object is meant and who may read it, and for files.
+    ///
+    /// # Errors
+    /// As [`Store::open`], but for what only the server knows.
+    fn assume(
+        &self,
+        _object: ObjectName<'_>,
+        _version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        Ok(None)
+    }
+
+    /// List the objects at or below a URL, with a slash at its end only those below. Nothing is
+    /// asked yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] where the store cannot list, or there can be no such object.
+    fn list(&self, url: &str) -> Result<Box<dyn Listing>, StoreError> {
+        let url = url.trim_end_matches('/').to_string();
+        Err(StoreError::Unsupported { url, why: "only buckets can be listed so".into() })
+    }
+
+    /// Begin to write an object of `size` bytes, in one part or in more.
+    ///
+    /// # Errors
+    /// [`StoreError::Unsupported`] where nothing can be written; as writing has it.
+    fn create(
+        &self,
+        object: ObjectName<'_>,
+        _size: u64,
+        _in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        Err(cannot_write(object.url))
+    }
+
+    /// Remove an object.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] where there is none; [`StoreError::Forbidden`],
+    /// [`StoreError::Network`], [`StoreError::Io`]: it may still be there;
+    /// [`StoreError::Unsupported`] where the store is read only.
+    fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
+        Err(cannot_remove(object.url))
+    }
+}
+
+/// The error for an object of a store that is read only.
+pub fn cannot_write(url: &str) -> StoreError {
+    let why = "only folders, buckets, dav(s):// and root:// can be written to";
+    StoreError::Unsupported { url: url.to_string(), why: why.into() }
+}
+
+/// The error for an object that is to be removed from a store that is read only.
+pub fn cannot_remove(url: &str) -> StoreError {
+    let why = "only objects of folders, buckets, dav(s):// and root:// are removed";
+    StoreError::Unsupported { url: url.to_string(), why: why.into() }
+}
+
+/// An object that a listing names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path in the store.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// When it was written (RFC 3339).
+    pub modified: String,
+    /// Its ETag, as the listing has it: some leave out the quotes.
+    pub etag: Option<String>,
+}
+
+/// A listing on its way: one page at a time is in memory.
+pub trait Listing: Send {
+    /// The next page, perhaps an empty one; `None` when all were given.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] where there is nothing to list; [`StoreError::Forbidden`];
+    /// [`StoreError::Network`] where the server fails, or goes in circles.
+    fn next_page(&mut self) -> Result<Option<Vec<Entry>>, StoreError>;
+}
+
+/// An object that is being written. Dropped before it is finished, it leaves nothing behind that
+/// can be seen.
+pub trait Sink: Send {
+    /// Write the next part.
+    ///
+    /// # Errors
+    /// The failure says whether it is of use to write all of the object anew.
+    fn write(&mut self, part: Bytes) -> Result<(), Failure>;
+
+    /// Give the object its name; `sums`: of its parts, all but the last of `part_bytes`.
+    ///
+    /// # Errors
+    /// As [`Sink::write`].
+    fn finish(self: Box<Self>, sums: &PartSums, part_bytes: u64) -> Result<(), Failure>;
+
+    /// Whether what was written is read back and compared before the object has its name.
+    fn is_verified(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,285 @@
+//! The storages that are known, and which of them an object is in.
+
+use crate::error::StoreError;
+use crate::settings::StoreSettings;
+use crate::source::{Source, Version};
+use crate::store::{Listing, ObjectName, Sink, Store};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+use swathe_plan::{Compute, Costs};
+
+/// Root of the files of this machine that lie in no named store.
+const FILES: &str = "file://";
+
+/// Makes a store of what is said of it.
+pub type Connect = fn(StoreSettings) -> Arc<dyn Store>;
+
+/// Wraps each store in another.
+pub trait Layer: Debug + Send + Sync {
+    /// The wrapper of a store.
+    fn wrap(&self, store: Arc<dyn Store>) -> Arc<dyn Store>;
+}
+
+/// The storages that are known.
+#[derive(Clone, Debug)]
+pub struct Stores {
+    stores: Vec<Arc<dyn Store>>,
+    connect: Connect,
+    layer: Option<Arc<dyn Layer>>,
+    /// What was measured, also of storages that have no name, by [`Store::key`].
+    measured: Arc<BTreeMap<String, Costs>>,
+    compute: Arc<Compute>,
+}
+
+impl Stores {
+    /// These and no others, made by `connect`, as are those of all other objects: they are read with
+    /// costs taken for granted.
+    pub fn new(described: Vec<StoreSettings>, connect: Connect) -> Stores {
+        let stores = described.into_iter().map(connect).collect();
+        let (measured, compute) = Default::default();
+        Stores { stores, connect, layer: None, measured, compute }
+    }
+
+    /// The same, with a store that was made already.
+    #[must_use]
+    pub fn with(mut self, store: Arc<dyn Store>) -> Stores {
+        self.stores.push(self.wrapped(store));
+        self
+    }
+
+    /// The same, with costs that were measured, by [`Store::key`].
+    #[must_use]
+    pub fn costing(self, measured: BTreeMap<String, Costs>) -> Stores {
+        let stores = self.stores.iter().map(|store| match measured.get(&store.key()) {
+            Some(costs) => self.make(store.settings().clone().with_costs(costs)),
+            None => store.clone(),
+        });
+        Stores { stores: stores.collect(), measured: Arc::new(measured), ..self }
+    }
+
+    /// The same, read by a host that computes at these costs.
+    #[must_use]
+    pub fn computing(self, compute: Compute) -> Stores {
+        Stores { compute: Arc::new(compute), ..self }
+    }
+
+    /// The same, each wrapped by a layer.
+    #[must_use]
+    pub fn layered(self, layer: Arc<dyn Layer>) -> Stores {
+        let stores = self.stores.iter().map(|store| layer.wrap(store.clone())).collect();
+        Stores { stores, layer: Some(layer), ..self }
+    }
+
+    /// What computing costs on this host.
+    pub fn compute(&self) -> &Compute {
+        &self.compute
+    }
+
+    /// What reading files of this machine costs.
+    pub fn file_costs(&self) -> Costs {
+        self.measured.get(FILES).cloned().unwrap_or_else(Costs::local)
+    }
+
+    fn make(&self, settings: StoreSettings) -> Arc<dyn Store> {
+        self.wrapped((self.connect)(settings))
+    }
+
+    fn wrapped(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        match &self.layer {
+            Some(layer) => layer.wrap(store),
+            None => store,
+        }
+    }
+
+    /// The storage of an object and its URL or path: `NAME:path` of a named store, any URL below
+    /// the root of one, or any other URL or path.
+    pub fn locate(&self, object: &str) -> (Arc<dyn Store>, String) {
+        let by_name = object.split_once(':').and_then(|(name, path)| {
+            let is_called = |store: &&Arc<dyn Store>| {
+                let own = &store.settings().name;
+                !own.is_empty() && own == name
+            };
+            let store = self.stores.iter().find(is_called)?;
+            (!path.starts_with("//")).then(|| (store.clone(), store.url_of(path)))
+        });
+        if let Some(located) = by_name {
+            return located;
+        }
+        let root = |store: &Arc<dyn Store>| store.settings().root.clone();
+        let below = |store: &&Arc<dyn Store>| {
+            let root = &store.settings().root;
+            object == root || is_below(object, root)
+        };
+        let known = self.stores.iter().filter(below).max_by_key(|store| root(store).len());
+        let store = known.cloned().unwrap_or_else(|| self.unknown(object));
+        (store, object.to_string())
+    }
+
+    /// As [`Stores::locate`], and what is done with the object there.
+    fn at<T>(&self, object: &str, work: impl FnOnce(&dyn Store, ObjectName<'_>) -> T) -> T {
+        let (store, url) = self.locate(object);
+        let named = (url != object).then_some(object);
+        work(&*store, ObjectName { url: &url, named })
+    }
+
+    /// The key of an object, as [`Source::key`], and the costs of its storage, if that is a server.
+    pub fn server_of(&self, object: &str) -> Option<(String, Costs)> {
+        let (store, url) = self.locate(object);
+        (!store.is_local()).then(|| (store.object_key(&url), store.settings().costs.clone()))
+    }
+
+    /// The path of an object that is a file of this machine.
+    pub fn file_of(&self, object: &str) -> Option<PathBuf> {
+        self.at(object, |store, name| store.local_path(name.url).ok().flatten())
+    }
+
+    /// Whether an object is called `NAME:path`, by a named store.
+    pub fn is_named(&self, object: &str) -> bool {
+        self.at(object, |_, name| name.named.is_some())
+    }
+
+    /// What events call an object: `NAME:path`, its absolute path, or its URL as users may see it.
+    pub fn called(&self, object: &str) -> String {
+        self.at(object, |store, name| {
+            name.named.map_or_else(|| store.shown(name.url), str::to_string)
+        })
+    }
+
+    /// As [`Store::is_served_here`].
+    pub fn is_served_here(&self, object: &str) -> bool {
+        self.at(object, |store, name| store.is_served_here(name.url))
+    }
+
+    /// Connections that are open to the storage of an object.
+    pub fn connections(&self, object: &str) -> u32 {
+        self.locate(object).0.connections()
+    }
+
+    /// As [`Store::bearer`].
+    ///
+    /// # Errors
+    /// As [`Store::bearer`].
+    pub fn bearer(&self, object: &str) -> Result<Option<String>, StoreError> {
+        self.at(object, |store, name| store.bearer(name.url))
+    }
+
+    /// As [`Store::http_url`].
+    ///
+    /// # Errors
+    /// As [`Store::bearer`].
+    pub fn http_url(&self, object: &str) -> Result<Option<String>, StoreError> {
+        self.at(object, |store, name| store.http_url(name.url))
+    }
+
+    /// Open an object; see [`Store::open`].
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open(&self, object: &str) -> Result<Arc<dyn Source>, StoreError> {
+        self.at(object, |store, name| {
+            store.open(name).map_err(|error| match name.named {
+                Some(_) => error,
+                None => no_store(error, object),
+            })
+        })
+    }
+
+    /// As [`Store::assume`].
+    ///
+    /// # Errors
+    /// As [`Store::assume`].
+    pub fn assume(
+        &self,
+        object: &str,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        self.at(object, |store, name| store.assume(name, version))
+    }
+
+    /// List the objects at or below `NAME:prefix`; see [`Store::list`].
+    ///
+    /// # Errors
+    /// As [`Store::list`].
+    pub fn list(&self, prefix: &str) -> Result<Box<dyn Listing>, StoreError> {
+        self.at(prefix, |store, name| store.list(name.url))
+    }
+
+    /// Begin to write an object; see [`Store::create`].
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    pub fn create(
+        &self,
+        object: &str,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        self.at(object, |store, name| store.create(name, size, in_parts))
+    }
+
+    /// Remove an object, if there is one.
+    ///
+    /// # Errors
+    /// As [`Store::remove`], but for [`StoreError::NotFound`].
+    pub fn remove(&self, object: &str) -> Result<(), StoreError> {
+        match self.at(object, |store, name| store.remove(name)) {
+            Err(StoreError::NotFound { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The storage of an object that lies in none that is known: its server, or this machine.
+    fn unknown(&self, object: &str) -> Arc<dyn Store> {
+        let unnamed =
+            |root: &str| StoreSettings::new(String::new(), root.to_string(), BTreeMap::new());
+        let settings = match object.split_once("://") {
+            None | Some(("file", _)) => unnamed(FILES),
+            Some((scheme, rest)) => {
+                let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+                let host = authority.rsplit('@').next().unwrap_or_default();
+                unnamed(&format!("{scheme}://{host}"))
+            }
+        };
+        let store = self.make(settings);
+        if self.measured.is_empty() {
+            return store;
+        }
+        // Also what was measured of a part of it, when that had a name.
+        let (whole, part) = (store.key(), store.measured_key(object));
+        let known = self
+            .measured
+            .iter()
+            .filter(|(key, _)| **key == whole || is_below(key, &whole) && is_below(&part, key));
+        match known.max_by_key(|(key, _)| key.len()) {
+            Some((key, costs)) => {
+                let settings = store.settings().clone().with_costs(costs);
+                let root = format!("{}{}", settings.root, &key[whole.len()..]);
+                self.make(StoreSettings { root, ..settings })
+            }
+            None => store,
+        }
+    }
+}
+
+/// Of a file that is not there, and may be meant for an object of a store: that there is no such store.
+fn no_store(error: StoreError, object: &str) -> StoreError {
+    let is_name = |name: &str| {
+        name.len() > 1 && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    };
+    match (error, object.split_once(':')) {
+        (StoreError::NotFound { url, why }, Some((name, rest)))
+            if why.is_empty() && is_name(name) && !rest.starts_with("//") =>
+        {
+            let why = format!("; nor is there a store '{name}', see: swathe store list");
+            StoreError::NotFound { url, why }
+        }
+        (error, _) => error,
+    }
+}
+
+/// Whether a URL is that of something below another.
+fn is_below(url: &str, root: &str) -> bool {
+    url.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
+}

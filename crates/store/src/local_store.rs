@@ -1,0 +1,115 @@
+//! Folders of this machine as stores.
+
+use crate::local::LocalFile;
+use crate::place::Place;
+use crate::redact::percent_decode;
+use crate::write::NewFile;
+use std::path::PathBuf;
+use std::sync::Arc;
+use swathe_store_api::{ObjectName, Sink, Source, Store, StoreError, StoreSettings};
+
+/// A folder of this machine; all files, where it has no name.
+#[derive(Debug)]
+pub(crate) struct LocalStore {
+    settings: StoreSettings,
+}
+
+impl LocalStore {
+    pub(crate) fn new(settings: StoreSettings) -> LocalStore {
+        LocalStore { settings }
+    }
+
+    fn folder(&self) -> Option<&str> {
+        self.settings.root.strip_prefix("file://")
+    }
+
+    /// Where a file is. By the name of the store it is meant to lie below its root, or where the
+    /// store lets its links lead.
+    fn place(&self, object: ObjectName<'_>) -> Result<Place, StoreError> {
+        let confined = object.named.and_then(|named| named.split_once(':'));
+        match (confined, self.folder()) {
+            (Some((name, path)), Some(folder)) => {
+                Place::in_store(name, folder, self.other_roots(), path)
+            }
+            _ => Place::free(path_of(object.url)?),
+        }
+    }
+
+    /// Folders besides the root that links may lead to: the option `roots`.
+    fn other_roots(&self) -> Vec<PathBuf> {
+        let roots = self.settings.options.get("roots").map_or("", String::as_str);
+        roots.split(':').filter(|root| !root.is_empty()).map(PathBuf::from).collect()
+    }
+}
+
+impl Store for LocalStore {
+    fn settings(&self) -> &StoreSettings {
+        &self.settings
+    }
+
+    fn object_key(&self, url: &str) -> String {
+        self.shown(url)
+    }
+
+    /// Names of files are taken as they are.
+    fn url_of(&self, path: &str) -> String {
+        format!("{}/{}", self.folder().unwrap_or_default(), path.trim_start_matches('/'))
+    }
+
+    fn shown(&self, url: &str) -> String {
+        match path_of(url) {
+            Ok(path) => std::path::absolute(&path).unwrap_or(path).display().to_string(),
+            Err(_) => url.to_string(),
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn local_path(&self, url: &str) -> Result<Option<PathBuf>, StoreError> {
+        path_of(url).map(Some)
+    }
+
+    fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
+        Ok(Arc::new(LocalFile::open(&self.place(object)?, self.settings.costs.clone())?))
+    }
+
+    fn create(
+        &self,
+        object: ObjectName<'_>,
+        _size: u64,
+        _in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        Ok(Box::new(NewFile::create(&self.place(object)?)?))
+    }
+
+    fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
+        self.place(object)?.remove()
+    }
+}
+
+/// The path of a file, given as such or as a URL.
+fn path_of(url: &str) -> Result<PathBuf, StoreError> {
+    match url.split_once("://") {
+        Some(("file", path)) => file_path(url, path),
+        _ => Ok(PathBuf::from(url)),
+    }
+}
+
+/// The path of a `file://` URL (RFC 8089): no host or `localhost`, percent-encoding undone.
+fn file_path(url: &str, rest: &str) -> Result<PathBuf, StoreError> {
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err(StoreError::Unsupported {
+            url: url.to_string(),
+            why: "a file URL holds an absolute path and no host: file:///data/image.fits".into(),
+        });
+    }
+    use std::os::unix::ffi::OsStringExt;
+    Ok(std::ffi::OsString::from_vec(percent_decode(path)).into())
+}

@@ -1,0 +1,188 @@
+//! What is asked of a server with one request, and what stands around it: events, a limit, and
+//! further tries. Each of these is an attempt itself.
+
+use super::fetch_events::FetchEvents;
+use super::limiter::Limiter;
+use super::retry::RetryState;
+use swathe_net::connect_events;
+use swathe_store_api::{Failure, Retry, StoreError};
+use swathe_trace::{Ids, Scope};
+
+/// A request that may be sent again.
+pub(super) trait Attempt {
+    /// What comes of it.
+    type Answer;
+
+    /// Send it, and wait for all of the answer.
+    async fn run(&mut self, numbers: Try) -> Result<Self::Answer, Failure>;
+
+    /// Bytes that have come, with those of tries that broke off.
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The numbers of a try.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Try {
+    /// Tries that failed since there was progress.
+    pub(super) failed: u32,
+    /// Requests in flight to the server when this one was sent, with itself.
+    pub(super) in_flight: u32,
+}
+
+/// An attempt of which events tell.
+pub(super) struct Traced<'a, A> {
+    pub(super) about: &'a Ids,
+    pub(super) scope: &'a Scope,
+    pub(super) inner: A,
+}
+
+impl<A: Attempt> Attempt for Traced<'_, A> {
+    type Answer = A::Answer;
+
+    async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
+        let before = self.inner.bytes();
+        let events = FetchEvents::start(self.about, self.scope);
+        let answer = events.during(self.inner.run(numbers)).await;
+        let error = answer.as_ref().err().map(|failure| &failure.error);
+        events.end(self.inner.bytes() - before, error);
+        answer
+    }
+
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+}
+
+/// An attempt of whose connections events tell, and of nothing else.
+pub(super) struct ConnectTraced<'a, A> {
+    pub(super) about: &'a Ids,
+    pub(super) scope: &'a Scope,
+    pub(super) inner: A,
+}
+
+impl<A: Attempt> Attempt for ConnectTraced<'_, A> {
+    type Answer = A::Answer;
+
+    async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
+        connect_events::traced(self.about, self.scope, 0, self.inner.run(numbers)).await
+    }
+
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+}
+
+/// An attempt that waits until its server may be sent another request.
+pub(super) struct Limited<'a, A> {
+    pub(super) limiter: &'a Limiter,
+    pub(super) inner: A,
+}
+
+impl<A: Attempt> Attempt for Limited<'_, A> {
+    type Answer = A::Answer;
+
+    async fn run(&mut self, numbers: Try) -> Result<A::Answer, Failure> {
+        let permit = self.limiter.permit().await;
+        let in_flight = permit.in_flight();
+        let answer = self.inner.run(Try { in_flight, ..numbers }).await;
+        let retry: Option<&Retry> = answer.as_ref().err().map(|failure| &failure.retry);
+        permit.tell(retry);
+        answer
+    }
+
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+}
+
+/// An attempt that is made again until it succeeds, or another is of no use.
+pub(super) struct Retried<A> {
+    pub(super) inner: A,
+}
+
+impl<A: Attempt> Attempt for Retried<A> {
+    type Answer = A::Answer;
+
+    async fn run(&mut self, _numbers: Try) -> Result<A::Answer, Failure> {
+        Ok(self.result().await?)
+    }
+
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+}
+
+impl<A: Attempt> Retried<A> {
+    /// What comes of it in the end.
+    pub(super) async fn result(&mut self) -> Result<A::Answer, StoreError> {
+        let mut patience = RetryState::new();
+        loop {
+            let before = self.inner.bytes();
+            let numbers = Try { failed: patience.failed(), ..Try::default() };
+            match self.inner.run(numbers).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => patience.wait(failure, self.inner.bytes() > before).await?,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails so often, and takes in a byte each time.
+    struct Failing {
+        left: u32,
+        bytes: usize,
+        seen: Vec<(u32, u32)>,
+        retry: Retry,
+    }
+
+    impl Attempt for Failing {
+        type Answer = ();
+
+        async fn run(&mut self, Try { failed, in_flight }: Try) -> Result<(), Failure> {
+            self.seen.push((failed, in_flight));
+            if self.left == 0 {
+                return Ok(());
+            }
+            self.left -= 1;
+            self.bytes += 1;
+            let error = StoreError::Network { url: "u".into(), why: "down".into() };
+            Err(Failure { error, retry: self.retry })
+        }
+
+        fn bytes(&self) -> usize {
+            self.bytes
+        }
+    }
+
+    fn run(retry: Retry, left: u32) -> (Result<(), StoreError>, Vec<(u32, u32)>) {
+        let (limiter, ids, scope) = (Limiter::default(), Ids::default(), Scope::default());
+        let inner = Failing { left, bytes: 0, seen: Vec::new(), retry };
+        let traced = Traced { about: &ids, scope: &scope, inner };
+        let mut retried = Retried { inner: Limited { limiter: &limiter, inner: traced } };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let result = runtime.block_on(retried.result());
+        assert_eq!(limiter.connections(), 1, "each try waits for the last");
+        (result, retried.inner.inner.inner.seen)
+    }
+
+    #[test]
+    fn what_passes_is_tried_again_and_each_try_is_limited() {
+        let (result, seen) = run(Retry::Passing, 2);
+        assert!(result.is_ok());
+        // A byte came each time: that is progress.
+        assert_eq!(seen, [(0, 1), (1, 1), (1, 1)]);
+    }
+
+    #[test]
+    fn what_does_not_pass_is_tried_once() {
+        let (result, seen) = run(Retry::Never, 2);
+        assert!(matches!(result, Err(StoreError::Network { .. })));
+        assert_eq!(seen, [(0, 1)]);
+    }
+}

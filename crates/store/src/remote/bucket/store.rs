@@ -1,0 +1,163 @@
+//! Buckets as stores.
+
+use super::list::BucketListing;
+use super::upload::Upload;
+use super::{Bucket, Cloud, Object, Settings};
+use crate::redact;
+use crate::remote::limiter;
+use crate::remote::remote_object::RemoteObject;
+use crate::remote::request_target::{NewTarget, RequestTarget};
+use crate::remote::server_key::with_server;
+use crate::remote::stall_timeout::StallLimits;
+use object_store::ObjectStoreExt;
+use object_store::path::Path as Key;
+use reqwest::Url;
+use std::sync::Arc;
+use swathe_net::{is_here, net};
+use swathe_store_api::{
+    Listing, ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version,
+};
+
+/// A bucket, or what has one prefix in it.
+#[derive(Debug)]
+pub(crate) struct BucketStore {
+    settings: Arc<StoreSettings>,
+    cloud: Cloud,
+    stall: StallLimits,
+}
+
+impl BucketStore {
+    pub(crate) fn new(settings: StoreSettings, cloud: Cloud, stall: StallLimits) -> BucketStore {
+        BucketStore { settings: Arc::new(settings), cloud, stall }
+    }
+
+    fn bucket_settings(&self) -> Settings {
+        let option = |name: &str| self.settings.option(name);
+        Settings {
+            endpoint: option("endpoint"),
+            region: option("region"),
+            profile: option("profile"),
+            account: option("account"),
+            anonymous: self.settings.is_anonymous(),
+        }
+    }
+
+    /// The server of its objects, where options or the environment set it: their URLs do not.
+    fn server(&self) -> Option<Url> {
+        Url::parse(&self.cloud.server(&self.bucket_settings())?).ok()
+    }
+
+    /// The bucket and the key of a URL, to list or to write.
+    fn bucket(&self, url: &str) -> Result<(Bucket, Key), StoreError> {
+        let bucket = Bucket::new(self.cloud, name_in(url), &self.bucket_settings());
+        bucket.map_err(|why| StoreError::Unsupported { url: url.to_string(), why })
+    }
+
+    fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
+        let url = object.url.to_string();
+        let found = Object::new(self.cloud, name_in(&url), &self.bucket_settings());
+        let unsupported = |why| StoreError::Unsupported { url: redact::shown(&url), why };
+        let endpoint = found.map_err(unsupported)?;
+        Ok(RequestTarget::new(NewTarget {
+            settings: self.settings.clone(),
+            store_key: self.key(),
+            key: self.object_key(&url),
+            url,
+            named: object.named,
+            secrets: endpoint.secrets.clone(),
+            endpoint: Box::new(endpoint),
+            is_dav: false,
+            is_xrootd: false,
+            stall: self.stall,
+        }))
+    }
+}
+
+impl Store for BucketStore {
+    fn settings(&self) -> &StoreSettings {
+        &self.settings
+    }
+
+    fn measured_key(&self, url: &str) -> String {
+        match (self.server(), url.split_once("://")) {
+            (Some(server), Some((scheme, name))) => {
+                with_server(scheme, &server, &format!("/{name}"))
+            }
+            _ => url.to_string(),
+        }
+    }
+
+    fn object_key(&self, url: &str) -> String {
+        self.measured_key(url)
+    }
+
+    /// Keys are taken as they are.
+    fn url_of(&self, path: &str) -> String {
+        format!("{}/{}", self.settings.root, path.trim_start_matches('/'))
+    }
+
+    fn shown(&self, url: &str) -> String {
+        url.to_string()
+    }
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn can_list(&self) -> bool {
+        true
+    }
+
+    fn is_served_here(&self, _url: &str) -> bool {
+        self.server().is_some_and(|server| is_here(&server))
+    }
+
+    fn connections(&self) -> u32 {
+        limiter::of(&self.key()).connections()
+    }
+
+    fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
+        Ok(Arc::new(RemoteObject::open(self.target(object)?)?))
+    }
+
+    fn assume(
+        &self,
+        object: ObjectName<'_>,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        let assumed = RemoteObject::assume(self.target(object)?, version);
+        Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+    }
+
+    fn list(&self, url: &str) -> Result<Box<dyn Listing>, StoreError> {
+        let is_folder = url.ends_with('/');
+        let url = url.trim_end_matches('/').to_string();
+        let (bucket, prefix) = self.bucket(&url)?;
+        // Behind the scheme there is the bucket, and then the prefix of the store.
+        let root = self.settings.root.splitn(4, '/').nth(3).unwrap_or_default();
+        Ok(Box::new(BucketListing::new(bucket, url, root, prefix, is_folder)))
+    }
+
+    fn create(
+        &self,
+        object: ObjectName<'_>,
+        _size: u64,
+        in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        let (bucket, key) = self.bucket(object.url)?;
+        Ok(Box::new(Upload::create(bucket, key, object.url.to_string(), in_parts)?))
+    }
+
+    fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
+        let url = object.url;
+        let (bucket, key) = self.bucket(url)?;
+        let net = net().map_err(|why| StoreError::Network { url: url.to_string(), why })?;
+        let removed = net.runtime.block_on(bucket.objects.delete(&key));
+        removed.map_err(|error| bucket.error(url, error))
+    }
+}
+
+/// "bucket/key" of a URL.
+fn name_in(url: &str) -> &str {
+    url.split_once("://").map_or("", |(_, name)| name)
+}

@@ -1,0 +1,200 @@
+//! HTTP(S) and WebDAV servers, and XRootD's behind their HTTP doors, as stores.
+
+use super::endpoint::HttpEndpoint;
+use super::limiter;
+use super::remote_object::RemoteObject;
+use super::request_target::{NewTarget, RequestTarget};
+use super::server_key::with_server;
+use super::stall_timeout::StallLimits;
+use super::webdav;
+use super::webdav_put::WebdavPut;
+use crate::bearer::bearer;
+use crate::redact;
+use reqwest::Url;
+use std::sync::Arc;
+use swathe_net::{check_private, is_here};
+use swathe_store_api::{
+    ObjectName, Sink, Source, Store, StoreError, StoreSettings, Version, cannot_remove,
+    cannot_write,
+};
+
+/// Schemes of XRootD's own protocol: its HTTP door may be elsewhere.
+const DOORED: [&str; 4] = ["root", "roots", "xroot", "xroots"];
+
+/// A folder of a server.
+#[derive(Debug)]
+pub(crate) struct HttpStore {
+    settings: Arc<StoreSettings>,
+    stall: StallLimits,
+}
+
+impl HttpStore {
+    pub(crate) fn new(settings: StoreSettings, stall: StallLimits) -> HttpStore {
+        HttpStore { settings: Arc::new(settings), stall }
+    }
+
+    /// The URL by which an object is asked for, and the token that is sent along.
+    fn address(&self, url: &str) -> Result<(Url, Option<String>), StoreError> {
+        let unsupported = |why: String| StoreError::Unsupported { url: redact::shown(url), why };
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let plain = match scheme {
+            "http" | "https" | "dav" | "davs" => by_http(url),
+            scheme if DOORED.contains(&scheme) => self.behind_door(rest),
+            _ => {
+                return Err(unsupported(format!(
+                    "cannot read {scheme}:// URLs; known are file, http, https, s3, gs, az, root, \
+                     dav and davs"
+                )));
+            }
+        };
+        let mut url =
+            Url::parse(&plain).map_err(|error| unsupported(format!("no URL: {error}")))?;
+        url.set_fragment(None);
+        // Never to a server that is neither a store nor one that expects tokens.
+        let expects = scheme != "http" && scheme != "https";
+        let sends = (expects || self.settings.options.contains_key("token_file"))
+            && !self.settings.is_anonymous();
+        let token_file = self.settings.option("token_file");
+        let bearer = if sends { bearer(token_file).map_err(unsupported)? } else { None };
+        if bearer.is_some() {
+            let what = if DOORED.contains(&scheme) { "door" } else { "URL" };
+            check_private(&url, what).map_err(unsupported)?;
+        }
+        Ok((url, bearer))
+    }
+
+    /// The URL behind the HTTP door of an XRootD server: the option `door`, else TLS on its own
+    /// port, where XRootD serves both.
+    fn behind_door(&self, rest: &str) -> String {
+        let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let path = path.trim_start_matches('/');
+        match self.door() {
+            Some(door) => format!("{}/{path}", door.trim_end_matches('/')),
+            None if server.contains(':') => format!("https://{server}/{path}"),
+            None => format!("https://{server}:1094/{path}"),
+        }
+    }
+
+    fn door(&self) -> Option<String> {
+        self.settings.options.get("door").map(|door| by_http(door))
+    }
+
+    /// Whether its objects are those of an XRootD server.
+    fn is_doored(&self) -> bool {
+        DOORED.contains(&self.settings.scheme())
+    }
+
+    fn target(&self, object: ObjectName<'_>) -> Result<RequestTarget, StoreError> {
+        let (url, bearer) = self.address(object.url)?;
+        let shown = redact::shown(url.as_str());
+        let (endpoint, secrets) = HttpEndpoint::new(url.clone(), bearer);
+        let target = RequestTarget::new(NewTarget {
+            settings: self.settings.clone(),
+            store_key: self.key(),
+            key: self.object_key(&shown),
+            url: shown,
+            named: object.named,
+            endpoint: Box::new(endpoint),
+            secrets,
+            is_dav: self.is_writable(),
+            is_xrootd: self.is_doored(),
+            stall: self.stall,
+        });
+        target.check_uncut(&url, target.is_xrootd)?;
+        Ok(target)
+    }
+}
+
+impl Store for HttpStore {
+    fn settings(&self) -> &StoreSettings {
+        &self.settings
+    }
+
+    fn measured_key(&self, url: &str) -> String {
+        let door = self.door().filter(|_| self.is_doored());
+        let door = door.and_then(|door| Url::parse(&door).ok());
+        let (Some(door), Some((scheme, rest))) = (door, url.split_once("://")) else {
+            return url.to_string();
+        };
+        // The server of a door is not that of the URL.
+        let path = rest.find('/').map_or("", |at| &rest[at..]);
+        with_server(scheme, &door, path)
+    }
+
+    fn object_key(&self, url: &str) -> String {
+        redact::shown(url)
+    }
+
+    fn url_of(&self, path: &str) -> String {
+        let path = path.trim_start_matches('/');
+        format!("{}/{}", self.settings.root, redact::percent_encode(path, b"-._~/+=,:@"))
+    }
+
+    fn shown(&self, url: &str) -> String {
+        redact::shown(url)
+    }
+
+    /// The URL says WebDAV, or XRootD. Of HTTP alone it is not known what a PUT does.
+    fn is_writable(&self) -> bool {
+        matches!(self.settings.scheme(), "dav" | "davs") || self.is_doored()
+    }
+
+    fn is_served_here(&self, url: &str) -> bool {
+        self.address(url).is_ok_and(|(url, _)| is_here(&url))
+    }
+
+    fn connections(&self) -> u32 {
+        limiter::of(&self.key()).connections()
+    }
+
+    fn http_url(&self, url: &str) -> Result<Option<String>, StoreError> {
+        self.address(url).map(|(url, _)| Some(url.into()))
+    }
+
+    fn bearer(&self, url: &str) -> Result<Option<String>, StoreError> {
+        self.address(url).map(|(_, bearer)| bearer)
+    }
+
+    fn open(&self, object: ObjectName<'_>) -> Result<Arc<dyn Source>, StoreError> {
+        Ok(Arc::new(RemoteObject::open(self.target(object)?)?))
+    }
+
+    fn assume(
+        &self,
+        object: ObjectName<'_>,
+        version: Version,
+    ) -> Result<Option<Arc<dyn Source>>, StoreError> {
+        let assumed = RemoteObject::assume(self.target(object)?, version);
+        Ok(assumed.map(|remote| Arc::new(remote) as Arc<dyn Source>))
+    }
+
+    fn create(
+        &self,
+        object: ObjectName<'_>,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<Box<dyn Sink>, StoreError> {
+        if !self.is_writable() {
+            self.address(object.url)?;
+            return Err(cannot_write(&redact::shown(object.url)));
+        }
+        Ok(Box::new(WebdavPut::create(self.target(object)?, size, in_parts)?))
+    }
+
+    fn remove(&self, object: ObjectName<'_>) -> Result<(), StoreError> {
+        if !self.is_writable() {
+            self.address(object.url)?;
+            return Err(cannot_remove(&redact::shown(object.url)));
+        }
+        webdav::remove(self.target(object)?)
+    }
+}
+
+/// A URL of WebDAV as one of HTTP, and any other as it is.
+fn by_http(url: &str) -> String {
+    match url.split_once("://") {
+        Some(("dav", rest)) => format!("http://{rest}"),
+        Some(("davs", rest)) => format!("https://{rest}"),
+        _ => url.to_string(),
+    }
+}

@@ -1,0 +1,143 @@
+//! Versions of objects whose server tells neither ETag nor date with their bytes: XRootD, which
+//! tells the date where it is asked for that alone (PROPFIND).
+//!
+//! It is asked before the first bytes, and again after bytes came: what came between two dates that
+//! are the same is of one version, as far as seconds tell. One question serves all that came before
+//! it: of a read with many requests it is asked when a round of them has come, and at the end.
+
+use super::attempt::{Attempt, Try};
+use super::range_request::Validators;
+use super::request_target::RequestTarget;
+use super::webdav::property;
+use bytes::Bytes;
+use reqwest::Client;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use swathe_store_api::{Failure, StoreError};
+use swathe_trace::Scope;
+
+/// Where few requests are in flight, so many pieces wait for one question.
+const LEAST_ROUND: u32 = 4;
+
+/// Pieces that come before the date is asked for again. All of them wait for it, and no other: a
+/// question that is still unanswered when the last piece comes would not serve that.
+pub(super) fn round(streams: u32) -> u32 {
+    streams.max(LEAST_ROUND)
+}
+
+/// What a server says where it is asked for the date alone.
+#[derive(Debug, PartialEq)]
+pub(super) struct PropfindVersion {
+    size: Option<u64>,
+    pub(super) date: String,
+}
+
+impl PropfindVersion {
+    fn of(said: &str) -> Option<PropfindVersion> {
+        let date = property(said, "getlastmodified").filter(|date| !date.is_empty())?.to_string();
+        Some(PropfindVersion {
+            size: property(said, "getcontentlength").and_then(|n| n.parse().ok()),
+            date,
+        })
+    }
+}
+
+/// An object as it was opened.
+pub(super) struct OpenedObject {
+    pub(super) size: u64,
+    pub(super) seen: Validators,
+    pub(super) first: Bytes,
+    /// Whether the date was asked for alone.
+    pub(super) is_dated: bool,
+}
+
+impl RequestTarget {
+    /// Whether the server is known to tell the date of an object only where it is asked for alone.
+    pub(super) fn is_dating(&self) -> bool {
+        self.is_xrootd || self.limiter.is_dating.load(Ordering::Relaxed)
+    }
+
+    /// Size, validators and first bytes: with one request if all goes well, and one for the date
+    /// where the server is known to tell that only so.
+    pub(super) async fn begin(&self, client: &Client) -> Result<OpenedObject, StoreError> {
+        let scope = Scope::current();
+        let mut asked = self.is_dating();
+        let mut dated = if asked { self.dated(client, &scope, false).await? } else { None };
+        loop {
+            let size = dated.as_ref().and_then(|dated| dated.size);
+            let (size, mut seen, first) = self.begin_with(client, size).await?;
+            if seen.tag().is_none() && !asked && (seen.is_xrootd || self.is_dav) {
+                // The bytes must be the younger ones: those that came may be of a version before.
+                asked = true;
+                dated = self.dated(client, &scope, false).await?;
+                if dated.is_some() {
+                    self.limiter.is_dating.store(true, Ordering::Relaxed);
+                    continue;
+                }
+            }
+            let is_dated = seen.tag().is_none() && dated.is_some();
+            if is_dated {
+                seen.modified = dated.map(|dated| dated.date);
+            }
+            return Ok(OpenedObject { size, seen, first, is_dated });
+        }
+    }
+
+    /// Ask for the date; `None` where the server does not tell it. `must`: it did before, so that
+    /// is an error.
+    async fn dated(
+        &self,
+        client: &Client,
+        scope: &Scope,
+        must: bool,
+    ) -> Result<Option<PropfindVersion>, StoreError> {
+        self.read(scope, DateAttempt { target: self, client, must }).await.0
+    }
+
+    async fn ask_date(
+        &self,
+        client: &Client,
+        stall: Duration,
+        must: bool,
+    ) -> Result<Option<PropfindVersion>, Failure> {
+        let Some(url) = self.endpoint.url() else { return Ok(None) };
+        match self.properties(client, url, stall).await? {
+            (_, Some(said)) => Ok(PropfindVersion::of(&said)),
+            (response, None) if must => Err(self.refused(response, self.stall.most).await),
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// Learn whether all that has come by now is of the version that was opened.
+    ///
+    /// # Errors
+    /// `changed`, where the object has another date by now; as asking has it.
+    pub(super) async fn vouch(
+        &self,
+        client: &Client,
+        scope: &Scope,
+        is_same: impl FnOnce(&str) -> bool,
+        changed: impl FnOnce() -> StoreError,
+    ) -> Result<(), StoreError> {
+        match self.dated(client, scope, true).await? {
+            Some(now) if is_same(&now.date) => Ok(()),
+            _ => Err(changed()),
+        }
+    }
+}
+
+/// A request for the date.
+struct DateAttempt<'a> {
+    target: &'a RequestTarget,
+    client: &'a Client,
+    must: bool,
+}
+
+impl Attempt for DateAttempt<'_> {
+    type Answer = Option<PropfindVersion>;
+
+    async fn run(&mut self, numbers: Try) -> Result<Option<PropfindVersion>, Failure> {
+        let stall = self.target.allowed(numbers.failed);
+        self.target.ask_date(self.client, stall, self.must).await
+    }
+}

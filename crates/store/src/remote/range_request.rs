@@ -1,0 +1,252 @@
+//! Requests that read: a range is asked for, and what comes is checked to be that range.
+
+use super::attempt::{Attempt, Try};
+use super::request_target::RequestTarget;
+use super::response::{RequestSecrets, header};
+use super::webdav::is_xrootd;
+use bytes::Bytes;
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_MATCH,
+    LAST_MODIFIED, RANGE,
+};
+use reqwest::{Client, Response, StatusCode, Url};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use swathe_net::host;
+use swathe_store_api::{Failure, StoreError};
+use swathe_trace::Scope;
+use tokio::time::timeout;
+
+/// What a server says of the version it sends.
+#[derive(Default)]
+pub(super) struct Validators {
+    pub(super) etag: Option<String>,
+    pub(super) modified: Option<String>,
+    pub(super) is_xrootd: bool,
+}
+
+impl Validators {
+    pub(super) fn of(response: &Response) -> Validators {
+        Validators {
+            etag: header(response, ETAG).map(str::to_string),
+            modified: header(response, LAST_MODIFIED).map(str::to_string),
+            is_xrootd: is_xrootd(response),
+        }
+    }
+
+    /// The ETag if it stands for every byte: RFC 9110, 8.8.3.
+    pub(super) fn strong(&self) -> Option<&str> {
+        self.etag.as_deref().filter(|etag| etag.starts_with('"'))
+    }
+
+    /// Whether `other` is surely of another version.
+    pub(super) fn differ(&self, other: &Validators) -> bool {
+        let differ = |a: Option<&str>, b: Option<&str>| a.is_some() && b.is_some() && a != b;
+        let modified = (self.modified.as_deref(), other.modified.as_deref());
+        differ(self.opaque(), other.opaque())
+            || (self.strong().is_none() && differ(modified.0, modified.1))
+    }
+
+    /// The ETag, weak or not: Apache's is weak in the second after the object was written, and
+    /// the same but for that later.
+    fn opaque(&self) -> Option<&str> {
+        self.etag.as_deref().map(|etag| etag.strip_prefix("W/").unwrap_or(etag))
+    }
+
+    pub(super) fn tag(&self) -> Option<&str> {
+        self.strong().or(self.modified.as_deref()).or(self.etag.as_deref())
+    }
+}
+
+impl RequestTarget {
+    /// Size, validators and first bytes of an object, whose size may be known.
+    pub(super) async fn begin_with(
+        &self,
+        client: &Client,
+        size: Option<u64>,
+    ) -> Result<(u64, Validators, Bytes), StoreError> {
+        let most = self.store.costs.first_bytes();
+        let most = size.map_or(most, |size| most.min(size.max(1)));
+        let attempt = FirstAttempt { target: self, client, most, came: 0 };
+        self.read(&Scope::current(), attempt).await.0
+    }
+
+    async fn first_bytes(
+        &self,
+        client: &Client,
+        most: u64,
+        stall: Duration,
+    ) -> Result<(u64, Validators, Bytes), Failure> {
+        let asked = 0..most;
+        let began = Instant::now();
+        let response = self.send(client, &asked, None, stall).await?;
+        let first_byte = began.elapsed();
+        let seen = Validators::of(&response);
+        let size = match response.status() {
+            StatusCode::PARTIAL_CONTENT => match self.content_range(&response)? {
+                (_, None) => {
+                    return Err(self.unsupported("the server does not tell the size").into());
+                }
+                (_, Some(0)) => return Ok((0, seen, Bytes::new())),
+                // XRootD promises all that was asked for, and then sends less.
+                (found, Some(total)) if found == asked && total < most => {
+                    return Box::pin(self.first_bytes(client, total, stall)).await;
+                }
+                (found, Some(total)) if found != (0..total.min(asked.end)) => {
+                    return Err(self.wrong_range(&response, &asked));
+                }
+                (_, Some(total)) => total,
+            },
+            // All there is, which is not more than was asked for.
+            StatusCode::OK => match response.content_length() {
+                Some(size) if size <= asked.end => size,
+                _ => return Err(self.no_ranges().into()),
+            },
+            // Only of an empty object no first byte can be had; not every server says its size.
+            StatusCode::RANGE_NOT_SATISFIABLE
+                if matches!(header(&response, CONTENT_RANGE), None | Some("bytes */0")) =>
+            {
+                return Ok((0, seen, Bytes::new()));
+            }
+            _ => return Err(self.refused(response, stall).await),
+        };
+        let mut first = Vec::new();
+        let range = 0..size.min(asked.end);
+        self.body(response, &range, first_byte, stall, &mut first).await?;
+        Ok((size, seen, first.into()))
+    }
+
+    /// The answer to a request, whatever its status, that is not compressed.
+    pub(super) async fn send(
+        &self,
+        client: &Client,
+        range: &Range<u64>,
+        etag: Option<&str>,
+        stall: Duration,
+    ) -> Result<Response, Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let bytes = format!("bytes={}-{}", range.start, range.end - 1);
+        let asked = [(RANGE, Some(bytes.as_str())), (IF_MATCH, etag)];
+        for (name, value) in asked {
+            if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+                headers.insert(name, value);
+            }
+        }
+        let asked =
+            self.endpoint.request(client, headers).await.map_err(|why| self.network(why))?;
+        let (host, said) = (host(&asked.url), RequestSecrets(asked.secrets));
+        let response = self.exchange(asked.builder, &host, said, Some(stall)).await?;
+        match header(&response, CONTENT_ENCODING) {
+            None | Some("" | "identity") => Ok(response),
+            // What a refusal says is taken as it is.
+            Some(_) if !response.status().is_success() => Ok(response),
+            // Archives label the compressed files they hold so (Apache's AddEncoding): the bytes
+            // of the file are what is meant, not something made for the journey.
+            Some(_) if is_named_compressed(response.url()) => Ok(response),
+            Some(encoding) => {
+                let why = format!("the server sends it with Content-Encoding {encoding}");
+                Err(self.unsupported(&why).into())
+            }
+        }
+    }
+
+    /// Append the body, which must be as long as the range; what came stays, whatever fails.
+    pub(super) async fn body(
+        &self,
+        mut response: Response,
+        range: &Range<u64>,
+        first_byte: Duration,
+        stall: Duration,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let wanted = range.end - range.start;
+        if let Some(announced) = response.content_length().filter(|length| *length != wanted) {
+            return Err(self.short(range, announced).into());
+        }
+        let before = bytes.len();
+        let mut silence = first_byte;
+        loop {
+            let found = (bytes.len() - before) as u64;
+            let began = Instant::now();
+            let chunk = timeout(stall, response.chunk()).await;
+            silence = silence.max(began.elapsed());
+            match chunk {
+                Err(_) => return Err(Failure::passing(self.stalled(&host(response.url()), stall))),
+                Ok(Err(_)) => return Err(Failure::passing(self.short(range, found))),
+                Ok(Ok(Some(chunk))) if found + chunk.len() as u64 > wanted => {
+                    return Err(self.short(range, found + chunk.len() as u64).into());
+                }
+                Ok(Ok(Some(chunk))) => {
+                    self.bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+                    bytes.extend_from_slice(&chunk);
+                }
+                Ok(Ok(None)) if found == wanted => {
+                    self.limiter.silence.tell(silence);
+                    return Ok(());
+                }
+                Ok(Ok(None)) => return Err(Failure::passing(self.short(range, found))),
+            }
+        }
+    }
+
+    /// Range and total size of a partial answer.
+    pub(super) fn content_range(
+        &self,
+        response: &Response,
+    ) -> Result<(Range<u64>, Option<u64>), StoreError> {
+        let parse = |text: &str| {
+            let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
+            let (first, last) = range.split_once('-')?;
+            let range = first.parse().ok()?..last.parse::<u64>().ok()?.checked_add(1)?;
+            let total = if total == "*" { None } else { Some(total.parse().ok()?) };
+            Some((range, total))
+        };
+        header(response, CONTENT_RANGE).and_then(parse).ok_or_else(|| {
+            let host = host(response.url());
+            self.network(format!("{host} sent part of it without saying which"))
+        })
+    }
+
+    pub(super) fn wrong_range(&self, response: &Response, range: &Range<u64>) -> Failure {
+        let found = header(response, CONTENT_RANGE).unwrap_or_default();
+        let Range { start, end } = range;
+        let host = host(response.url());
+        let last = end - 1;
+        self.network(format!("{host} sent {found}, asked for bytes {start}-{last}")).into()
+    }
+
+    pub(super) fn no_ranges(&self) -> StoreError {
+        self.unsupported("the server does not serve ranges")
+    }
+}
+
+/// A request for the first bytes.
+struct FirstAttempt<'a> {
+    target: &'a RequestTarget,
+    client: &'a Client,
+    most: u64,
+    came: usize,
+}
+
+impl Attempt for FirstAttempt<'_> {
+    type Answer = (u64, Validators, Bytes);
+
+    async fn run(&mut self, numbers: Try) -> Result<Self::Answer, Failure> {
+        let stall = self.target.allowed(numbers.failed);
+        let answer = self.target.first_bytes(self.client, self.most, stall).await?;
+        self.came = answer.2.len();
+        Ok(answer)
+    }
+
+    fn bytes(&self) -> usize {
+        self.came
+    }
+}
+
+/// Whether the file itself is compressed, by its name.
+fn is_named_compressed(url: &Url) -> bool {
+    let path = url.path().to_ascii_lowercase();
+    [".gz", ".bz2", ".z"].iter().any(|suffix| path.ends_with(suffix))
+}

@@ -1,0 +1,256 @@
+//! An object of a server as requests are made of it: where it is, what is sent along, and what is
+//! said of it when that fails.
+
+use super::attempt::{Attempt, Limited, Retried, Traced};
+use super::endpoint::Endpoint;
+use super::fetch_events;
+use super::limiter::{self, Limiter};
+use super::response::{REASON_CHARS, RequestSecrets, header, hide, reason};
+use super::retry;
+use super::stall_timeout::StallLimits;
+use crate::redact::{self, percent_decode};
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+use swathe_net::{connect_events, host, net};
+use swathe_store_api::{Failure, Retry, StoreError, StoreSettings};
+use swathe_trace::{Ids, Scope};
+use tokio::time::timeout;
+
+/// What to ask for, and what to say of it.
+pub(super) struct RequestTarget {
+    pub(super) store: Arc<StoreSettings>,
+    /// Whether its URL says that it speaks WebDAV.
+    pub(super) is_dav: bool,
+    /// Whether its URL says that it is an XRootD server.
+    pub(super) is_xrootd: bool,
+    /// Under which what is measured of the store is filed.
+    pub(super) store_key: String,
+    pub(super) url: String,
+    pub(super) key: String,
+    /// What events of it are about.
+    pub(super) about: Ids,
+    /// Never to be shown, whoever says it.
+    secrets: Vec<String>,
+    /// A digest of them with a number that is this process's own; `None` where none are sent.
+    pub(super) identity: Option<u64>,
+    pub(super) endpoint: Box<dyn Endpoint>,
+    pub(super) limiter: Arc<Limiter>,
+    pub(super) stall: StallLimits,
+    /// Since that was asked last.
+    pub(super) bytes: AtomicU64,
+    pub(super) requests: AtomicU64,
+}
+
+/// What a store says of an object of its own.
+pub(super) struct NewTarget<'a> {
+    pub(super) settings: Arc<StoreSettings>,
+    pub(super) store_key: String,
+    pub(super) key: String,
+    /// As users may see it.
+    pub(super) url: String,
+    pub(super) named: Option<&'a str>,
+    pub(super) endpoint: Box<dyn Endpoint>,
+    pub(super) secrets: Vec<String>,
+    pub(super) is_dav: bool,
+    pub(super) is_xrootd: bool,
+    pub(super) stall: StallLimits,
+}
+
+impl RequestTarget {
+    pub(super) fn new(asked: NewTarget<'_>) -> RequestTarget {
+        let NewTarget { settings: store, store_key, key, url, endpoint, secrets, .. } = asked;
+        let NewTarget { named, is_dav, is_xrootd, stall, .. } = asked;
+        let limiter = limiter::of(&store_key);
+        let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
+        let called = if store.name.is_empty() { &store_key } else { &store.name };
+        let about = fetch_events::about(named.unwrap_or(&url), called);
+        let identity = identity(&store, &*endpoint, &secrets);
+        RequestTarget {
+            store,
+            is_dav,
+            is_xrootd,
+            store_key,
+            url,
+            key,
+            about,
+            secrets,
+            identity,
+            endpoint,
+            limiter,
+            stall,
+            bytes,
+            requests,
+        }
+    }
+
+    /// Run `work` on the shared runtime.
+    pub(super) fn block_on<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let net = net().map_err(|why| StoreError::Network { url: self.url.clone(), why })?;
+        net.runtime.block_on(work(&net.client))
+    }
+
+    /// The answer to a request, whatever it is, if it begins in time.
+    pub(super) async fn exchange(
+        &self,
+        request: RequestBuilder,
+        host: &str,
+        said: RequestSecrets,
+        limit: Option<Duration>,
+    ) -> Result<Response, Failure> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        connect_events::set_server(|| host.to_string());
+        let sent = match limit {
+            None => request.send().await,
+            Some(limit) => match timeout(limit, request.send()).await {
+                Err(_) => return Err(Failure::passing(self.stalled(host, limit))),
+                Ok(sent) => sent,
+            },
+        };
+        match sent {
+            Err(error) => {
+                if let Some(away) = swathe_net::leads_away(&error) {
+                    let url = self.url.clone();
+                    return Err(StoreError::Forbidden { url, why: format!(": {away}") }.into());
+                }
+                let may_pass = !error.is_connect() || self.limiter.silence.answered_lately();
+                let transient = error.is_request() && may_pass && !error.is_timeout();
+                let doing = if error.is_connect() { "cannot connect to" } else { "no answer from" };
+                let error = self.network(format!("{doing} {host}: {}", swathe_net::why(&error)));
+                Err(if transient { Failure::passing(error) } else { error.into() })
+            }
+            Ok(mut response) => {
+                response.extensions_mut().insert(said);
+                Ok(response)
+            }
+        }
+    }
+
+    /// The error for a status that is no success.
+    pub(super) async fn refused(&self, response: Response, stall: Duration) -> Failure {
+        let (status, host) = (response.status(), host(response.url()));
+        let after = header(&response, RETRY_AFTER).and_then(retry::retry_after);
+        let region = match header(&response, "x-amz-bucket-region") {
+            Some(region) if status == 301 || status == 400 => {
+                format!("; the bucket is in region {region}: set AWS_REGION")
+            }
+            _ => String::new(),
+        };
+        let denied = match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => true,
+            // So Azure answers those who say not who they are.
+            _ => header(&response, "x-ms-error-code") == Some("PublicAccessNotPermitted"),
+        };
+        let sent = response.extensions().get::<RequestSecrets>().cloned().unwrap_or_default();
+        let reason = timeout(stall, reason(response)).await.unwrap_or_default();
+        // Before it is cut: of a long secret a part may be left.
+        let reason = self.hide(hide(&sent.0, reason));
+        let reason: String = reason.chars().take(REASON_CHARS).collect();
+        let separator = if reason.is_empty() { "" } else { ", " };
+        let said = format!("{status}{separator}{reason}{region}");
+        let url = self.url.clone();
+        let error = match status {
+            _ if denied => StoreError::Forbidden {
+                url,
+                why: format!(": {said}{}", self.endpoint.authorization()),
+            },
+            StatusCode::NOT_FOUND | StatusCode::GONE => {
+                StoreError::NotFound { url, why: self.endpoint.why_not_found(&reason) }
+            }
+            _ => self.network(format!("{host} answered {said}")),
+        };
+        let overloaded =
+            status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
+        let retry = match after {
+            _ if overloaded => Retry::Overloaded { after },
+            _ if status.is_server_error() => Retry::Passing,
+            _ => Retry::Never,
+        };
+        Failure { error, retry }
+    }
+
+    /// How long the server may send nothing in a try after so many that failed.
+    pub(super) fn allowed(&self, failed: u32) -> Duration {
+        self.limiter.silence.allowed(self.stall, failed)
+    }
+
+    /// What comes of reading requests: limited, told by events, and tried again.
+    pub(super) async fn read<A: Attempt>(
+        &self,
+        scope: &Scope,
+        attempt: A,
+    ) -> (Result<A::Answer, StoreError>, A) {
+        let traced = Traced { about: &self.about, scope, inner: attempt };
+        let limited = Limited { limiter: &self.limiter, inner: traced };
+        let mut retried = Retried { inner: limited };
+        let answer = retried.result().await;
+        (answer, retried.inner.inner.inner)
+    }
+
+    pub(super) fn stalled(&self, host: &str, stall: Duration) -> StoreError {
+        let seconds = stall.as_secs_f32();
+        self.network(format!("{host} sent nothing for {seconds} s"))
+    }
+
+    pub(super) fn unsupported(&self, why: &str) -> StoreError {
+        StoreError::Unsupported { url: self.url.clone(), why: self.hide(why.to_string()) }
+    }
+
+    pub(super) fn network(&self, why: String) -> StoreError {
+        StoreError::Network { url: self.url.clone(), why: self.hide(why) }
+    }
+
+    pub(super) fn short(&self, range: &Range<u64>, found: u64) -> StoreError {
+        StoreError::ShortRead {
+            url: self.url.clone(),
+            start: range.start,
+            wanted: range.end.saturating_sub(range.start),
+            found,
+        }
+    }
+
+    /// Refuse a name that the server would cut: XRootD (5.5) takes what follows a `?` for a query,
+    /// also where it is encoded.
+    pub(super) fn check_uncut(&self, name: &Url, is_xrootd: bool) -> Result<(), StoreError> {
+        match is_xrootd && has_mark(name) {
+            true => Err(self.unsupported("the server would cut the name before the ?")),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether words of its URL are hidden: they may say which object is meant, and who may read it.
+    pub(super) fn is_hiding(&self) -> bool {
+        self.endpoint.url().is_some_and(redact::hides)
+    }
+
+    /// A tag that does not stand for every byte: hidden words may be what tells two objects apart.
+    pub(super) fn marked(&self, tag: &str) -> String {
+        match self.endpoint.url() {
+            Some(url) => format!("{tag}{}", redact::mark_of_hidden(url)),
+            None => tag.to_string(),
+        }
+    }
+
+    fn hide(&self, text: String) -> String {
+        hide(&self.secrets, text)
+    }
+}
+
+/// A digest of what says who asks. Of buckets also their settings: what the environment says is the
+/// same for all of them.
+fn identity(store: &StoreSettings, endpoint: &dyn Endpoint, secrets: &[String]) -> Option<u64> {
+    static SALT: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    endpoint.is_authorised().then(|| SALT.hash_one((secrets, &store.options)))
+}
+
+/// Whether a name has a question mark in it.
+pub(super) fn has_mark(name: &Url) -> bool {
+    percent_decode(name.path()).contains(&b'?')
+}

@@ -1,0 +1,101 @@
+//! Whether and when a failed request is tried again.
+
+use rand::Rng;
+use std::time::{Duration, SystemTime};
+use swathe_store_api::{Failure, Retry, StoreError};
+use tokio::time::sleep;
+
+/// Tries without a byte of progress before the failure is the answer.
+const TRIES: u32 = 6;
+/// The first pause; each is twice the last, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// A server that asks for a longer pause is not waited for.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
+
+/// How long a server may take to answer a request of a few bytes,
+const ANSWER: Duration = Duration::from_secs(30);
+/// and how fast it must at least take more.
+const SLOWEST_BYTES_PER_S: f64 = 64e3;
+
+/// How long it may take until so many bytes were sent and an answer has come.
+pub(super) fn sending(bytes: u64) -> Duration {
+    ANSWER + Duration::from_secs_f64(bytes as f64 / SLOWEST_BYTES_PER_S)
+}
+
+/// Counts the tries of one request.
+pub(crate) struct RetryState {
+    failed: u32,
+}
+
+impl RetryState {
+    pub(crate) fn new() -> RetryState {
+        RetryState { failed: 0 }
+    }
+
+    /// Tries that failed since there was progress.
+    pub(super) fn failed(&self) -> u32 {
+        self.failed
+    }
+
+    /// Wait before the next try; `progress`: the last one brought some bytes.
+    ///
+    /// # Errors
+    /// The failure, where another try is of no use.
+    pub(super) async fn wait(
+        &mut self,
+        failure: Failure,
+        progress: bool,
+    ) -> Result<(), StoreError> {
+        sleep(self.pause(failure, progress)?).await;
+        Ok(())
+    }
+
+    /// How long to wait before the next try.
+    ///
+    /// # Errors
+    /// As [`RetryState::wait`].
+    pub(crate) fn pause(
+        &mut self,
+        failure: Failure,
+        progress: bool,
+    ) -> Result<Duration, StoreError> {
+        self.failed = if progress { 1 } else { self.failed + 1 };
+        let asked = match failure.retry {
+            Retry::Never => return Err(failure.error),
+            Retry::Passing => None,
+            Retry::Overloaded { after } => after,
+        };
+        if self.failed >= TRIES || asked.is_some_and(|asked| asked > LONGEST_ASKED) {
+            return Err(failure.error);
+        }
+        let longest = FIRST_PAUSE.saturating_mul(1 << (self.failed - 1)).min(LONGEST_PAUSE);
+        // Spread out, so that requests that failed together do not come back together.
+        let pause = longest.mul_f64(rand::rng().random_range(0.5..1.0));
+        Ok(pause.max(asked.unwrap_or_default()))
+    }
+}
+
+/// How long a `Retry-After` asks to wait: seconds, or a date (RFC 9110, 10.2.3).
+pub(super) fn retry_after(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(text.trim()).ok()?;
+    Some(until.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
+        assert_eq!(retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+        let found = retry_after(&soon).unwrap_or_default();
+        assert!((90..=100).contains(&found.as_secs()), "{found:?}");
+        assert_eq!(retry_after("soon"), None);
+    }
+}

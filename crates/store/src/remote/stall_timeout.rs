@@ -1,0 +1,112 @@
+//! How long a server may send nothing before a request is given up: what its answers have shown
+//! of it, more with every try. And whether one that takes no connections is worth another try.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use swathe_store_api::StoreSettings;
+
+/// Answers from which what is usual is known.
+const ENOUGH: u32 = 8;
+/// The longest silence there was may become so many times as long,
+const TIMES: f64 = 20.0;
+/// and this long in any case: a server may have to look for a file.
+const LEAST: Duration = Duration::from_secs(2);
+/// The longest silence is forgotten by this much with each answer.
+const FORGET: f64 = 0.99;
+
+/// A server that answered so lately and now takes no connections is being started anew.
+const RESTART: Duration = Duration::from_secs(30);
+
+/// How long to wait for the next byte.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StallLimits {
+    /// In a first try, while nothing is known of the server.
+    pub(crate) first: Duration,
+    /// In any try.
+    pub(crate) most: Duration,
+}
+
+/// How long a server whose costs were never measured may send nothing.
+const STALL: StallLimits =
+    StallLimits { first: Duration::from_secs(5), most: Duration::from_secs(30) };
+/// One whose costs were: so many times as long as a request of 1 MB takes,
+const STALL_REQUESTS: f64 = 30.0;
+/// but at least and at most this.
+const STALL_BOUNDS_S: (f64, f64) = (3.0, 60.0);
+
+impl StallLimits {
+    /// How long the server of a store may send nothing.
+    pub(crate) fn of(store: &StoreSettings) -> StallLimits {
+        if !store.measured {
+            return STALL;
+        }
+        let (least, most) = STALL_BOUNDS_S;
+        let expected = store.costs.request.seconds(1e6);
+        let first = (STALL_REQUESTS * expected).clamp(least, most);
+        StallLimits { first: Duration::from_secs_f64(first), most: Duration::from_secs_f64(most) }
+    }
+}
+
+/// The silences in the answers of one server.
+#[derive(Default)]
+pub(super) struct StallHistory(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    answers: u32,
+    longest_s: f64,
+    last: Option<Instant>,
+}
+
+impl StallHistory {
+    /// Tell the longest silence of an answer that came whole.
+    pub(super) fn tell(&self, silence: Duration) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.answers = state.answers.saturating_add(1);
+        state.longest_s = (state.longest_s * FORGET).max(silence.as_secs_f64());
+        state.last = Some(Instant::now());
+    }
+
+    /// Whether it answered lately: then a connection that is refused may be taken soon.
+    pub(super) fn answered_lately(&self) -> bool {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.last.is_some_and(|last| last.elapsed() < RESTART)
+    }
+
+    /// How long to wait in a try after so many that failed: twice as long after each, for the
+    /// server may have become slow.
+    pub(super) fn allowed(&self, stall: StallLimits, failed: u32) -> Duration {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let usual = if state.answers < ENOUGH {
+            stall.first
+        } else {
+            let longest = Duration::try_from_secs_f64(TIMES * state.longest_s);
+            longest.unwrap_or(stall.first).max(LEAST).min(stall.first)
+        };
+        usual.saturating_mul(1 << failed.min(16)).min(stall.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_usual_is_learnt_and_each_try_waits_longer() {
+        let seconds = Duration::from_secs;
+        let stall = StallLimits { first: seconds(5), most: seconds(30) };
+        let silence = StallHistory::default();
+        assert!(!silence.answered_lately());
+        let tries = |silence: &StallHistory| [0, 1, 2, 3, 9].map(|n| silence.allowed(stall, n));
+        assert_eq!(tries(&silence), [5, 10, 20, 30, 30].map(seconds));
+        (0..ENOUGH).for_each(|_| silence.tell(Duration::from_millis(3)));
+        assert_eq!(tries(&silence), [2, 4, 8, 16, 30].map(seconds));
+        silence.tell(Duration::from_millis(150));
+        assert_eq!(silence.allowed(stall, 0), seconds(3));
+        silence.tell(seconds(29));
+        assert_eq!(silence.allowed(stall, 0), seconds(5));
+        (0..1000).for_each(|_| silence.tell(Duration::from_millis(3)));
+        assert_eq!(silence.allowed(stall, 0), seconds(2));
+        assert!(silence.answered_lately());
+    }
+}

@@ -1,0 +1,273 @@
+//! Objects that are written to WebDAV servers, and to XRootD's through their HTTP door.
+//!
+//! What comes of an object stands under a hidden name beside its own (PUT), and is given that when
+//! it is whole (MOVE): XRootD shows what has come so far while more comes. Folders that lack are
+//! made (MKCOL). Servers may send us on to others, as they may when we read, and those are shown
+//! no token. A long body cannot be sent twice, so an empty one goes ahead to find the way.
+
+use super::request_target::{RequestTarget, has_mark};
+use super::retry::sending;
+use super::webdav::{DEPTH, is_xrootd, method};
+use crate::redact::percent_decode;
+use crate::write::unfinished;
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use reqwest::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use reqwest::{Body, Method, StatusCode, Url};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use swathe_net::{connect_events, host, net};
+use swathe_store_api::{Failure, PartSums, Sink, StoreError};
+use swathe_trace::Scope;
+use tokio::sync::mpsc::{self, Sender};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Of what is not longer than this, all is sent before a server can say where it should go.
+const EAGER_BYTES: u64 = 64 << 10;
+/// How long the removal of what was given up is waited for.
+const TIDYING: Duration = Duration::from_secs(5);
+
+const DESTINATION: HeaderName = HeaderName::from_static("destination");
+const OVERWRITE: HeaderName = HeaderName::from_static("overwrite");
+
+/// An object on its way to a server. Dropped before it is finished, it leaves nothing behind.
+pub(super) struct WebdavPut {
+    target: Arc<RequestTarget>,
+    name: Url,
+    hidden: Url,
+    /// Where the server wants what is sent to the hidden name.
+    at: Url,
+    body: Sending,
+    /// Of the longest part.
+    part_bytes: u64,
+    is_xrootd: bool,
+    done: bool,
+}
+
+/// What is sent.
+enum Sending {
+    Whole(Bytes),
+    /// Part after part, by one request; no sender: all of them were.
+    Parts(Option<Sender<Bytes>>, JoinHandle<Result<(), Failure>>),
+}
+
+impl WebdavPut {
+    /// Begin to write an object of `size` bytes, at once or in parts.
+    pub(super) fn create(
+        target: RequestTarget,
+        size: u64,
+        in_parts: bool,
+    ) -> Result<WebdavPut, StoreError> {
+        let mut is_xrootd = target.is_xrootd;
+        let name = target.name()?;
+        if has_mark(&name) {
+            // Before something else is written over.
+            is_xrootd = target.block_on(async |client| {
+                let there = target.patiently(async |_| target.look(client, &name).await).await?;
+                Ok(there.is_xrootd)
+            })?;
+            target.check_uncut(&name, is_xrootd)?;
+        }
+        let hidden = beside(&name);
+        let (at, body) = (hidden.clone(), Sending::Whole(Bytes::new()));
+        let target = Arc::new(target);
+        let (part_bytes, done) = (0, false);
+        let mut put = WebdavPut { target, name, hidden, at, body, part_bytes, is_xrootd, done };
+        if in_parts || size > EAGER_BYTES {
+            put.put(Bytes::new())?;
+        }
+        if in_parts {
+            put.stream(size)?;
+        }
+        Ok(put)
+    }
+
+    /// Send all of a body to the hidden name, and learn where the server wants that.
+    fn put(&mut self, body: Bytes) -> Result<(), StoreError> {
+        let target = self.target.clone();
+        let mut asked = false;
+        let response = target.block_on(async |client| {
+            let put = async || {
+                let request = target.writing(client, Method::PUT, &self.at);
+                // nginx wants to be told even of none.
+                let request = request.header(CONTENT_LENGTH, body.len()).body(body.clone());
+                target.answer(request, &self.at, Some(sending(body.len() as u64))).await
+            };
+            let tried = target.patiently(async |_| {
+                let mut response = put().await?;
+                // A folder may lack; of nginx that is a 500.
+                if matches!(response.status().as_u16(), 404 | 409 | 500) && !asked {
+                    let made = target.make_folders(client, &self.hidden).await?;
+                    asked = true;
+                    if made {
+                        response = put().await?;
+                    }
+                }
+                target.taken(response, "PUT").await
+            });
+            tried.await
+        })?;
+        let mut at = response.url().clone();
+        if at.origin() == self.hidden.origin() {
+            // These are no part of what was asked for, but a header beside it.
+            let _ = at.set_username(self.hidden.username());
+            let _ = at.set_password(self.hidden.password());
+        }
+        self.at = at;
+        self.is_xrootd |= is_xrootd(&response);
+        Ok(())
+    }
+
+    /// Begin a request that sends what is written from now on.
+    fn stream(&mut self, size: u64) -> Result<(), StoreError> {
+        let (sender, mut parts) = mpsc::channel(1);
+        let frame = |part| Ok::<_, Infallible>(Frame::data(part));
+        let parts =
+            stream::poll_fn(move |context| parts.poll_recv(context).map(|part| part.map(frame)));
+        let body = Body::wrap(StreamBody::new(parts));
+        let (target, at, scope) = (self.target.clone(), self.at.clone(), Scope::current());
+        let net = net().map_err(|why| self.target.network(why))?;
+        let request = net.runtime.spawn(async move {
+            // Without a permit: that of a long request would be lacking where its parts are read,
+            // if that is the same store, and one that waits for it takes no parts.
+            let put = async {
+                let request = target.writing(&net.client, Method::PUT, &at);
+                let request = request.header(CONTENT_LENGTH, size).body(body);
+                // Whoever writes watches that the parts are taken.
+                target.taken(target.answer(request, &at, None).await?, "PUT").await
+            };
+            let put = connect_events::traced(&target.about, &scope, 0, put).await;
+            target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
+            put.map(|_| ())
+        });
+        self.body = Sending::Parts(Some(sender), request);
+        Ok(())
+    }
+
+    /// Wait for what becomes of the request that sends the parts, of which there are no more.
+    fn end(&mut self) -> Result<(), Failure> {
+        let Sending::Parts(parts, request) = &mut self.body else { return Ok(()) };
+        *parts = None;
+        // Two of them may still be on their way.
+        let (target, limit) = (&self.target, sending(2 * self.part_bytes));
+        let ended = target.block_on(async |_| Ok(timeout(limit, request).await))?;
+        match ended {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(why)) => Err(target.network(why.to_string()).into()),
+            Err(_) => Err(target.stalled(&host(&self.at), limit).into()),
+        }
+    }
+
+    fn rename(&self) -> Result<(), StoreError> {
+        let target = &self.target;
+        let to = self.destination()?;
+        target.block_on(async |client| {
+            let renamed = target.patiently(async |failed| {
+                let request = target.writing(client, method("MOVE"), &self.hidden);
+                let request = request.header(DESTINATION, &to).header(OVERWRITE, "T");
+                let response = target.answer(request, &self.hidden, Some(sending(0))).await?;
+                // One that came before may have been heard: whoever copies looks at what is there.
+                if failed > 0 && response.status() == StatusCode::NOT_FOUND {
+                    return Ok(());
+                }
+                target.taken(response, "MOVE").await.map(|_| ())
+            });
+            renamed.await
+        })
+    }
+
+    /// The name as MOVE takes it. XRootD (5.5) decodes no `%20` there, and leaves out what is not
+    /// ASCII at the end of a header.
+    fn destination(&self) -> Result<HeaderValue, StoreError> {
+        self.target.check_uncut(&self.name, self.is_xrootd)?;
+        let mut url = self.name.clone();
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_query(None);
+        let text = match self.is_xrootd {
+            false => url.to_string().into_bytes(),
+            true => {
+                [url.origin().ascii_serialization().into(), percent_decode(url.path())].concat()
+            }
+        };
+        let is_cut = self.is_xrootd && !text.last().is_some_and(u8::is_ascii_graphic);
+        match HeaderValue::from_bytes(&text) {
+            Ok(name) if !is_cut => Ok(name),
+            _ => Err(self.target.unsupported("the server cannot be told to give it such a name")),
+        }
+    }
+}
+
+impl Sink for WebdavPut {
+    /// Send a part, or keep it until it is finished.
+    fn write(&mut self, part: Bytes) -> Result<(), Failure> {
+        let target = &self.target;
+        match &mut self.body {
+            Sending::Whole(whole) => *whole = part,
+            Sending::Parts(None, _) => {
+                return Err(target.network("it was sent already".into()).into());
+            }
+            Sending::Parts(Some(parts), _) => {
+                self.part_bytes = self.part_bytes.max(part.len() as u64);
+                let limit = sending(self.part_bytes);
+                let sent =
+                    target.block_on(async |_| match timeout(limit, parts.send(part)).await {
+                        Ok(sent) => Ok(sent.is_ok()),
+                        Err(_) => Err(target.stalled(&host(&self.at), limit)),
+                    })?;
+                if !sent {
+                    // The request has ended, and says why.
+                    self.end()?;
+                    let why = "it was answered before all was sent";
+                    return Err(self.target.network(why.into()).into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, _sums: &PartSums, _part_bytes: u64) -> Result<(), Failure> {
+        match &mut self.body {
+            Sending::Whole(whole) => {
+                let whole = std::mem::take(whole);
+                self.put(whole)?;
+            }
+            Sending::Parts(..) => self.end()?,
+        }
+        self.rename()?;
+        self.done = true;
+        Ok(())
+    }
+}
+
+impl Drop for WebdavPut {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        if let Sending::Parts(_, request) = &self.body {
+            request.abort();
+        }
+        // Hidden, and written anew the next time, if it cannot be removed.
+        let _ = self.target.block_on(async |client| {
+            let request = self.target.writing(client, Method::DELETE, &self.hidden);
+            let request = request.header(DEPTH, "0");
+            Ok(self.target.answer(request, &self.hidden, Some(TIDYING)).await.is_ok())
+        });
+    }
+}
+
+/// The hidden name of an object while it comes.
+fn beside(name: &Url) -> Url {
+    let mut url = name.clone();
+    let last = name.path().rsplit('/').next().unwrap_or_default();
+    let last = String::from_utf8_lossy(&percent_decode(last)).into_owned();
+    if let Ok(mut parts) = url.path_segments_mut() {
+        parts.pop().push(&unfinished(&last));
+    }
+    url
+}

@@ -1,0 +1,76 @@
+//! One recording, from its start to its end: what the threads that record share with the one that
+//! writes.
+
+use crate::ring::Ring;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
+use std::time::Instant;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The ordinary.
+    Usage,
+    /// Something failed.
+    Error,
+    /// Something a user should know.
+    Warning,
+    /// Something a user may want to know.
+    Info,
+}
+
+/// How many events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Found room.
+    pub recorded: u64,
+    /// Are lost: found no room, or could not be written.
+    pub dropped: u64,
+    /// Were written.
+    pub written: u64,
+}
+
+/// What is shared.
+pub(crate) struct Session {
+    pub(crate) number: u32,
+    pub(crate) place: String,
+    pub(crate) rings: Mutex<Vec<Arc<Ring>>>,
+    pub(crate) writer: OnceLock<Thread>,
+    pub(crate) asleep: AtomicBool,
+    pub(crate) stopping: AtomicBool,
+    /// Nobody waits for the writer any more: what is left is lost.
+    pub(crate) given_up: AtomicBool,
+    pub(crate) ended: Mutex<Receiver<()>>,
+    /// Events that were written.
+    pub(crate) written: AtomicU64,
+    /// Events of threads without a ring.
+    pub(crate) homeless: AtomicU64,
+    /// Rings that threads have left.
+    pub(crate) left: AtomicU64,
+}
+
+impl Session {
+    /// How many events until now. What is in rings, or on its way to the sink, is dropped unless
+    /// it is written later.
+    pub(crate) fn counts(&self) -> Counts {
+        // In this order: what is put in meanwhile is not yet recorded.
+        let written = self.written.load(Ordering::Acquire);
+        let rings = lock(&self.rings);
+        let recorded: u64 = rings.iter().map(|ring| ring.events()).sum();
+        let lost: u64 = rings.iter().map(|ring| ring.lost()).sum();
+        let lost = lost + self.homeless.load(Ordering::Relaxed);
+        Counts { recorded, dropped: lost + recorded.saturating_sub(written), written }
+    }
+}
+
+/// What all times of events are counted from.
+pub(crate) fn anchor() -> Instant {
+    static ANCHOR: OnceLock<Instant> = OnceLock::new();
+    *ANCHOR.get_or_init(Instant::now)
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
