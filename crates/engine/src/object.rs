@@ -171,7 +171,8 @@ impl Object {
         fresh: bool,
         cancel: Cancel,
     ) -> Result<Object, EngineError> {
-        let opened = told_opening(&stores.called(url), || Object::open(url, stores, fresh, cancel));
+        let opened =
+            trace_opening(&stores.called(url), || Object::open(url, stores, fresh, cancel));
         opened.map(|object| Object { tells: true, ..object })
     }
 
@@ -180,7 +181,7 @@ impl Object {
         &self,
         work: impl FnOnce() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        if self.tells { told_opening(self.called(), work) } else { work() }
+        if self.tells { trace_opening(self.called(), work) } else { work() }
     }
 
     /// Whether nothing was asked of the server when it was opened.
@@ -455,7 +456,7 @@ impl Object {
 }
 
 /// Open an object, or what is needed of it, and tell that.
-fn told_opening<T>(
+fn trace_opening<T>(
     called: &str,
     work: impl FnOnce() -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {

@@ -162,7 +162,7 @@ fn tiles(
     needed.sort_unstable();
     needed.dedup();
     let entries: Vec<Range<u64>> = needed.iter().map(|&tile| table.entry_range(tile)).collect();
-    let data = told(content, table, &entries)
+    let data = known_ranges(content, table, &entries)
         .unwrap_or_else(|| needed.iter().map(|&tile| table.expected_range(tile)).collect());
     let pixels: u64 = grid.chunk_shape.iter().product();
     let decoded = needed.len() as u64 * pixels * template.image.layout.dtype.size() as u64;
@@ -170,7 +170,7 @@ fn tiles(
 }
 
 /// Where rows of the table say that tiles lie, if they can be read without asking a server.
-fn told(
+fn known_ranges(
     content: &ByteSource,
     table: &dyn ChunkTable,
     rows: &[Range<u64>],

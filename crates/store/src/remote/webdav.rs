@@ -74,7 +74,7 @@ impl RequestTarget {
     }
 
     /// An answer that says yes, or the error.
-    pub(super) async fn taken(
+    pub(super) async fn accepted(
         &self,
         mut response: Response,
         method: &str,
@@ -100,7 +100,7 @@ impl RequestTarget {
     }
 
     /// Try until it goes well, or another try is of no use; a try is told how many failed.
-    pub(super) async fn patiently<T>(
+    pub(super) async fn with_retries<T>(
         &self,
         attempt: impl AsyncFnMut(u32) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
@@ -159,7 +159,7 @@ impl RequestTarget {
     }
 
     async fn delete(&self, client: &Client, url: &Url) -> Result<(), StoreError> {
-        let deleted = self.patiently(async |_| {
+        let deleted = self.with_retries(async |_| {
             let there = self.look(client, url).await?;
             self.check_uncut(url, there.is_xrootd)?;
             // That may remove all that is in it, if the server minds no depth (RFC 4918, 9.6.1).
@@ -167,7 +167,7 @@ impl RequestTarget {
                 return Err(self.unsupported("is a folder, and not removed").into());
             }
             let request = self.writing(client, Method::DELETE, url).header(DEPTH, "0");
-            self.taken(self.answer(request, url, Some(sending(0))).await?, "DELETE").await
+            self.accepted(self.answer(request, url, Some(sending(0))).await?, "DELETE").await
         });
         deleted.await.map(|_| ())
     }

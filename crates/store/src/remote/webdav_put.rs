@@ -67,7 +67,7 @@ impl WebdavPut {
         if has_mark(&name) {
             // Before something else is written over.
             is_xrootd = target.block_on(async |client| {
-                let there = target.patiently(async |_| target.look(client, &name).await).await?;
+                let there = target.with_retries(async |_| target.look(client, &name).await).await?;
                 Ok(there.is_xrootd)
             })?;
             target.check_uncut(&name, is_xrootd)?;
@@ -97,7 +97,7 @@ impl WebdavPut {
                 let request = request.header(CONTENT_LENGTH, body.len()).body(body.clone());
                 target.answer(request, &self.at, Some(sending(body.len() as u64))).await
             };
-            let tried = target.patiently(async |_| {
+            let tried = target.with_retries(async |_| {
                 let mut response = put().await?;
                 // A folder may lack; of nginx that is a 500.
                 if matches!(response.status().as_u16(), 404 | 409 | 500) && !asked {
@@ -107,7 +107,7 @@ impl WebdavPut {
                         response = put().await?;
                     }
                 }
-                target.taken(response, "PUT").await
+                target.accepted(response, "PUT").await
             });
             tried.await
         })?;
@@ -138,7 +138,7 @@ impl WebdavPut {
                 let request = target.writing(&net.client, Method::PUT, &at);
                 let request = request.header(CONTENT_LENGTH, size).body(body);
                 // Whoever writes watches that the parts are taken.
-                target.taken(target.answer(request, &at, None).await?, "PUT").await
+                target.accepted(target.answer(request, &at, None).await?, "PUT").await
             };
             let put = connect_events::traced(&target.about, &scope, 0, put).await;
             target.limiter.tell(put.as_ref().err().map(|failure| &failure.retry));
@@ -166,7 +166,7 @@ impl WebdavPut {
         let target = &self.target;
         let to = self.destination()?;
         target.block_on(async |client| {
-            let renamed = target.patiently(async |failed| {
+            let renamed = target.with_retries(async |failed| {
                 let request = target.writing(client, method("MOVE"), &self.hidden);
                 let request = request.header(DESTINATION, &to).header(OVERWRITE, "T");
                 let response = target.answer(request, &self.hidden, Some(sending(0))).await?;
@@ -174,7 +174,7 @@ impl WebdavPut {
                 if failed > 0 && response.status() == StatusCode::NOT_FOUND {
                     return Ok(());
                 }
-                target.taken(response, "MOVE").await.map(|_| ())
+                target.accepted(response, "MOVE").await.map(|_| ())
             });
             renamed.await
         })
