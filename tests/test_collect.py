@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -346,6 +347,31 @@ def test_more_senders_than_allowed_are_told(
         wait_until(lambda: not collector.senders)
         with fake(collector.address) as again:
             assert again.answer() == b"OK\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems answer at 127.0.0.1 alone")
+@pytest.mark.parametrize("places", [1, 8], ids=["one address", "many addresses"])
+def test_connections_that_say_nothing_keep_nobody_away(
+    places: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever addresses they come from: all of 127.0.0.0/8 are this machine's."""
+    monkeypatch.setattr(collect, "MOST_SENDERS", 100)
+    monkeypatch.setattr(collect, "MOST_SILENT", 40)
+    monkeypatch.setattr(collect, "GREETING_S", 600.0)  # so that none goes by itself
+    with contextlib.ExitStack() as stack, Collector(tmp_path / "run.ulm") as collector:
+        port = int(collector.address.rpartition(":")[2])
+        with fake(collector.address) as sound:
+            assert sound.answer() == b"OK\n"
+            for number in range(250):
+                place = (f"127.0.0.{2 + number % places}", 0)
+                stack.enter_context(socket.create_connection(("127.0.0.1", port), 60, place))
+            for _ in range(3):
+                with fake(collector.address) as each:
+                    assert each.answer() == b"OK\n"
+            sound.send(event(1, 1))
+            wait_until(lambda: collector.count["events"] == 1)
+        assert len(collector.silent) <= (40 if places == 1 else 100)
+        assert len(collector.senders) <= 101
 
 
 def test_warnings_are_bounded(tmp_path: Path) -> None:

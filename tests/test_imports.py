@@ -114,7 +114,7 @@ LAYERS = (
     {"experiments.buffering", "experiments.compare"},
     {"__init__"},
     {"portal", "portal.config", "portal.sources", "portal.faults", "portal.users"},
-    {"portal.shares", "portal.headers"},
+    {"portal.shares", "portal.headers", "portal.pasted"},
     {
         "portal.accesslog",
         "portal.streams",
@@ -138,7 +138,7 @@ LAYERS = (
     {"portal.api.holdings", "portal.api.jobs"},
     {"portal.api.results", "portal.vo.uws"},
     {"portal.api", "portal.vo"},
-    {"portal.pages.words", "portal.pages.assets", "portal.pages.pasted", "portal.pages.plots"},
+    {"portal.pages.words", "portal.pages.assets", "portal.pages.plots"},
     {"portal.pages.skymap", "portal.pages.render"},
     {"portal.pages.holdings", "portal.pages.jobs", "portal.pages.session", "portal.pages.tracing"},
     {"portal.pages.archive"},

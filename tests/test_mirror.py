@@ -642,6 +642,55 @@ def test_one_folder_by_two_schemes_is_one(run: Runner, tmp_path: Path) -> None:
         assert (report["copied"], report["faults"]) == (3, [])
 
 
+def test_a_server_that_leads_to_the_images_replaces_none(run: Runner, disk: Path) -> None:
+    """The catalogue knows a folder, and the server calls the same folder by a URL."""
+    before = {path: path.stat().st_ino for path in disk.rglob("*.fits")}
+    for name in NAMES:
+        os.utime(disk / name, (1e9, 1e9))  # no two files are of one second by chance
+    run("dataset", "sync", "sdss")
+    with webdav(disk) as server:
+        run("store", "add", "web", server.url.replace("http", "dav"))
+        report = mirrored(run, "web:", code=1)
+        assert counts(report) == (0, 0, 3)
+        assert str(report["faults"]).count("exists already; give --overwrite") == 3
+        report = mirrored(run, "web:", "--overwrite", code=1)
+        assert counts(report) == (0, 0, 3)
+        said = "it has the size and the time of disk:run"
+        assert str(report["faults"]).count(said) == 3
+        assert {method for method, *_ in server.asked} <= {"GET", "PROPFIND"}
+    assert {path: path.stat().st_ino for path in before} == before
+
+
+def test_files_of_others_on_a_server_are_replaced_if_that_is_asked_for(
+    run: Runner, disk: Path, tmp_path: Path
+) -> None:
+    with webdav(tmp_path / "served") as server:
+        other = server.folder / "dr1" / NAMES[0]
+        other.parent.mkdir(parents=True)
+        other.write_bytes(b"of somebody")
+        run("store", "add", "web", server.url.replace("http", "dav"))
+        assert counts(mirrored(run, "web:dr1", code=1)) == (2, 0, 1)
+        assert other.read_bytes() == b"of somebody"
+        assert counts(mirrored(run, "web:dr1", "--overwrite")) == (1, 2, 0)
+        assert contents_of(server.folder / "dr1") == contents_of(disk)
+
+
+@pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")
+def test_nginx_that_leads_to_the_images_replaces_none(
+    run: Runner, disk: Path, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "nginx").mkdir()
+    before = {path: path.stat() for path in disk.rglob("*.fits")}
+    with nginx(folder) as running:
+        (running.folder / "copies").symlink_to(disk)
+        run("store", "add", "web", f"{running.url}/dav/copies".replace("http", "dav"))
+        for more in ((), ("--overwrite",)):
+            assert counts(mirrored(run, "web:", *more, code=1)) == (0, 0, 3)
+    assert {path: path.stat().st_ino for path in before} == {
+        path: found.st_ino for path, found in before.items()
+    }
+
+
 @pytest.mark.skipif(not Path(NGINX).exists(), reason="needs nginx")
 def test_servers_that_cannot_be_written_to_say_why(run: Runner, disk: Path, tmp_path: Path) -> None:
     (folder := tmp_path / "nginx").mkdir()

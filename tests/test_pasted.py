@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from swathe.core.columns import standard_columns
 from swathe.errors import TargetsError
-from swathe.portal.pages.pasted import FAULTS, read_pasted
+from swathe.portal.pasted import FAULTS, read_pasted
 
 
 def test_table_with_names() -> None:

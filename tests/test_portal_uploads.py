@@ -6,16 +6,22 @@ import asyncio
 import bz2
 import gzip
 import io
+import json
 import lzma
+import threading
+import time
 from collections.abc import Iterator
 from typing import IO, Any
 
 import pytest
 from astropy.table import Table
 
+from swathe.core import resolver
 from swathe.core.confined import Confined
 from swathe.errors import LimitError, TargetsError
-from swathe.portal.uploads import IMPORTS, Uploads, columns_of
+from swathe.portal import uploads
+from swathe.portal.pasted import Pasted, read_pasted
+from swathe.portal.uploads import IMPORTS, SMALL, Uploads, columns_of
 
 CONFINED = Confined(imports=IMPORTS)
 
@@ -157,3 +163,81 @@ def test_lines_of_text_are_columns() -> None:
         columns_of(lines, 1)
     with pytest.raises(TargetsError, match='line 2: "M31 is nice" is not a position'):
         columns_of([lines[0], "M31 is nice"], 2)
+
+
+def pasted_list(text: str) -> Pasted:
+    return asyncio.run(Uploads(CONFINED, 100_000, 512).pasted(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '150.1 2.2 30"\n' * 5000 + "150.1 2.2\nhere\n",
+        "id,file,x,y,height,width\n" + "a,s:b.fits,1,2.5,30,\u00e9\n" * 5000 + "short,row\n",
+        "ra\tdec\tsize\nrad\tdeg\tarcmin\n---\t---\t---\n" + "1.0\t2.0\t3.0\n" * 5000,
+    ],
+    ids=["lines", "table", "units"],
+)
+def test_long_pasted_lists_are_read_as_short_ones_elsewhere(text: str) -> None:
+    assert len(text) > SMALL
+    here, there = read_pasted(text), pasted_list(text)
+    assert there.columns == here.columns
+    assert (there.faults, there.refused, there.numbered) == (
+        here.faults,
+        here.refused,
+        here.numbered,
+    )
+    assert here.table is not None
+    assert there.table is not None
+    for name in here.table.colnames:
+        assert there.table[name].unit == here.table[name].unit
+        assert there.table[name].dtype == here.table[name].dtype
+        assert there.table[name].tolist() == here.table[name].tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "told"),
+    [
+        ("k l m\n" * 20_000, TargetsError, 'line 1: "k l m" is not a position'),
+        ("# nothing\n" * 20_000, TargetsError, "the list of targets is empty"),
+        ("1 2 3\n" * 500_000, LimitError, "the list has more than 201,000 lines"),
+        ("1" * 60_000, LimitError, "expected lines of 20000 characters, found 60000"),
+        ("ra,dec,ra\n" + "1,2,3\n" * 20_000, TargetsError, "there are two columns 'ra'"),
+    ],
+)
+def test_faults_of_long_pasted_lists_are_told_as_those_of_short_ones(
+    text: str, error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        pasted_list(text)
+
+
+def test_names_are_asked_about_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def ask(_service: str, name: str) -> tuple[float, float]:
+        asked.append(threading.current_thread().name)
+        return 10.0, 41.0
+
+    monkeypatch.setenv("SWATHE_RESOLVER", "sesame")
+    monkeypatch.setattr(resolver, "_ask", ask)
+    columns, _ = asyncio.run(
+        Uploads(CONFINED, 100, 512).body(json.dumps({"targets": ["M 31 30arcsec"]}).encode())
+    )
+    assert columns["ra"] == [10.0]
+    assert pasted_list("M 31 30arcsec\nM 33 30arcsec").columns["dec"] == [41.0, 41.0]
+    assert len(asked) == 3
+    assert all(name.startswith("swathe-names") for name in asked)
+
+
+def test_names_are_not_asked_about_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(_service: str, _name: str) -> tuple[float, float]:
+        time.sleep(0.02)
+        return 10.0, 41.0
+
+    monkeypatch.setenv("SWATHE_RESOLVER", "sesame")
+    monkeypatch.setattr(resolver, "_ask", ask)
+    monkeypatch.setattr(uploads, "NAMES_S", 0.05)
+    text = "\n".join(f"M {number} 30arcsec" for number in range(1, 100))
+    with pytest.raises(LimitError, match=r"M \d: the names before it took 0.05 s"):
+        pasted_list(text)

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -215,8 +215,11 @@ def readers(portal: Served) -> list[int]:
 
 
 def children(process: int) -> list[int]:
-    tasks = Path(f"/proc/{process}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    found: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError):  # it, or a thread of it, has ended
+        for task in Path(f"/proc/{process}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 @pytest.mark.parametrize(
@@ -312,6 +315,47 @@ def test_m2_pasted_lists(portal: Served) -> None:
     with others_are_answered(portal):
         answer = httpx.post(f"{portal.url}/new", files={"targets": (None, text)}, timeout=600)
     assert "expected lines of 20000 characters" in answer.text
+
+
+PASTED = {
+    "places": '150.1 2.2 30"\n' * 50_000,
+    "pixels": "survey:frame-000001.fit 100 100 20 20\n" * 50_000,
+    "table": "file,x,y,height,width\n" + "survey:frame-000001.fit,100,100,20,20\n" * 50_000,
+    "faults": "1 2 3\n" + "k l m\n" * 50_000,
+    "no lines": "\x0b" * 20_000_000,
+}
+
+
+TOLD = {
+    **dict.fromkeys(("places", "pixels", "table"), "<dt>Targets</dt><dd>50,000<small>"),
+    "faults": "50,001 faults, the first",
+    "no lines": "the list has more than 201,000 lines",
+}
+
+
+@pytest.mark.parametrize("kind", PASTED)
+def test_m2_long_pasted_lists_are_read_by_a_process_of_their_own(portal: Served, kind: str) -> None:
+    begun = set(readers(portal))
+    seen: set[int] = set()
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            seen.update(readers(portal))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        with others_are_answered(portal):
+            answer = httpx.post(
+                f"{portal.url}/new", files={"targets": (None, PASTED[kind])}, timeout=600
+            )
+    finally:
+        over.set()
+        looking.join()
+    assert answer.status_code == 200
+    assert seen - begun
+    assert TOLD[kind] in answer.text
 
 
 def row_of(side: int, **options: Any) -> dict[str, Any]:

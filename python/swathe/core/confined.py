@@ -39,7 +39,10 @@ LONGEST_FAULT = 10_000
 LOOK_S = 0.1
 """How often a call looks whether it is still wanted."""
 RETRY_S = 5
-KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+KEPT_VARIABLES = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH"),
+    "SWATHE_RESOLVER",
+)
 READY = b"\0"
 
 

@@ -5,9 +5,13 @@ Off unless `SWATHE_RESOLVER` is set: `sesame`, or the URL of a service that answ
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from threading import Lock
 
@@ -22,6 +26,21 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +.*_()\[\]-]{0,59}")
 
 _lock = Lock()
 _silent_until: dict[str, float] = {}
+_until: ContextVar[float] = ContextVar("_until", default=math.inf)
+
+
+class UnaskedError(Exception):
+    """A name has to be asked about, and the time for that is over."""
+
+
+@contextmanager
+def asking_for(seconds: float) -> Iterator[None]:
+    """Ask about names for so many seconds; then `resolve` raises UnaskedError. For 0, ask none."""
+    token = _until.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _until.reset(token)
 
 
 def is_configured() -> bool:
@@ -34,6 +53,7 @@ def resolve(name: str) -> tuple[float, float]:
 
     Raises:
         RegionError: where no resolver is configured, it does not answer, or knows no such object.
+        UnaskedError: where the time of `asking_for` is over.
     """
     words = " ".join(name.split())
     if not NAME.fullmatch(words):
@@ -43,6 +63,8 @@ def resolve(name: str) -> tuple[float, float]:
         raise RegionError(f"{words}: names of objects need a resolver; set {VARIABLE}={SESAME}")
     if service != SESAME and not service.startswith(("http://", "https://")):
         raise RegionError(f"{VARIABLE}: expected {SESAME} or a URL, found {service[:60]!r}")
+    if time.monotonic() >= _until.get():
+        raise UnaskedError(words)
     return _ask(service, words)
 
 

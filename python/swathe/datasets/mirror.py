@@ -12,6 +12,7 @@ import os
 import re
 import time
 from dataclasses import dataclass, field, replace
+from email.utils import formatdate
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ from swathe.measuring.costs import Costs, Sample
 from swathe.measuring.writing import writing_costs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from swathe.catalog import Catalog, Dataset, Store
 
@@ -38,6 +39,7 @@ PART_BYTES = 8 << 20
 """What the engine moves at once."""
 WRITABLE = ("file", *BUCKETS, *WEBDAV)
 POLL_S = 0.1
+NS = 1_000_000_000
 FILE_TAG = "mtime:"
 """So begin the versions of files."""
 
@@ -326,7 +328,7 @@ def _is_there(copy: Replica, now: Listed | None) -> bool:
 
 
 def _taken(
-    source: Store, target: Store, objects: Sequence[Replica], there: Container[str]
+    source: Store, target: Store, objects: Sequence[Replica], there: Mapping[str, Listed]
 ) -> Callable[[str, bool], str | None]:
     """Give what tells why nothing may be written to a path of the target, if so."""
     ours, theirs = (_local_root(store) for store in (source, target))
@@ -335,11 +337,17 @@ def _taken(
     def sources() -> dict[tuple[int, int], Path]:
         return identities(ours / replica.path for replica in objects) if ours is not None else {}
 
+    @cache
+    def looks() -> dict[tuple[int, str], str]:
+        return {look: replica.path for replica in objects for look in _looks(replica)}
+
     def why(path: str, may_replace: bool) -> str | None:
         try:
             if theirs is None:
                 if path in there and not may_replace:
                     raise OutputExistsError(f"{target.name}:{path}: {EXISTS}")
+                if path in there and target.url.partition("://")[0] in WEBDAV:
+                    _refuse_alike(f"{target.name}:{path}", there[path], source, looks())
             elif os.path.lexists(file := theirs / path) and not _is_folder(file):
                 same = identities([file]).keys() & sources().keys()
                 check_output(file, overwrite=may_replace, sources=[sources()[it] for it in same])
@@ -348,6 +356,31 @@ def _taken(
         return None
 
     return why
+
+
+def _looks(replica: Replica) -> Iterator[tuple[int, str]]:
+    """Give size and time of an object of a dataset as a server that has it, too, may list them."""
+    if replica.size is not None and replica.modified is not None:
+        yield replica.size, replica.modified
+        if replica.modified.isdecimal():  # of a file, ns
+            second = int(replica.modified) // NS
+            yield replica.size, formatdate(second, usegmt=True)
+
+
+def _refuse_alike(
+    copy: str, listed: Listed, source: Store, looks: Mapping[tuple[int, str], str]
+) -> None:
+    """Refuse what may be an object of the dataset: a server may lead to the same folder.
+
+    Raises:
+        OutputError: where one has this size and this time.
+    """
+    for mark in (listed.etag, listed.modified):
+        if listed.size is not None and mark and (path := looks.get((listed.size, mark))):
+            raise OutputError(
+                f"{copy}: cannot write: it has the size and the time of {source.name}:{path}, and "
+                "may be the same file; delete it there if it is not"
+            )
 
 
 def _is_folder(file: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import socket
@@ -31,6 +32,7 @@ IMPORTED = (
     "astropy.units",
     "astropy.visualization",
     "astropy.wcs.utils",
+    "scipy.optimize",
 )
 """What answers import once they need it."""
 BACKLOG = 2048
@@ -70,6 +72,8 @@ def serve(config: Config, tell: Callable[[str], None]) -> None:
                 timeout_graceful_shutdown=PATIENCE_S,
             )
         )
+        # Collections of garbage hold everybody up: they are not to look at all modules, 0.1 s each.
+        gc.freeze()
         tell(url_of(config, listener))
         server.run(sockets=[listener])
 

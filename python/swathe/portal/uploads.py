@@ -7,17 +7,23 @@ they do not tell is bounded by the memory and the time of the process.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import shutil
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 from xml.parsers import expat
 
 from swathe.core.confined import Bounds
 from swathe.core.lists import parse_lines
 from swathe.core.packed import LONGEST_TEXT, pack_lists, pack_table, unpack_lists, unpack_table
+from swathe.core.resolver import UnaskedError, asking_for
 from swathe.errors import LimitError, TargetsError
+from swathe.portal.pasted import Pasted, pack_pasted, read_pasted, unpack_pasted
 from swathe.targets import READERS, read_table
 
 if TYPE_CHECKING:
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
 
     from swathe.core.confined import Confined
 
+T = TypeVar("T")
 SCALARS = {str, int, float, bool, type(None)}
 LONGEST_NAME = 200
 LONGEST_LINE = 20_000
@@ -36,8 +43,12 @@ MOST_CELL = 10_000
 """Numbers or characters of one cell of a VOTable."""
 LONGEST_INTEGER_BITS = 1024
 """Of a number in JSON; a longer one is no float either, and thousands of them take seconds."""
-SMALL_JSON = 50_000
-"""Bytes that are parsed where they came in: in less than a millisecond, whatever they are."""
+SMALL = 50_000
+"""Bytes that are read in a thread of this process: in a few hundredths of a second at most."""
+NAMES_S = 20.0
+"""How long one list may ask about names of objects: its readers wait for another service."""
+NAMES_THREADS, NAMES_WAITING = 2, 20
+RETRY_S = 5
 COMPRESSED = (b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
 IMPORTS = (
     "astropy.coordinates",
@@ -57,6 +68,8 @@ class Uploads:
         self._confined = confined
         self._most_rows = most_rows
         self._bounds = Bounds(memory_mb=memory_mb)
+        self._names = ThreadPoolExecutor(NAMES_THREADS, "swathe-names")
+        self._room = threading.BoundedSemaphore(NAMES_THREADS + NAMES_WAITING)
 
     async def table(self, file: IO[bytes], name: str) -> Table:
         """Return a table whose kind the suffix of its name tells, as `cut_many` reads files.
@@ -80,12 +93,35 @@ class Uploads:
             TargetsError: where it is no object with targets, or they make no table.
             LimitError: where they have more rows than are allowed, or it takes too much to read.
         """
-        if len(body) <= SMALL_JSON:
-            return targets_of(body, self._most_rows)
-        import io
-
+        if len(body) <= SMALL:
+            return await self._read(partial(targets_of, body, self._most_rows))
         packed = await self._call("packed_body", io.BytesIO(body), ".json")
         return await asyncio.to_thread(unpack_lists, packed)
+
+    async def pasted(self, text: str) -> Pasted:
+        """Return the list of targets that somebody pasted.
+
+        Raises:
+            TargetsError: where it has no target.
+            LimitError: where it has too many or too long lines, or takes too much to read.
+        """
+        if len(text) <= SMALL:
+            return await self._read(partial(_read_pasted, text, self._most_rows))
+        # As it came: half of a pair of UTF-16 is no UTF-8.
+        content = io.BytesIO(text.encode("utf-8", "surrogatepass"))
+        packed = await self._call("packed_pasted", content, ".txt")
+        return await asyncio.to_thread(unpack_pasted, packed)
+
+    async def _read(self, read: Callable[[], T]) -> T:
+        """Return what a short list gives; the few threads that ask about names do nothing else."""
+        made = await asyncio.to_thread(_without_asking, read)
+        if made is not None:
+            return made
+        if not self._room.acquire(blocking=False):
+            raise LimitError("too many lists of names are waiting to be read", RETRY_S)
+        reading = self._names.submit(_asking, read)
+        reading.add_done_callback(lambda _: self._room.release())
+        return await asyncio.wrap_future(reading)
 
     async def _call(self, function: str, file: IO[bytes], suffix: str, **more: str) -> bytes:
         """Return what a function of this module makes of a file, which is a copy with a suffix."""
@@ -101,6 +137,28 @@ class Uploads:
             await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder))
 
 
+def _without_asking(read: Callable[[], T]) -> T | None:
+    """Return what a list gives, or nothing where names have to be asked about."""
+    try:
+        with asking_for(0):
+            return read()
+    except UnaskedError:
+        return None
+
+
+def _asking(read: Callable[[], T]) -> T:
+    """Return what a list gives, asking about its names."""
+    try:
+        with asking_for(NAMES_S):
+            return read()
+    except UnaskedError as error:
+        raise LimitError(
+            f"{error}: the names before it took {NAMES_S:g} s, more than one list may ask; "
+            "try again, as their positions are cached, or send fewer",
+            RETRY_S,
+        ) from error
+
+
 def _copy(file: IO[bytes], path: Path) -> None:
     with path.open("wb") as copy:
         shutil.copyfileobj(file, copy)
@@ -108,12 +166,24 @@ def _copy(file: IO[bytes], path: Path) -> None:
 
 def packed_table(path: str, name: str, most_rows: int) -> bytes:
     """Return a table packed; runs in the confined process."""
-    return pack_table(read_upload(Path(path), name[-LONGEST_NAME:], most_rows))
+    return _asking(lambda: pack_table(read_upload(Path(path), name[-LONGEST_NAME:], most_rows)))
 
 
 def packed_body(path: str, most_rows: int) -> bytes:
     """Return the targets of a body of JSON, and the rest, packed; runs in the confined process."""
-    return pack_lists(*targets_of(Path(path).read_bytes(), most_rows))
+    return _asking(lambda: pack_lists(*targets_of(Path(path).read_bytes(), most_rows)))
+
+
+def packed_pasted(path: str, most_rows: int) -> bytes:
+    """Return a pasted list packed; runs in the confined process."""
+    text = Path(path).read_bytes().decode("utf-8", "surrogatepass")
+    check_lines(text, most_rows)
+    return _asking(lambda: pack_pasted(text))
+
+
+def _read_pasted(text: str, most_rows: int) -> Pasted:
+    check_lines(text, most_rows)
+    return read_pasted(text)
 
 
 def read_upload(path: Path, name: str, most_rows: int) -> Table:
@@ -149,9 +219,9 @@ def targets_of(body: bytes, most_rows: int) -> tuple[dict[str, list[Any]], dict[
     if not isinstance(given, dict) or "targets" not in given:
         raise TargetsError("the body: expected an object with targets")
     columns = columns_of(given.pop("targets"), most_rows)
-    if len(body) > SMALL_JSON and (size := len(json.dumps(given))) > SMALL_JSON:
+    if len(body) > SMALL and (size := len(json.dumps(given))) > SMALL:
         raise LimitError(
-            f"the body: expected up to {SMALL_JSON:,} bytes beside the targets, found {size:,}"
+            f"the body: expected up to {SMALL:,} bytes beside the targets, found {size:,}"
         )
     return columns, given
 
@@ -180,9 +250,11 @@ def check_lines(text: str, most_rows: int) -> None:
         LimitError: where they are.
     """
     most = 2 * most_rows + 1000
-    if text.count("\n") + text.count("\r") > 2 * most:
+    lines = text.splitlines() if text.count("\n") + text.count("\r") <= 2 * most else None
+    # Other characters divide lines, too.
+    if lines is None or len(lines) > 2 * most:
         raise LimitError(f"the list has more than {most:,} lines")
-    longest = max(map(len, text.splitlines()), default=0)
+    longest = max(map(len, lines), default=0)
     if longest > LONGEST_LINE:
         raise LimitError(f"the list: expected lines of {LONGEST_LINE} characters, found {longest}")
 

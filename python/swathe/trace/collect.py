@@ -129,7 +129,7 @@ class Collector:
         self.token, self.now_ns = token, now_ns
         self.count: Counter[str] = Counter()
         self.senders: set[Sender] = set()
-        self.silent: dict[str, list[Sender]] = {}
+        self.silent: dict[Sender, None] = {}
         self.is_full = False
         self.heard_s = 0.0
         self._warn, self._warned = warn, 0
@@ -191,21 +191,29 @@ class Collector:
         """Write an event of its own."""
         self.put(line(self.now_ns(), this_host(), name, fields).encode() + b"\n")
 
+    def has_room(self) -> bool:
+        """Tell whether one more may come; the one that is silent for longest goes for it."""
+        if len(self.senders) < MOST_SENDERS:
+            return True
+        return self._leave(next(iter(self.silent), None))
+
     def expect(self, sender: Sender) -> None:
         """Wait for who a sender is; close the oldest of its address where too many say nothing."""
-        silent = self.silent.setdefault(sender.place, [])
-        silent.append(sender)
-        if len(silent) > MOST_SILENT:
-            silent[0].hang_up()
-            self.heard(silent[0])
+        self.silent[sender] = None
+        alike = [each for each in self.silent if each.place == sender.place]
+        if len(alike) > MOST_SILENT:
+            self._leave(alike[0])
 
     def heard(self, sender: Sender) -> None:
         """Wait no more for who a sender is."""
-        silent = self.silent.get(sender.place, [])
-        if sender in silent:
-            silent.remove(sender)
-        if not silent:
-            self.silent.pop(sender.place, None)
+        self.silent.pop(sender, None)
+
+    def _leave(self, sender: Sender | None) -> bool:
+        if sender is None:
+            return False
+        sender.hang_up()
+        self.heard(sender)
+        return True
 
     def _room(self) -> None:
         """Go on reading; called by the thread that writes."""
@@ -264,7 +272,7 @@ class Sender(asyncio.BufferedProtocol):
         self.place, port = transport.get_extra_info("peername")[:2]
         self.name = f"{self.place}:{port}"
         collector = self.collector
-        if len(collector.senders) >= MOST_SENDERS:
+        if not collector.has_room():
             self._refuse(f"there are {MOST_SENDERS} senders already")
             return
         collector.senders.add(self)

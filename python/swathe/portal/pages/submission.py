@@ -18,17 +18,17 @@ from swathe.jobs import Options
 from swathe.portal.access import Reader, needs
 from swathe.portal.faults import headers_of, status_of, text_of
 from swathe.portal.pages.archive import holdings_of
-from swathe.portal.pages.pasted import Pasted, read_pasted
 from swathe.portal.pages.render import HEADERS, PageRoute, page
+from swathe.portal.pasted import Pasted
 from swathe.portal.state import portal_of
 from swathe.portal.streams import while_there
-from swathe.portal.uploads import check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from swathe.jobs import Estimate
     from swathe.portal.pages.holdings import Held
+    from swathe.portal.uploads import Uploads
 
 router = APIRouter(route_class=PageRoute)
 may_submit = needs("submit")
@@ -77,14 +77,11 @@ async def fill(request: Request, user: Reader) -> Response:
         submit = form.get("do") == "submit"
     if submit:
         await may_submit(request)
-    sent: Any = None
-    if asked.file_name:
-        reading = portal_of(request).uploads.table(io.BytesIO(asked.contents), asked.file_name)
-        try:
-            sent = await while_there(request, reading)
-        except SwatheError as error:
-            return await run_in_threadpool(_refused, request, asked, error, submit)
-    return await run_in_threadpool(_answer, request, asked, sent, user.name, submit)
+    try:
+        table, pasted = await while_there(request, _targets(portal_of(request).uploads, asked))
+    except SwatheError as error:
+        return await run_in_threadpool(_refused, request, asked, error, submit)
+    return await run_in_threadpool(_answer, request, asked, table, pasted, user.name, submit)
 
 
 async def _asked(form: FormData, most: int) -> Asked:
@@ -106,11 +103,11 @@ def _refused(request: Request, asked: Asked, error: SwatheError, submit: bool) -
     return made
 
 
-def _answer(request: Request, asked: Asked, sent: Any, owner: str, submit: bool) -> Response:
-    portal = portal_of(request)
-    jobs, most_rows = portal.jobs, portal.config.limits.rows_per_job
+def _answer(
+    request: Request, asked: Asked, table: Any, pasted: Pasted, owner: str, submit: bool
+) -> Response:
+    jobs = portal_of(request).jobs
     try:
-        table, pasted = (sent, Pasted()) if asked.file_name else _table(asked, most_rows)
         options = Options.checked(options_of(asked.fields))
         if submit:
             if pasted.refused:
@@ -123,10 +120,11 @@ def _answer(request: Request, asked: Asked, sent: Any, owner: str, submit: bool)
     return _form(request, asked, estimate=estimate, pasted=pasted)
 
 
-def _table(asked: Asked, most_rows: int) -> tuple[Any, Pasted]:
+async def _targets(uploads: Uploads, asked: Asked) -> tuple[Any, Pasted]:
     """Give the targets, and what was found in reading them."""
-    check_lines(asked.fields["targets"], most_rows)
-    pasted = read_pasted(asked.fields["targets"])
+    if asked.file_name:
+        return await uploads.table(io.BytesIO(asked.contents), asked.file_name), Pasted()
+    pasted = await uploads.pasted(asked.fields["targets"])
     if not len(pasted):
         raise TargetsError(_refusal(pasted) if pasted.refused else "the list has no target")
     return pasted.table, pasted

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from swathe.core.lists import Cell, parse_lines
+from swathe.core.lists import Cell, TextList, parse_lines
+from swathe.core.packed import pack_lists, unpack_lists
 from swathe.core.tables import table_of_list
 
 if TYPE_CHECKING:
@@ -47,5 +48,34 @@ def read_pasted(text: str) -> Pasted:
         TargetsError: where it is empty or has no target.
     """
     made = parse_lines(text.splitlines())
+    return _pasted(made, len(made.faults))
+
+
+def pack_pasted(text: str) -> bytes:
+    """Return the list of targets of a text as bytes.
+
+    Raises:
+        TargetsError: as `read_pasted`.
+    """
+    made = parse_lines(text.splitlines())
+    rest = {
+        "units": made.units,
+        "faults": made.faults[:FAULTS],
+        "refused": len(made.faults),
+        "numbered": made.numbered,
+    }
+    return pack_lists(made.columns, rest)
+
+
+def unpack_pasted(packed: bytes) -> Pasted:
+    """Return the list that `pack_pasted` packed."""
+    columns, rest = unpack_lists(packed)
+    rows = len(next(iter(columns.values()), []))
+    faults = [(number, fault) for number, fault in rest["faults"]]
+    made = TextList(columns, rest["units"], faults, list(range(rows)), rest["numbered"])
+    return _pasted(made, rest["refused"])
+
+
+def _pasted(made: TextList, refused: int) -> Pasted:
     table, _ = table_of_list(replace(made, faults=[]))
-    return Pasted(made.columns, table, made.faults[:FAULTS], len(made.faults), made.numbered)
+    return Pasted(made.columns, table, made.faults[:FAULTS], refused, made.numbered)
