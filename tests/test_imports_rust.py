@@ -96,8 +96,8 @@ def _expanded(tree: str) -> Iterator[tuple[str, ...]]:
         depth += (char == "{") - (char == "}")
         if char == "," and depth == 0:
             if inside[start:at].strip():
-                for path in _expanded(inside[start:at]):
-                    yield before + path
+                for inner in _expanded(inside[start:at]):
+                    yield before + inner
             start = at + 1
 
 

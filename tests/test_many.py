@@ -957,7 +957,8 @@ def test_a_cube_is_no_picture_until_a_plane_is_chosen(tmp_path: Path) -> None:
     (row,) = cut_many(rows, tmp_path / "o", format="png")
     assert row["status"] == "error"
     assert row["reason"].endswith(
-        "0.png: a picture shows one plane, and the cutout has 5: choose one with planes="
+        "0.png: a picture shows one plane, and the cutout has 5: choose one with planes= "
+        "(in the shell --planes)"
     )
     assert {each.name for each in (tmp_path / "o").iterdir()} == {MANIFEST}
     (row,) = cut_many(rows, tmp_path / "p", format="png", planes=(3, 4))

@@ -422,6 +422,7 @@ def test_no_source_is_ever_changed(data: st.DataObject) -> None:
 def command(*words: object) -> None:
     """Run a command in this process."""
     with (
+        patch.dict(os.environ),  # --trace is for children, too
         patch.object(sys, "argv", ["swathe", *map(str, words)]),
         patch.object(sys, "stdout", io.StringIO()),
         patch.object(sys, "stderr", io.StringIO()),
