@@ -37,3 +37,19 @@ def test_what_cannot_be_removed_is_told_and_tried_again(
     assert list(tmp_path.iterdir()) == [stuck]
     assert folder.remove("one", lambda: False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_was_put_away_is_removed(tmp_path: Path) -> None:
+    """Whoever keeps results in a folder of images has other folders there."""
+    names = (".gone-observing", ".gone-2026", ".gone-0123456789ABCDEF", ".gone-0123456789abcdef0")
+    kept = [tmp_path / name / "a.fits" for name in (*names, "images")]
+    for path in kept:
+        path.parent.mkdir()
+        path.touch()
+    (tmp_path / "job").mkdir()
+    folder = Folder(tmp_path)
+    folder.put_away("job")
+    assert len(list(tmp_path.iterdir())) == len(kept) + 1
+    assert folder.remove("job", lambda: False)
+    assert sorted(tmp_path.rglob("a.fits")) == sorted(kept)
+    assert len(list(tmp_path.iterdir())) == len(kept)

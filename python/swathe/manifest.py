@@ -27,6 +27,9 @@ HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
 QUOTED = re.compile('[",\n]|^\\s*#')
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What cells of a spreadsheet begin with that are formulas."""
+PART = re.compile(r"(^|[;\t\r\n])(?=[=+\-@\t\r])")
+"""Before such a part of a cell. Where commas are decimal points, semicolons divide cells; quotes
+count only at the beginning of one."""
 MANIFEST = "manifest.ecsv"
 BLOCK = 2880
 EXTENSION = "MANIFEST"
@@ -153,7 +156,8 @@ def _before_comment(blanks: re.Match[str]) -> str:
 def spreadsheet(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Return a manifest in ECSV as CSV for people: without its head, and with no cell a formula.
 
-    Spreadsheets run what begins with one of `FORMULA`: it gets an apostrophe in front.
+    Spreadsheets run what begins with one of `FORMULA`: it gets an apostrophe in front, also behind
+    a semicolon, tab or line end, at which some divide a cell.
     """
     for part in parts:
         text = io.StringIO()
@@ -165,7 +169,7 @@ def spreadsheet(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(FORMULA) else cell
+    return PART.sub(r"\1'", cell)
 
 
 def read_manifest(path: Path) -> Table | None:

@@ -7,6 +7,7 @@ import contextlib
 import csv
 import io
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -378,12 +379,17 @@ def test_letters_lose_accents_not_themselves() -> None:
 
 def test_spreadsheets_are_given_no_formulas(portal: Attacked, ann: httpx.Client) -> None:
     ids = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", 'a"b,c', "plain", "two\nlines"]
+    ids += ["a;=1+1", "a;\t-1", 'a"\n=1+1']
     targets = portal.targets(len(ids))
     ended = finished(ann, submitted(ann, {**targets, "id": ids})["id"])
     answer = ann.get(f"/jobs/{ended['id']}/manifest.csv")
     assert answer.headers["content-type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
-    assert [row["id"].lstrip("'") for row in rows] == ids
+    assert [re.sub(r"(^|[;\t\n])'+", r"\1", row["id"]) for row in rows] == ids
+    # However a spreadsheet divides the lines.
+    for mark in ";\t,":
+        parts = re.split(f"[{mark}\r\n]", answer.text)
+        assert not [part for part in parts if part.startswith(FORMULA)]
     assert not [cell for row in rows for cell in row.values() if cell.startswith(FORMULA)]
     # Programs read the ids as they are.
     exact = Table.read(ann.get(f"/jobs/{ended['id']}/manifest").text, format="ascii.ecsv")

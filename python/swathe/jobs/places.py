@@ -20,7 +20,7 @@ from swathe.errors import NoSuchResultError, OutputError
 
 INPUTS = ".inputs"
 """In the local folder of a job: what goes into results, until they are made."""
-GONE = ".gone-"
+GONE, GONE_BYTES = ".gone-", 8
 
 Files = Sequence[tuple[str, str]]
 """Path of what was made, and of its place among the results of a job."""
@@ -149,7 +149,7 @@ class Folder:
     def put_away(self, job: str) -> None:
         """Rename the folder of a job: whoever still writes into it finds it no more."""
         try:
-            (self._root / job).rename(self._root / f"{GONE}{token_hex(8)}")
+            (self._root / job).rename(self._root / f"{GONE}{token_hex(GONE_BYTES)}")
         except FileNotFoundError:
             return
         except OSError as error:
@@ -159,7 +159,7 @@ class Folder:
         """Remove the folder of a job, and what was put away."""
         self.put_away(job)
         fault: OSError | None = None
-        for path in list(self._root.glob(f"{GONE}*")):
+        for path in list(self._root.glob(GONE + "[0-9a-f]" * (2 * GONE_BYTES))):
             try:
                 shutil.rmtree(path)
             except FileNotFoundError:
