@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 STATIC = Path(__file__).parent / "static"
-STYLES = Path(__file__).parents[1] / "portal" / "pages" / "static" / "swathe.css"
+STYLES = STATIC / "swathe.css"
 """The pages of the portal look so too."""
-MARK = STYLES.with_name("mark.svg")
+MARK = STATIC / "mark.svg"
 SUBJECTS = (
     *("trace", "pieces", "raster", "loads", "words", "page", "choices", "drawing", "panels"),
     *("moving", "looking", "input", "source"),

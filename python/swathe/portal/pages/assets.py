@@ -18,6 +18,7 @@ from swathe.errors import NotFoundError
 from swathe.lifelines.view import STATIC, script
 
 FOLDER = Path(__file__).parent / "static"
+"""What only pages of the portal have; the style sheet and the mark lie with the viewer, below."""
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
