@@ -49,11 +49,12 @@ pub(crate) fn to_python(py: Python<'_>, error: &EngineError) -> PyErr {
     raise(py, class_name(error), error.to_string())
 }
 
-/// An exception of a class in `swathe.errors`.
+/// An exception of a class in `swathe.errors`, wherever the package defines it.
 pub(crate) fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
     let found = py
-        .import("swathe.errors")
-        .and_then(|module| module.getattr(class))
+        .import("swathe")
+        .and_then(|package| package.getattr("errors"))
+        .and_then(|errors| errors.getattr(class))
         .and_then(|class| Ok(class.cast_into::<PyType>()?));
     match found {
         Ok(class) => PyErr::from_type(class, (message,)),
