@@ -7,12 +7,12 @@ import os
 import re
 import time
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from swathe import _swathe
+from swathe.catalog.local_costs import read_local_costs
 from swathe.environment import default_url, this_host
 from swathe.errors import CatalogError
 
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
 LOCAL_ROOT = "file:///"
 """In the catalogue, that of local files that lie in no named store."""
-LOCAL_PROFILE = """
-    SELECT costs FROM profiles JOIN links ON links.id = profiles.link_id
-    WHERE links.root = ? AND links.host = ?
-    ORDER BY profiles.fitted_at DESC, profiles.id DESC LIMIT 1
-"""
-LOCAL_COMPUTE = "SELECT compute FROM hosts WHERE host = ?"
 END = r"(?![\w/.-])"
 """Where a root ends that is meant itself: no longer name begins with it."""
 RELOAD_S = 5.0
@@ -242,7 +236,7 @@ def _local_files() -> _swathe.Stores | None:
     if state is None or not url.startswith("sqlite"):
         return None
     if _local is None or _local[0] != state:
-        costs, compute = _local_costs(url.partition(":///")[2])
+        costs, compute = read_local_costs(url.partition(":///")[2], LOCAL_ROOT, this_host())
         stores = None
         if costs is not None or compute is not None:
             measured = {} if costs is None else {_plain(LOCAL_ROOT): json.loads(costs)}
@@ -250,23 +244,6 @@ def _local_files() -> _swathe.Stores | None:
         # Looking may have touched the files.
         _local = _state(url), stores
     return _local[1]
-
-
-def _local_costs(path: str) -> tuple[str | None, str | None]:
-    """Read a profile, and what computing costs, without SQLAlchemy.
-
-    To import that takes a third of a second.
-    """
-    import sqlite3
-
-    try:
-        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as database:
-            costs = database.execute(LOCAL_PROFILE, (LOCAL_ROOT, this_host())).fetchone()
-            compute = database.execute(LOCAL_COMPUTE, (this_host(),)).fetchone()
-    except sqlite3.Error:
-        # Whoever needs the catalogue will be told; to cut plain files it is not needed.
-        return None, None
-    return costs and costs[0], compute and compute[0]
 
 
 def _state(url: str) -> tuple[object, ...] | None:

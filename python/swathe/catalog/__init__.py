@@ -8,15 +8,22 @@
 Rules: no credential enters it; every time is in UTC; every history is bounded.
 """
 
-from swathe.catalog.catalog import Catalog
-from swathe.catalog.copies import GranuleCopy
-from swathe.catalog.granules import Wanted
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from swathe.catalog.holdings import Dataset, Footprint, Granule, Match, Replica
 from swathe.catalog.settings import BUCKETS, SCHEMES, TIERS, WEBDAV, Store, root_url
-from swathe.catalog.summaries import Summary, Trouble
-from swathe.catalog.tokens import SCOPES, Scope, Token
 from swathe.catalog.values import Outcome, Probe, Profile, Sample
 from swathe.environment import default_url, this_host
+
+if TYPE_CHECKING:
+    from swathe.catalog.catalog import Catalog
+    from swathe.catalog.copies import GranuleCopy
+    from swathe.catalog.granules import Wanted
+    from swathe.catalog.summaries import Summary, Trouble
+    from swathe.catalog.tokens import SCOPES, Scope, Token
 
 __all__ = [
     "BUCKETS",
@@ -45,3 +52,23 @@ __all__ = [
     "root_url",
     "this_host",
 ]
+
+_LATER = {
+    "Catalog": "swathe.catalog.catalog",
+    "GranuleCopy": "swathe.catalog.copies",
+    "SCOPES": "swathe.catalog.tokens",
+    "Scope": "swathe.catalog.tokens",
+    "Summary": "swathe.catalog.summaries",
+    "Token": "swathe.catalog.tokens",
+    "Trouble": "swathe.catalog.summaries",
+    "Wanted": "swathe.catalog.granules",
+}
+"""Names that need SQLAlchemy, whose import takes a third of a second, and their modules."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value
