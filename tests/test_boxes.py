@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 import swathe
 from conftest import assert_same, fits_bytes
-from swathe import boxes, errors
+from swathe import errors
+from swathe.boxes import Sky, around, checked, section
 
 PLANE = np.arange(35 * 50, dtype=">i2").reshape(35, 50)
 INF, NAN = math.inf, math.nan
@@ -36,7 +37,7 @@ INF, NAN = math.inf, math.nan
 )
 @settings(max_examples=150)
 def test_around_rounds_as_cutout2d(x: float, y: float, height: int, width: int) -> None:
-    x0, y0, found_width, found_height = boxes.around(x, y, height, width)
+    x0, y0, found_width, found_height = around(x, y, height, width)
     assert (found_height, found_width) == (height, width)
     try:
         expected = Cutout2D(PLANE, (x, y), (height, width), mode="partial", fill_value=0)
@@ -65,7 +66,7 @@ def test_around_rounds_as_cutout2d(x: float, y: float, height: int, width: int) 
 )
 def test_around_refuses_what_is_no_box(x: float, y: float, height: float, width: float) -> None:
     with pytest.raises(errors.RegionError) as caught:
-        boxes.around(x, y, height, width)
+        around(x, y, height, width)
     assert len(str(caught.value)) < 200
 
 
@@ -75,13 +76,13 @@ def test_checked_refuses_what_is_no_whole_number(bad: float, place: int) -> None
     numbers: list[float] = [1, 2, 3, 4]
     numbers[place] = bad
     with pytest.raises(errors.RegionError) as caught:
-        boxes.checked(*numbers)
+        checked(*numbers)
     assert ("x0", "y0", "width", "height")[place] in str(caught.value)
     assert len(str(caught.value)) < 200
 
 
 def test_checked_gives_python_ints() -> None:
-    found = boxes.checked(int(np.int16(-1)), 2.0, np.float64(3), 4)
+    found = checked(int(np.int16(-1)), 2.0, np.float64(3), 4)
     assert found == (-1, 2, 3, 4)
     assert {type(number) for number in found} == {int}
 
@@ -91,8 +92,8 @@ def test_checked_gives_python_ints() -> None:
 @example(0, 0, 1, 1)
 def test_section_counts_from_one_and_includes_both_ends(x0: int, y0: int, w: int, h: int) -> None:
     text = f"[{x0 + 1}:{x0 + w},{y0 + 1}:{y0 + h}]"
-    assert boxes.section(text) == (x0, y0, w, h)
-    assert boxes.section(text.strip("[]").replace(":", " : ")) == (x0, y0, w, h)
+    assert section(text) == (x0, y0, w, h)
+    assert section(text.strip("[]").replace(":", " : ")) == (x0, y0, w, h)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +104,10 @@ def test_section_counts_from_one_and_includes_both_ends(x0: int, y0: int, w: int
 )  # fmt: skip
 def test_section_refuses_other_text(text: str) -> None:
     if text == "[1:2,1:2":
-        assert boxes.section(text) == (0, 0, 2, 2)
+        assert section(text) == (0, 0, 2, 2)
         return
     with pytest.raises(errors.RegionError):
-        boxes.section(text)
+        section(text)
 
 
 def tan_cards(**other: object) -> list[tuple[str, object]]:
@@ -187,7 +188,7 @@ def test_axes_of_the_sky_are_the_images_own() -> None:
     wcs = WCS(naxis=3)
     wcs.wcs.ctype = ["FREQ", "RA---TAN", "DEC--TAN"]
     wcs.wcs.cdelt = [1e6, -1e-3, 1e-3]
-    sky = boxes.Sky(lambda: wcs, "a.fits, HDU 0")
+    sky = Sky(lambda: wcs, "a.fits, HDU 0")
     assert sky.axes_among(3) == (1, 2)
     with pytest.raises(errors.RegionError, match=r"^a\.fits, HDU 0: its sky has no pixels$"):
         sky.axes_among(2)
