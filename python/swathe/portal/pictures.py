@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from swathe.errors import FormatError, LimitError, RegionError
+from swathe.objects import open as open_file
 from swathe.preview import Stretch, grey
 
 if TYPE_CHECKING:
@@ -74,12 +75,10 @@ def _greys(result: Result, stretch: Stretch, low: float | None, high: float | No
     """Draw the first plane of a result."""
     from PIL import Image
 
-    import swathe
-
     if result.name.endswith(".npy"):
         with _plane_of_array(result) as plane:
             return Image.fromarray(grey(plane, stretch, low, high))
-    image = swathe.open(result.file).image()
+    image = open_file(result.file).image()
     with _room_for(result, image.shape):
         plane = image.section[(0,) * (len(image.shape) - 2)]
         return Image.fromarray(grey(plane, stretch, low, high))
