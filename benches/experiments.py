@@ -29,21 +29,21 @@ import numpy as np
 
 import experiments_page
 import links
-import servers
-from clocks import wrong_by
 from portal import register, running
 from swathe.catalog import Catalog
-from swathe.experiments.buffering import buffer
-from swathe.experiments.load import load
-from swathe.experiments.ramp import ramp
-from swathe.experiments.ramping import Schedule
-from swathe.experiments.region import region
-from swathe.experiments.report import keep
+from swathe.core.sample_survey import make_sample
+from swathe.experiments.buffer_experiment import buffer
+from swathe.experiments.clients.ramp_schedule import Schedule
+from swathe.experiments.load_experiment import load
+from swathe.experiments.ramp_experiment import ramp
+from swathe.experiments.region_experiment import region
+from swathe.experiments.results.report import keep
+from swathe.experiments.results.result import Study, kept
 from swathe.experiments.settings import Buffer, Load, Ramp, Region, Single
-from swathe.experiments.single import single
+from swathe.experiments.single_experiment import single
 from swathe.experiments.statistics import edges_of
-from swathe.experiments.study import Study, kept
-from swathe.sample import make_sample
+from tests.support import servers
+from tests.support.clocks import wrong_by
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "bench"

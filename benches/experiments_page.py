@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from astropy.table import Table
 
-from swathe.experiments.report import markdown_table
-from swathe.experiments.study import Study
-from swathe.sizes import size_text
+from swathe.core.format import size_text
+from swathe.experiments.results.report import markdown_table
+from swathe.experiments.results.result import Study
 
 REGIONS_2005 = {
     "GPFS LAN": ((17.2, 11, 0.0, 123.3, 841.4, 600), (11.6, 11, 1.8, 167.5, 567.4, 600),

@@ -23,8 +23,8 @@ import numpy as np
 
 import swathe
 from swathe.catalog import Catalog, Footprint, Granule, Replica
-from swathe.datasets import cells
-from swathe.datasets.sphere import degrees, directions, distances, middle
+from swathe.datasets import healpix
+from swathe.datasets.spherical import degrees, directions, distances, middle
 
 SIDE_DEG = 0.25
 BANDS = "ugriz"
@@ -42,13 +42,13 @@ def square(ra_deg: float, dec_deg: float, side_deg: float) -> Footprint:
     corners = np.array([centre + half * (x * east + y * north) for x, y in SQUARE])
     corners /= np.linalg.norm(corners, axis=1, keepdims=True)
     _, radius = middle(corners)
-    order = cells.order_for(radius / 3)
-    near = cells.cells_around(centre, radius, order)
+    order = healpix.order_for(radius / 3)
+    near = healpix.cells_around(centre, radius, order)
     polygons = np.broadcast_to(corners, (len(near), 4, 3))
-    apart = distances(polygons, cells.centres(near, order))
-    touched = near[apart <= cells.cell_radius(order)]
+    apart = distances(polygons, healpix.centres(near, order))
+    touched = near[apart <= healpix.cell_radius(order)]
     outline = np.column_stack(degrees(corners)).ravel().tolist()
-    ranges = cells.ranges(touched, order)
+    ranges = healpix.ranges(touched, order)
     return Footprint(ra_deg, dec_deg, 2 * math.degrees(radius), 0.4, ranges, outline)
 
 
@@ -67,7 +67,7 @@ def granules(count: int) -> Iterator[Granule]:
             ra, dec = (300 + column * SIDE_DEG) % 360, -1 + row * SIDE_DEG
             place = square(ra, dec, side)
         if number % (count // 10) == 5:
-            whole = Footprint(0, 0, 360, 3600, [cells.ALL_SKY], None, ALL_SKY_WCS)
+            whole = Footprint(0, 0, 360, 3600, [healpix.ALL_SKY], None, ALL_SKY_WCS)
             yield granule(number, layer, whole, (180, 360))
         else:
             yield granule(number, layer, place, (2048, 2048))

@@ -46,19 +46,19 @@ import psutil
 
 from report import machine
 from swathe.catalog import Catalog, this_host
-from swathe.catalog.work import Done
-from swathe.environment import cores
+from swathe.catalog.records.jobs import Done
+from swathe.core.host import cores
+from swathe.core.sample_survey import make_sample
+from swathe.costs.cost_model import Costs
 from swathe.jobs import Folder
-from swathe.measuring.costs import Costs
-from swathe.sample import make_sample
-from swathe.workers.batches import Batch
-from swathe.workers.certificates import make_certificates
-from swathe.workers.cluster import DaskPool
+from swathe.workers.batch import Batch
+from swathe.workers.dask.certificates import make_certificates
+from swathe.workers.dask.pool import DaskPool
+from swathe.workers.dask.tls import read_address
 from swathe.workers.pool import Moved
-from swathe.workers.security import read_address
-from swathe.workers.simulation import Pool, Simulation
-from swathe.workers.wires import Store
-from swathe.workers.workload import Batch as Simulated
+from swathe.workers.simulate.network import Store
+from swathe.workers.simulate.simulator import Pool, Simulation
+from swathe.workers.simulate.workload import Batch as Simulated
 from workers import (
     MEMORY_DISK,
     PARTS,
@@ -70,9 +70,9 @@ from workers import (
     through,
 )
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from namespaces import Host, bridge, host
-from servers import nginx, proxy_program
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.support.namespaces import Host, bridge, host
+from tests.support.servers import nginx, proxy_program
 
 BYTES_PER_S = 4_000_000
 BRIDGE, NETWORK = "swathe-bench", "198.18.0"

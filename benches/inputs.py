@@ -1,8 +1,8 @@
 """The files the benchmarks cut from, and the boxes cut from them.
 
-Frames come from `swathe.sample` (kept under build/bench/sample between runs). A benchmark that
-wants more files than there are frames gets copies under other names: copies, not links, because
-an index keeps files apart and so should the page cache.
+Frames come from `swathe.core.sample_survey` (kept under build/bench/sample between runs). A
+benchmark that wants more files than there are frames gets copies under other names: copies, not
+links, because an index keeps files apart and so should the page cache.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from astropy.io import fits
 
-from swathe.sample import frame_name, make_sample
+from swathe.core.sample_survey import frame_name, make_sample
 from targets import Target
 
 SEED = 1

@@ -23,17 +23,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from report import machine
-from swathe.lifelines import following
-from swathe.lifelines.following import Shown
-from swathe.lifelines.lines import Traced
-from swathe.lifelines.offsets import on_one_clock
-from swathe.lifelines.packed import packed
-from swathe.lifelines.view import page
 from swathe.trace import read
+from swathe.trace.analysis.align_clocks import on_one_clock
+from swathe.trace.viewer import live
+from swathe.trace.viewer.encode import packed
+from swathe.trace.viewer.lifelines import Traced
+from swathe.trace.viewer.live import Shown
+from swathe.trace.viewer.page import page
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1]))
 
-import traces
+from tests.support import traces
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -108,7 +108,7 @@ def drawn(browser: Browser, url: str, seconds: float) -> None:
 
 def followed(run: Path, later: list[str]) -> None:
     """Time the looks of a page that follows a file to which these lines come."""
-    following.REST = 0
+    live.REST = 0
     shown = Shown([run])
     seen, _ = timed("followed: the first look", lambda: shown.data(""))
     for half in (later[: NEW // 2], later[NEW // 2 :]):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent))
 MEMORY_DISK = Path("/dev/shm")
 # That a disk makes files slowly after others were removed is not what is measured.
 FOLDER = Path(
@@ -29,11 +29,11 @@ os.environ["SWATHE_INDEX_DIR"] = str(FOLDER / "index")
 os.environ["SWATHE_CACHE_BYTES"] = "0"
 os.environ["SWATHE_MEMORY_BYTES"] = "0"
 
-import servers  # noqa: E402
 import swathe  # noqa: E402
 from swathe import _swathe  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
-from swathe.known import known_stores  # noqa: E402
+from swathe.stores.registry import known_stores  # noqa: E402
+from tests.support import servers  # noqa: E402
 
 WIDTH, HEIGHT, PIXEL_BYTES = 2048, 1489, 2
 FRAMES = 20

@@ -50,8 +50,8 @@ from links import (
     reading,
 )
 from swathe import _swathe
-from swathe.known import known_stores
-from swathe.sample import make_sample
+from swathe.core.sample_survey import make_sample
+from swathe.stores.registry import known_stores
 
 PARTS = ("predictions", "plans", "latency", "link", "peers", "choices")
 KINDS = ("fit", "fit.fz", "fit.gz")

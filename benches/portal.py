@@ -41,10 +41,10 @@ from astropy.table import Table
 import swathe
 from report import machine
 from swathe.catalog import Catalog, Wanted
-from swathe.datasets.listing import list_objects
+from swathe.core.sample_survey import make_sample
 from swathe.datasets.scan import scan
 from swathe.portal.vo.identifiers import did_of
-from swathe.sample import make_sample
+from swathe.stores.listing import list_objects
 
 HERE = Path(__file__).parent
 PARTS = ("closed", "open", "job", "cancel", "memory")

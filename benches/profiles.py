@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from simulated import SimulatedStore, busy_store, place, random_store
-from swathe.measuring.costs import Costs
-from swathe.measuring.probe import Probe, probe
+from swathe.costs.cost_model import Costs
+from swathe.costs.probing.store_probe import Probe, probe
+from tests.support.simulated_stores import SimulatedStore, busy_store, place, random_store
 
 
 def probed(store: SimulatedStore, quick: bool) -> Probe:

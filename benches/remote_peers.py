@@ -14,9 +14,9 @@ import numpy as np
 from astropy.io import fits
 from numpy.typing import NDArray
 
-import servers
 import swathe
 from links import FOLDER, HEIGHT, SHARED, WIDTH, Link, boxes, probe, reach
+from tests.support import servers
 
 Box: TypeAlias = tuple[int, int, int, int]
 """First column, first row, width, height; zero-based."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from swathe.experiments.circumstances import cpu_model
+from swathe.experiments.results.environment_record import cpu_model
 
 PACKAGES = (
     "swathe",

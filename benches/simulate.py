@@ -23,10 +23,10 @@ import resource
 import time
 from dataclasses import replace
 
-from swathe.workers.placement import Placement, Work
-from swathe.workers.simulation import Pool, Simulation
-from swathe.workers.wires import TIERS
-from swathe.workers.workload import Crops
+from swathe.workers.placement.decide import Placement, Work
+from swathe.workers.simulate.network import TIERS
+from swathe.workers.simulate.simulator import Pool, Simulation
+from swathe.workers.simulate.workload import Crops
 
 SIZE = 6_000_000
 HOT = 100

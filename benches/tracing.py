@@ -36,7 +36,7 @@ from typing import Any
 import swathe
 from report import machine
 from swathe import trace
-from swathe.sample import make_sample
+from swathe.core.sample_survey import make_sample
 from workers import targets
 
 MEMORY_DISK = Path("/dev/shm")

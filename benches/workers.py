@@ -35,17 +35,17 @@ from astropy.table import Table
 import swathe
 from report import machine
 from swathe.catalog import Catalog
-from swathe.catalog.rows import Rows
-from swathe.catalog.work import Done, KeptRow
+from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.records.jobs import Done, KeptRow
+from swathe.core.sample_survey import make_sample
 from swathe.jobs import Folder, Options
-from swathe.sample import make_sample
 from swathe.workers import LocalPool, Pool
-from swathe.workers.batches import Batch
-from swathe.workers.cluster import DaskPool
-from swathe.workers.security import read_address
+from swathe.workers.batch import Batch
+from swathe.workers.dask.pool import DaskPool
+from swathe.workers.dask.tls import read_address
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from servers import nginx, proxy
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.support.servers import nginx, proxy
 
 THREADS = 2
 SIDE = 100

@@ -39,15 +39,15 @@ from astropy.io import fits  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-import frames  # noqa: E402
-from browsing import chromium  # noqa: E402
-from clouds import forget_credentials  # noqa: E402
-from jobbing import running  # noqa: E402
-from postgres import new_database, postgres_server  # noqa: E402
 from swathe.catalog import Catalog  # noqa: E402
+from swathe.core.sample_survey import make_sample  # noqa: E402
 from swathe.jobs import Jobs, Limits  # noqa: E402
-from swathe.sample import make_sample  # noqa: E402
 from swathe.workers import Runner  # noqa: E402
+from tests.support import fits_frames  # noqa: E402
+from tests.support.browser import chromium  # noqa: E402
+from tests.support.cloud_servers import forget_credentials  # noqa: E402
+from tests.support.job_runner import running  # noqa: E402
+from tests.support.postgres_server import new_database, postgres_server  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -188,12 +188,12 @@ def jobs(catalog: Catalog, tmp_path: Path) -> Iterator[Jobs]:
 @pytest.fixture
 def run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> frames.Runner:
+) -> fits_frames.Runner:
     """Runs commands with a catalogue of the test's own, and no credentials."""
     forget_credentials(monkeypatch)
     monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
     monkeypatch.setenv("COLUMNS", "200")
-    return frames.Runner(monkeypatch, capsys)
+    return fits_frames.Runner(monkeypatch, capsys)
 
 
 @pytest.fixture

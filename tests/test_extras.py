@@ -16,8 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 
 import swathe
-from frames import contents
-from test_jobs_sky import POINTINGS, STARS, drawn, pointing
+from tests.jobs.test_expand_targets import POINTINGS, STARS, drawn, pointing
+from tests.support.fits_frames import contents
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
@@ -39,9 +39,9 @@ class Only(importlib.abc.MetaPathFinder):
 
 sys.meta_path[:] = [Only(list(sys.meta_path))]
 
-import swathe.workers.cluster, swathe.workers.nodes
+import swathe.workers.dask.pool, swathe.workers.dask.processes
 from swathe.catalog import Catalog
-from swathe.datasets.listing import list_objects
+from swathe.stores.listing import list_objects
 from swathe.datasets.scan import scan
 from swathe.jobs import Jobs, Limits, Options
 from swathe.workers import Runner

@@ -1,218 +1,159 @@
-"""Imports point down, and `import swathe` is light."""
+"""The house: packages in order, what they need lies below, and `import swathe` is light."""
 
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import swathe
 
-PACKAGE = Path(swathe.__file__).parent
-
-# A module may import from layers above its own line only. A package is the module that its
-# __init__ is.
-LAYERS = (
-    {"core", "core.folders", "environment", "errors", "_swathe", "progress", "sizes"},
-    {"core.confined", "core.faults", "core.outputs", "core.packed", "core.parts"},
-    {"core.angles", "core.cells", "core.frames", "core.planes", "core.resolver"},
-    {"core.lines"},
-    {"core.places"},
-    {"core.columns"},
-    {"core.lists"},
-    {"core.tables"},
-    {"declared"},
-    {"trace.recording", "trace.ulm"},
-    {"trace"},
-    {"trace.clocks", "trace.kernel", "trace.lines", "trace.outlet"},
-    {"trace.collect", "trace.host"},
-    {
-        "catalog.settings",
-        "catalog.values",
-        "catalog.holdings",
-        "catalog.work",
-        "catalog.local_costs",
-    },
-    {"catalog.rows"},
-    {"catalog.faults", "catalog.tables", "catalog.packing"},
-    {"catalog.database", "catalog.migrations.env"},
-    {"catalog.migrations", "catalog.migrations.versions"},
-    {
-        "catalog.stores",
-        "catalog.performance",
-        "catalog.predictions",
-        "catalog.datasets",
-        "catalog.tokens",
-        "catalog.blocks",
-    },
-    {"catalog.jobvalues"},
-    {"catalog.granules", "catalog.chunks", "catalog.demand", "catalog.workers"},
-    {"catalog.summaries", "catalog.retrying", "catalog.copies"},
-    {"catalog.jobs"},
-    {"catalog.catalog"},
-    {"catalog"},
-    {"boxes", "preview", "sample"},
-    {"notebook"},
-    {"cutout"},
-    {"known", "conversion"},
-    {"stacking"},
-    {"objects", "manifest", "targets"},
-    {"archive"},
-    {"datasets", "datasets.sphere", "datasets.headers", "datasets.webdav", "datasets.places"},
-    {"datasets.listing"},
-    {"datasets.cells"},
-    {"datasets.footprint"},
-    {"datasets.images", "datasets.search"},
-    {"datasets.bulk", "datasets.scan"},
-    {"measuring", "measuring.costs", "measuring.local", "measuring.reader"},
-    {"measuring.robust", "measuring.places", "measuring.loopback"},
-    {"measuring.curve", "measuring.schedule"},
-    {"measuring.limits"},
-    {"measuring.fitting", "measuring.refitting"},
-    {"measuring.feedback", "measuring.writing"},
-    {"datasets.mirror"},
-    {"predict"},
-    {"making"},
-    {"single", "many", "client", "jobs.values", "jobs.places"},
-    {"jobs.allowance", "jobs.expansion", "jobs.results", "jobs.buckets"},
-    {"jobs.costs", "jobs.rows", "jobs.shown"},
-    {"jobs.service"},
-    {"jobs"},
-    {"workers.queues", "workers.certificates"},
-    {"workers.growth", "workers.placement", "workers.rates", "workers.security"},
-    {"workers.outcome", "workers.wires", "workers.workload", "workers.batches"},
-    {"workers.simulated"},
-    {"workers.simulation", "workers.doing", "workers.flights"},
-    {"workers.pool", "workers.member"},
-    {"workers.lasting"},
-    {"workers.dispatch", "workers.nodes", "workers.crew", "workers.briefing"},
-    {"workers.spreading", "workers.providers", "workers.connection", "workers.sending"},
-    {"workers.batch_systems", "workers.roster"},
-    {"workers.htcondor", "workers.pbs", "workers.slurm"},
-    {"workers.cluster"},
-    {"workers.growing"},
-    {"workers"},
-    {"measuring.probe"},
-    {"measuring.buffer", "measuring.host"},
-    {"measuring.plots", "measuring.results"},
-    {
-        "lifelines",
-        "lifelines.attributes",
-        "lifelines.columns",
-        "lifelines.growing",
-        "lifelines.view",
-    },
-    {"lifelines.hosts", "lifelines.offsets", "lifelines.stages"},
-    {"lifelines.lines", "lifelines.spans"},
-    {"lifelines.families", "lifelines.slow", "lifelines.stalls"},
-    {"lifelines.chrome", "lifelines.loads", "lifelines.otlp", "lifelines.report"},
-    {"lifelines.packed", "lifelines.picture"},
-    {"lifelines.following"},
-    {"lifelines.serving"},
-    {"experiments", "experiments.statistics", "experiments.settings", "experiments.circumstances"},
-    {"experiments.places", "experiments.study", "experiments.ramping"},
-    {"experiments.cutting", "experiments.regions", "experiments.testers", "experiments.report"},
-    {"experiments.agents", "experiments.figures"},
-    {"experiments.single", "experiments.region", "experiments.ramp", "experiments.load"},
-    {"experiments.buffering", "experiments.compare"},
-    {"__init__"},
-    {"portal", "portal.config", "portal.sources", "portal.faults", "portal.users"},
-    {"portal.shares", "portal.headers", "portal.pasted"},
-    {
-        "portal.accesslog",
-        "portal.streams",
-        "portal.connections",
-        "portal.uploads",
-        "portal.pictures",
-    },
-    {"portal.state", "portal.ranges", "portal.replicas"},
-    {"portal.access"},
-    {"portal.guard", "portal.health"},
-    {"portal.vo.faults", "portal.vo.regions", "portal.vo.places", "portal.vo.votable"},
-    {"portal.vo.boxing", "portal.vo.identifiers", "portal.vo.parameters", "portal.vo.workers"},
-    {"portal.vo.axes", "portal.vo.wanted"},
-    {"portal.vo.images"},
-    {"portal.vo.selection"},
-    {"portal.vo.service"},
-    {"portal.vo.sync", "portal.vo.files", "portal.vo.descriptors", "portal.vo.overlap"},
-    {"portal.vo.links", "portal.vo.query", "portal.vo.vosi"},
-    {"portal.vo.combinations", "portal.vo.documents"},
-    {"portal.api.models"},
-    {"portal.api.holdings", "portal.api.jobs"},
-    {"portal.api.results", "portal.vo.uws"},
-    {"portal.api", "portal.vo"},
-    {"portal.pages.words", "portal.pages.assets", "portal.pages.plots"},
-    {"portal.pages.skymap", "portal.pages.render"},
-    {"portal.pages.holdings", "portal.pages.jobs", "portal.pages.session", "portal.pages.tracing"},
-    {"portal.pages.archive"},
-    {"portal.pages.submission"},
-    {"portal.pages.routes"},
-    {"portal.pages"},
-    {"portal.app"},
-    {"portal.serve"},
-    {"commands", "commands.options", "commands.output", "commands.usage"},
-    {
-        "commands.buffer",
-        "commands.cache",
-        "commands.info",
-        "commands.predict",
-        "commands.probe",
-        "commands.store",
-    },
-    {"commands.dataset", "commands.find", "commands.serve", "commands.simulate", "commands.token"},
-    {"commands.view", "commands.bench"},
-    {"commands.portal", "commands.pool", "commands.trace"},
-    {"cli", "demo"},
+PACKAGES = (
+    "core",
+    "catalog",
+    "stores",
+    "files",
+    "costs",
+    "trace",
+    "operations",
+    "cutting",
+    "datasets",
+    "jobs",
+    "workers",
+    "experiments",
+    "portal",
+    "client",
+    "cli",
 )
-RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
-# The steps of the database stand for themselves.
-STEPS = "catalog.migrations.versions."
+"""From below: a package may use what stands before it."""
+TOP = PACKAGES.index("client") + 0.5
+"""Where the package `swathe` itself stands: it offers what all but the command line have."""
+FOLDER = Path(swathe.__file__).parent
+STARTED = "swathe.cli"
+"""Processes start the command line as a program; that is no import."""
+NAME = re.compile(r"swathe(?:\.\w+)+")
+LOGGER = re.compile(r"getLogger\('([\w.]+)'\)")
 
 
-def module_of(path: Path) -> str:
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+def name_of(path: Path) -> str:
+    parts = ("swathe", *path.relative_to(FOLDER).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_of(path): path for path in PACKAGE.rglob("*.py")}
+MODULES = {name_of(path): path for path in sorted(FOLDER.rglob("*.py"))}
 
 
-def imported(source: str) -> set[str]:
-    """Modules of the package that a source imports anywhere, also inside functions."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom):
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
+
+
+def texts_of(tree: ast.AST) -> Iterator[str]:
+    """Texts that the program uses: not those that only document it."""
+    notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes:
+            yield node.value
+
+
+@cache
+def used_by(module: str) -> frozenset[str]:
+    """Modules that one needs: imported anywhere, or named in a text to be imported later."""
+    loggers = set(LOGGER.findall(ast.unparse(tree_of(module))))
+    texts = set(texts_of(tree_of(module))) - loggers - {STARTED}
+    used = {text for text in texts if NAME.fullmatch(text)}
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Import):
+            used |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            if node.module == "swathe" or (node.module or "").startswith("swathe."):
-                package = (node.module or "").removeprefix("swathe").lstrip(".")
-                for alias in node.names:
-                    name = f"{package}.{alias.name}".lstrip(".")
-                    found.add(name if name in RANK else package or "__init__")
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] == "swathe":
-                    found.add(alias.name.removeprefix("swathe").lstrip(".") or "__init__")
-    return found
+            package = node.module or ""
+            names = {f"{package}.{alias.name}" for alias in node.names}
+            used |= {name if name in MODULES or "_swathe" in name else package for name in names}
+    return frozenset(used & set(MODULES) - {module})
 
 
-def test_every_module_has_a_layer() -> None:
-    ranked = {module for module in MODULES if not module.startswith(STEPS)}
-    assert ranked | {"_swathe"} == set(RANK)
+def rank(module: str) -> float:
+    return TOP if module == "swathe" else PACKAGES.index(module.split(".")[1])
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_imports_point_down(module: str) -> None:
-    used = imported(MODULES[module].read_text())
-    if module.startswith(STEPS):
-        assert not used
-        return
-    # The version is asked for when everything is there.
-    allowed = {"__init__"} if RANK[module] > RANK["__init__"] else set()
-    upwards = {name for name in used - allowed if RANK[name] >= RANK[module]}
+def test_packages_are_all_there_is() -> None:
+    entries = {path.name for path in FOLDER.iterdir() if path.suffix != ".so"} - {"__pycache__"}
+    assert entries == {*PACKAGES, "__init__.py", "_swathe.pyi", "py.typed"}
+
+
+@pytest.mark.parametrize("package", ["swathe", *(f"swathe.{name}" for name in PACKAGES)])
+def test_imports_point_down(package: str) -> None:
+    inside = [name for name in MODULES if name == package or name.startswith(f"{package}.")]
+    modules = ["swathe"] if package == "swathe" else inside
+    assert modules
+    upwards = {(one, other) for one in modules for other in used_by(one) if rank(other) > rank(one)}
     assert not upwards
+
+
+def test_no_folder_has_a_circle() -> None:
+    """Files and folders that lie side by side: none needs another that needs it."""
+    beside: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for module in MODULES:
+        for other in used_by(module):
+            one, two = f"{module}.__init__".split("."), f"{other}.__init__".split(".")
+            depth = next(at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b)
+            beside[".".join(one[:depth])][one[depth]].add(two[depth])
+    circles = {}
+    for folder, needs in beside.items():
+        try:
+            TopologicalSorter(needs).prepare()
+        except CycleError as error:
+            circles[folder] = error.args[1]
+    assert not circles
+
+
+def test_files_are_read_from_the_folder_of_who_reads_them() -> None:
+    paths = {
+        (module, ast.unparse(node))
+        for module in MODULES
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("Path(__file__).parent")
+    }
+    assert paths
+    assert {path for _, path in paths if path.count("parent") > 1 or "parents" in path} == set()
+    assert not [name for name in MODULES if "importlib.resources" in MODULES[name].read_text()]
+
+
+def test_sql_is_in_the_catalogue_alone() -> None:
+    from swathe.catalog.tables import Base
+
+    tables = "|".join(Base.metadata.tables)
+    sql = re.compile(rf"\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:{tables})\b")
+    spoken = {name for name in MODULES if any(map(sql.search, texts_of(tree_of(name))))}
+    assert spoken
+    assert {".".join(name.split(".")[:2]) for name in spoken} == {"swathe.catalog"}
+
+
+def test_no_module_has_the_name_of_a_public_function() -> None:
+    """A module would hide the function. Commands are called as the functions that they call."""
+    offered = {name: getattr(swathe, name) for name in swathe.__all__}
+    functions = {name for name, value in offered.items() if inspect.isfunction(value)}
+    assert {"cut", "predict"} <= functions
+    functions |= {"probe", "mirror"}
+    names = {name for name in MODULES if not name.startswith("swathe.cli.commands.")}
+    assert not {name for name in names if name.rpartition(".")[2] in functions}
+
+
+def test_tests_mirror_the_packages() -> None:
+    here = Path(__file__).parent
+    folders = {path.parent.name for path in here.glob("*/test_*.py")}
+    assert folders - {"attack", "support"} == set(PACKAGES)
+    assert {path.name for path in here.glob("test_*.py")} == {"test_extras.py", "test_imports.py"}
 
 
 def test_import_loads_no_numpy_and_no_astropy() -> None:
@@ -238,5 +179,12 @@ def test_import_loads_no_numpy_and_no_astropy() -> None:
 def test_dir_shows_the_public_names_only() -> None:
     assert dir(swathe) == sorted(swathe.__all__)
     assert {"cut", "cut_many", "errors", "open", "trace"} <= set(dir(swathe))
-    assert not {"boxes", "known", "many", "single", "sizes", "environment"} & set(dir(swathe))
+    assert not (set(PACKAGES) - {"trace"}) & set(dir(swathe))
     assert all(hasattr(swathe, name) for name in dir(swathe))
+
+
+def test_errors_are_a_module_of_the_package() -> None:
+    from importlib import import_module
+
+    assert import_module("swathe.errors") is swathe.errors
+    assert swathe.errors.__name__ == "swathe.core.errors"

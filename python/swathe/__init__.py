@@ -6,15 +6,21 @@
 >>> manifest = swathe.cut_many("targets.csv", output="cutouts/")
 """
 
-from swathe import errors, trace
+import sys
+
+from swathe import trace
 from swathe._swathe import __version__
-from swathe.client import connect
-from swathe.cutout import Cutout
+from swathe.client.portal import connect
+from swathe.core import errors
+from swathe.costs.prediction import Prediction, predict
+from swathe.cutting.many import cut_many
+from swathe.cutting.one import cut
 from swathe.datasets.search import find
-from swathe.many import cut_many
-from swathe.objects import File, Image, open
-from swathe.predict import Prediction, predict
-from swathe.single import cut
+from swathe.files.cutout import Cutout
+from swathe.files.file import File, Image, open
+
+# `import swathe.errors` and `from swathe.errors import ...`, though it lies in `core`.
+sys.modules[f"{__name__}.errors"] = errors
 
 __all__ = [
     "Cutout",

@@ -28,16 +28,24 @@ from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from attacked import Attacked, attacked
-from portals import SECOND_S, add_survey, database_in, finished, served, submitted, wait_until
 from swathe.catalog import Catalog
-from swathe.errors import CatalogError, OutputError
-from swathe.manifest import FORMULA
-from swathe.portal import connections
+from swathe.core.errors import CatalogError, OutputError
+from swathe.files.manifest import FORMULA
+from swathe.files.targets.target_list import unique_names
 from swathe.portal.config import config_of
-from swathe.portal.connections import watched
-from swathe.portal.faults import text_of
-from swathe.targets import unique_names
+from swathe.portal.http import connections
+from swathe.portal.http.connections import watched
+from swathe.portal.http_errors import text_of
+from tests.support.attacked_portal import Attacked, attacked
+from tests.support.portals import (
+    SECOND_S,
+    add_survey,
+    database_in,
+    finished,
+    served,
+    submitted,
+    wait_until,
+)
 
 LIMITS = """
 [limits]

@@ -24,19 +24,19 @@ from typing import Any
 import httpx
 import pytest
 
-from portals import Served, add_survey, served
-from swathe.core.folders import is_within
-from swathe.errors import AccessError, NotFoundError
-from swathe.jobs import Options, costs
-from swathe.jobs.expansion import Work
+from swathe.core.errors import AccessError, NotFoundError
+from swathe.costs.prediction import sky_of
+from swathe.files.targets.target_list import read_targets
+from swathe.jobs import Options, estimate
+from swathe.jobs.expand_targets import Work
 from swathe.portal.config import Config
 from swathe.portal.sources import Sources
-from swathe.portal.vo import sync
-from swathe.portal.vo.faults import VoError
-from swathe.portal.vo.regions import Polygon
-from swathe.portal.vo.workers import Memory
-from swathe.predict import sky_of
-from swathe.targets import read_targets
+from swathe.portal.vo.errors import VoError
+from swathe.portal.vo.geometry.regions import Polygon
+from swathe.portal.vo.soda import sync
+from swathe.portal.vo.thread_limit import Memory
+from swathe.stores.folders import is_within
+from tests.support.portals import Served, add_survey, served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory as Linux tells of it")
 
@@ -275,12 +275,12 @@ def test_estimates_try_few_of_many_missing_files(monkeypatch: pytest.MonkeyPatch
         tried.append(file)
         raise NotFoundError(f"{file}: not found")
 
-    monkeypatch.setattr(costs, "opened", opened)
+    monkeypatch.setattr(estimate, "opened", opened)
     files = [f"missing-{number}.fits" for number in range(10_000)]
     table = {"file": files, **{name: [5] * len(files) for name in ("x0", "y0", "width", "height")}}
     read = read_targets(table, sky_of)
     work = Work(len(files), read, [None] * len(files), None)
-    assert costs.bytes_out(work, Options()) == 0
+    assert estimate.bytes_out(work, Options()) == 0
     assert len(tried) <= 100
 
 
@@ -397,9 +397,9 @@ def test_h2_boxes_that_reach_over_an_edge_are_cut(portal: Served) -> None:
 def test_h2_a_row_that_kills_its_runner_is_an_error(tmp_path: Path) -> None:
     import numpy as np
 
-    from conftest import fits_bytes
     from swathe.catalog import Catalog
     from swathe.jobs import Folder, Jobs, Limits, Options
+    from tests.conftest import fits_bytes
 
     image = tmp_path / "image.fits"
     image.write_bytes(fits_bytes(np.zeros((200, 300), ">i2")))
@@ -414,7 +414,7 @@ def test_h2_a_row_that_kills_its_runner_is_an_error(tmp_path: Path) -> None:
         jobs = Jobs(catalog, Folder(results), limits=Limits())
         job = jobs.submit(table, Options(), "me")
         deaths = 0
-        command = [sys.executable, str(TESTS / "deadly.py"), url, str(results)]
+        command = [sys.executable, str(TESTS / "support" / "run_deadly_rows.py"), url, str(results)]
         while (code := subprocess.run(command, env=environment()).returncode) != 0:
             assert code == -signal.SIGKILL
             deaths += 1

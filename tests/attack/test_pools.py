@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pools import Process, command, environment, pool_of
-from swathe.environment import state_folder
-from swathe.errors import SettingsError
-from swathe.workers.certificates import make_certificates
-from swathe.workers.security import certificate_folder, read_address, security_for
+from swathe.core.errors import SettingsError
+from swathe.core.paths import state_folder
+from swathe.workers.dask.certificates import make_certificates
+from swathe.workers.dask.tls import certificate_folder, read_address, security_for
+from tests.support.pools import Process, command, environment, pool_of
 
 NOBODY = 65534
 HERE = read_address("dask://127.0.0.1:8786")

@@ -18,8 +18,8 @@ import pytest
 from astropy.io import fits
 
 import swathe
-from attacked import Attacked, attacked
-from portals import finished, submitted
+from tests.support.attacked_portal import Attacked, attacked
+from tests.support.portals import finished, submitted
 
 SOAK_S = float(os.environ.get("SWATHE_SOAK_S", "120"))
 """How long it goes on; ten minutes show whether memory stays flat."""

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from astropy.io import fits
 
-from attacked import SECRET, Attacked, attacked
-from portals import finished, submitted
+from tests.support.attacked_portal import SECRET, Attacked, attacked
+from tests.support.portals import finished, submitted
 
 BOX = {"x0": 0, "y0": 0, "width": 5, "height": 5}
 CHANGES = ("post", "put", "patch", "delete")

@@ -15,12 +15,12 @@ import pytest
 from astropy.io import fits
 
 import swathe
-from attacked import Attacked, attacked
-from doubles import Handler, serving
-from portals import finished, submitted
 from swathe.catalog import Catalog
-from swathe.datasets.listing import Listed, Unlisted, list_objects
-from swathe.errors import AccessError, ChangedError, StoreSettingsError, SwatheError
+from swathe.core.errors import AccessError, ChangedError, StoreSettingsError, SwatheError
+from swathe.stores.listing import Listed, Unlisted, list_objects
+from tests.support.attacked_portal import Attacked, attacked
+from tests.support.portals import finished, submitted
+from tests.support.scripted_servers import Handler, serving
 
 INSIDE, OUTSIDE = 7, 99
 """What each pixel of the images inside and outside of the store is."""
@@ -177,7 +177,7 @@ def test_no_spelling_tells_where_a_store_lies(portal: Attacked, path: str) -> No
 
 @pytest.mark.parametrize("name", ["survey:.", "survey:", "survey:./", "survey:none.fits"])
 def test_errors_call_stores_by_name(store: Path, name: str) -> None:
-    from swathe.known import by_names
+    from swathe.stores.registry import by_names
 
     with pytest.raises(SwatheError) as raised:
         swathe.open(name)

@@ -4,7 +4,7 @@ use reqwest::Url;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Parameters whose names contain one of these are hidden: what the catalogue refuses
-/// (`_SECRET_WORDS` of `python/swathe/catalog/settings.py`) is not shown either.
+/// (`_SECRET_WORDS` of `python/swathe/catalog/store_settings.py`) is not shown either.
 const SECRET_WORDS: [&str; 11] = [
     "secret",
     "token",

@@ -13,16 +13,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from swathe.catalog.holdings import Dataset, Footprint, Granule, Match, Replica
-from swathe.catalog.settings import BUCKETS, SCHEMES, TIERS, WEBDAV, Store, root_url
-from swathe.catalog.values import Outcome, Probe, Profile, Sample
-from swathe.environment import default_url, this_host
+from swathe.catalog.records.datasets import Dataset, Footprint, Granule, Match, Replica
+from swathe.catalog.records.measurements import Outcome, Probe, Profile, Sample
+from swathe.catalog.store_settings import BUCKETS, SCHEMES, TIERS, WEBDAV, Store, root_url
+from swathe.core.host import this_host
+from swathe.core.paths import default_url
 
 if TYPE_CHECKING:
     from swathe.catalog.catalog import Catalog
-    from swathe.catalog.copies import GranuleCopy
-    from swathe.catalog.granules import Wanted
-    from swathe.catalog.summaries import Summary, Trouble
+    from swathe.catalog.datasets.dataset_summaries import Summary, Trouble
+    from swathe.catalog.datasets.granule_table import GranuleCopy
+    from swathe.catalog.datasets.granules import Wanted
     from swathe.catalog.tokens import SCOPES, Scope, Token
 
 __all__ = [
@@ -55,13 +56,13 @@ __all__ = [
 
 _LATER = {
     "Catalog": "swathe.catalog.catalog",
-    "GranuleCopy": "swathe.catalog.copies",
+    "GranuleCopy": "swathe.catalog.datasets.granule_table",
     "SCOPES": "swathe.catalog.tokens",
     "Scope": "swathe.catalog.tokens",
-    "Summary": "swathe.catalog.summaries",
+    "Summary": "swathe.catalog.datasets.dataset_summaries",
     "Token": "swathe.catalog.tokens",
-    "Trouble": "swathe.catalog.summaries",
-    "Wanted": "swathe.catalog.granules",
+    "Trouble": "swathe.catalog.datasets.dataset_summaries",
+    "Wanted": "swathe.catalog.datasets.granules",
 }
 """Names that need SQLAlchemy, whose import takes a third of a second, and their modules."""
 

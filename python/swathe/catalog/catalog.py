@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from swathe.catalog.chunks import Chunks
-from swathe.catalog.copies import Copies
-from swathe.catalog.datasets import Datasets
-from swathe.catalog.demand import Demand
-from swathe.catalog.granules import Granules
-from swathe.catalog.jobs import JobQueue
-from swathe.catalog.performance import Performance
-from swathe.catalog.predictions import Predictions
+from swathe.catalog.datasets.dataset_summaries import Summaries
+from swathe.catalog.datasets.datasets import Datasets
+from swathe.catalog.datasets.granule_table import Copies
+from swathe.catalog.datasets.granules import Granules
+from swathe.catalog.jobs.jobs import JobQueue
+from swathe.catalog.jobs.leases import Chunks
+from swathe.catalog.outcomes import Predictions
+from swathe.catalog.profiles import Performance
+from swathe.catalog.reservations import Demand
 from swathe.catalog.stores import Stores
-from swathe.catalog.summaries import Summaries
 from swathe.catalog.tokens import Tokens
-from swathe.catalog.workers import Workers
+from swathe.catalog.worker_replicas import Workers
 
 
 class Catalog(

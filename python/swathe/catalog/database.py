@@ -19,10 +19,10 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoResultFound, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from swathe.catalog.faults import remedy
+from swathe.catalog.database_errors import remedy
 from swathe.catalog.tables import REVISIONS, VERSION_TABLE, Base
-from swathe.environment import default_url
-from swathe.errors import CatalogError, CatalogSetupError
+from swathe.core.errors import CatalogError, CatalogSetupError
+from swathe.core.paths import default_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

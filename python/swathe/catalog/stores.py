@@ -9,9 +9,9 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
 from swathe.catalog.database import Database
-from swathe.catalog.settings import Store, checked_store
+from swathe.catalog.store_settings import Store, checked_store
 from swathe.catalog.tables import DatasetRow, ReplicaRow, StoreRow
-from swathe.errors import NoSuchStoreError, StoreSettingsError
+from swathe.core.errors import NoSuchStoreError, StoreSettingsError
 
 
 class Stores(Database):

@@ -23,9 +23,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from swathe.catalog.holdings import State
-from swathe.catalog.values import Source
-from swathe.catalog.work import ChunkState, Phase
+from swathe.catalog.records.datasets import State
+from swathe.catalog.records.jobs import ChunkState, Phase
+from swathe.catalog.records.measurements import Source
 
 REVISIONS = tuple(f"{number:04}" for number in range(1, 14))
 """Every state of the schema, the oldest first. The last is what this code works with."""
@@ -309,8 +309,8 @@ class JobTable(Base):
 class JobBlockTable(Base):
     """A thousand rows of a job by position: what is asked for, and what became of it.
 
-    `swathe.catalog.packing` says how they are packed. `statuses` has a bit for each status that
-    some of them have. `places` and `names` find rows: those with the numbers from a thousand times
+    `swathe.catalog.jobs.encoding` says how they are packed. `statuses` has a bit for each status
+    that some have. `places` and `names` find rows: those with the numbers from a thousand times
     `number` on, and those whose names fall to this block.
     """
 

@@ -14,9 +14,9 @@ from typing import Literal, get_args
 from sqlalchemy import select, update
 
 from swathe.catalog.database import Database
+from swathe.catalog.records.checks import plain_text
 from swathe.catalog.tables import TokenRow
-from swathe.catalog.values import plain_text
-from swathe.errors import TokenError
+from swathe.core.errors import TokenError
 
 Scope = Literal["read", "submit", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

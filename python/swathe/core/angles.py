@@ -17,7 +17,7 @@ import math
 import re
 from typing import Literal, NamedTuple
 
-from swathe.errors import RegionError
+from swathe.core.errors import RegionError
 
 LONGEST_TEXT = 100
 NUMBER = r"[+-]?(?:\d{1,25}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?"

@@ -29,8 +29,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from swathe import errors
-from swathe.errors import LimitError, SwatheError
+from swathe.core import errors
+from swathe.core.errors import LimitError, SwatheError
 
 MEBIBYTE = 1 << 20
 LONGEST_CALL = 60_000

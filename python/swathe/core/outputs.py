@@ -17,7 +17,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from swathe.errors import OutputError, OutputExistsError
+from swathe.core.errors import OutputError, OutputExistsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.boxes import Sky
-from swathe.catalog.holdings import Footprint
-from swathe.datasets import cells
-from swathe.datasets.sphere import angle, degrees, distances, distances_to_sides, flat, middle
-from swathe.errors import RegionError
+from swathe.catalog.records.datasets import Footprint
+from swathe.core.errors import RegionError
+from swathe.core.sky import Sky
+from swathe.datasets import healpix
+from swathe.datasets.spherical import angle, degrees, distances, distances_to_sides, flat, middle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,14 +141,14 @@ def _areas(corners: NDArray[np.float64]) -> NDArray[np.float64]:
 def _with_outline(sky: Sky, corners: NDArray[np.float64]) -> Footprint:
     centre, radius = middle(corners)
     slack = TOLERANCE_PIXELS * math.radians(max(sky.scales))
-    order = cells.order_for(radius / 3)
-    near = cells.cells_around(centre, radius + slack, order)
-    middles = cells.centres(near, order)
+    order = healpix.order_for(radius / 3)
+    near = healpix.cells_around(centre, radius + slack, order)
+    middles = healpix.centres(near, order)
     polygons = np.broadcast_to(corners, (len(near), *corners.shape))
-    touched = near[distances(polygons, middles) <= cells.cell_radius(order) + slack]
+    touched = near[distances(polygons, middles) <= healpix.cell_radius(order) + slack]
     lon, lat = degrees(corners)
     outline = np.column_stack([lon, lat]).ravel().tolist()
-    return _described(sky, centre, radius, cells.ranges(touched, order), outline, None)
+    return _described(sky, centre, radius, healpix.ranges(touched, order), outline, None)
 
 
 def _without_outline(sky: Sky, width: int, height: int) -> Footprint:
@@ -159,20 +159,20 @@ def _without_outline(sky: Sky, width: int, height: int) -> Footprint:
     if not len(seen):
         raise RegionError(f"{sky.label}: none of its pixels has a place in the sky")
     centre, radius = middle(seen)
-    order = cells.order_for(max(radius, 1e-9) / WIDE_CELLS)
-    reach = radius + 2 * cells.cell_radius(order)
-    finer = cells.cells_around(centre, min(reach, math.pi), order + 1)
-    middles = cells.centres(finer, order + 1)
+    order = healpix.order_for(max(radius, 1e-9) / WIDE_CELLS)
+    reach = radius + 2 * healpix.cell_radius(order)
+    finer = healpix.cells_around(centre, min(reach, math.pi), order + 1)
+    middles = healpix.centres(finer, order + 1)
     shown = on_image(sky, width, height, middles)
-    found = np.union1d(finer[shown] >> np.uint64(2), cells.cells_at(seen, order))
+    found = np.union1d(finer[shown] >> np.uint64(2), healpix.cells_at(seen, order))
     # What lies between the places looked at is at most two cells away.
     for _ in range(2):
-        found = cells.with_neighbours(found, order)
+        found = healpix.with_neighbours(found, order)
     # Near the rim of a hemisphere a pixel covers degrees.
-    farthest = float(angle(middles[shown], centre).max(initial=0)) + cells.cell_radius(order + 1)
+    farthest = float(angle(middles[shown], centre).max(initial=0)) + healpix.cell_radius(order + 1)
     radius = min(max(radius, farthest), math.pi)
     wcs: str = sky.wcs.to_header_string(relax=True)
-    return _described(sky, centre, radius, cells.ranges(found, order), None, wcs)
+    return _described(sky, centre, radius, healpix.ranges(found, order), None, wcs)
 
 
 def on_image(

@@ -13,12 +13,12 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from swathe.catalog.holdings import Granule, Replica, State
-from swathe.datasets.images import ObjectHeaders, granules_of, read_headers
-from swathe.datasets.listing import Listed, Unlisted
-from swathe.environment import cores
-from swathe.errors import FormatError, NotFoundError, SwatheError
-from swathe.known import by_names
+from swathe.catalog.records.datasets import Granule, Replica, State
+from swathe.core.errors import FormatError, NotFoundError, SwatheError
+from swathe.core.host import cores
+from swathe.datasets.read_granules import ObjectHeaders, granules_of, read_headers
+from swathe.stores.listing import Listed, Unlisted
+from swathe.stores.registry import by_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

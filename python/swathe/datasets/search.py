@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import assumed_costs
-from swathe.errors import DatasetError, RegionError
+from swathe.core.errors import DatasetError, RegionError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from astropy.table import Table
     from numpy.typing import NDArray
 
-    from swathe.boxes import Sky
     from swathe.catalog import Catalog, GranuleCopy
+    from swathe.core.sky import Sky
 
 NEAR = 1e-10
 """Radians, 20 micro arc seconds: what rounding may put between a point and a polygon it is on."""
@@ -99,7 +99,7 @@ def find(
         raise DatasetError("a radius needs a place: sky=(ra, dec)")
     ranges = None
     if place is not None:
-        from swathe.datasets.cells import ranges_around
+        from swathe.datasets.healpix import ranges_around
 
         ranges = ranges_around(place.direction, place.reach)
     wanted = Wanted(ranges, dataset, read_times(time), _band(band), limit)
@@ -128,7 +128,7 @@ class _Place:
     def __init__(self, ra_deg: float, dec_deg: float, radius_deg: float) -> None:
         import numpy as np
 
-        from swathe.datasets.sphere import directions
+        from swathe.datasets.spherical import directions
 
         self.ra_deg, self.dec_deg = ra_deg, dec_deg
         self.direction = directions(np.array(ra_deg), np.array(dec_deg))
@@ -140,7 +140,7 @@ class _Place:
 
 
 def _radius_deg(radius: Any, radius_deg: float) -> float:
-    from swathe.core.places import degrees_of
+    from swathe.files.targets.positions import degrees_of
 
     if radius is None:
         return radius_deg
@@ -153,7 +153,7 @@ def _radius_deg(radius: Any, radius_deg: float) -> float:
 
 
 def _place(sky: Any, radius_deg: float, frame: str | None) -> _Place:
-    from swathe.core.places import position
+    from swathe.files.targets.positions import position
 
     try:
         icrs = position(sky, frame).icrs
@@ -229,7 +229,7 @@ def _that_show(
     place: _Place, candidates: list[tuple[GranuleCopy, _Outline]]
 ) -> list[tuple[GranuleCopy, _Outline]]:
     """Give the images that the circle touches, to a small part of a pixel where it is a point."""
-    from swathe.datasets.sphere import outlines_near
+    from swathe.datasets.spherical import outlines_near
 
     lined = [outline for _, outline in candidates if outline is not None]
     near = iter(outlines_near(lined, place.direction, place.reach).tolist())
@@ -268,7 +268,7 @@ def _seconds_of_stores(catalog: Catalog) -> dict[str, float]:
     import numpy as np
 
     from swathe.catalog import this_host
-    from swathe.known import LOCAL_ROOT
+    from swathe.stores.registry import LOCAL_ROOT
 
     host = this_host()
     profiles = {kept.root: kept.costs for kept in catalog.profiles() if kept.host == host}
@@ -321,7 +321,7 @@ def _touches(shape: tuple[int, ...], cards: str, place: _Place) -> bool:
 @lru_cache(maxsize=64)
 def sky_of_cards(cards: str) -> Sky:
     """Give the place in the sky of an image that has no outline."""
-    from swathe.boxes import Sky, read_wcs
+    from swathe.core.sky import Sky, read_wcs
 
     return Sky(lambda: read_wcs(cards.encode("ascii")), "an image of a dataset")
 

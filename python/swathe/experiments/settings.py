@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from swathe import _swathe
-from swathe.declared import read_toml, refuse_unknown, section, value, wrong
-from swathe.errors import SettingsError
+from swathe.core.errors import SettingsError
+from swathe.core.toml_settings import read_toml, refuse_unknown, section, value, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,21 +8,13 @@
 Everything is in the database: whichever process is killed, the next goes on. Knows nothing of HTTP.
 """
 
-from swathe.catalog.work import Phase, RowStatus
-from swathe.conversion import Format, Operation, Stack
-from swathe.errors import JobError, LimitError, NoSuchJobError, NoSuchResultError
-from swathe.jobs.buckets import Bucket, place_named
-from swathe.jobs.places import Folder, Place
+from swathe.catalog.records.jobs import Phase, RowStatus
+from swathe.core.errors import JobError, LimitError, NoSuchJobError, NoSuchResultError
 from swathe.jobs.service import Jobs
-from swathe.jobs.values import (
-    ArchiveKind,
-    Estimate,
-    Job,
-    Limits,
-    Options,
-    Result,
-    Row,
-)
+from swathe.jobs.types import ArchiveKind, Estimate, Job, Limits, Options, Result, Row
+from swathe.operations.formats import Format, Operation, Stack
+from swathe.stores.bucket_results import Bucket, place_named
+from swathe.stores.results import Folder, Place
 
 __all__ = [
     "ArchiveKind",

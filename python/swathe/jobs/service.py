@@ -10,33 +10,28 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swathe.catalog.rows import Rows
-from swathe.catalog.work import ACTIVE, KeptJob
-from swathe.conversion import SUFFIXES
-from swathe.errors import (
-    JobError,
-    NoSuchJobError,
-    NoSuchResultError,
-    SwatheError,
-)
-from swathe.jobs import results as made
-from swathe.jobs.allowance import Allowance
-from swathe.jobs.costs import PAST, as_kept, bytes_out, predicted
-from swathe.jobs.expansion import TOLD, Work, certain_bytes, expand
-from swathe.jobs.places import Folder
-from swathe.jobs.rows import kept_rows
-from swathe.jobs.shown import shown_job, shown_row
-from swathe.jobs.values import Estimate, Job, Options, Result, Row
+from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.records.jobs import ACTIVE, KeptJob
+from swathe.core.errors import JobError, NoSuchJobError, NoSuchResultError, SwatheError
+from swathe.jobs import archives as made
+from swathe.jobs.estimate import PAST, as_kept, bytes_out, predicted
+from swathe.jobs.expand_targets import TOLD, Work, certain_bytes, expand
+from swathe.jobs.new_rows import kept_rows
+from swathe.jobs.quota import Allowance
+from swathe.jobs.types import Estimate, Job, Options, Result, Row
+from swathe.jobs.views import shown_job, shown_row
+from swathe.operations.formats import SUFFIXES
+from swathe.stores.results import Folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Self
 
     from swathe.catalog import Catalog
-    from swathe.catalog.work import Phase, RowStatus
-    from swathe.jobs.places import Place
-    from swathe.jobs.values import ArchiveKind, Limits
-    from swathe.predict import Prediction
+    from swathe.catalog.records.jobs import Phase, RowStatus
+    from swathe.costs.prediction import Prediction
+    from swathe.jobs.types import ArchiveKind, Limits
+    from swathe.stores.results import Place
 
 PAGE_ROWS = 5_000
 """Rows of the user's list that are read at once: they may be in as many blocks of the database."""

@@ -16,10 +16,10 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from swathe.catalog import Scope
-from swathe.errors import AccessError
-from swathe.portal.connections import network_of
-from swathe.portal.state import portal_of
-from swathe.portal.streams import Seats
+from swathe.core.errors import AccessError
+from swathe.portal.context import portal_of
+from swathe.portal.http.connections import network_of
+from swathe.portal.http.long_responses import Seats
 from swathe.portal.users import User
 
 COOKIE = "swathe-token"

@@ -17,30 +17,30 @@ from starlette.exceptions import HTTPException
 from swathe import _swathe
 from swathe.catalog import Catalog
 from swathe.core.confined import Confined
-from swathe.environment import cores
-from swathe.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
+from swathe.core.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
+from swathe.core.host import cores
 from swathe.jobs import Folder, Jobs, Limits, Place, place_named
 from swathe.portal import health, pages, vo
-from swathe.portal.accesslog import counting, logging_answer
 from swathe.portal.api import make_api, not_served
 from swathe.portal.config import growth_of
-from swathe.portal.faults import headers_of, status_of, text_of
+from swathe.portal.context import Portal
 from swathe.portal.guard import EXPOSED, Guard
-from swathe.portal.headers import securing
-from swathe.portal.pages.holdings import Holdings
-from swathe.portal.replicas import Replicas
+from swathe.portal.http.access_log import counting, logging_answer
+from swathe.portal.http.headers import securing
+from swathe.portal.http.long_responses import Streams
+from swathe.portal.http_errors import headers_of, status_of, text_of
+from swathe.portal.pages.archive_counts import Holdings
+from swathe.portal.save_worker_replicas import Replicas
 from swathe.portal.sources import Sources
-from swathe.portal.state import Portal
-from swathe.portal.streams import Streams
 from swathe.portal.uploads import IMPORTS, Uploads
 from swathe.portal.users import Access
 from swathe.workers import LocalPool, Pool, Runner
-from swathe.workers.growing import GrowingPool
-from swathe.workers.htcondor import HTCondor
-from swathe.workers.pbs import PBS
-from swathe.workers.providers import Processes, Provider, worker_command
-from swathe.workers.security import certificate_folder, read_address
-from swathe.workers.slurm import Slurm
+from swathe.workers.autoscale.pool import GrowingPool
+from swathe.workers.autoscale.providers.htcondor import HTCondor
+from swathe.workers.autoscale.providers.pbs import PBS
+from swathe.workers.autoscale.providers.provider import Processes, Provider, worker_command
+from swathe.workers.autoscale.providers.slurm import Slurm
+from swathe.workers.dask.tls import certificate_folder, read_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from swathe.portal.config import Config, Workers
-    from swathe.workers.batch_systems import BatchSystem
-    from swathe.workers.cluster import DaskPool
+    from swathe.workers.autoscale.providers.batch_systems import BatchSystem
+    from swathe.workers.dask.pool import DaskPool
 
 DAY_S = 86_400
 BATCH_SYSTEMS: Mapping[str, type[BatchSystem]] = {"slurm": Slurm, "pbs": PBS, "htcondor": HTCondor}
@@ -124,7 +124,7 @@ def pool_of(config: Config, place: Place, catalog: Catalog) -> Pool:
         threads = config.limits.threads or cores()
         return LocalPool(place, threads, batch_s=workers.batch_s)
     try:
-        from swathe.workers.cluster import DaskPool
+        from swathe.workers.dask.pool import DaskPool
     except ImportError as error:
         raise SettingsError(f"workers.url: {error}; try: pip install 'swathe[cluster]'") from error
     try:

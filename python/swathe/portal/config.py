@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 from urllib.parse import urlsplit
 
-from swathe.declared import read_toml, refuse_unknown, section, wrong
-from swathe.environment import default_url, is_loopback
-from swathe.errors import SettingsError
+from swathe.core.errors import SettingsError
+from swathe.core.host import is_loopback
+from swathe.core.paths import default_url
+from swathe.core.toml_settings import read_toml, refuse_unknown, section, wrong
 
 if TYPE_CHECKING:
-    from swathe.workers.growth import Limits
+    from swathe.workers.autoscale.policy import Limits
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\]")
 NO_AUTHORITY = "swathe.invalid"
@@ -333,7 +334,7 @@ def _check_workers(workers: Workers) -> None:
             if given := getattr(workers, name):
                 raise wrong(f"workers.{name}", "to come with workers.url", str(given))
         return
-    from swathe.workers.security import certificate_folder, read_address, security_for
+    from swathe.workers.dask.tls import certificate_folder, read_address, security_for
 
     try:
         address, certificates = read_address(workers.url), workers.certificates
@@ -354,7 +355,7 @@ def growth_of(workers: Workers) -> Limits:
     Raises:
         SettingsError: where that makes no sense.
     """
-    from swathe.workers.growth import Limits
+    from swathe.workers.autoscale.policy import Limits
 
     names = ("minimum", "maximum", "spare", "soon_s", "idle_s", "start_s")
     try:

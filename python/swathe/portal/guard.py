@@ -21,11 +21,11 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 
 from swathe import _swathe, trace
-from swathe.environment import in_url, is_loopback
-from swathe.errors import LimitError
+from swathe.core.errors import LimitError
+from swathe.core.host import in_url, is_loopback
 from swathe.portal.access import visitor_of
 from swathe.portal.config import LOOPBACK_NAMES
-from swathe.portal.shares import Shares, Turns, share_of
+from swathe.portal.http.shares import Shares, Turns, share_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -13,10 +13,10 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from swathe.errors import AccessError, SwatheError
+from swathe.core.errors import AccessError, SwatheError
 from swathe.portal.access import needs
-from swathe.portal.faults import headers_of, status_of, text_of
-from swathe.portal.state import Portal, portal_of
+from swathe.portal.context import Portal, portal_of
+from swathe.portal.http_errors import headers_of, status_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,9 +8,9 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from swathe.errors import FormatError, LimitError, RegionError
-from swathe.objects import open as open_file
-from swathe.preview import Stretch, grey
+from swathe.core.errors import FormatError, LimitError, RegionError
+from swathe.files.file import open as open_file
+from swathe.files.preview import Stretch, grey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

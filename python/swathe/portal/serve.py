@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from swathe.environment import VARIABLE, in_url
-from swathe.errors import SettingsError
-from swathe.portal.accesslog import start_log
+from swathe.core.errors import SettingsError
+from swathe.core.host import in_url
+from swathe.core.paths import VARIABLE
 from swathe.portal.app import make_app, open_portal
-from swathe.portal.connections import watched
+from swathe.portal.http.access_log import start_log
+from swathe.portal.http.connections import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

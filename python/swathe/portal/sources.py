@@ -15,8 +15,8 @@ import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from swathe.core.folders import folders_of, is_within
-from swathe.errors import AccessError
+from swathe.core.errors import AccessError
+from swathe.stores.folders import folders_of, is_within
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog, Store

@@ -19,12 +19,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from xml.parsers import expat
 
 from swathe.core.confined import Bounds
-from swathe.core.lists import parse_lines
-from swathe.core.packed import LONGEST_TEXT, pack_lists, pack_table, unpack_lists, unpack_table
-from swathe.core.resolver import UnaskedError, asking_for
-from swathe.errors import LimitError, TargetsError
-from swathe.portal.pasted import Pasted, pack_pasted, read_pasted, unpack_pasted
-from swathe.targets import READERS, read_table
+from swathe.core.errors import LimitError, TargetsError
+from swathe.core.table_bytes import LONGEST_TEXT, pack_lists, pack_table, unpack_lists, unpack_table
+from swathe.files.targets.resolver import UnaskedError, asking_for
+from swathe.files.targets.target_list import READERS, read_table
+from swathe.files.targets.text_list import parse_lines
+from swathe.portal.pasted_targets import Pasted, pack_pasted, read_pasted, unpack_pasted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from swathe.errors import TokenError
+from swathe.core.errors import TokenError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@
 >>> events = swathe.trace.read("run.ulm")
 """
 
-from swathe.trace.recording import (
+from swathe.trace.record import (
     VARIABLE,
     Counts,
     event,

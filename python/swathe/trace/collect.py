@@ -20,17 +20,17 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from swathe.environment import in_url, is_loopback, this_host
-from swathe.errors import SettingsError
+from swathe.core.errors import SettingsError
+from swathe.core.host import in_url, is_loopback, this_host
 from swathe.trace.clocks import Clock, read_reply
-from swathe.trace.lines import line
-from swathe.trace.outlet import Outlet
+from swathe.trace.rotating_writer import Outlet
+from swathe.trace.ulm_lines import line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from swathe.trace.lines import Value
+    from swathe.trace.ulm_lines import Value
 
 LONGEST_LINE = 64 << 10
 """Bytes, with its end; also all that is kept of a sender."""

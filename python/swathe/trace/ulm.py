@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from swathe import _swathe
-from swathe.errors import FormatError, NotFoundError
+from swathe.core.errors import FormatError, NotFoundError
 
 if TYPE_CHECKING:
     import numpy as np

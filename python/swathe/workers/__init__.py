@@ -7,7 +7,8 @@
 comes back. A pool knows neither catalogue nor queue: whatever becomes of it, the queue is durable.
 """
 
-from swathe.workers.dispatch import Runner
-from swathe.workers.pool import LocalPool, Pool
+from swathe.workers.local import LocalPool
+from swathe.workers.pool import Pool
+from swathe.workers.runner import Runner
 
 __all__ = ["LocalPool", "Pool", "Runner"]

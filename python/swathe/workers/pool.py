@@ -1,32 +1,21 @@
-"""Pools: where batches are done. The dispatcher does not know which it has."""
+"""What a pool of workers is, and what it says of itself. The runner knows no more."""
 
 from __future__ import annotations
 
-import logging
-import queue
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from swathe.catalog.work import Done
-from swathe.environment import this_host
-from swathe.errors import JobError, SwatheError
-from swathe.sizes import size_text
-from swathe.workers.doing import run
+from swathe.catalog.records.jobs import Done
+from swathe.core.errors import SwatheError
+from swathe.core.format import size_text
 
 if TYPE_CHECKING:
-    from swathe.catalog.demand import Reserved
-    from swathe.jobs import Place
-    from swathe.workers.batches import Batch
-
-log = logging.getLogger(__name__)
+    from swathe.catalog.reservations import Reserved
+    from swathe.workers.batch import Batch
 
 LANES = 2
 """While one keeps what it did, the other cuts."""
-READY = 1
-"""Batches that wait for a thread: making the next one takes longer than cutting a small one."""
 HAND_OVER_S = 60.0
 """How long a worker that leaves may hand over what it holds to others."""
 FINISH_S = 20.0
@@ -272,90 +261,3 @@ class Pool(Protocol):
 
     def told(self) -> Told:
         """Tell the state."""
-
-
-class LocalPool:
-    """Threads of this process."""
-
-    def __init__(self, place: Place, threads: int, *, batch_s: float = BATCH_S) -> None:
-        """Take the place of results, and how many threads of the engine each batch may use."""
-        self._place, self._engine_threads = place, threads
-        self._batch_s = batch_s
-        self._free = threading.Semaphore(LANES + READY)
-        self._given: queue.SimpleQueue[tuple[int, Batch, Callable[[], bool]] | None] = (
-            queue.SimpleQueue()
-        )
-        self._lanes: list[threading.Thread] = []
-        self._batches = self._busy = 0
-        self._moved = Moved()
-        self._lock = threading.Lock()
-
-    @property
-    def batch_s(self) -> float:
-        """How long a batch is to take."""
-        return self._batch_s
-
-    def start(self, back: Back) -> None:
-        """Start the threads."""
-        for number in range(LANES):
-            lane = threading.Thread(
-                target=self._work, args=(back,), name=f"swathe-jobs-{number}", daemon=True
-            )
-            lane.start()
-            self._lanes.append(lane)
-
-    def wanted(self, timeout_s: float) -> bool:
-        """Wait until a thread is free, or soon will be."""
-        if not self._free.acquire(timeout=timeout_s):
-            return False
-        self._free.release()
-        return True
-
-    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
-        """Give a thread something to do."""
-        self._free.acquire()
-        with self._lock:
-            self._batches += 1
-        self._given.put((number, batch, stopped))
-
-    def stop(self, timeout_s: float) -> None:
-        """End the threads."""
-        limit = time.monotonic() + timeout_s
-        for _ in self._lanes:
-            self._given.put(None)
-        for lane in self._lanes:
-            lane.join(max(0.0, limit - time.monotonic()))
-            if lane.is_alive():
-                raise JobError(f"{lane.name}: still at work after {timeout_s} s")
-
-    def told(self) -> Told:
-        """Tell the state."""
-        host = this_host()
-        with self._lock:
-            batches, busy, moved = self._batches, self._busy, self._moved
-        member = Member(host, host, LANES, busy, batches - busy)
-        return Told("local", "", "", batches, [member], [], moved)
-
-    def _work(self, back: Back) -> None:
-        while (given := self._given.get()) is not None:
-            number, batch, stopped = given
-            with self._lock:
-                self._busy += 1
-            try:
-                back(number, self._done(number, batch, stopped))
-            except BaseException:  # a fault of ours, or a panic, must not end the thread
-                log.exception("batch %d of job %s: cannot be kept", number, batch.job)
-            finally:
-                with self._lock:
-                    self._batches, self._busy = self._batches - 1, self._busy - 1
-                self._free.release()
-
-    def _done(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> Done:
-        try:
-            done = run(batch, self._place, self._engine_threads, stopped)
-        except BaseException as error:  # a fault of ours, or a panic: its job is to end for it
-            log.exception("batch %d of job %s: cannot be done", number, batch.job)
-            return Done([], complete=False, failure=internal(error))
-        with self._lock:
-            self._moved = self._moved.with_done(done, near=False)
-        return done

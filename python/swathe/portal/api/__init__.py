@@ -11,17 +11,17 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
 from swathe import _swathe
-from swathe.core.faults import fault_text
-from swathe.errors import JobError, SwatheError
-from swathe.portal.api import holdings, jobs, results
+from swathe.core.errors import JobError, SwatheError
+from swathe.core.value_errors import fault_text
+from swathe.portal.api import archive, jobs, results
 from swathe.portal.api.models import Fault
-from swathe.portal.faults import headers_of, status_of, text_of
+from swathe.portal.http_errors import headers_of, status_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from swathe.portal.state import Portal
+    from swathe.portal.context import Portal
 
 FAULTS: dict[int | str, dict[str, Any]] = {
     status: {"model": Fault, "description": told}
@@ -53,7 +53,7 @@ def make_api(portal: Portal) -> FastAPI:
         dependencies=[Depends(HTTPBearer(auto_error=False))],
     )
     api.state.portal = portal
-    for part in (holdings, jobs, results):
+    for part in (archive, jobs, results):
         api.include_router(part.router)
     api.add_exception_handler(SwatheError, _told)
     api.add_exception_handler(RequestValidationError, _not_valid)

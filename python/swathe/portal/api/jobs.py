@@ -11,13 +11,13 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import AwareDatetime, ValidationError
 from starlette.datastructures import UploadFile
 
-from swathe.core.faults import fault_text
-from swathe.errors import JobError, NoSuchJobError, TargetsError
+from swathe.core.errors import JobError, NoSuchJobError, TargetsError
+from swathe.core.value_errors import fault_text
 from swathe.jobs import Job, Options
 from swathe.portal.access import Reader, Submitter, streams_of
 from swathe.portal.api import models
-from swathe.portal.state import Portal, portal_of
-from swathe.portal.streams import while_there
+from swathe.portal.context import Portal, portal_of
+from swathe.portal.http.long_responses import while_there
 from swathe.portal.uploads import read_json
 from swathe.portal.users import User
 

@@ -10,18 +10,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from swathe.catalog.faults import may_pass
-from swathe.errors import AccessError, CatalogError, NoSuchJobError, TokenError
+from swathe.catalog.database_errors import may_pass
+from swathe.core.errors import AccessError, CatalogError, NoSuchJobError, TokenError
+from swathe.files.manifest import spreadsheet
+from swathe.files.preview import Stretch
 from swathe.jobs import ArchiveKind, Job
-from swathe.manifest import spreadsheet
 from swathe.portal.access import downloads_of, needs, streams_of
 from swathe.portal.api import models
 from swathe.portal.api.jobs import ReadJob
+from swathe.portal.context import Portal, portal_of
+from swathe.portal.http.long_responses import LongAnswer, MadeAnswer
+from swathe.portal.http.ranges import answer_with, unchanged
 from swathe.portal.pictures import preview
-from swathe.portal.ranges import answer_with, unchanged
-from swathe.portal.state import Portal, portal_of
-from swathe.portal.streams import LongAnswer, MadeAnswer
-from swathe.preview import Stretch
 
 router = APIRouter(tags=["results"])
 

@@ -10,15 +10,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from swathe.catalog import this_host
-from swathe.errors import NotFoundError
-from swathe.measuring.costs import UNLIMITED
+from swathe.core.errors import NotFoundError
+from swathe.core.format import NOISE_S, seconds_text
+from swathe.costs.cost_model import UNLIMITED
 from swathe.portal.access import Reader
+from swathe.portal.context import portal_of
 from swathe.portal.pages import plots
-from swathe.portal.pages.holdings import Holdings
+from swathe.portal.pages.archive_counts import Holdings
 from swathe.portal.pages.render import HEADERS, PageRoute, page
 from swathe.portal.pages.skymap import part_map, scale_svg
-from swathe.portal.state import portal_of
-from swathe.sizes import NOISE_S, seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

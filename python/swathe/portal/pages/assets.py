@@ -14,8 +14,8 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from swathe.errors import NotFoundError
-from swathe.lifelines.view import STATIC, script
+from swathe.core.errors import NotFoundError
+from swathe.trace.viewer.page import STATIC, script
 
 FOLDER = Path(__file__).parent / "static"
 """What only pages of the portal have; the style sheet and the mark lie with the viewer, below."""

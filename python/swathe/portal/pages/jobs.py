@@ -11,13 +11,13 @@ from pydantic import BeforeValidator
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.errors import NoSuchResultError
+from swathe.core.errors import NoSuchResultError
+from swathe.files.preview import Stretch
 from swathe.jobs import Phase, RowStatus
 from swathe.portal.access import Reader
 from swathe.portal.api.jobs import ChangeJob, ReadJob
+from swathe.portal.context import portal_of
 from swathe.portal.pages.render import HEADERS, PageRoute, page
-from swathe.portal.state import portal_of
-from swathe.preview import Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from swathe.measuring.costs import Costs
-from swathe.sizes import size_text
+from swathe.core.format import size_text
+from swathe.costs.cost_model import Costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,13 +17,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from swathe import _swathe
-from swathe.core.faults import fault_text
-from swathe.errors import SwatheError, TokenError
+from swathe.core.errors import SwatheError, TokenError
+from swathe.core.value_errors import fault_text
 from swathe.portal.access import cookie_of, token_of
-from swathe.portal.faults import headers_of, status_of, text_of
+from swathe.portal.context import portal_of
+from swathe.portal.http_errors import headers_of, status_of, text_of
 from swathe.portal.pages import assets
 from swathe.portal.pages.words import FILTERS
-from swathe.portal.state import portal_of
 from swathe.trace import recorded_file
 
 log = logging.getLogger("swathe.portal")

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Form, Query
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.environment import is_loopback
-from swathe.errors import TokenError
+from swathe.core.errors import TokenError
+from swathe.core.host import is_loopback
 from swathe.portal.access import cookie_of
+from swathe.portal.context import portal_of
 from swathe.portal.pages.render import HEADERS, SIGN_IN, PageRoute, page
-from swathe.portal.state import portal_of
 
 router = APIRouter(route_class=PageRoute)
 KEPT_S = 30 * 86_400

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup, escape
 
-from swathe.datasets.sphere import degrees, directions, flat, middle
+from swathe.datasets.spherical import degrees, directions, flat, middle
 from swathe.portal.pages.words import MINUS, MINUTES, plural
 
 if TYPE_CHECKING:

@@ -13,21 +13,21 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from swathe.errors import SwatheError, TargetsError
+from swathe.core.errors import SwatheError, TargetsError
 from swathe.jobs import Options
 from swathe.portal.access import Reader, needs
-from swathe.portal.faults import headers_of, status_of, text_of
+from swathe.portal.context import portal_of
+from swathe.portal.http.long_responses import while_there
+from swathe.portal.http_errors import headers_of, status_of, text_of
 from swathe.portal.pages.archive import holdings_of
 from swathe.portal.pages.render import HEADERS, PageRoute, page
-from swathe.portal.pasted import Pasted
-from swathe.portal.state import portal_of
-from swathe.portal.streams import while_there
+from swathe.portal.pasted_targets import Pasted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from swathe.jobs import Estimate
-    from swathe.portal.pages.holdings import Held
+    from swathe.portal.pages.archive_counts import Held
     from swathe.portal.uploads import Uploads
 
 router = APIRouter(route_class=PageRoute)

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from swathe.errors import AccessError, NotFoundError
-from swathe.lifelines.following import Shown
+from swathe.core.errors import AccessError, NotFoundError
 from swathe.portal.access import Reader
+from swathe.portal.context import portal_of
 from swathe.portal.pages.render import HEADERS, PageRoute, page
-from swathe.portal.state import portal_of
 from swathe.trace import recorded_file
+from swathe.trace.viewer.live import Shown
 
 if TYPE_CHECKING:
     from swathe.portal.users import User

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from swathe.sizes import size_text
+from swathe.core.format import size_text
 
 if TYPE_CHECKING:
     from swathe.jobs import Job

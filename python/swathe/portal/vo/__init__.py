@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
-from swathe.errors import SwatheError
+from swathe.core.errors import SwatheError
 from swathe.portal.access import needs
-from swathe.portal.vo import files, links, query, sync, uws, vosi
-from swathe.portal.vo.faults import VoError, told
+from swathe.portal.vo import files
+from swathe.portal.vo.discovery import links, query, vosi
+from swathe.portal.vo.errors import VoError, told
 from swathe.portal.vo.service import service_of
+from swathe.portal.vo.soda import sync, uws
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

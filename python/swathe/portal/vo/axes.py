@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.datasets.headers import SCALES, polarizations, wavelengths
-from swathe.portal.vo.faults import usage
+from swathe.datasets.header_metadata import SCALES, polarizations, wavelengths
+from swathe.portal.vo.errors import usage
 
 if TYPE_CHECKING:
     from astropy.wcs import WCS

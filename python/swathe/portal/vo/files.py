@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import RedirectResponse, Response
 
-from swathe.errors import NotFoundError
+from swathe.core.errors import NotFoundError
 from swathe.jobs import Result
-from swathe.jobs.buckets import reader
-from swathe.known import known_stores
 from swathe.portal.access import downloads_of
-from swathe.portal.ranges import PART, answer_with
-from swathe.portal.vo.faults import usage
+from swathe.portal.http.ranges import PART, answer_with
+from swathe.portal.vo.errors import usage
 from swathe.portal.vo.parameters import from_query
+from swathe.stores.bucket_results import reader
+from swathe.stores.registry import known_stores
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -105,7 +105,7 @@ def _did(request: Request) -> str:
 
 
 def _picture(held: Held) -> bytes:
-    from swathe.preview import picture
+    from swathe.files.preview import picture
 
     if len(held.lengths) < 2:
         raise usage(f"ID: {held.did} has no plane to be shown")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from swathe.portal.vo.faults import usage
+from swathe.portal.vo.errors import usage
 
 if TYPE_CHECKING:
     from swathe.catalog import Match

@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.datasets.sphere import directions
-from swathe.objects import File, opened
+from swathe.datasets.spherical import directions
+from swathe.files.file import File, opened
 from swathe.portal.vo.axes import spectral_axis, stokes_axis, time_axis
-from swathe.portal.vo.faults import usage
+from swathe.portal.vo.errors import usage
+from swathe.portal.vo.geometry.fast_wcs import Places
+from swathe.portal.vo.geometry.regions import Polygon
 from swathe.portal.vo.identifiers import did_of, read_did
-from swathe.portal.vo.places import Places
-from swathe.portal.vo.regions import Polygon
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe._swathe import HduInfo, HduKey
     from swathe.catalog import Match
-    from swathe.objects import Image
-    from swathe.portal.state import Portal
+    from swathe.files.file import Image
+    from swathe.portal.context import Portal
     from swathe.portal.vo.axes import Axis, Stokes
-    from swathe.portal.vo.regions import Region
-    from swathe.portal.vo.wanted import Wanted
+    from swathe.portal.vo.cutout_request import Wanted
+    from swathe.portal.vo.geometry.regions import Region
 
 FRESH_S = 5.0
 """How long the catalogue is taken at its word."""

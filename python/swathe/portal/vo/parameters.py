@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from swathe.boxes import section
-from swathe.errors import RegionError
-from swathe.portal.vo.faults import VoError, usage
-from swathe.portal.vo.regions import Circle, Polygon, Range
-from swathe.targets import parse_hdu
+from swathe.core.box import section
+from swathe.core.errors import RegionError
+from swathe.files.targets.target_list import parse_hdu
+from swathe.portal.vo.errors import VoError, usage
+from swathe.portal.vo.geometry.regions import Circle, Polygon, Range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from swathe._swathe import HduKey
-    from swathe.boxes import Box
-    from swathe.portal.vo.regions import Region
+    from swathe.core.box import Box
+    from swathe.portal.vo.geometry.regions import Region
 
 MOST_VALUES = 10_000
 LONGEST_VALUE = 100_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
-from swathe.portal.state import portal_of
+from swathe.portal.context import portal_of
 from swathe.portal.vo.images import Images
-from swathe.portal.vo.workers import Memory, Workers
+from swathe.portal.vo.thread_limit import Memory, Workers
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from swathe.portal.state import Portal
+    from swathe.portal.context import Portal
 
 
 class Service:

@@ -1,6 +1,6 @@
 """Rows of jobs by the thousand: those of all jobs are packed anew, whatever became of them.
 
-The packing is that of its time, as `swathe.catalog.packing` was then.
+The packing is that of its time, as `swathe.catalog.jobs.encoding` was then.
 """
 
 import json

@@ -1,0 +1,95 @@
+"""What goes wrong with a database: what passes, and what somebody has to set right."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
+
+from swathe.core.errors import CatalogError, CatalogSetupError
+
+WRITE = "the file and its folder must be writable for this user"
+GRANT = (
+    "its role must be allowed to write: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN "
+    "SCHEMA public, on a server that is no standby, without default_transaction_read_only"
+)
+READ = "the file must be readable for this user, and its folder there and writable"
+TABLES = "tables that it had are gone: restore them, or name another database"
+LOGIN = "set user, password and database in the URL, or the password in ~/.pgpass"
+
+_SQLITE = {
+    sqlite3.SQLITE_READONLY: WRITE,
+    sqlite3.SQLITE_PERM: WRITE,
+    sqlite3.SQLITE_AUTH: WRITE,
+}
+_STATES = {
+    "25006": GRANT,  # a transaction that is read-only
+    "42501": GRANT,
+    "42P01": TABLES,
+    "42703": TABLES,
+    "3F000": TABLES,
+    "28000": LOGIN,
+    "28P01": LOGIN,
+    "3D000": LOGIN,
+}
+# PostgreSQL's library tells no code where a connection is refused.
+_REFUSALS = (
+    "password authentication failed",
+    "authentication failed for user",
+    "no password supplied",
+    "no pg_hba.conf entry",
+    "is not permitted to log in",
+    "permission denied for database",
+)
+
+
+def remedy(error: BaseException, path: str | None = None) -> str | None:
+    """Give what to do about a database that is set up so that waiting does not help.
+
+    It is of what the database said; `path`: of the file, where it is one. `None`: it may pass, or
+    is a fault of what was asked.
+    """
+    said = error.orig if isinstance(error, DBAPIError) else error
+    text = str(said)
+    if isinstance(said, sqlite3.Error):
+        # Those of Python's module itself have none.
+        code = getattr(said, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code == sqlite3.SQLITE_ERROR and text.startswith(("no such table", "no such column")):
+            return TABLES
+        if code == sqlite3.SQLITE_CANTOPEN and path is not None and not _is_usable(path):
+            return READ  # else too many files are open
+        return _SQLITE.get(code)
+    state = getattr(said, "sqlstate", None)
+    if state is None and isinstance(said, Exception):
+        missing = "does not exist" in text and ("role " in text or "database " in text)
+        if isinstance(error, OperationalError) and (
+            missing or any(refusal in text for refusal in _REFUSALS)
+        ):
+            return LOGIN
+    return _STATES.get(state or "")
+
+
+def may_pass(error: BaseException) -> bool:
+    """Tell whether what failed may succeed later: the database is away, busy or full.
+
+    It is of what the database said, or of the `CatalogError` that was made of it.
+    """
+    if isinstance(error, CatalogSetupError):
+        return False
+    said = error.__cause__ if isinstance(error, CatalogError) else error
+    if said is not None and remedy(said) is not None:
+        return False
+    if isinstance(said, DBAPIError) and said.connection_invalidated:
+        return True
+    # What SQLite says at the begin of a transaction comes as it is.
+    passing = (OperationalError, InterfaceError, NoConnectionError, sqlite3.OperationalError)
+    return isinstance(said, (*passing, OSError))
+
+
+def _is_usable(path: str) -> bool:
+    """Tell whether a file can be opened, or made; SQLite makes others beside it."""
+    path = os.path.abspath(path.removeprefix("file:"))
+    is_readable = os.access(path, os.R_OK) or not os.path.exists(path)
+    return is_readable and os.access(os.path.dirname(path), os.W_OK | os.X_OK)

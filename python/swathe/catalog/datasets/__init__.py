@@ -1,0 +1,1 @@
+"""Datasets, their images and the copies of these in the catalogue."""

@@ -1,0 +1,153 @@
+"""What datasets hold, told in few numbers, and page by page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import BigInteger, func, literal, select
+
+from swathe.catalog.database import Database
+from swathe.catalog.datasets.datasets import dataset_number
+from swathe.catalog.datasets.granules import GRANULE_COLUMNS, granule_of
+from swathe.catalog.records.datasets import ORDER, Granule, State
+from swathe.catalog.tables import DatasetRow, FootprintRow, GranuleRow, ReplicaRow, StoreRow
+
+NO_SPAN = (None, None, 0)
+THERE = (
+    select(ReplicaRow.id)
+    .where(
+        ReplicaRow.dataset_id == GranuleRow.dataset_id,
+        ReplicaRow.object_path == GranuleRow.path,
+        ReplicaRow.state == "ok",
+    )
+    .exists()
+)
+"""An image has a copy that can be read."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the images of a dataset that can be read have in common.
+
+    Attributes:
+        bytes: of its objects, each counted once however many copies there are.
+        t_min: when the first image began, MJD, UTC.
+        t_max: when the last one ended, MJD, UTC.
+        bands: how many images there are of each filter, the most frequent first.
+        placed: how many images have a place in the sky.
+    """
+
+    bytes: int = 0
+    t_min: float | None = None
+    t_max: float | None = None
+    bands: dict[str, int] = field(default_factory=dict)
+    placed: int = 0
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A copy of an object that cannot be read.
+
+    Attributes:
+        file: `STORE:path`.
+        state: see `State`.
+        reason: why, where that is known.
+    """
+
+    file: str
+    state: State
+    reason: str | None
+
+
+class Summaries(Database):
+    """Overviews of datasets."""
+
+    def summaries(self) -> dict[str, Summary]:
+        """Give what each dataset holds."""
+        whole = select(ReplicaRow.dataset_id, func.max(ReplicaRow.size).label("size")).where(
+            ReplicaRow.state == "ok"
+        )
+        objects = whole.group_by(ReplicaRow.dataset_id, ReplicaRow.object_path).subquery()
+        sizes = select(objects.c.dataset_id, func.sum(objects.c.size))
+        images = GranuleRow.dataset_id
+        spans = select(
+            images,
+            func.min(GranuleRow.t_min),
+            func.max(GranuleRow.t_max),
+            func.count(GranuleRow.s_ra),
+        )
+        bands = select(images, GranuleRow.band, func.count())
+        with self._reading() as session:
+            run: Any = session.execute
+            names = dict(run(select(DatasetRow.id, DatasetRow.name)).all())
+            size_of = dict(run(sizes.group_by(objects.c.dataset_id)).all())
+            span_of = {of: rest for of, *rest in run(spans.where(THERE).group_by(images))}
+            told = bands.where(GranuleRow.band.is_not(None), THERE)
+            found = run(told.group_by(images, GranuleRow.band))
+            bands_of: dict[int, dict[str, int]] = {}
+            for of, band, count in sorted(found, key=lambda row: (-row[2], row[1])):
+                bands_of.setdefault(of, {})[band] = count
+        return {
+            name: Summary(
+                bytes=int(size_of.get(of) or 0),
+                t_min=span_of.get(of, NO_SPAN)[0],
+                t_max=span_of.get(of, NO_SPAN)[1],
+                bands=bands_of.get(of, {}),
+                placed=span_of.get(of, NO_SPAN)[2],
+            )
+            for of, name in names.items()
+        }
+
+    def granules(self, dataset: str, start: int, limit: int) -> list[Granule]:
+        """Give images that can be read, in order of their paths, without the ranges of footprints.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        with self._reading() as session:
+            number = dataset_number(session, dataset)
+            query = select(*GRANULE_COLUMNS).where(GranuleRow.dataset_id == number, THERE)
+            query = query.order_by(GranuleRow.path, GranuleRow.hdu).offset(start).limit(limit)
+            return [granule_of(*row[1:]) for row in session.connection().execute(query)]
+
+    def troubles(self, dataset: str, start: int, limit: int) -> list[Trouble]:
+        """Give copies that are damaged, failed or vanished, in order of their paths.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        with self._reading() as session:
+            number = dataset_number(session, dataset)
+            query = (
+                select(StoreRow.name, ReplicaRow.path, ReplicaRow.state, ReplicaRow.reason)
+                .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
+                .where(ReplicaRow.dataset_id == number, ReplicaRow.state != "ok")
+                .order_by(ReplicaRow.object_path, StoreRow.name)
+            )
+            rows = session.execute(query.offset(start).limit(limit))
+            return [
+                Trouble(f"{store}:{path}", state, reason) for store, path, state, reason in rows
+            ]
+
+    def coverage(self, order: int, dataset: str | None = None) -> list[tuple[int, int, int]]:
+        """Give where images that can be read lie: number of the image, first and last cell.
+
+        They are in order; cells are HEALPix, nested, of `order`, and no range is given twice.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        # Whole division is the same in both databases; shifting is not.
+        size = literal(4 ** (ORDER - order), BigInteger)
+        there = select(GranuleRow.id).where(THERE)
+        first = FootprintRow.first // size
+        last = FootprintRow.last // size
+        with self._reading() as session:
+            if dataset is not None:
+                there = there.where(GranuleRow.dataset_id == dataset_number(session, dataset))
+            query = select(FootprintRow.granule_id, first, last).distinct()
+            query = query.where(FootprintRow.granule_id.in_(there)).order_by(
+                FootprintRow.granule_id, first, last
+            )
+            return [(of, start, end) for of, start, end in session.connection().execute(query)]

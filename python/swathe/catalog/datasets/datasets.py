@@ -1,0 +1,243 @@
+"""The datasets of a catalogue, and the copies of their objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from swathe.catalog.database import Database
+from swathe.catalog.records.datasets import CALIB_LEVELS, CALIBRATED, Dataset, Replica, State
+from swathe.catalog.store_settings import LONGEST_NAME, NAME
+from swathe.catalog.tables import DatasetRow, GranuleRow, ReplicaRow, StoreRow
+from swathe.core.errors import DatasetError, NoSuchDatasetError, NoSuchStoreError
+
+
+class Datasets(Database):
+    """Names for collections of objects, and where their copies are."""
+
+    def add_dataset(
+        self,
+        name: str,
+        store: str,
+        prefix: str,
+        pattern: str | None,
+        calib_level: int = CALIBRATED,
+    ) -> Dataset:
+        """Name a dataset. One of the same name and place whose first scan is not done is given.
+
+        Raises:
+            DatasetError: where the name is none, or taken, or there is no such calibration level.
+            NoSuchStoreError: where there is no such store.
+        """
+        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise DatasetError(
+                f"a dataset's name is 2 to {LONGEST_NAME} letters, digits, '_', '.' and '-', the "
+                f"first a letter; not {name[:LONGEST_NAME]!r}"
+            )
+        _check_level(calib_level)
+        with self._writing() as session:
+            place = session.scalar(select(StoreRow.id).where(StoreRow.name == store))
+            if place is None:
+                raise NoSuchStoreError(f"there is no store {store[:100]!r}; see: swathe store list")
+            row = session.scalar(select(DatasetRow).where(DatasetRow.name == name))
+            if row is None:
+                row = DatasetRow(
+                    name=name,
+                    store_id=place,
+                    prefix=prefix,
+                    pattern=pattern,
+                    calib_level=calib_level,
+                    added_at=datetime.now(UTC),
+                )
+                session.add(row)
+                try:
+                    session.flush()
+                except IntegrityError:
+                    raise _taken(name) from None
+            elif row.synced_at is not None:
+                raise _taken(name)
+            elif (row.store_id, row.prefix, row.pattern, row.calib_level) != (
+                place,
+                prefix,
+                pattern,
+                calib_level,
+            ):
+                raise DatasetError(
+                    f"the first scan of the dataset {name!r} is not done, and it was of another "
+                    "place, pattern or calibration level; go on with it (swathe dataset sync "
+                    f"{name}) or remove it"
+                )
+            return _dataset(row, store)
+
+    def datasets(self) -> list[Dataset]:
+        """Give all datasets with what they hold, in order of their names."""
+        query = select(DatasetRow, StoreRow.name).join(StoreRow, StoreRow.id == DatasetRow.store_id)
+        with self._reading() as session:
+            found = [_counted(session, row, store) for row, store in session.execute(query)]
+        return sorted(found, key=lambda dataset: dataset.name)
+
+    def dataset(self, name: str) -> Dataset:
+        """Give the dataset of a name, with what it holds.
+
+        Raises:
+            NoSuchDatasetError: where there is none.
+        """
+        query = (
+            select(DatasetRow, StoreRow.name)
+            .join(StoreRow, StoreRow.id == DatasetRow.store_id)
+            .where(DatasetRow.name == name)
+        )
+        with self._reading() as session:
+            found = session.execute(query).first()
+            if found is None:
+                raise no_such(name)
+            return _counted(session, *found)
+
+    def changes(self) -> list[tuple[str, datetime, int]]:
+        """Give name, when it was added and how often it has changed, of each dataset.
+
+        What was counted of all holds as long as this is the same.
+        """
+        query = select(DatasetRow.name, DatasetRow.added_at, DatasetRow.changes)
+        with self._reading() as session:
+            return sorted((name, at, count) for name, at, count in session.execute(query))
+
+    def remove_dataset(self, name: str) -> None:
+        """Forget a dataset and all that is known of it; its files stay.
+
+        Raises:
+            NoSuchDatasetError: where there is none.
+        """
+        with self._writing() as session:
+            number = dataset_number(session, name)
+            session.execute(delete(DatasetRow).where(DatasetRow.id == number))
+
+    def set_synced(self, name: str) -> None:
+        """Note that all of a dataset has been seen now."""
+        with self._writing() as session:
+            note_change(session, dataset_number(session, name), synced_at=datetime.now(UTC))
+
+    def set_calib_level(self, name: str, calib_level: int) -> None:
+        """Set how far the images of a dataset are calibrated.
+
+        Raises:
+            DatasetError: where there is no such level.
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        _check_level(calib_level)
+        with self._writing() as session:
+            note_change(session, dataset_number(session, name), calib_level=calib_level)
+
+    def replicas(self, dataset: str, store: str, state: State | None = None) -> list[Replica]:
+        """Give what is known of the copies in a store, in order of their paths.
+
+        Raises:
+            NoSuchDatasetError: where there is no such dataset.
+        """
+        query = select(ReplicaRow).join(StoreRow, StoreRow.id == ReplicaRow.store_id)
+        with self._reading() as session:
+            number = dataset_number(session, dataset)
+            query = query.where(ReplicaRow.dataset_id == number, StoreRow.name == store)
+            if state is not None:
+                query = query.where(ReplicaRow.state == state)
+            found = [_replica(row) for row in session.scalars(query)]
+        return sorted(found, key=lambda replica: replica.object_path)
+
+    def set_states(self, dataset: str, store: str, paths: Iterable[str], state: State) -> None:
+        """Note of copies in a store that they are gone, or there again."""
+        wanted = set(paths)
+        if not wanted:
+            return
+        now = datetime.now(UTC)
+        with self._writing() as session:
+            number = dataset_number(session, dataset)
+            place = store_number(session, store)
+            known = session.execute(
+                select(ReplicaRow.id, ReplicaRow.object_path).where(
+                    ReplicaRow.dataset_id == number, ReplicaRow.store_id == place
+                )
+            )
+            rows = [
+                {"id": of, "state": state, "seen_at": now} for of, path in known if path in wanted
+            ]
+            if rows:  # without any, all would be changed
+                session.execute(update(ReplicaRow), rows)
+                note_change(session, number)
+
+
+def no_such(name: str) -> NoSuchDatasetError:
+    """Give the error for a name that no dataset has."""
+    return NoSuchDatasetError(f"there is no dataset {name[:100]!r}; see: swathe dataset list")
+
+
+def note_change(session: Session, number: int, **values: Any) -> None:
+    """Note that a dataset has changed, and what of itself."""
+    changed = update(DatasetRow).where(DatasetRow.id == number)
+    session.execute(changed.values(changes=DatasetRow.changes + 1, **values))
+
+
+def dataset_number(session: Session, name: str) -> int:
+    """Give the number of a dataset."""
+    number = session.scalar(select(DatasetRow.id).where(DatasetRow.name == name))
+    if number is None:
+        raise no_such(name)
+    return number
+
+
+def store_number(session: Session, name: str) -> int:
+    """Give the number of a store."""
+    number = session.scalar(select(StoreRow.id).where(StoreRow.name == name))
+    if number is None:
+        raise NoSuchStoreError(f"there is no store {name[:100]!r}; see: swathe store list")
+    return number
+
+
+def _check_level(calib_level: int) -> None:
+    if calib_level not in CALIB_LEVELS:
+        raise DatasetError(f"a calibration level is 0, 1, 2, 3 or 4, not {calib_level}")
+
+
+def _taken(name: str) -> DatasetError:
+    return DatasetError(f"there is a dataset {name!r} already; see: swathe dataset sync {name}")
+
+
+def _dataset(row: DatasetRow, store: str) -> Dataset:
+    return Dataset(
+        row.name, store, row.prefix, row.pattern, row.calib_level, row.added_at, row.synced_at
+    )
+
+
+def _counted(session: Session, row: DatasetRow, store: str) -> Dataset:
+    def count(query: object) -> int:
+        return int(session.scalar(query) or 0)  # type: ignore[call-overload]
+
+    there = (ReplicaRow.dataset_id == row.id) & (ReplicaRow.state == "ok")
+    objects = select(func.count(func.distinct(ReplicaRow.object_path))).where(there)
+    granules = select(func.count()).where(
+        GranuleRow.dataset_id == row.id,
+        GranuleRow.path.in_(select(ReplicaRow.object_path).where(there)),
+    )
+    states: dict[str, dict[str, int]] = {}
+    of_stores = (
+        select(StoreRow.name, ReplicaRow.state, func.count())
+        .join(StoreRow, StoreRow.id == ReplicaRow.store_id)
+        .where(ReplicaRow.dataset_id == row.id)
+        .group_by(StoreRow.name, ReplicaRow.state)
+    )
+    for name, state, number in session.execute(of_stores):
+        states.setdefault(name, {})[state] = number
+    return replace(
+        _dataset(row, store), objects=count(objects), granules=count(granules), states=states
+    )
+
+
+def _replica(row: ReplicaRow) -> Replica:
+    return Replica(
+        row.object_path, row.path, row.size, row.modified, row.version, row.state, row.reason
+    )

@@ -1,0 +1,1 @@
+"""Jobs in the catalogue: their rows in blocks, and who works on which."""

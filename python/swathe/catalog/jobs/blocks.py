@@ -1,0 +1,296 @@
+"""Rows of jobs in the database: blocks of a thousand, by position.
+
+Of a block, what is asked for stays as it was kept; what became of it is written anew with each
+chunk. Beside, block number n holds where the rows of the n-th thousand of the user's list are, and
+where those whose names fall to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlalchemy import bindparam, func, insert, select, update
+
+from swathe.catalog.jobs.encoding import (
+    BLOCK_ROWS,
+    mark_of,
+    packed_asked,
+    packed_became,
+    packed_names,
+    packed_places,
+    positions_named,
+    statuses_bits,
+    statuses_of,
+    unpack,
+    unpacked_places,
+    unpacked_rows,
+)
+from swathe.catalog.jobs.row_table import CODES, Coded, Rows
+from swathe.catalog.records.checks import plain_text
+from swathe.catalog.tables import JobBlockTable
+from swathe.core.errors import CatalogError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sqlalchemy.orm import Session
+
+    from swathe.catalog.records.jobs import KeptRow, RowStatus
+
+LONGEST_REASON = 1_000
+LONGEST_NAME = 1_000
+LONGEST_SOURCE = 10_000
+READ_AT_ONCE = 100
+"""Blocks."""
+
+
+def insert_rows(session: Session, job: int, rows: Rows) -> None:
+    """Keep the rows of a new job, in the order of their positions."""
+    rows = _plain(rows)
+    count = -(-len(rows) // BLOCK_ROWS)
+    place = np.empty(len(rows), np.int64)
+    place[rows.number] = rows.position
+    names = packed_names(rows.name, count)
+    made = []
+    for number in range(count):
+        part = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
+        block = rows[part]
+        made.append(
+            {
+                "job": job,
+                "number": number,
+                "statuses": statuses_of(block),
+                "places": packed_places(place[part]),
+                "names": names[number],
+                "asked": packed_asked(block),
+                "became": packed_became(block),
+            }
+        )
+    if made:
+        session.execute(insert(JobBlockTable), made)
+
+
+def _plain(rows: Rows) -> Rows:
+    """Give rows with texts as every database takes them."""
+    return replace(
+        rows,
+        id=_plain_texts(rows.id, LONGEST_NAME),
+        source=Coded(_plain_texts(rows.source.values, LONGEST_SOURCE), rows.source.codes),
+        hdu=Coded(
+            [hdu if hdu is None else plain_text(hdu, LONGEST_NAME) for hdu in rows.hdu.values],
+            rows.hdu.codes,
+        ),
+        reason=Coded(_plain_texts(rows.reason.values, LONGEST_REASON), rows.reason.codes),
+    )
+
+
+def _plain_texts(texts: list[str], longest: int) -> list[str]:
+    together = "".join(texts)
+    if (
+        together.isascii()
+        and "\0" not in together
+        and len(max(texts, key=len, default="")) <= longest
+    ):
+        return texts
+    return [plain_text(text, longest) for text in texts]
+
+
+def rows_between(session: Session, job: int, first: int, last: int) -> Rows:
+    """Give the rows from one position to another, the last included."""
+    return Rows.joined(list(parts_between(session, job, first, last)))
+
+
+def parts_between(session: Session, job: int, first: int, last: int) -> Iterator[Rows]:
+    """Give the same block by block."""
+    wanted = range(first // BLOCK_ROWS, last // BLOCK_ROWS + 1)
+    for block in _blocks(session, job, wanted):
+        yield block.take((block.position >= first) & (block.position <= last))
+
+
+def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> Rows:
+    """Give the rows at some positions, in their order."""
+    order = np.argsort(positions, kind="stable")
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return Rows.joined(list(parts_at(session, job, positions[order]))).take(back)
+
+
+def parts_at(session: Session, job: int, positions: NDArray[np.int64]) -> Iterator[Rows]:
+    """Give the rows at some positions, which ascend, block by block."""
+    for block, part in _blocks_of(session, job, positions):
+        yield block.take(positions[part] - block.position[0])
+
+
+def rows_numbered(session: Session, job: int, first: int, count: int) -> Rows:
+    """Give at most so many rows of the user's list from a number on."""
+    if count <= 0:
+        return Rows.of([])
+    last = first + count - 1
+    query = (
+        select(JobBlockTable.number, JobBlockTable.places)
+        .where(
+            JobBlockTable.job == job,
+            JobBlockTable.number.between(first // BLOCK_ROWS, last // BLOCK_ROWS),
+        )
+        .order_by(JobBlockTable.number)
+    )
+    parts = []
+    for number, places in session.execute(query):
+        begins = number * BLOCK_ROWS
+        parts.append(unpacked_places(places)[max(0, first - begins) : last + 1 - begins])
+    return rows_at(session, job, np.concatenate(parts)) if parts else Rows.of([])
+
+
+def rows_with_status(
+    session: Session, job: int, statuses: Sequence[RowStatus], start: int = 0, most: int = 1
+) -> Rows:
+    """Give rows with one of some statuses in the order of the user's list, from a number on."""
+    query = _having(job, statuses).with_only_columns(
+        JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became
+    )
+    codes = [CODES[status] for status in statuses]
+    # Numbers and positions of the first so far: more are in no memory, nor more blocks than a few.
+    first = np.empty((2, 0), np.int64)
+    for blocks in session.execute(query.execution_options(yield_per=READ_AT_ONCE)).partitions():
+        found = [first]
+        for block, asked, became in blocks:
+            number = unpack(asked, "number")["number"].astype(np.int64)
+            wanted = number >= start
+            if became is not None:
+                wanted &= np.isin(unpack(became, "status")["status"], codes)
+            at = np.flatnonzero(wanted)
+            found.append(np.stack((number[at], at + block * BLOCK_ROWS)))
+        together = np.concatenate(found, axis=1)
+        first = together[:, np.argsort(together[0])[: max(0, most)]]
+    return rows_at(session, job, first[1])
+
+
+def all_with_status(session: Session, job: int, *statuses: RowStatus) -> Iterator[Rows]:
+    """Give all rows with one of some statuses, block by block."""
+    numbers = list(session.scalars(_having(job, statuses)))
+    for block in _blocks(session, job, numbers):
+        yield block.take(block.has(*statuses))
+
+
+def _having(job: int, statuses: Sequence[RowStatus]) -> Any:
+    """Ask for the blocks some of whose rows have one of some statuses."""
+    bits = statuses_bits(CODES[status] for status in statuses)
+    return (
+        select(JobBlockTable.number)
+        .where(JobBlockTable.job == job, JobBlockTable.statuses.bitwise_and(bits) != 0)
+        .order_by(JobBlockTable.number)
+    )
+
+
+def rows_into(session: Session, job: int, results: Sequence[int]) -> Rows:
+    """Give the rows that go into some results, in the order of the user's list."""
+    query = select(JobBlockTable.number, JobBlockTable.asked).where(JobBlockTable.job == job)
+    positions = [np.empty(0, np.int64)]
+    for block, asked in session.execute(query.execution_options(yield_per=READ_AT_ONCE)):
+        columns = unpack(asked, "result")
+        if "result" in columns:
+            at = np.flatnonzero(np.isin(columns["result"], results))
+            positions.append(at + block * BLOCK_ROWS)
+    rows = rows_at(session, job, np.concatenate(positions))
+    return rows.take(np.argsort(rows.number))
+
+
+def row_named(session: Session, job: int, name: str) -> KeptRow | None:
+    """Give the row whose file has a name."""
+    count = session.scalar(
+        select(func.count()).select_from(JobBlockTable).where(JobBlockTable.job == job)
+    )
+    if not count:
+        return None
+    query = select(JobBlockTable.names).where(
+        JobBlockTable.job == job, JobBlockTable.number == mark_of(name) % count
+    )
+    found = positions_named(session.scalars(query).one(), name)
+    rows = rows_at(session, job, np.array(found, np.int64))
+    return next((row for row in rows if row.name == name), None)
+
+
+def end_of_object(session: Session, job: int, at: int, most: int) -> int:
+    """Give the last position of those from `at` to `most` that are of the same object.
+
+    Raises:
+        CatalogError: where there is no row at `at`.
+    """
+    rows = rows_between(session, job, at, most)
+    if not len(rows) or rows.position[0] != at:
+        raise CatalogError(f"job {job}: the database is damaged: it has no row at position {at}")
+    same = rows.source.codes == rows.source.codes[0]
+    return at + int(np.flatnonzero(same)[-1])
+
+
+def mark_rows(session: Session, job: int, rows: Rows) -> None:
+    """Keep what became of rows."""
+    rows = _plain(rows.take(np.argsort(rows.position)))
+    _mark(session, job, rows.position, lambda _block, part: rows[part])
+
+
+def let_wait(session: Session, job: int, positions: NDArray[np.int64]) -> None:
+    """Make the rows at some positions, which ascend, wait again."""
+
+    def waiting(block: Rows, part: slice) -> Rows:
+        return block.take(positions[part] - block.position[0]).ended("waiting")
+
+    _mark(session, job, positions, waiting)
+
+
+def _mark(
+    session: Session,
+    job: int,
+    positions: NDArray[np.int64],
+    became: Callable[[Rows, slice], Rows],
+) -> None:
+    """Keep what became of the rows at positions, which ascend, told for those of each block."""
+    values = []
+    for block, part in _blocks_of(session, job, positions):
+        marked = _marked(block, became(block, part))
+        values.append(
+            {
+                "of_job": job,
+                "of_number": int(block.position[0]) // BLOCK_ROWS,
+                "statuses": statuses_of(marked),
+                "became": packed_became(marked),
+            }
+        )
+    if values:
+        session.connection().execute(
+            update(JobBlockTable).where(
+                JobBlockTable.job == bindparam("of_job"),
+                JobBlockTable.number == bindparam("of_number"),
+            ),
+            values,
+        )
+
+
+def _marked(block: Rows, rows: Rows) -> Rows:
+    """Give a block with what became of some of its rows."""
+    together = Rows.joined([block, rows])
+    newest = np.arange(len(block))
+    newest[rows.position - block.position[0]] = len(block) + np.arange(len(rows))
+    return together.take(newest)
+
+
+def _blocks_of(
+    session: Session, job: int, positions: NDArray[np.int64]
+) -> Iterator[tuple[Rows, slice]]:
+    """Give the blocks of some positions, which ascend, and which of those are in each."""
+    for block in _blocks(session, job, np.unique(positions // BLOCK_ROWS).tolist()):
+        begins = block.position[0]
+        yield block, slice(*np.searchsorted(positions, (begins, begins + BLOCK_ROWS)).tolist())
+
+
+def _blocks(session: Session, job: int, numbers: Sequence[int]) -> Iterator[Rows]:
+    """Give blocks, in order."""
+    columns = select(JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became)
+    for at in range(0, len(numbers), READ_AT_ONCE):
+        query = columns.where(
+            JobBlockTable.job == job, JobBlockTable.number.in_(numbers[at : at + READ_AT_ONCE])
+        )
+        for number, asked, became in session.execute(query.order_by(JobBlockTable.number)):
+            yield unpacked_rows(number, asked, became)

@@ -1,0 +1,208 @@
+"""Rows of jobs as they lie in the database: a thousand to a row of it, column by column.
+
+What is packed is a length, a directory in JSON, and the columns behind one another: numbers in the
+fewest bytes, little endian; all else in JSON. Jobs that were kept before have to be read: whoever
+changes this adds a migration.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, Coded, Rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK_ROWS = 1000
+"""Rows of a block: those of so many positions."""
+JSON = "json"
+LENGTH_BYTES = 4
+INTEGERS = ("<i1", "<i2", "<i4", "<i8")
+WAITING = CODES["waiting"]
+
+
+def pack(columns: Mapping[str, Any]) -> bytes:
+    """Give columns as bytes; `None` are left out."""
+    directory, bodies = [], []
+    for name, column in columns.items():
+        if column is None:
+            continue
+        if isinstance(column, np.ndarray):
+            column = _narrow(column)
+            kind, shape, body = column.dtype.str, column.shape, column.tobytes()
+        else:
+            kind, shape = JSON, ()
+            body = json.dumps(column, ensure_ascii=False, separators=(",", ":")).encode()
+        directory.append([name, kind, shape, len(body)])
+        bodies.append(body)
+    told = json.dumps(directory, separators=(",", ":")).encode()
+    return b"".join([len(told).to_bytes(LENGTH_BYTES, "little"), told, *bodies])
+
+
+def unpack(packed: bytes, *names: str) -> dict[str, Any]:
+    """Give columns that were packed: some or all, those that are there."""
+    at = LENGTH_BYTES + int.from_bytes(packed[:LENGTH_BYTES], "little")
+    columns: dict[str, Any] = {}
+    for name, kind, shape, size in json.loads(packed[LENGTH_BYTES:at]):
+        if not names or name in names:
+            body = memoryview(packed)[at : at + size]
+            if kind == JSON:
+                columns[name] = json.loads(bytes(body))
+            else:
+                columns[name] = np.frombuffer(body, kind).reshape(shape)
+        at += size
+    return columns
+
+
+def _narrow(column: NDArray[Any]) -> NDArray[Any]:
+    """Give numbers in as few bytes as hold them."""
+    if column.dtype.kind != "i" or not column.size:
+        return column
+    least, most = column.min(), column.max()
+    for kind in INTEGERS:
+        limits = np.iinfo(kind)
+        if limits.min <= least and most <= limits.max:
+            return column.astype(kind)
+    return column
+
+
+def _coded(column: Coded[Any], usual: Any) -> Any:
+    """Give a column as it is packed: nothing where all is as usual."""
+    column = column.few()
+    if column.values == [usual]:
+        return None
+    return [column.values, column.codes.tolist() if len(column.values) > 1 else []]
+
+
+def _uncoded(columns: Mapping[str, Any], name: str, usual: Any, count: int) -> Coded[Any]:
+    if name not in columns:
+        return Coded.same(usual, count)
+    values, codes = columns[name]
+    if len(values) == 1:
+        return Coded.same(values[0], count)
+    return Coded(values, np.array(codes, np.int32))
+
+
+def packed_asked(rows: Rows) -> bytes:
+    """Give what is asked for by the rows of a block."""
+    return pack(
+        {
+            "number": rows.number,
+            "result": rows.result if (rows.result >= 0).any() else None,
+            "id": rows.id,
+            "name": None if rows.name == rows.id else rows.name,
+            "source": _coded(rows.source, None),
+            "hdu": _coded(rows.hdu, None),
+            **_boxes(rows),
+            "planes": _coded(rows.planes, None),
+            "sky": rows.sky if rows.in_sky.any() else None,
+        }
+    )
+
+
+def _boxes(rows: Rows) -> dict[str, Any]:
+    placed = rows.placed
+    return {"box": rows.box, "placed": None if placed.all() else placed}
+
+
+def packed_became(rows: Rows) -> bytes | None:
+    """Give what became of the rows of a block; nothing where all wait."""
+    if (rows.status == WAITING).all():
+        return None
+    return pack(
+        {
+            "status": rows.status,
+            "reason": _coded(rows.reason, ""),
+            "bytes": rows.bytes,
+            "version": _coded(rows.version, ""),
+            "sha256": rows.sha256 if rows.sha256.any() else None,
+            # Of some places in the sky they are known when those were cut.
+            **(_boxes(rows) if rows.in_sky.any() else {}),
+        }
+    )
+
+
+def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> Rows:
+    """Give the rows of a block."""
+    columns = unpack(asked)
+    number = columns["number"].astype(np.int64)
+    count = len(number)
+    outcome = {} if became is None else unpack(became)
+    boxes = outcome if "box" in outcome else columns
+    planes = _uncoded(columns, "planes", None, count)
+    digest = outcome.get("sha256")
+    size = outcome.get("bytes")
+    return Rows(
+        number=number,
+        position=np.arange(count) + block * BLOCK_ROWS,
+        result=columns["result"].astype(np.int64) if "result" in columns else np.full(count, -1),
+        id=columns["id"],
+        name=columns.get("name", columns["id"]),
+        source=_uncoded(columns, "source", None, count),
+        hdu=_uncoded(columns, "hdu", None, count),
+        box=boxes["box"].astype(np.int64),
+        placed=boxes.get("placed", np.ones(count, bool)),
+        planes=Coded([each and tuple(each) for each in planes.values], planes.codes),
+        sky=columns["sky"] if "sky" in columns else np.full((count, 3), np.nan),
+        status=outcome["status"] if outcome else np.full(count, WAITING, np.uint8),
+        reason=_uncoded(outcome, "reason", "", count),
+        bytes=np.zeros(count, np.int64) if size is None else size.astype(np.int64),
+        version=_uncoded(outcome, "version", "", count),
+        sha256=np.zeros((count, DIGEST_BYTES), np.uint8) if digest is None else digest,
+    )
+
+
+def statuses_of(rows: Rows) -> int:
+    """Give which statuses rows have: a bit for each."""
+    return statuses_bits(np.unique(rows.status).tolist())
+
+
+def statuses_bits(codes: Iterable[int]) -> int:
+    """Give a bit for each status."""
+    return sum(1 << code for code in set(codes))
+
+
+def packed_places(position: NDArray[np.int64]) -> bytes:
+    """Give the positions of the rows with the numbers of a block."""
+    return pack({"position": position})
+
+
+def unpacked_places(packed: bytes) -> NDArray[np.int64]:
+    """Give them back."""
+    found: NDArray[np.int64] = unpack(packed)["position"].astype(np.int64)
+    return found
+
+
+def packed_names(names: Sequence[str], blocks: int) -> list[bytes]:
+    """Give, for each block, what finds the names that belong to it: their marks and positions.
+
+    `names` are in the order of positions.
+    """
+    marks = np.array([mark_of(name) for name in names], np.int64)
+    order = np.lexsort((marks, marks % blocks))
+    ends = np.searchsorted((marks % blocks)[order], np.arange(blocks + 1))
+    found = []
+    for first, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        at = order[first:end]
+        found.append(pack({"mark": marks[at].astype("<u4"), "position": at}))
+    return found
+
+
+def mark_of(name: str) -> int:
+    """Give a number that few names of a job share."""
+    return zlib.crc32(name.encode())
+
+
+def positions_named(packed: bytes, name: str) -> list[int]:
+    """Give positions of rows that may have a name."""
+    columns = unpack(packed)
+    mark = mark_of(name)
+    first, end = (np.searchsorted(columns["mark"], mark, side) for side in ("left", "right"))
+    found: list[int] = columns["position"][first:end].tolist()
+    return found

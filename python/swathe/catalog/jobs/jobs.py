@@ -1,0 +1,269 @@
+"""Jobs of users: what is asked for, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from swathe.catalog.database import Database
+from swathe.catalog.jobs.blocks import (
+    LONGEST_NAME,
+    insert_rows,
+    row_named,
+    rows_at,
+    rows_into,
+    rows_numbered,
+    rows_with_status,
+)
+from swathe.catalog.jobs.leases import end_if_done
+from swathe.catalog.jobs.mapping import (
+    add_notes,
+    asked,
+    fail,
+    found_job,
+    job_values,
+    kept_job,
+    unknown_job,
+)
+from swathe.catalog.jobs.retry import retry
+from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.records.checks import plain_text
+from swathe.catalog.records.jobs import ACTIVE, Held, KeptJob, KeptRow, PastJob, Phase, RowStatus
+from swathe.catalog.tables import DeletedJobTable, JobBlockTable, JobChunkTable, JobTable
+from swathe.core.errors import JobError
+
+
+class JobQueue(Database):
+    """The jobs of all users."""
+
+    def add_job(self, job: KeptJob, rows: Rows, check: Callable[[Held], None]) -> KeptJob:
+        """Keep a job with its rows, by position; `check` raises where its user has too much.
+
+        The number that `job` has does not count.
+        """
+        values = job_values(job)
+        with self._writing() as session:
+            check(_held(session, job.owner))
+            number = session.scalars(insert(JobTable).returning(JobTable.number), [values]).one()
+            insert_rows(session, number, rows)
+            return kept_job(found_job(session, job.id))
+
+    def job(self, job_id: str) -> KeptJob:
+        """Give a job.
+
+        Raises:
+            NoSuchJobError: where there is none.
+        """
+        with self._reading() as session:
+            return kept_job(found_job(session, job_id))
+
+    def jobs(
+        self,
+        owner: str | None = None,
+        phases: Sequence[Phase] = (),
+        after: datetime | None = None,
+        last: int | None = None,
+    ) -> list[KeptJob]:
+        """Give jobs, the newest first."""
+        query = select(JobTable).order_by(JobTable.number.desc())
+        if owner is not None:
+            query = query.where(JobTable.owner == owner)
+        if phases:
+            query = query.where(JobTable.phase.in_(phases))
+        if after is not None:
+            query = query.where(JobTable.created_at > after)
+        if last is not None:
+            query = query.limit(max(0, last))
+        with self._reading() as session:
+            return [kept_job(row) for row in session.scalars(query)]
+
+    def job_rows(
+        self, job: int, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
+    ) -> Rows:
+        """Give rows of a job, by its number, in the user's order."""
+        with self._reading() as session:
+            if status is not None:
+                return rows_with_status(session, job, [status], start, limit)
+            return rows_numbered(session, job, start, limit)
+
+    def job_results(self, job: int, numbers: Sequence[int]) -> Rows:
+        """Give results that are made of rows, by their numbers."""
+        with self._reading() as session:
+            # They are the last, in either order.
+            return rows_at(session, job, np.array(numbers, np.int64))
+
+    def rows_into(self, job: int, results: Sequence[int]) -> Rows:
+        """Give the rows that go into some results, in the user's order."""
+        with self._reading() as session:
+            return rows_into(session, job, results)
+
+    def row_named(self, job: int, name: str) -> KeptRow | None:
+        """Give the row whose file has a name, without suffix."""
+        if plain_text(name, len(name)) != name:
+            return None  # no database can hold it
+        with self._reading() as session:
+            return row_named(session, job, name)
+
+    # ---- What users change
+
+    def start_job(self, job_id: str, check: Callable[[Held], None]) -> KeptJob:
+        """Let a pending job run. Others stay as they are."""
+
+        def change(session: Session, job: JobTable) -> None:
+            if job.phase == "PENDING":
+                check(_held(session, job.owner))
+                job.phase = "QUEUED"
+                end_if_done(session, job)
+
+        return self._change(job_id, change)
+
+    def cancel_job(self, job_id: str) -> KeptJob:
+        """Stop a job. One that has ended stays as it is."""
+
+        def change(_session: Session, job: JobTable) -> None:
+            if job.phase in ACTIVE:
+                job.phase, job.ended_at = "ABORTED", datetime.now(UTC)
+
+        return self._change(job_id, change)
+
+    def fail_job(self, job_id: str, reason: Callable[[Held], str | None]) -> KeptJob:
+        """End a job if there is a reason that its user can see to, by what that one has.
+
+        One that has ended stays as it is.
+        """
+
+        def change(session: Session, job: JobTable) -> None:
+            if (told := reason(_held(session, job.owner))) is not None:
+                fail(job, told)
+
+        return self._change(job_id, change)
+
+    def resume_job(self, job_id: str, check: Callable[[Held], None]) -> KeptJob:
+        """Let failed rows be worked on again, and those that were never done.
+
+        Raises:
+            JobError: where the job has not ended.
+        """
+
+        def change(session: Session, job: JobTable) -> None:
+            if job.phase in ACTIVE:
+                raise JobError(f"job {job.id}: it has not ended, its phase is {job.phase}")
+            check(_held(session, job.owner))
+            retry(session, job)
+            job.phase, job.failure, job.ended_at = "QUEUED", None, None
+            end_if_done(session, job)
+
+        return self._change(job_id, change)
+
+    def change_job(
+        self, job_id: str, *, name: str | None = None, expires_at: datetime | None = None
+    ) -> KeptJob:
+        """Set what a job is called, or when it ends to be kept."""
+
+        def change(_session: Session, job: JobTable) -> None:
+            if name is not None:
+                job.name = plain_text(name, LONGEST_NAME)
+            if expires_at is not None:
+                job.expires_at = expires_at
+
+        return self._change(job_id, change)
+
+    def delete_job(self, job_id: str) -> None:
+        """Forget a job and its rows; that it was deleted is known until that is forgotten, too.
+
+        Raises:
+            NoSuchJobError: where there is none.
+        """
+        with self._writing() as session:
+            number = found_job(session, job_id, lock=True).number
+            for table in (JobBlockTable, JobChunkTable):
+                session.execute(delete(table).where(table.job == number))
+            session.execute(delete(JobTable).where(JobTable.number == number))
+            session.add(DeletedJobTable(id=job_id, deleted_at=datetime.now(UTC)))
+
+    def deleted_jobs(self) -> list[tuple[str, datetime]]:
+        """Give the ids of jobs that were deleted, and when; the first that was comes first."""
+        query = select(DeletedJobTable.id, DeletedJobTable.deleted_at)
+        with self._reading() as session:
+            found = session.execute(query.order_by(DeletedJobTable.deleted_at)).all()
+        return [(job_id, deleted_at) for job_id, deleted_at in found]
+
+    def forget_deleted(self, job_id: str) -> None:
+        """Forget that a job was deleted: nothing is left of it."""
+        with self._writing() as session:
+            session.execute(delete(DeletedJobTable).where(DeletedJobTable.id == job_id))
+
+    def _change(self, job_id: str, change: Callable[[Session, JobTable], None]) -> KeptJob:
+        with self._writing() as session:
+            job = found_job(session, job_id, lock=True)
+            change(session, job)
+            job.changes += 1
+            session.flush()
+            return kept_job(job)
+
+    def note_job(self, job_id: str, text: str) -> None:
+        """Add to what the user of a job is told."""
+
+        def change(_session: Session, job: JobTable) -> None:
+            add_notes(job, [text])
+
+        self._change(job_id, change)
+
+    def held(self, owner: str) -> Held:
+        """Give how much a user has."""
+        with self._reading() as session:
+            return _held(session, owner)
+
+    def past_jobs(self, last: int) -> list[PastJob]:
+        """Give what the last jobs took that were done and predicted."""
+        query = (
+            select(JobTable.options, JobTable.predicted, JobTable.ok, JobTable.busy_s)
+            .where(JobTable.phase == "COMPLETED", JobTable.predicted.is_not(None))
+            .order_by(JobTable.number.desc())
+            .limit(last)
+        )
+        with self._reading() as session:
+            return [
+                PastJob(
+                    options.get("operation", "cut"),
+                    options.get("format", "fits"),
+                    ok,
+                    busy_s,
+                    predicted["seconds"] - predicted.get("beside_s", 0.0),
+                )
+                for options, predicted, ok, busy_s in session.execute(query)
+                if predicted is not None
+            ]
+
+    def expired_jobs(self) -> list[str]:
+        """Give the ids of jobs whose time has come."""
+        query = select(JobTable.id).where(JobTable.expires_at <= datetime.now(UTC))
+        with self._reading() as session:
+            return list(session.scalars(query))
+
+    def job_state(self, job_id: str) -> tuple[Phase, int]:
+        """Give the phase of a job and how often it has changed.
+
+        Raises:
+            NoSuchJobError: where there is none.
+        """
+        query = select(JobTable.phase, JobTable.changes).where(JobTable.id == asked(job_id))
+        with self._reading() as session:
+            found = session.execute(query).one_or_none()
+        if found is None:
+            raise unknown_job(job_id)
+        return found[0], found[1]
+
+
+def _held(session: Session, owner: str) -> Held:
+    active = JobTable.phase.in_(ACTIVE)
+    mine = JobTable.owner == owner
+    jobs, rows = session.execute(
+        select(func.count(), func.coalesce(func.sum(JobTable.waiting), 0)).where(mine, active)
+    ).one()
+    size = session.scalar(select(func.coalesce(func.sum(JobTable.bytes), 0)).where(mine))
+    return Held(int(jobs), int(rows), int(size or 0))

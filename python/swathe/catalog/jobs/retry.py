@@ -1,0 +1,88 @@
+"""Failed rows that are tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from swathe.catalog.jobs.blocks import all_with_status, let_wait, parts_at
+from swathe.catalog.jobs.leases import LARGEST_CHUNK
+from swathe.catalog.jobs.row_table import CODES, Rows
+from swathe.catalog.records.jobs import FAILED
+from swathe.catalog.tables import JobChunkTable, JobTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BRIEF = [
+    ("position", np.int64),
+    ("result", np.int64),
+    ("status", np.uint8),
+    ("bytes", np.int64),
+]
+"""What is kept of each row in memory: it may be all of the job."""
+
+
+def retry(session: Session, job: JobTable) -> None:
+    """Make failed rows, of which a second try may come out otherwise, wait again."""
+    failed = all_with_status(session, job.number, *FAILED)
+    # What the list itself had wrong stays wrong.
+    again = _brief(rows.take(rows.placed | rows.in_sky) for rows in failed)
+    again = np.concatenate([again, _results_of(session, job, again)])
+    if not len(again):
+        return
+    for status, code in CODES.items():
+        column = status.replace("-", "_")
+        setattr(job, column, getattr(job, column) - int((again["status"] == code).sum()))
+    job.waiting += len(again)
+    job.bytes -= int(again["bytes"][again["result"] < 0].sum())
+    positions = np.sort(again["position"])
+    let_wait(session, job.number, positions)
+    given = positions[positions < job.cursor]
+    for first, last in _stretches(session, job, given):
+        session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))
+
+
+def _brief(parts: Iterator[Rows]) -> NDArray[Any]:
+    """Give what is needed of rows."""
+    found = [np.empty(0, BRIEF)]
+    for rows in parts:
+        brief = np.empty(len(rows), BRIEF)
+        for name, _ in BRIEF:
+            brief[name] = getattr(rows, name)
+        found.append(brief)
+    return np.concatenate(found)
+
+
+def _results_of(session: Session, job: JobTable, again: NDArray[Any]) -> NDArray[Any]:
+    """Give the results that rows go into, of those that do not wait and are not among the rows."""
+    # They are the last, in either order: their numbers are their positions.
+    into = np.setdiff1d(again["result"][again["result"] >= 0], again["position"])
+    made = parts_at(session, job.number, into)
+    return _brief(rows.take(~rows.has("waiting")) for rows in made)
+
+
+def _stretches(
+    session: Session, job: JobTable, positions: NDArray[np.int64]
+) -> Iterator[tuple[int, int]]:
+    """Give few stretches that hold all positions, which ascend, but for those in a chunk.
+
+    None holds more than so many of them, or reaches over a chunk or the first result.
+    """
+    chunks = session.execute(
+        select(JobChunkTable.first, JobChunkTable.last)
+        .where(JobChunkTable.job == job.number)
+        .order_by(JobChunkTable.first)
+    ).all()
+    before = np.searchsorted([first for first, _ in chunks], positions, side="right")
+    ends = np.maximum.accumulate([-1, *(last for _, last in chunks)])
+    free = ends[before] < positions
+    left, sides = positions[free], (before + (positions >= job.inputs))[free]
+    for part in np.split(left, np.flatnonzero(np.diff(sides)) + 1):
+        for at in range(0, len(part), LARGEST_CHUNK):
+            some = part[at : at + LARGEST_CHUNK].tolist()
+            yield some[0], some[-1]

@@ -1,0 +1,271 @@
+"""Rows of a job by columns: as an object each of 100,000 would take as long as cutting it does.
+
+A `Rows` is also a sequence of `KeptRow`, for whoever looks at few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+import numpy as np
+
+from swathe.catalog.records.jobs import STATUSES, KeptRow, RowStatus
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+CODES = {status: code for code, status in enumerate(STATUSES)}
+"""How a status is written in a column."""
+DIGEST_BYTES = 32
+DIGEST_DIGITS = 2 * DIGEST_BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class Coded(Generic[T]):
+    """A column that has few distinct values, and the number of that of each row."""
+
+    values: list[T]
+    codes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, column: Iterable[T]) -> Self:
+        """Take a column."""
+        numbers: dict[T, int] = {}
+        codes = [numbers.setdefault(value, len(numbers)) for value in column]
+        return cls(list(numbers), np.array(codes, np.int32))
+
+    @classmethod
+    def same(cls, value: T, count: int) -> Self:
+        """Give a column of one value."""
+        return cls([value], np.zeros(count, np.int32))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Coded[T]]) -> Self:
+        """Give one column after the other."""
+        numbers: dict[T, int] = {}
+        codes = []
+        for part in parts:
+            new = [numbers.setdefault(value, len(numbers)) for value in part.values]
+            codes.append(np.array(new, np.int32)[part.codes])
+        return cls(list(numbers), np.concatenate(codes))
+
+    def take(self, rows: Any) -> Coded[T]:
+        """Give the values of some rows, of which there are then no more than rows."""
+        taken = Coded(self.values, self.codes[rows])
+        # Else a few rows of each of many blocks would keep the values of all of them.
+        return taken.few() if len(taken.values) > len(taken) else taken
+
+    def few(self) -> Coded[T]:
+        """Give the same column, without values that no row has."""
+        used, codes = np.unique(self.codes, return_inverse=True)
+        return Coded([self.values[code] for code in used.tolist()], codes.astype(np.int32))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        few = self.few()
+        return Coded, (few.values, few.codes)
+
+    def list(self) -> list[T]:
+        """Give the value of each row."""
+        return [self.values[code] for code in self.codes.tolist()]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(eq=False, kw_only=True)
+class Rows(Sequence[KeptRow]):
+    """Rows of a job; the columns are those of `KeptRow`, where they are not told here.
+
+    Attributes:
+        result: -1 of rows that go into no other.
+        box: `(n, 4)`; what it holds counts where `placed` is.
+        sky: `(n, 3)`; NaN where there is none.
+        status: the place of each in STATUSES.
+        sha256: `(n, 32)` bytes; zeros where there is none.
+    """
+
+    number: NDArray[np.int64]
+    position: NDArray[np.int64]
+    result: NDArray[np.int64]
+    id: list[str]
+    name: list[str]
+    source: Coded[str]
+    hdu: Coded[str | None]
+    box: NDArray[np.int64]
+    placed: NDArray[np.bool_]
+    planes: Coded[tuple[int, ...] | None]
+    sky: NDArray[np.float64]
+    status: NDArray[np.uint8]
+    reason: Coded[str]
+    bytes: NDArray[np.int64]
+    version: Coded[str]
+    sha256: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, rows: Sequence[KeptRow]) -> Rows:
+        """Give rows by columns."""
+        if isinstance(rows, Rows):
+            return rows
+        names, count = KeptRow._fields, len(rows)
+        given: Any = dict(zip(names, zip(*rows, strict=True), strict=True)) if count else {}
+        column = {name: given.get(name, ()) for name in names}
+        nowhere = (np.nan,) * 3
+        return cls(
+            number=np.array(column["number"], np.int64),
+            position=np.array(column["position"], np.int64),
+            result=np.array([-1 if each is None else each for each in column["result"]], np.int64),
+            id=list(column["id"]),
+            name=list(column["name"]),
+            source=Coded.of(column["source"]),
+            hdu=Coded.of(column["hdu"]),
+            box=np.array([each or (0,) * 4 for each in column["box"]], np.int64).reshape(count, 4),
+            placed=np.array([each is not None for each in column["box"]], bool),
+            planes=Coded.of(column["planes"]),
+            sky=np.array([each or nowhere for each in column["sky"]], float).reshape(count, 3),
+            status=np.array([CODES[each] for each in column["status"]], np.uint8),
+            reason=Coded.of(column["reason"]),
+            bytes=np.array(column["bytes"], np.int64),
+            version=Coded.of(column["version"]),
+            sha256=digests(column["sha256"]),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Give some rows after the others."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else cls.of([])
+        columns: dict[str, Any] = {}
+        for field in fields(cls):
+            of_each: list[Any] = [getattr(part, field.name) for part in parts]
+            if isinstance(of_each[0], Coded):
+                columns[field.name] = Coded.joined(of_each)
+            elif isinstance(of_each[0], list):
+                columns[field.name] = list(chain.from_iterable(of_each))
+            else:
+                columns[field.name] = np.concatenate(of_each)
+        return cls(**columns)
+
+    def take(self, rows: Any) -> Rows:
+        """Give rows by a slice, their places in this, or a mask."""
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows, None if len(rows) else np.int64)
+            if rows.dtype == bool:
+                rows = np.flatnonzero(rows)
+            wanted = rows.tolist()
+        columns: dict[str, Any] = {}
+        for field in fields(self):
+            column: Any = getattr(self, field.name)
+            if isinstance(column, Coded):
+                columns[field.name] = column.take(rows)
+            elif not isinstance(column, list) or isinstance(rows, slice):
+                columns[field.name] = column[rows]
+            else:
+                columns[field.name] = [column[row] for row in wanted]
+        return Rows(**columns)
+
+    def ended(
+        self,
+        status: RowStatus | NDArray[np.uint8],
+        reason: str | Coded[str] = "",
+        *,
+        size: NDArray[np.int64] | None = None,
+        version: Coded[str] | None = None,
+        sha256: NDArray[np.uint8] | None = None,
+    ) -> Rows:
+        """Give the same rows with what became of them."""
+        count = len(self)
+        return replace(
+            self,
+            status=np.full(count, CODES[status]) if isinstance(status, str) else status,
+            reason=Coded.same(reason, count) if isinstance(reason, str) else reason,
+            bytes=np.zeros(count, np.int64) if size is None else size,
+            version=self.version if version is None else version,
+            sha256=np.zeros((count, DIGEST_BYTES), np.uint8) if sha256 is None else sha256,
+        )
+
+    @property
+    def in_sky(self) -> NDArray[np.bool_]:
+        """Which are places in the sky."""
+        return ~np.isnan(self.sky[:, 0])
+
+    def counts(self) -> dict[RowStatus, int]:
+        """Give how many have each status."""
+        found = np.bincount(self.status, minlength=len(STATUSES)).tolist()
+        return dict(zip(STATUSES, found, strict=True))
+
+    def has(self, *statuses: RowStatus) -> NDArray[np.bool_]:
+        """Tell which have one of some statuses."""
+        found: NDArray[np.bool_] = np.isin(self.status, [CODES[status] for status in statuses])
+        return found
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @overload
+    def __getitem__(self, row: int) -> KeptRow: ...
+    @overload
+    def __getitem__(self, row: slice) -> Rows: ...
+    def __getitem__(self, row: int | slice) -> KeptRow | Rows:
+        if isinstance(row, slice):
+            return self.take(row)
+        return next(iter(self.take(np.array([row]))))
+
+    def __iter__(self) -> Iterator[KeptRow]:
+        boxes: Any = map(tuple, self.box.tolist())
+        if not self.placed.all():
+            boxes = [box if there else None for box, there in zip(boxes, self.placed, strict=True)]
+        in_sky = self.in_sky
+        skies: Any = repeat(None, len(self))
+        if in_sky.any():
+            skies = [
+                tuple(sky) if there else None
+                for sky, there in zip(self.sky.tolist(), in_sky.tolist(), strict=True)
+            ]
+        columns = zip(
+            self.number.tolist(),
+            self.position.tolist(),
+            [None if result < 0 else result for result in self.result.tolist()],
+            self.id,
+            self.name,
+            self.source.list(),
+            self.hdu.list(),
+            boxes,
+            self.planes.list(),
+            skies,
+            [STATUSES[code] for code in self.status.tolist()],
+            self.reason.list(),
+            self.bytes.tolist(),
+            self.version.list(),
+            hexadecimal(self.sha256),
+            strict=True,
+        )
+        return map(KeptRow._make, columns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # it can be changed
+
+
+def digests(texts: Sequence[str]) -> NDArray[np.uint8]:
+    """Give SHA-256 as bytes, of hexadecimal digits or nothing."""
+    zeros = "0" * DIGEST_DIGITS
+    told = bytes.fromhex("".join([text or zeros for text in texts]))
+    return np.frombuffer(told, np.uint8).reshape(len(texts), DIGEST_BYTES)
+
+
+def hexadecimal(sha256: NDArray[np.uint8]) -> list[str]:
+    """Give SHA-256 in hexadecimal digits; nothing where there is none."""
+    text = sha256.tobytes().hex()
+    found = [text[at : at + DIGEST_DIGITS] for at in range(0, len(text), DIGEST_DIGITS)]
+    for row in np.flatnonzero(~np.any(sha256, axis=1)).tolist():
+        found[row] = ""
+    return found

@@ -1,0 +1,275 @@
+"""The performance database: what was measured of a store as seen from a host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from swathe.catalog.database import Database
+from swathe.catalog.records.checks import count, finite, plain_text
+from swathe.catalog.records.measurements import Probe, Profile, Sample
+from swathe.catalog.store_settings import root_url
+from swathe.catalog.tables import HostRow, LinkRow, ProbeRow, ProfileRow, SampleRow
+
+SAMPLES_KEPT = 20_000
+"""Of each link and source."""
+PROBES_KEPT = 1_000
+PROFILES_KEPT = 50
+LONGEST_NOTE = 1_000
+
+
+class Performance(Database):
+    """Probes, samples and profiles. Each belongs to a link: the key of a store, and a host.
+
+    Roots are taken as `root_url` gives them, so that other spellings mean the same store; those
+    that hold credentials raise `StoreSettingsError`.
+    """
+
+    def add_probe(
+        self,
+        root: str,
+        host: str,
+        parameters: Mapping[str, Any],
+        seconds: float,
+        bytes_moved: int,
+        at: datetime | None = None,
+    ) -> int:
+        """Note a run of the probe that took `seconds` and ended `at`, usually now.
+
+        Returns its number, for `add_samples`. The last PROBES_KEPT of a link are kept.
+
+        Raises:
+            ValueError, TypeError: where the parameters are not numbers, texts, or lists or
+                mappings of such; or where `at` has no time zone.
+        """
+        with self._writing() as session:
+            link = _link(session, root, host)
+            row = ProbeRow(
+                link_id=link,
+                at=at or datetime.now(UTC),
+                parameters=_plain(parameters),
+                seconds=finite(seconds),
+                bytes_moved=count(bytes_moved),
+            )
+            session.add(row)
+            session.flush()
+            number = row.id
+            _forget(session, ProbeRow, PROBES_KEPT, ProbeRow.link_id == link, ProbeRow.at)
+        return number
+
+    def probes(self, root: str | None = None, host: str | None = None) -> list[Probe]:
+        """Give the probes kept, of one store or host if asked for; the latest first."""
+        query = select(ProbeRow, LinkRow.root, LinkRow.host).join(
+            LinkRow, LinkRow.id == ProbeRow.link_id
+        )
+        if root is not None:
+            query = query.where(LinkRow.root == root_url(root))
+        if host is not None:
+            query = query.where(LinkRow.host == host)
+        query = query.order_by(ProbeRow.at.desc(), ProbeRow.id.desc())
+        with self._reading() as session:
+            return [
+                Probe(row.id, of, seen, row.at, dict(row.parameters), row.seconds, row.bytes_moved)
+                for row, of, seen in session.execute(query)
+            ]
+
+    def add_samples(
+        self, root: str, host: str, samples: Iterable[Sample], probe_id: int | None = None
+    ) -> None:
+        """Note measured requests, those of a probe with its number.
+
+        Of a link the newest SAMPLES_KEPT of each source are kept.
+
+        Raises:
+            ValueError: where the time of one has no zone, its source is not known, or a number is
+                negative or not finite.
+            CatalogError: also where there is no such probe.
+        """
+        rows = [_sample_row(sample, probe_id) for sample in samples]
+        if not rows:
+            return
+        with self._writing() as session:
+            link = _link(session, root, host)
+            for row in rows:
+                row["link_id"] = link
+            session.connection().execute(insert(SampleRow), rows)
+            for source in sorted({row["source"] for row in rows}):
+                where = (SampleRow.link_id == link) & (SampleRow.source == source)
+                _forget(session, SampleRow, SAMPLES_KEPT, where, SampleRow.at)
+
+    def samples(
+        self,
+        root: str,
+        host: str,
+        kinds: Collection[str] | None = None,
+        since: datetime | None = None,
+    ) -> list[Sample]:
+        """Give the samples of a link, the oldest first; of some kinds, and from a time on."""
+        columns = [getattr(SampleRow, field.name) for field in fields(Sample)]
+        query = select(*columns).join(LinkRow, LinkRow.id == SampleRow.link_id)
+        query = query.where(LinkRow.root == root_url(root), LinkRow.host == host)
+        if kinds is not None:
+            query = query.where(SampleRow.kind.in_(list(kinds)))
+        if since is not None:
+            query = query.where(SampleRow.at >= since)
+        query = query.order_by(SampleRow.at, SampleRow.id)
+        with self._reading() as session:
+            return [Sample(*row) for row in session.execute(query)]
+
+    def put_profile(
+        self,
+        root: str,
+        host: str,
+        costs: Mapping[str, Any],
+        spread: Mapping[str, Any],
+        fitted_at: datetime,
+        notes: Iterable[str] = (),
+    ) -> None:
+        """Keep what was fitted of a link; the last PROFILES_KEPT are kept.
+
+        Raises:
+            ValueError, TypeError: where costs or spread are not finite numbers, texts, or lists
+                or mappings of such; or where `fitted_at` has no time zone.
+        """
+        with self._writing() as session:
+            link = _link(session, root, host)
+            session.add(
+                ProfileRow(
+                    link_id=link,
+                    fitted_at=fitted_at,
+                    costs=_plain(costs),
+                    spread=_plain(spread),
+                    notes=[plain_text(note, LONGEST_NOTE) for note in notes],
+                )
+            )
+            session.flush()
+            where = ProfileRow.link_id == link
+            _forget(session, ProfileRow, PROFILES_KEPT, where, ProfileRow.fitted_at)
+
+    def profile(self, root: str, host: str) -> Profile | None:
+        """Give the latest profile of a link, if it has one."""
+        query = (
+            select(ProfileRow, LinkRow.root, LinkRow.host)
+            .join(LinkRow, LinkRow.id == ProfileRow.link_id)
+            .where(LinkRow.root == root_url(root), LinkRow.host == host)
+            .order_by(ProfileRow.fitted_at.desc(), ProfileRow.id.desc())
+            .limit(1)
+        )
+        with self._reading() as session:
+            found = session.execute(query).first()
+            return None if found is None else _profile(*found)
+
+    def profiles(self) -> list[Profile]:
+        """Give the latest profile of every link, in order of root and host."""
+        newest = (
+            select(
+                ProfileRow.id,
+                func.row_number()
+                .over(
+                    partition_by=ProfileRow.link_id,
+                    order_by=(ProfileRow.fitted_at.desc(), ProfileRow.id.desc()),
+                )
+                .label("age"),
+            )
+        ).subquery()
+        query = (
+            select(ProfileRow, LinkRow.root, LinkRow.host)
+            .join(LinkRow, LinkRow.id == ProfileRow.link_id)
+            .join(newest, newest.c.id == ProfileRow.id)
+            .where(newest.c.age == 1)
+        )
+        with self._reading() as session:
+            found = [_profile(*row) for row in session.execute(query)]
+        return sorted(found, key=lambda profile: (profile.root, profile.host))
+
+    def put_compute(self, host: str, compute: Mapping[str, Any], at: datetime) -> None:
+        """Keep what computing costs on a host, in place of what was known.
+
+        Raises:
+            ValueError, TypeError: where the costs are not finite numbers, texts, or lists or
+                mappings of such; or where `at` has no time zone.
+        """
+        _check_host(host)
+        kept = {"compute": _plain(compute), "fitted_at": at}
+        with self._writing() as session:
+            new = _insert(session)(HostRow).values(host=host, **kept)
+            session.execute(new.on_conflict_do_update(index_elements=["host"], set_=kept))
+
+    def compute(self, host: str) -> dict[str, Any] | None:
+        """Give what computing costs on a host, if that was measured."""
+        with self._reading() as session:
+            found = session.scalar(select(HostRow.compute).where(HostRow.host == host))
+            return None if found is None else dict(found)
+
+
+def _check_host(host: str) -> None:
+    if not 1 <= len(host) <= 255 or not host.isprintable():
+        raise ValueError(f"a host's name is 1 to 255 characters, not {host[:255]!r}")
+
+
+def _insert(session: Session) -> Any:
+    """Give the insert of this database that knows of conflicts."""
+    if session.get_bind().dialect.name == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert
+
+
+def _link(session: Session, root: str, host: str) -> int:
+    """Give the number of a link, made if need be, and lock it until the transaction ends."""
+    root = root_url(root)
+    _check_host(host)
+    query = select(LinkRow.id).where(LinkRow.root == root, LinkRow.host == host).with_for_update()
+    number = session.scalar(query)
+    if number is None:
+        new = _insert(session)(LinkRow).values(root=root, host=host)
+        session.execute(new.on_conflict_do_nothing())
+        number = session.scalar(query)
+        assert number is not None
+    return number
+
+
+def _forget(session: Session, table: Any, keep: int, where: Any, time: Any) -> None:
+    """Delete all but the newest rows."""
+    newest = select(table.id).where(where).order_by(time.desc(), table.id.desc())
+    old = delete(table).where(table.id.in_(newest.offset(keep)))
+    session.execute(old, execution_options={"synchronize_session": False})
+
+
+def _sample_row(sample: Sample, probe_id: int | None) -> dict[str, Any]:
+    if sample.source not in ("probe", "read"):
+        raise ValueError(f"the source of a sample is probe or read, not {sample.source!r}")
+    first = sample.first_byte_s
+    return {
+        "probe_id": probe_id,
+        "source": sample.source,
+        "kind": plain_text(sample.kind, 50),
+        "bytes": count(sample.bytes),
+        "requests": count(sample.requests),
+        "streams": count(sample.streams),
+        "seconds": finite(sample.seconds),
+        "first_byte_s": None if first is None else finite(first),
+        "at": sample.at,
+    }
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give values as JSON has them, those of NumPy too; no infinities, which it has not."""
+    text = json.dumps(dict(values), allow_nan=False, default=lambda value: value.tolist())
+    plain: dict[str, Any] = json.loads(text)
+    return plain
+
+
+def _profile(row: ProfileRow, root: str, host: str) -> Profile:
+    return Profile(
+        root, host, dict(row.costs), dict(row.spread), row.fitted_at, tuple(row.notes or ())
+    )

@@ -1,0 +1,1 @@
+"""What the catalogue holds, as plain values."""

@@ -1,0 +1,300 @@
+"""What a store's settings may be: its name, URL, tier and options.
+
+Credentials are none of them. What looks like one is refused, and told in no message: where a
+store needs some, they come from the environment at the time of reading.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote, urlsplit
+
+from swathe._swathe import store_key
+from swathe.core.errors import StoreSettingsError
+
+SCHEMES = ("file", "http", "https", "s3", "gs", "az", "root", "roots", "dav", "davs")
+BUCKETS = ("s3", "gs", "az")
+"""Of these, the schemes of stores that are buckets."""
+WEBDAV = ("dav", "davs", "root", "roots")
+"""Of servers that are written to by WebDAV, XRootD's through their HTTP door."""
+TIERS = ("local", "lan", "wan", "tape")
+OPTIONS = (
+    "endpoint",
+    "region",
+    "profile",
+    "account",
+    "anonymous",
+    "door",
+    "token_file",
+    "probe_object",
+    "roots",
+)
+"""What the server is called, its region, the AWS profile, the Azure account, whether to read
+unsigned, the HTTP door of a root:// store, the file that holds a bearer token, what a probe reads,
+and further folders that links of a folder may lead to."""
+ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+")
+LONGEST_NAME = 100
+LONGEST_TEXT = 2000
+WHERE_CREDENTIALS_GO = (
+    "the catalogue keeps no credentials; they go into the environment (AWS_ACCESS_KEY_ID, "
+    "GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_KEY and their kin), an AWS profile "
+    "(option profile), or a bearer-token file (BEARER_TOKEN_FILE, option token_file)"
+)
+_SECRET_WORDS = re.compile(
+    r"secret|token|passw|pwd|key|credential|signature|auth|bearer|cookie|x-amz-|^(pass|sig|sas|jwt)$"
+)
+_WORD = re.compile(r"([\w-]+)(?=(\.[\w-]{8})?)")
+_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
+_HOST = re.compile(r"[A-Za-z0-9$._-]+|\[[0-9A-Fa-f:.]+\]")
+
+
+@dataclass(frozen=True)
+class Store:
+    """A named storage.
+
+    Attributes:
+        name: letters, digits, `_`, `.` and `-`, from a letter on; at least two.
+        url: its root, without a slash at the end.
+        tier: how far away it is: `local`, `lan`, `wan` or `tape`.
+        options: those of OPTIONS that are set.
+    """
+
+    name: str
+    url: str
+    tier: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Root by which what is measured of it is filed.
+
+        It is the URL; where an option or the environment of this process says on which server
+        that is, with host and port of the server before the path: `s3://127.0.0.1:9000/bucket`.
+        """
+        return store_key(self.url, self.options)
+
+
+def checked_store(
+    name: str, url: str, tier: str | None = None, options: Mapping[str, str] | None = None
+) -> Store:
+    """Make a store of what a user gave: the tier is `local` for files, else `lan`.
+
+    Raises:
+        StoreSettingsError: where something makes no sense or looks like a credential.
+    """
+    root = root_url(url)
+    if tier is None:
+        tier = "local" if root.startswith("file:") else "lan"
+    if tier not in TIERS:
+        raise StoreSettingsError(f"a tier is one of {', '.join(TIERS)}, not {tier!r}")
+    if "roots" in (options or {}) and not root.startswith("file:"):
+        raise StoreSettingsError("the option roots is of stores that are folders of this machine")
+    return Store(checked_name(name), root, tier, checked_options(options or {}))
+
+
+def checked_name(name: str) -> str:
+    """Give the name of a store if it is one.
+
+    Raises:
+        StoreSettingsError: where it is not, or is a URL scheme.
+    """
+    if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        raise StoreSettingsError(
+            f"a store's name is 2 to {LONGEST_NAME} letters, digits, '_', '.' and '-', the first "
+            f"a letter (one letter alone would be a drive of Windows in NAME:path); not "
+            f"{name[:LONGEST_NAME]!r}"
+        )
+    if name.lower() in SCHEMES:
+        raise StoreSettingsError(f"{name!r} is a URL scheme and cannot be a store's name")
+    return name
+
+
+def root_url(url: str | os.PathLike[str]) -> str:
+    """Give the root of a store as the catalogue writes it: one root, one text.
+
+    Scheme and host are in lower case, and no slash is at the end. An absolute path becomes a
+    file:// URL.
+
+    Raises:
+        StoreSettingsError: where it is no absolute URL of a known scheme, or holds credentials.
+    """
+    root = _root_url(os.fspath(url))
+    if len(root) > LONGEST_TEXT:
+        raise StoreSettingsError(f"a store's URL is at most {LONGEST_TEXT} characters long")
+    return root
+
+
+def _root_url(text: str) -> str:
+    if text.startswith("/"):
+        return _file_url(text)
+    scheme, colon, _rest = text.partition("://")
+    scheme = scheme.lower()
+    if not colon or scheme not in SCHEMES:
+        _refuse_secrets_of(text)
+        what = f"{scheme[:20]}:// is not known" if colon else "this is neither"
+        raise StoreSettingsError(
+            f"a store is given by an absolute path or a URL of one of the schemes "
+            f"{', '.join(SCHEMES)}; {what}"
+        )
+    return _file_url_of(text) if scheme == "file" else _remote_url(text, SCHEMES)
+
+
+def _file_url_of(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        host, rest = parts.netloc, parts.query or parts.fragment
+    except ValueError:
+        host, rest = "?", ""
+    if rest or "@" in host:
+        _refuse_secrets_of(text)
+    if host.lower() not in ("", "localhost") or rest or not parts.path.startswith("/"):
+        raise StoreSettingsError("a file:// URL is file:///absolute/path")
+    return _file_url(unquote(parts.path, errors="surrogateescape"))
+
+
+def _file_url(path: str) -> str:
+    if "\0" in path:
+        raise StoreSettingsError("a store's path holds a null character")
+    clean = os.path.normpath(path)
+    # POSIX gives two slashes at the start a meaning of their own; here they have none.
+    return "file://" + quote("/" + clean.lstrip("/"), errors="surrogateescape")
+
+
+def _remote_url(text: str, schemes: tuple[str, ...]) -> str:
+    _refuse_secrets_of(text)
+    if not text.isascii() or _UNPRINTABLE.search(text):
+        raise StoreSettingsError(
+            "a URL has no blanks, control characters or other than ASCII: write them as %XX"
+        )
+    scheme = text.partition("://")[0].lower()
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise StoreSettingsError(f"the {scheme}:// URL cannot be read: host or port") from None
+    if parts.query or parts.fragment or text.endswith(("?", "#")):
+        raise StoreSettingsError("a store's URL has no query (?...) and no fragment (#...)")
+    host = parts.netloc.rpartition(":")[0] if port is not None else parts.netloc
+    if scheme not in schemes or not _HOST.fullmatch(host):
+        raise StoreSettingsError(f"a URL is scheme://host/path, scheme one of {', '.join(schemes)}")
+    # Bucket names are told apart by case, host names are not.
+    host = host if scheme in BUCKETS else host.lower()
+    port_text = "" if port is None else f":{port}"
+    return f"{scheme}://{host}{port_text}{parts.path.rstrip('/')}"
+
+
+def _refuse_secrets_of(url: str) -> None:
+    """Look for credentials, also in what is no proper URL."""
+    rest = unquote(url.partition("://")[2] or url)
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    raw_authority = re.split(r"[/?#]", url.partition("://")[2], maxsplit=1)[0]
+    if "@" in authority or "@" in raw_authority:
+        raise StoreSettingsError(f"the URL holds a user or password; {WHERE_CREDENTIALS_GO}")
+    for part in re.split(r"[?&;#]", rest)[1:]:
+        name, _, value = part.partition("=")
+        if _SECRET_WORDS.search(name.lower()) or _looks_secret(value):
+            raise StoreSettingsError(
+                f"the URL holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
+            )
+    if any(_looks_secret(part) for part in re.split(r"[/@:]", rest)):
+        raise StoreSettingsError(
+            f"the URL holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
+        )
+
+
+def _looks_secret(text: str) -> bool:
+    """Access keys of AWS, tokens that say what they are, and tokens of Google."""
+    if re.search(r"\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bya29\.[\w-]{16}", text):
+        return True
+    # A JSON web token is words with dots between; each is looked at once.
+    return any(word[2] and re.search(r"\beyJ[\w-]{8}", word[1]) for word in _WORD.finditer(text))
+
+
+def checked_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Give the options of a store, in order of their names.
+
+    Raises:
+        StoreSettingsError: where one is not known, makes no sense or looks like a credential.
+    """
+    return {name: _option(name, options[name]) for name in sorted(options)}
+
+
+def _option(name: str, value: str) -> str:
+    if name not in OPTIONS:
+        if _SECRET_WORDS.search(name.lower()) or _looks_secret(name):
+            raise StoreSettingsError(
+                f"an option's name looks like a credential's; {WHERE_CREDENTIALS_GO}"
+            )
+        raise StoreSettingsError(
+            f"an option is one of {', '.join(OPTIONS)}; not {name[:LONGEST_NAME]!r}"
+        )
+    if _looks_secret(value) or (name in ("profile", "region") and _like_secret_key(value)):
+        raise StoreSettingsError(
+            f"the option {name} holds what looks like a credential; {WHERE_CREDENTIALS_GO}"
+        )
+    match name:
+        case "account":
+            if not ACCOUNT.fullmatch(value):
+                raise StoreSettingsError(
+                    "the option account is the name of an Azure storage account: 3 to 24 small "
+                    "letters and digits"
+                )
+            return value
+        case "anonymous":
+            if value.lower() not in ("true", "false"):
+                raise StoreSettingsError("the option anonymous is true or false")
+            return value.lower()
+        case "endpoint" | "door":
+            try:
+                web = ("http", "https")
+                return _remote_url(value, web if name == "endpoint" else (*web, "dav", "davs"))
+            except StoreSettingsError as error:
+                raise StoreSettingsError(f"the option {name}: {error}") from None
+        case "token_file":
+            if not value.startswith("/") or not value.isprintable() or len(value) > LONGEST_TEXT:
+                raise StoreSettingsError(
+                    "the option token_file is the absolute path of a file that holds the token"
+                )
+            return value
+        case "probe_object":
+            if not value.strip("/") or not value.isprintable() or len(value) > LONGEST_TEXT:
+                raise StoreSettingsError("the option probe_object is the path of an object in it")
+            return value
+        case "roots":
+            return _roots(value)
+        case _:
+            if not re.fullmatch(r"[\w.@+/:-]([\w .@+/:-]{0,126}[\w.@+/:-])?", value):
+                raise StoreSettingsError(
+                    f"the option {name} is 1 to 128 letters, digits and '_.@+/:-'"
+                )
+            return value
+
+
+def _roots(value: str) -> str:
+    """Return folders, separated by colons, in their one form."""
+    folders = [os.path.normpath(folder) for folder in value.split(":")]
+    if len(value) > LONGEST_TEXT or not value.isprintable():
+        raise StoreSettingsError(
+            f"the option roots is a list of folders, at most {LONGEST_TEXT} printable characters"
+        )
+    for folder in folders:
+        if not folder.startswith("/"):
+            raise StoreSettingsError(
+                f"the option roots: expected absolute paths of folders, separated by ':', found "
+                f"{folder!r}"
+            )
+        if not os.path.isdir(folder):
+            raise StoreSettingsError(f"the option roots: {folder}: there is no such folder")
+    return ":".join(folders)
+
+
+def _like_secret_key(text: str) -> bool:
+    """Secret access keys of AWS are 40 characters of base 64, of both cases, with digits."""
+    kinds = (r"[A-Z]", r"[a-z]", r"[0-9]")
+    return bool(re.fullmatch(r"[A-Za-z0-9/+]{40}", text)) and all(
+        re.search(kind, text) for kind in kinds
+    )

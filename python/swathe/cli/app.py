@@ -1,0 +1,179 @@
+"""The command `swathe`. Its exit codes are EXIT_CODES."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from swathe import trace
+from swathe.cli.commands import bench, buffer, cache, dataset, pool, portal, probe, store, token
+from swathe.cli.commands import trace as tracing
+from swathe.cli.commands.cut import cut
+from swathe.cli.commands.find import find
+from swathe.cli.commands.info import info
+from swathe.cli.commands.predict import predict
+from swathe.cli.commands.sample import sample
+from swathe.cli.commands.serve import serve
+from swathe.cli.commands.simulate import simulate
+from swathe.cli.options import ValuesCommand
+from swathe.cli.output import print_json
+from swathe.cli.usage import Group
+from swathe.core import errors
+from swathe.trace.record import for_children
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 some targets failed, 2 usage, 3 no such file or no access, "
+    "4 damaged file, 5 region outside or senseless, 6 output cannot be written, "
+    "7 catalogue cannot be used, 70 internal, 130 interrupted. SWATHE_DEBUG=1 shows tracebacks."
+)
+INTERNAL = 70
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (errors.TargetsError, 2),
+    (errors.NoSuchStoreError, 2),
+    (errors.StoreSettingsError, 2),
+    (errors.NoSuchDatasetError, 2),
+    (errors.DatasetError, 2),
+    (errors.SettingsError, 2),
+    (errors.TraceError, 2),
+    (errors.TokenError, 2),
+    (errors.JobError, 2),
+    (errors.NoSuchJobError, 2),
+    (errors.NoSuchResultError, 2),
+    (errors.LimitError, 2),
+    (errors.NoSuchHduError, 2),
+    (errors.RegionError, 5),
+    (errors.OutputError, 6),
+    (errors.CatalogError, 7),
+    (errors.FormatError, 4),
+    (errors.NotFoundError, 3),
+    (errors.AccessError, 3),
+    (errors.SourceError, 3),
+    (errors.SwatheError, INTERNAL),
+)
+
+CUTTING, ARCHIVE, PORTAL, MEASURING = "Cutting", "Archive", "Portal", "Measuring"
+
+app = typer.Typer(
+    cls=Group,
+    help="Cut regions out of very large FITS images, at the speed of the disk.",
+    epilog=EXIT_CODES,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+
+
+def main() -> None:
+    """Run the command line; turn errors into one line and an exit code."""
+    try:
+        try:
+            app()
+        finally:
+            # What cannot be written is told by us, not when Python ends. There is none where it
+            # was closed before.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except errors.SwatheError as error:
+        _fail(error, next(code for kind, code in _CODES if isinstance(error, kind)))
+    except KeyboardInterrupt as error:
+        _fail(error, 130, "interrupted")
+    except SystemExit as ended:
+        # How Typer tells of Ctrl-C, without a word.
+        if ended.code == 130:
+            _fail(ended, 130, "interrupted")
+        raise
+    except BrokenPipeError:
+        # Whoever read our output has had enough, as `| head` has.
+        _drop_output()
+        sys.exit(141)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            _drop_output()
+            _fail(error, 6, f"cannot write what it prints: {error.strerror}")
+        # A fault of ours. Python's own exit code would say that some targets failed.
+        if not os.environ.get("SWATHE_DEBUG"):
+            traceback.print_exc()
+        _fail(error, INTERNAL, f"internal error: {type(error).__name__}: {error}")
+    finally:
+        _end_trace()
+
+
+def _drop_output() -> None:
+    """Let nothing more be written to standard output, which failed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _end_trace() -> None:
+    """Say where events of this command are lost."""
+    counts = trace.stop()
+    if counts.dropped:
+        every = counts.written + counts.dropped
+        try:
+            typer.echo(f"swathe: {counts.dropped:,} of {every:,} events were dropped", err=True)
+        except OSError:
+            # Nobody can be told, and the work was done all the same.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def _fail(error: BaseException, code: int, message: str | None = None) -> None:
+    if os.environ.get("SWATHE_DEBUG"):
+        raise error
+    text = message or str(error)
+    if "--json" in sys.argv:
+        print_json({"error": text, "kind": type(error).__name__, "exit_code": code})
+    typer.echo(f"swathe: {text}", err=True)
+    sys.exit(code)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from swathe._swathe import __version__
+
+        typer.echo(f"swathe {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # noqa: ARG001 - its callback does all
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    trace_to: Annotated[
+        str | None,
+        typer.Option(
+            "--trace",
+            metavar="PLACE",
+            envvar=trace.VARIABLE,
+            help="Record events: into FILE, FILE?rotate_mb=100&keep=5, memory:FILE?mb=64, stderr, "
+            "syslog, or to the collector at tcp://HOST:PORT.",
+        ),
+    ] = None,
+) -> None:
+    if trace_to:
+        trace.start(trace_to)
+        # What this command starts records too.
+        os.environ[trace.VARIABLE] = for_children(trace_to)
+
+
+# In the order of `swathe --help`.
+app.command(cls=ValuesCommand, rich_help_panel=CUTTING)(cut)
+for command in (info, predict, sample):
+    app.command(rich_help_panel=CUTTING)(command)
+app.add_typer(store.app, cls=Group, name="store", rich_help_panel=ARCHIVE)
+app.add_typer(dataset.app, cls=Group, name="dataset", rich_help_panel=ARCHIVE)
+app.command(cls=ValuesCommand, rich_help_panel=ARCHIVE)(find)
+app.add_typer(cache.app, cls=Group, name="cache", rich_help_panel=ARCHIVE)
+app.command(rich_help_panel=PORTAL)(serve)
+app.add_typer(portal.app, cls=Group, name="portal", rich_help_panel=PORTAL)
+app.add_typer(token.app, cls=Group, name="token", rich_help_panel=PORTAL)
+app.add_typer(pool.app, cls=Group, name="pool", rich_help_panel=PORTAL)
+for measure in (probe.probe, buffer.buffer, simulate):
+    app.command(rich_help_panel=MEASURING)(measure)
+app.add_typer(bench.app, cls=Group, name="bench", rich_help_panel=MEASURING)
+app.add_typer(tracing.app, cls=Group, name="trace", rich_help_panel=MEASURING)

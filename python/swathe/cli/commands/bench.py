@@ -1,0 +1,226 @@
+"""The commands `swathe bench ...`: experiments, each into a folder of its own."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+
+from swathe.cli.options import Json, Overwrite, Quiet
+from swathe.cli.output import print_json, print_table
+from swathe.experiments import settings as declared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swathe.experiments.results.result import Study
+
+app = typer.Typer(
+    help="Experiments as the studies of 2000 to 2007 made them. Keys of the TOML file, which has a "
+    "section for each experiment, and flags mean the same; a flag counts more.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+File = Annotated[
+    Path | None, typer.Argument(metavar="[FILE.toml]", help="Settings; flags count more.")
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Where tables and figures go.")
+]
+Scratch = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="For files that are needed meanwhile.")
+]
+SINGULAR = {"stores": "store", "methods": "method", "clients": "client", "sizes": "size"} | {
+    "ways": "way",
+    "mixes": "mix",
+}
+"""Of keys that are lists: the flag is given once for each."""
+
+
+def _command(name: str, run: Callable[[Any, Path | None, Callable[[str], None]], Study]) -> None:
+    """Add the command of an experiment; its flags are the fields of its settings."""
+    kind = declared.KINDS[name]
+
+    def command(**given: Any) -> None:
+        from swathe.experiments.results.report import keep, ready
+
+        file, output, scratch = given.pop("file"), given.pop("output"), given.pop("scratch")
+        quiet, as_json = given.pop("quiet"), given.pop("json")
+        overwrite = given.pop("overwrite")
+        settings = declared.settings_of(kind, file, given)
+        ready(output, name, overwrite=overwrite)
+        study = run(settings, scratch, _silent if quiet else _say)
+        folder = keep(study, output, overwrite=overwrite)
+        _show(study, folder, as_json)
+
+    parameters = [
+        _parameter("file", File, None),
+        _parameter("output", Output, inspect.Parameter.empty),
+        *_flags(kind),
+        _parameter("scratch", Scratch, None),
+        _parameter("overwrite", Overwrite, False),
+        _parameter("quiet", Quiet, False),
+        _parameter("json", Json, False),
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__doc__ = inspect.getdoc(kind)
+    app.command(name)(command)
+
+
+def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+def _flags(kind: type[Any]) -> list[inspect.Parameter]:
+    types = get_type_hints(kind)
+    flags = []
+    for each in fields(kind):
+        of = types[each.name]
+        default: Any = each.default
+        many = get_origin(of) is tuple
+        one = get_args(of)[0] if many else of
+        names = ""
+        if get_origin(one) is Literal:
+            names, one = f" One of {', '.join(get_args(one))}.", str
+        usual = " ".join(map(str, default)) if many else str(default)
+        shown = f" [{usual}]" if usual else ""
+        flag = "--" + (SINGULAR.get(each.name, each.name) if many else each.name).replace("_", "-")
+        again = " May be given more than once." if many else ""
+        option = typer.Option(flag, help=f"{each.metadata['help']}{names}{again}{shown}")
+        wanted = list[one] | None if many else one | None  # type: ignore[valid-type]
+        flags.append(_parameter(each.name, Annotated[wanted, option], None))
+    return flags
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _silent(_text: str) -> None:
+    pass
+
+
+def _show(study: Study, folder: Path | None, as_json: bool) -> None:
+    if as_json:
+        print_json({"output": str(folder or ""), **study.meta, "rows": _rows(study)})
+        return
+    from swathe.experiments.results.report import number, titles
+
+    for title, table in {study.title: study.table, **study.more}.items():
+        typer.echo(f"\n{title}")
+        rows = [[number(value) for value in row] for row in table.as_array().tolist()]
+        print_table(titles(table), rows)
+    typer.echo("")
+    for text in study.sentences:
+        typer.echo(text)
+    for text in study.notes:
+        typer.echo(f"  note: {text}", err=True)
+    if folder is not None:
+        typer.echo(f"{folder}/report.html")
+
+
+def _rows(study: Study) -> list[dict[str, Any]]:
+    return [
+        {
+            name: None if value != value else value
+            for name, value in zip(study.table.colnames, row, strict=True)
+        }
+        for row in study.table.as_array().tolist()
+    ]
+
+
+def _single(settings: Any, scratch: Path | None, tell: Callable[[str], None]) -> Study:
+    from swathe.experiments.single_experiment import single
+
+    return single(settings, scratch, tell)
+
+
+def _region(settings: Any, scratch: Path | None, tell: Callable[[str], None]) -> Study:
+    from swathe.experiments.region_experiment import region
+
+    return region(settings, scratch, tell)
+
+
+def _ramp(settings: Any, scratch: Path | None, tell: Callable[[str], None]) -> Study:
+    from swathe.experiments.ramp_experiment import ramp
+
+    return ramp(settings, scratch, tell)
+
+
+def _load(settings: Any, scratch: Path | None, tell: Callable[[str], None]) -> Study:
+    from swathe.experiments.load_experiment import load
+
+    return load(settings, scratch, tell)
+
+
+def _buffer(settings: Any, scratch: Path | None, tell: Callable[[str], None]) -> Study:
+    from swathe.experiments.buffer_experiment import buffer
+
+    return buffer(settings, scratch, tell)
+
+
+_command("single", _single)
+_command("region", _region)
+_command("ramp", _ramp)
+_command("load", _load)
+_command("buffer", _buffer)
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(help="Folder of results to compare with.")],
+    second: Annotated[Path, typer.Argument(help="Folder of results that may be worse.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where a report goes.")
+    ] = None,
+    tie: Annotated[
+        float, typer.Option(min=0, max=10, help="Relative difference that counts as none.")
+    ] = 0.05,
+    alpha: Annotated[
+        float, typer.Option(min=1e-9, max=0.5, help="Chance of a false alarm among all cases.")
+    ] = 0.05,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 1,
+    fail_on_regression: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-regression",
+            help="Exit with 1 where a case is worse, 2 where that cannot be told.",
+        ),
+    ] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Compare two folders of results, case by case, for regressions."""
+    from swathe.core.errors import SettingsError
+    from swathe.experiments.results.compare import TOO_FEW, samples_needed
+    from swathe.experiments.results.compare import compare as compare_folders
+    from swathe.experiments.results.report import keep, ready
+
+    if output:
+        ready(output, "compare", overwrite=overwrite)
+    study = compare_folders(first, second, tie=tie, alpha=alpha, seed=seed)
+    folder = keep(study, output, overwrite=overwrite) if output else None
+    _show(study, folder, as_json)
+    if fail_on_regression and any(study.table["verdict"] == "worse"):
+        raise typer.Exit(1)
+    few = sum(study.table["verdict"] == TOO_FEW)
+    if fail_on_regression and few:
+        raise SettingsError(
+            f"{few} of {len(study.table)} cases have too few samples to tell a regression: "
+            f"{samples_needed(len(study.table), alpha)} of each in both runs would be enough"
+        )
+
+
+@app.command()
+def join(
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Where a ramp listens.")],
+) -> None:
+    """Lend this host to a ramp that another host leads; $SWATHE_BENCH_TOKEN as there."""
+    from swathe.experiments.clients.remote_hosts import join as join_ramp
+
+    join_ramp(address, _say)

@@ -1,0 +1,350 @@
+"""`swathe cut`: one region, or those of a list."""
+
+from __future__ import annotations
+
+import logging
+import re
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from swathe.cli.options import (
+    SIZE_FORMS,
+    DecColumn,
+    FileOfAll,
+    Frame,
+    Json,
+    Overwrite,
+    Quiet,
+    RaColumn,
+    numbers_of,
+    one_image,
+    place_of,
+    planes_of,
+    shape_of,
+    size_of,
+    whole_numbers_of,
+)
+from swathe.cli.output import print_json
+from swathe.core import errors
+from swathe.core.format import forecast_text, seconds_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swathe._swathe import HduKey
+    from swathe.core.box import Box
+    from swathe.files.cutout import Cutout
+URL = re.compile("[a-z][a-z0-9]*:/")
+SHOWN_ROWS = 5
+
+
+def cut(
+    image: Annotated[
+        str | None, typer.Argument(help="FITS file: path or URL.", callback=one_image)
+    ] = None,
+    box: Annotated[
+        str | None,
+        typer.Option(metavar="X0 Y0 W H", help="Zero-based lower-left pixel, width and height."),
+    ] = None,
+    center: Annotated[
+        str | None,
+        typer.Option(metavar="X Y", help="Zero-based pixel position of the centre."),
+    ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(metavar="H W", help="Height and width, or one side, with --center."),
+    ] = None,
+    sky: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RA DEC",
+            help="Position: degrees or '10:00:28.6 +02:12:21'; or the name of an object.",
+        ),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(metavar="S", help=f"Size with --sky: {SIZE_FORMS}.")
+    ] = None,
+    size_deg: Annotated[
+        str | None, typer.Option(metavar="S", help="Side in degrees, with --sky.")
+    ] = None,
+    frame: Frame = None,
+    section: Annotated[
+        str | None,
+        typer.Option(metavar="[x1:x2,y1:y2]", help="FITS section: one-based, inclusive."),
+    ] = None,
+    targets: Annotated[
+        Path | None,
+        typer.Option(
+            help="Many cuts: a table (FITS, VOTable, CSV, ECSV, TSV, Parquet) or a text of one "
+            "target a line; see the README."
+        ),
+    ] = None,
+    file: FileOfAll = None,
+    ra: RaColumn = None,
+    dec: DecColumn = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="cut.fits, .npy or .png; with --targets a folder, *.zip, *.tar or *.fits.",
+        ),
+    ] = None,
+    hdu: Annotated[
+        str | None,
+        typer.Option(
+            help="Number from 0 (-1: the last), name, or NAME,VERSION; by default the first image."
+        ),
+    ] = None,
+    mode: Annotated[
+        Literal["trim", "partial", "strict"],
+        typer.Option(help="trim to the image, partial: fill outside, strict: refuse."),
+    ] = "trim",
+    fill: Annotated[
+        float | None, typer.Option(help="Physical value outside the image; else NaN, BLANK or 0.")
+    ] = None,
+    planes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIRST:LAST", help="Planes of a cube, zero-based, FIRST <= p < LAST; or one."
+        ),
+    ] = None,
+    result_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="fits|npy|png|rgb",
+            help="With --targets: format of results, by default fits; rgb: a picture of the three "
+            "images of each group, red first.",
+        ),
+    ] = None,
+    operation: Annotated[
+        Literal["cut", "stack"] | None,
+        typer.Option(
+            help="With --targets: cut each, or stack those of each name in a column group, or all."
+        ),
+    ] = None,
+    stack: Annotated[
+        Literal["mean", "median", "sigma-clipped", "weighted"] | None,
+        typer.Option(help="With --operation stack: how pixels are put together; by default mean."),
+    ] = None,
+    bands: Annotated[
+        str | None,
+        typer.Option(
+            metavar="R,G,B",
+            help="With --format rgb: which three of a column band, red first, as i,r,g.",
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="With --targets; else all cores.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="With --targets: do only what is not done.")
+    ] = False,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Cut one region out of IMAGE, or all those of a table of --targets."""
+    if (image is None) == (targets is None):
+        raise typer.BadParameter("give either IMAGE or --targets")
+    options: dict[str, Any] = {"mode": mode, "fill": fill, "planes": planes_of(planes)}
+    if targets is not None:
+        regions = (box, center, shape, sky, section, hdu)
+        if any(value is not None for value in regions):
+            raise typer.BadParameter("with --targets the table says what to cut")
+        if output is None:
+            raise typer.BadParameter("--targets needs --output")
+        _check_local(output)
+        fills = {
+            "file": file,
+            "size": size_of(size, size_deg),
+            "frame": frame,
+            "ra": ra,
+            "dec": dec,
+        }
+        options |= {"resume": resume, "overwrite": overwrite, **fills}
+        if stack is not None and operation != "stack":
+            raise typer.BadParameter("--stack goes with --operation stack")
+        options |= {
+            "operation": operation or "cut",
+            "format": result_format or "fits",
+            "stack": stack or "mean",
+            "bands": bands or (),
+        }
+        _cut_table(targets, output, threads, as_json, quiet, options)
+        return
+    assert image is not None
+    if threads is not None or resume:
+        raise typer.BadParameter("--threads and --resume go with --targets")
+    if any(value is not None for value in (result_format, operation, stack, bands)):
+        raise typer.BadParameter("--format, --operation, --stack and --bands go with --targets")
+    ways = [value is not None for value in (box, center, sky, section)]
+    if sum(ways) != 1:
+        raise typer.BadParameter("give one of --box, --center, --sky and --section")
+    if (file, ra, dec) != (None, None, None):
+        raise typer.BadParameter("--file, --ra and --dec go with --targets")
+    side = size_of(size, size_deg)
+    if (shape is None) != (center is None) or (side is None) != (sky is None):
+        raise typer.BadParameter("--center goes with --shape, --sky with --size or --size-deg")
+    if frame is not None and sky is None:
+        raise typer.BadParameter("--frame goes with --sky or --targets")
+    from swathe.core.outputs import check_output
+    from swathe.cutting.one import cut as cut_one
+
+    path = output or Path("cut.fits")
+    _check_local(path)
+    check_output(path, overwrite=overwrite, sources=[image])
+
+    found = cut_one(
+        image,
+        box=_section_of(section) if section is not None else _box_of(box),
+        center=_center_of(center),
+        shape=shape_of(shape),
+        sky=place_of("--sky", sky, frame),
+        size=side,
+        hdu=_hdu(hdu),
+        **options,
+    )
+    found.write(path, overwrite=overwrite)
+    _report_cut(found, path, as_json)
+
+
+def _check_local(output: Path) -> None:
+    """Refuse a URL or an object of a store as output: a file of that odd name would be made here.
+
+    Raises:
+        OutputError: where it is one.
+    """
+    from swathe.stores.registry import is_named
+
+    name = str(output)
+    # A path has lost the second slash of a URL.
+    is_url = URL.match(name) is not None and not output.parent.exists()
+    if is_url or is_named(name):
+        what = "a URL" if is_url else "an object of a store"
+        raise errors.OutputError(
+            f"{name}: expected a local file or folder, found {what}; results are written to local "
+            "disk"
+        )
+
+
+def _box_of(text: str | None) -> tuple[int, int, int, int] | None:
+    numbers = whole_numbers_of("--box", "X0 Y0 WIDTH HEIGHT", text)
+    return None if numbers is None else (numbers[0], numbers[1], numbers[2], numbers[3])
+
+
+def _section_of(text: str) -> Box:
+    """Read a FITS section.
+
+    Raises:
+        typer.BadParameter: where it is written otherwise.
+        RegionError: where it is empty.
+    """
+    from swathe.core.box import section, section_ends
+
+    try:
+        section_ends(text)
+    except errors.RegionError as error:
+        raise typer.BadParameter(str(error), param_hint="--section") from error
+    return section(text)
+
+
+def _center_of(text: str | None) -> tuple[float, float] | None:
+    numbers = numbers_of("--center", "X Y", text)
+    return None if numbers is None else (numbers[0], numbers[1])
+
+
+def _hdu(text: str | None) -> HduKey | None:
+    from swathe.files.targets.target_list import parse_hdu
+
+    if text is not None and re.fullmatch("-[0-9]{1,9}", text.strip()):
+        return int(text)
+    return None if text is None else parse_hdu(text)
+
+
+def _report_cut(found: Cutout, path: Path, as_json: bool) -> None:
+    x0, y0, width, height = found.box
+    if as_json:
+        print_json(
+            {
+                "path": str(path),
+                "box": [x0, y0, width, height],
+                "shape": list(found.shape),
+                "hdu": found.hdu,
+                "source": found.source,
+                "source_version": found.source_version,
+            }
+        )
+    else:
+        typer.echo(f"{path}: {' x '.join(map(str, found.shape[::-1]))} pixels from [{x0}, {y0}]")
+
+
+def _cut_table(
+    targets: Path,
+    output: Path,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+    options: dict[str, Any],
+) -> None:
+    from swathe.cutting.many import cut_many
+
+    with nullcontext() if quiet or as_json else _prediction_told():
+        try:
+            manifest = cut_many(targets, output, threads=threads, progress=not quiet, **options)
+        except KeyboardInterrupt as error:
+            if str(error):
+                typer.echo(f"{output}: {error}; --resume goes on with the others", err=True)
+            raise
+    meta = manifest.meta
+    counts = {name: meta[name] for name in ("ok", "no-overlap", "missing", "error")}
+    if as_json:
+        print_json({**meta, "output": str(output), "targets": len(manifest)})
+    else:
+        typer.echo(f"{output}: {_outcome_text(meta, counts)}")
+        lacking = manifest[manifest["status"] != "ok"]
+        for row in lacking[:SHOWN_ROWS]:
+            typer.echo(f"  {row['id']}: {row['status']}: {row['reason']}", err=True)
+        if len(lacking) > SHOWN_ROWS:
+            typer.echo(f"  and {len(lacking) - SHOWN_ROWS:,} more, see the manifest", err=True)
+        for note in meta["notes"]:
+            typer.echo(f"  note: {note}", err=True)
+    if counts["ok"] < len(manifest):
+        raise typer.Exit(1)
+
+
+def _outcome_text(meta: dict[str, Any], counts: dict[str, int]) -> str:
+    """Return what became of a table of targets, and how long it took."""
+    before = meta["done_before"]
+    done = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    if before:
+        done = f"{done} ({before:,} were done already)"
+    total, cutting = seconds_text(meta["total_s"]), seconds_text(meta["actual_s"])
+    if before == sum(counts.values()):
+        return f"{done}, in {total}" if before else f"no targets, in {total}"
+    predicted = forecast_text(meta["predicted_s"])
+    return f"{done}, in {total}: {cutting} for cutting (predicted {predicted}), the rest to start"
+
+
+@contextmanager
+def _prediction_told() -> Iterator[None]:
+    """Let the first thing that `cut_many` logs be seen; the last, beside it, is told anyway."""
+    from swathe.cutting.many import log
+
+    class Once(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            log.removeHandler(self)
+            typer.echo(record.getMessage(), err=True)
+
+    once, level = Once(), log.level
+    log.addHandler(once)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(once)
+        log.setLevel(level)

@@ -1,0 +1,331 @@
+"""The commands `swathe dataset`: which images an archive holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swathe.cli.options import Json, Overwrite, Quiet
+from swathe.cli.output import print_json, print_table
+from swathe.core.format import size_text
+
+if TYPE_CHECKING:
+    from swathe.catalog import Catalog, Dataset
+    from swathe.datasets import mirroring
+    from swathe.datasets.scan import Fault, Report
+
+app = typer.Typer(help="Catalogue the images of a store, to find them again.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
+Objects = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A text file with the path of one object in the store on each line, instead of "
+        "listing the store.",
+    ),
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, max=256, help="Threads that read headers; else 4 a core.")
+]
+CALIB = "Calibration level of the images, as ObsCore has it: 0 raw to 4 analysed"
+SHOWN_FAULTS = 20
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Letters, digits, '_', '.', '-'; at least two.")],
+    place: Annotated[str, typer.Argument(metavar="STORE:PREFIX", help="A folder of a store.")],
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GLOB", help="Take only objects with such names; with a '/': such paths."
+        ),
+    ] = None,
+    calib: Annotated[int, typer.Option(min=0, max=4, help=f"{CALIB}.")] = 2,
+    objects: Objects = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Catalogue the images below a folder of a store. After an interruption, the same goes on."""
+    from swathe.catalog import Catalog
+    from swathe.datasets.store_prefix import split_place
+    from swathe.stores.listing import checked_pattern
+
+    store, prefix = split_place(place)
+    pattern = checked_pattern(pattern)
+    with Catalog.open() as catalog:
+        dataset = catalog.add_dataset(name, store, prefix, pattern, calib)
+        try:
+            report = _scan(catalog, dataset, objects, threads, quiet)
+        except BaseException:
+            # What could not even be listed leaves nothing behind; what was begun is kept.
+            if not catalog.replicas(name, store):
+                catalog.remove_dataset(name)
+            raise
+    _tell(report, as_json)
+
+
+@app.command()
+def sync(
+    name: Name,
+    objects: Objects = None,
+    threads: Threads = None,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read the headers of all, also of what is as it was.")
+    ] = False,
+    calib: Annotated[
+        int | None, typer.Option(min=0, max=4, help=f"{CALIB}; else as it was said to be.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Bring a dataset up to date: read what is new or changed, note what is gone."""
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        if calib is not None:
+            catalog.set_calib_level(name, calib)
+        report = _scan(catalog, catalog.dataset(name), objects, threads, quiet, reread)
+    _tell(report, as_json)
+
+
+def _scan(
+    catalog: Catalog,
+    dataset: Dataset,
+    objects: Path | None,
+    threads: int | None,
+    quiet: bool,
+    reread: bool = False,
+) -> Report:
+    from swathe.core.progress import progress_bar
+    from swathe.datasets.scan import scan
+    from swathe.stores.listing import list_objects, read_list
+
+    if objects is not None:
+        found = list(read_list(objects, dataset.prefix, dataset.pattern))
+    else:
+        store = catalog.store(dataset.store)
+        found = list(list_objects(store, dataset.prefix, dataset.pattern))
+    with progress_bar("cataloguing", not quiet, len(found)) as show:
+        return scan(
+            catalog,
+            dataset.name,
+            found,
+            threads=threads,
+            reread=reread,
+            show=lambda done, _total: show(done),
+        )
+
+
+def _tell(report: Report, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(report))
+    else:
+        told = [
+            (report.read, "read"),
+            (report.unchanged, "unchanged"),
+            (report.vanished, "vanished"),
+            (report.returned, "there again"),
+            (len(report.faults), "with faults"),
+        ]
+        counts = ", ".join(f"{count:,} {what}" for count, what in told if count)
+        typer.echo(
+            f"{report.dataset}: {report.listed:,} objects ({counts or 'nothing to do'}), "
+            f"{report.images:,} images read in {report.seconds:.1f} s"
+        )
+        _tell_faults(report.dataset, report.faults)
+        for note, count in sorted(report.notes.items(), key=lambda each: -each[1])[:5]:
+            typer.echo(f"  note: {count:,} images have no place in the sky: {note}", err=True)
+    if report.faults:
+        raise typer.Exit(1)
+
+
+def _tell_faults(dataset: str, faults: list[Fault]) -> None:
+    for fault in faults[:SHOWN_FAULTS]:
+        typer.echo(f"  {fault.path}: {fault.reason}", err=True)
+    if len(faults) > SHOWN_FAULTS:
+        more = f"swathe dataset show {dataset} --json"
+        typer.echo(f"  and {len(faults) - SHOWN_FAULTS:,} more: {more}", err=True)
+
+
+@app.command()
+def mirror(
+    name: Name,
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="STORE[:PREFIX]",
+            help="A folder of another store; without a prefix: the same paths as in the first.",
+        ),
+    ],
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only say what is to be copied, and how long it takes."),
+    ] = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete the copies of what has vanished.")
+    ] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Objects copied at the same time; else 8.")
+    ] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Copy what is missing or stale of a dataset to another store, verified.
+
+    After an interruption, the same goes on. Files that are there and are no copies of the dataset
+    stay, unless --overwrite is given. What has changed since the dataset was synced is not
+    copied but told: sync first.
+    """
+    from swathe.catalog import Catalog
+    from swathe.core.progress import progress_bar
+    from swathe.datasets import mirroring
+    from swathe.datasets.store_prefix import split_place
+
+    store, prefix = split_place(place) if ":" in place else (place, None)
+    threads = threads or mirroring.THREADS
+    with Catalog.open() as catalog:
+        plan = mirroring.plan(catalog, name, store, prefix, threads=threads, overwrite=overwrite)
+        if dry_run:
+            _tell_plan(plan, delete, as_json)
+            return
+        with progress_bar("copying", not quiet, len(plan.copies)) as show:
+            report = mirroring.mirror(catalog, plan, delete=delete, threads=threads, show=show)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        told = [
+            (report.copied, f"copied ({size_text(report.bytes)})"),
+            (report.there, "there already"),
+            (report.deleted, "deleted"),
+            (report.skipped, "damaged or unread"),
+            (len(report.faults), "with faults"),
+        ]
+        counts = ", ".join(f"{count:,} {what}" for count, what in told if count)
+        typer.echo(
+            f"{name} to {plan.store}:{plan.prefix}: {counts or 'nothing to do'} "
+            f"in {report.seconds:.1f} s"
+        )
+        _tell_faults(name, report.faults)
+        if report.outdated:
+            typer.echo(f"  note: for what has changed: swathe dataset sync {name}", err=True)
+    if report.faults:
+        raise typer.Exit(1)
+
+
+def _tell_plan(plan: mirroring.Plan, delete: bool, as_json: bool) -> None:
+    if as_json:
+        told = asdict(plan)
+        del told["versions"]
+        counted = ("copies", "vanished", "gone", "untold")
+        print_json({**told, **{name: len(told[name]) for name in counted}})
+        return
+    typer.echo(
+        f"{plan.dataset} to {plan.store}:{plan.prefix}: {len(plan.copies):,} objects to copy "
+        f"({size_text(plan.bytes)}), {plan.there:,} there already"
+    )
+    if plan.copies:
+        basis = "as the stores were measured" if plan.measured else "a guess: swathe probe STORE"
+        typer.echo(f"  about {plan.seconds:.3g} s, {basis}")
+    if plan.vanished:
+        done = "to delete" if delete else "kept; --delete would delete them"
+        typer.echo(f"  {len(plan.vanished):,} copies of what has vanished: {done}")
+    if plan.skipped:
+        typer.echo(f"  {plan.skipped:,} objects are damaged or were not read, and stay behind")
+    _tell_faults(plan.dataset, plan.faults)
+
+
+@app.command("list")
+def list_datasets(as_json: Json = False) -> None:
+    """List the datasets."""
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        datasets = catalog.datasets()
+    if as_json:
+        print_json({"datasets": [_as_dict(dataset) for dataset in datasets]})
+    elif datasets:
+        print_table(
+            ("name", "objects", "images", "place", "pattern", "synced (UTC)"),
+            [
+                (
+                    dataset.name,
+                    f"{dataset.objects:,}",
+                    f"{dataset.granules:,}",
+                    f"{dataset.store}:{dataset.prefix}",
+                    dataset.pattern or "",
+                    _synced(dataset),
+                )
+                for dataset in datasets
+            ],
+        )
+    else:
+        typer.echo("no datasets yet; add one: swathe dataset add NAME STORE:PREFIX", err=True)
+
+
+@app.command()
+def show(name: Name, as_json: Json = False) -> None:
+    """Show what a dataset holds, where its copies are, and which objects have faults."""
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        dataset = catalog.dataset(name)
+        faults = [
+            (store, replica)
+            for store in sorted(dataset.states)
+            for replica in catalog.replicas(name, store)
+            if replica.reason is not None
+        ]
+    if as_json:
+        told = [
+            {"store": store, "path": at.path, "state": at.state, "reason": at.reason}
+            for store, at in faults
+        ]
+        print_json({**_as_dict(dataset), "faults": told})
+        return
+    typer.echo(f"{dataset.name}: {dataset.store}:{dataset.prefix}")
+    if dataset.pattern is not None:
+        typer.echo(f"  names: {dataset.pattern}")
+    typer.echo(
+        f"  {dataset.objects:,} objects, {dataset.granules:,} images, "
+        f"calibration level {dataset.calib_level}"
+    )
+    typer.echo(f"  synced: {_synced(dataset)}")
+    for store, states in sorted(dataset.states.items()):
+        counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
+        typer.echo(f"  {store}: {counts}")
+    for store, at in faults[:SHOWN_FAULTS]:
+        typer.echo(f"    {store}:{at.path}: {at.state}: {at.reason}")
+
+
+@app.command()
+def remove(name: Name, as_json: Json = False) -> None:
+    """Forget a dataset. Its files stay."""
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        catalog.remove_dataset(name)
+    if as_json:
+        print_json({"removed": name})
+    else:
+        typer.echo(f"{name}: removed")
+
+
+def _as_dict(dataset: Dataset) -> dict[str, Any]:
+    synced_at = dataset.synced_at
+    return {
+        **asdict(dataset),
+        "added_at": dataset.added_at.isoformat(),
+        "synced_at": None if synced_at is None else synced_at.isoformat(),
+    }
+
+
+def _synced(dataset: Dataset) -> str:
+    at = dataset.synced_at
+    return "the first scan is not done" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"

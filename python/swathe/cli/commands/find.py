@@ -1,0 +1,141 @@
+"""The command `swathe find`."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swathe.cli.options import SIZE_FORMS, Frame, Json, Overwrite, place_of, size_of
+from swathe.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+FORMATS = {".csv": "ascii.csv", ".ecsv": "ascii.ecsv", ".vot": "votable", ".xml": "votable"}
+
+
+def find(
+    sky: Annotated[
+        str | None,
+        typer.Option(
+            "--sky",
+            "--at",
+            metavar="RA DEC",
+            help="Images that show this place: degrees or '10:00:28.6 +02:12:21'; or the name of "
+            "an object.",
+        ),
+    ] = None,
+    radius: Annotated[
+        str | None,
+        typer.Option(
+            metavar="R", help="Or any part of this circle around it: degrees, or as 30arcsec."
+        ),
+    ] = None,
+    frame: Frame = None,
+    dataset: Annotated[str | None, typer.Option(help="Only images of this dataset.")] = None,
+    time: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="START END", help="MJD, or as 2005-09-21T04:30:00 (UTC)."),
+    ] = None,
+    band: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|MIN,MAX", help="A filter, or wavelengths in metres, as 5e-7,6e-7."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the table: .csv, .ecsv, .vot or .xml."),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S",
+            help=f"With --sky: a column of sizes, so that the table can be cut from: {SIZE_FORMS}.",
+        ),
+    ] = None,
+    size_deg: Annotated[
+        str | None, typer.Option(metavar="S", help="The same: side in degrees.")
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Find the images of datasets that show a place, of a time, in a band."""
+    from swathe.core.outputs import check_output
+    from swathe.datasets.search import find as find_images
+
+    side = size_of(size, size_deg)
+    if side is not None and sky is None:
+        raise typer.BadParameter("--size and --size-deg need --sky")
+    if frame is not None and sky is None:
+        raise typer.BadParameter("--frame goes with --sky")
+    if output is not None and output.suffix.lower() not in FORMATS:
+        raise typer.BadParameter(f"must end in one of {', '.join(FORMATS)}", param_hint="--output")
+    if output is not None:
+        check_output(output, overwrite=overwrite)
+    place = place_of("--sky", sky, frame)
+    table = find_images(place, radius=radius, dataset=dataset, time=time, band=band)
+    if side is not None and side.square_deg is not None:
+        table["size_deg"] = side.square_deg
+    elif side is not None:
+        table["size"] = str(side)
+    if output is not None:
+        _write(table, output, overwrite)
+    if as_json:
+        rows = [dict(zip(table.colnames, row, strict=True)) for row in _plain(table)]
+        print_json({"images": rows})
+    elif output is not None:
+        typer.echo(f"{output}: {len(table):,} images")
+    else:
+        _show(table)
+
+
+def _plain(table: Table) -> list[list[Any]]:
+    # Masked values are None in lists.
+    columns = [table[name].tolist() for name in table.colnames]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _write(table: Table, path: Path, overwrite: bool) -> None:
+    from swathe.core.outputs import write_file
+    from swathe.stores.registry import local_paths
+
+    kind = FORMATS[path.suffix.lower()]
+    content = _content(table, kind)
+    sources = local_paths(table["file"].tolist())
+    write_file(path, lambda file: file.write(content), overwrite=overwrite, sources=sources)
+
+
+def _content(table: Table, kind: str) -> bytes:
+    """Return a table as a file of this format of astropy's holds it."""
+    if kind == "votable":
+        made = io.BytesIO()
+        table.write(made, format=kind)
+        return made.getvalue()
+    text = io.StringIO()
+    table.write(text, format=kind)
+    return text.getvalue().encode()
+
+
+def _show(table: Table) -> None:
+    if not len(table):
+        typer.echo("no image is known to show that", err=True)
+        return
+    titles = ("file", "hdu", "dataset", "band", "t_min", "s_ra", "s_dec", "s_fov", "shape")
+    digits = {"t_min": 5, "s_ra": 5, "s_dec": 5, "s_fov": 4}
+    rows = []
+    for row in zip(*(table[name].tolist() for name in titles), strict=True):
+        rows.append(
+            [
+                ""
+                if value is None
+                else f"{value:.{digits[name]}f}"
+                if name in digits
+                else f"{value}"
+                for name, value in zip(titles, row, strict=True)
+            ]
+        )
+    print_table(titles, rows)

@@ -1,0 +1,151 @@
+"""The command `swathe probe`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swathe.cli.options import Json, Measured, Overwrite, Plot, Seed
+from swathe.cli.output import cost_rows, print_json, print_table, rate_text
+from swathe.core.format import megabytes, size_text
+
+if TYPE_CHECKING:
+    from swathe.costs.probing.store_probe import Probe
+
+ENDED = {
+    "precise": "ended as all is known well enough",
+    "rounds": "ended after all rounds",
+    "seconds": "ended as no more seconds were left",
+    "bytes": "ended as no more bytes were left",
+}
+"""Why a probe ended, as people read it."""
+
+
+def probe(
+    store: Measured,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Some seconds, not half a minute.")
+    ] = False,
+    object_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--object", help="What of it to read; may be given more than once. Folders are listed."
+        ),
+    ] = None,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write",
+            help="Also write objects, and remove them: folders, and stores that are buckets, "
+            "dav(s):// or root://.",
+        ),
+    ] = False,
+    host: Annotated[
+        bool, typer.Option("--host", help="Measure this machine again: decoding, writing.")
+    ] = False,
+    budget_s: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds it may take; else 30, or 5.")
+    ] = None,
+    budget_mb: Annotated[
+        float | None,
+        typer.Option(min=1, help="MB it may move; else 537, or 67; eight times that locally."),
+    ] = None,
+    seed: Seed = None,
+    plot: Plot = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Measure what a store costs: latency, bandwidth, how many requests at once."""
+    from swathe.catalog import Catalog, this_host
+    from swathe.costs.probing import store_probe as probing
+    from swathe.costs.probing.host import BUDGET_S, QUICK_BUDGET_S, measure_host
+    from swathe.costs.probing.resolve_target import find_place
+    from swathe.costs.probing.save import keep_host, keep_probe
+
+    place = find_place(store, object_ or ())
+    if plot is not None:
+        from swathe.costs.plots import plot_path
+
+        plot_path(plot, overwrite=overwrite, sources=place.files)
+    with Catalog.open() as catalog:
+        catalog.check_writable()  # what is measured is to be kept
+        compute = None if host else catalog.compute(this_host())
+    also = f"; then this machine, some {QUICK_BUDGET_S if quick else BUDGET_S:g} s"
+    result = probing.probe(
+        place,
+        quick=quick,
+        budget_s=budget_s,
+        budget_bytes=None if budget_mb is None else round(budget_mb * 1e6),
+        seed=seed,
+        write=write,
+        tell=lambda text: typer.echo(text + also * (compute is None), err=True),
+    )
+    with Catalog.open() as catalog:
+        keep_probe(catalog, result)
+        if compute is None:
+            compute = measure_host(quick)
+            keep_host(catalog, compute)
+    if plot is not None:
+        from swathe.costs.plots import probe_figure, save
+
+        title = f"{result.shown} from {result.host}"
+        drawn = probe_figure(result.samples, result.profile.costs, title)
+        save(drawn, plot, "\n".join(result.profile.notes), overwrite=overwrite)
+    if as_json:
+        print_json({**result.as_dict(), "compute": compute})
+    else:
+        _show(result)
+        _show_host(compute)
+
+
+def _show(result: Probe) -> None:
+    from swathe.costs.probing.store_probe import read_table
+
+    profile, costs = result.profile, result.profile.costs
+    rows = read_table(result.samples, costs)
+    streams = sorted({count for row in rows.values() for count in row})
+    typer.echo("MB/s by size and number at once (the model's)")
+    print_table(
+        ("size", *map(str, streams)),
+        [
+            (
+                size_text(size),
+                *(f"{_rate(row[c][0])} ({_rate(row[c][1])})" if c in row else "" for c in streams),
+            )
+            for size, row in rows.items()
+        ],
+    )
+    typer.echo(f"\n{result.shown} ({result.root}) from {result.host}")
+    print_table(("cost", "", "spread of 80 %"), cost_rows(costs.as_dict(), profile.spread))
+    if (writing := result.writing) is not None:
+        typer.echo(
+            f"writing: {1e3 * writing.request[0][1]:.3g} ms an object, "
+            f"{rate_text(writing.stream_bytes_per_s())} MB/s, "
+            f"all together {rate_text(writing.total_bytes_per_s)} MB/s"
+        )
+    typer.echo(
+        f"{len(result.samples)} samples, {result.requests} requests, "
+        f"{megabytes(result.bytes_moved)} in {result.seconds:.1f} s "
+        f"({result.cache}; {ENDED[result.stopped]})"
+    )
+    for note in (*profile.notes, *result.notes):
+        typer.echo(f"  note: {note}", err=True)
+
+
+def _show_host(compute: dict[str, Any]) -> None:
+    speeds = {name: seconds for name, seconds in compute.items() if "_byte_s" in name}
+    tiles = speeds.pop("tile_byte_s", {})
+    told = [
+        f"{name.removesuffix('_s').removesuffix('_byte')} {1e-6 / speeds[name]:.0f}"
+        for name in speeds
+    ]
+    told += [f"{codec} {1e-6 / seconds:.0f}" for codec, seconds in tiles.items()]
+    typer.echo(
+        f"this host: {1e6 * compute['object_s']:.0f} µs an object, "
+        f"{1e6 * compute['cut_s']:.0f} µs a cut; MB/s: {', '.join(told)}"
+    )
+
+
+def _rate(mb_per_s: float) -> str:
+    return f"{mb_per_s:.0f}" if mb_per_s >= 100 else f"{mb_per_s:.3g}"

@@ -1,0 +1,45 @@
+"""`swathe sample`: a synthetic survey."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from swathe.cli.options import Json, Overwrite, Quiet
+from swathe.cli.output import print_json
+from swathe.core import errors
+
+
+def sample(
+    folder: Annotated[Path, typer.Argument(help="Where to put it.")],
+    frames: Annotated[int, typer.Option(min=1, help="Frames, 12 MB each in all four kinds.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same files.")] = 1,
+    targets: Annotated[int, typer.Option(min=1, help="Rows of targets.csv.")] = 2000,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Make an SDSS-like survey to try things on, with a table of targets."""
+    from swathe.core.progress import progress_bar
+    from swathe.core.sample_survey import make_sample
+
+    with progress_bar("drawing", not quiet, frames) as show:
+        try:
+            table = make_sample(
+                folder,
+                frames,
+                seed,
+                targets,
+                lambda done, _frames: show(done),
+                overwrite=overwrite,
+            )
+        except errors.OutputError:
+            raise
+        except OSError as error:
+            raise errors.OutputError(f"{folder}: {error}") from error
+    if as_json:
+        print_json({"folder": str(folder), "frames": frames, "seed": seed, "targets": str(table)})
+    else:
+        typer.echo(f"{table}: {targets} targets on {frames} frames, each as .fit, .gz, .bz2, .fz")

@@ -1,0 +1,61 @@
+"""The command `swathe serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from swathe.cli.options import Certificates, Insecure, Json
+from swathe.cli.output import print_json
+
+
+def serve(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings, as swathe.toml; see the docs.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Listen here, else as the file says.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="0: a free one; else as the file says.")
+    ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="dask://HOST:PORT", help="Scheduler of a pool; else as the file says."
+        ),
+    ] = None,
+    certificates: Certificates = None,
+    insecure: Insecure = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check the settings.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Serve the portal: pages, REST interface, interfaces of the Virtual Observatory."""
+    from swathe.core.errors import SettingsError
+    from swathe.portal.config import read_config
+
+    settings = read_config(config).at(
+        host, port, workers=workers, certificates=certificates, insecure=insecure
+    )
+    if settings.workers.insecure:
+        from swathe.workers.dask.tls import insecure_warning, read_address
+
+        typer.echo(f"swathe: {insecure_warning(read_address(settings.workers.url))}", err=True)
+    if check:
+        if as_json:
+            print_json({"settings": str(config or "defaults"), "in_order": True})
+        else:
+            typer.echo(f"{config or 'defaults'}: in order")
+        return
+    try:
+        from swathe.portal.serve import serve as run
+    except ImportError as error:
+        raise SettingsError(f"{error}; try: pip install 'swathe[portal]'") from error
+
+    def tell(url: str) -> None:
+        if as_json:
+            print_json({"portal": url})
+        else:
+            typer.echo(f"portal: {url}")
+
+    run(settings, tell)

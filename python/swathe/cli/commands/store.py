@@ -1,0 +1,155 @@
+"""The commands `swathe store`: names for storages."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swathe.cli.options import Json
+from swathe.cli.output import cost_rows, print_json, print_table, telling_of_a_wait
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from swathe.catalog import Profile
+
+app = typer.Typer(help="Name the storages that files are read from.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Name of the store.")]
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Letters, digits, '_', '.', '-'; at least two.")],
+    url: Annotated[
+        str,
+        typer.Argument(
+            help="Its root: a folder, or file, http(s), s3, gs, az, root(s), dav(s)://..."
+        ),
+    ],
+    tier: Annotated[
+        str | None,
+        typer.Option(help="How far away: local, lan, wan or tape; else local for files, lan."),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="endpoint, region, profile (of AWS), account (of Azure), anonymous (true or "
+            "false), door (the HTTP door of a root:// store), token_file (of a bearer token), "
+            "probe_object (what a probe reads), roots (/a:/b, further folders that links of a "
+            "local store may lead to). May be given more than once.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Name a store. Credentials are not kept: they stay in the environment."""
+    from swathe.catalog import Catalog
+
+    options = _options(option or [])
+    url = _absolute(url)
+    with telling_of_a_wait("the catalogue"), Catalog.open() as catalog:
+        store = catalog.add_store(name, url, tier, options)
+    if as_json:
+        print_json(asdict(store))
+    else:
+        typer.echo(f"{store.name}: {store.url} ({store.tier})")
+        if "://" not in url and not Path(url).is_dir():
+            typer.echo(f"  note: {url}: no such folder on this machine", err=True)
+
+
+def _absolute(url: str) -> str:
+    """Return a URL as it is, and a path from the root."""
+    return url if "://" in url else str(Path(url).expanduser().absolute())
+
+
+def _options(given: list[str]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            # Not repeated in the message, as it may be a credential.
+            raise typer.BadParameter("must be NAME=VALUE", param_hint="--option")
+        if name in options:
+            raise typer.BadParameter(f"{name} is given twice", param_hint="--option")
+        options[name] = value
+    return options
+
+
+@app.command("list")
+def list_stores(as_json: Json = False) -> None:
+    """List the stores."""
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        stores = catalog.stores()
+    if as_json:
+        print_json({"stores": [asdict(store) for store in stores]})
+    elif stores:
+        rows = [(store.name, store.tier, store.url, _told(store.options)) for store in stores]
+        print_table(("name", "tier", "url", "options"), rows)
+    else:
+        typer.echo("no stores yet; add one: swathe store add NAME URL", err=True)
+
+
+@app.command()
+def show(name: Name, as_json: Json = False) -> None:
+    """Show a store's settings, and what was measured of it from this machine."""
+    from swathe.catalog import Catalog, this_host
+
+    host = this_host()
+    with Catalog.open() as catalog:
+        store = catalog.store(name)
+        profile = catalog.profile(store.key, host)
+        probes = catalog.probes(store.key, host)
+    probed_at = probes[0].at if probes else None
+    if as_json:
+        print_json(
+            {
+                **asdict(store),
+                "host": host,
+                "probed_at": None if probed_at is None else probed_at.isoformat(),
+                "profile": None if profile is None else _profile_as_dict(profile),
+            }
+        )
+        return
+    typer.echo(f"{store.name}: {store.url} ({store.tier})")
+    if store.options:
+        typer.echo(f"  options: {_told(store.options)}")
+    typer.echo(f"  probed from {host}: {'never' if probed_at is None else _time(probed_at)}")
+    if profile is not None:
+        typer.echo(f"  profile, fitted {_time(profile.fitted_at)}:")
+        for row in cost_rows(profile.costs, profile.spread):
+            typer.echo(f"    {' '.join(row)}".rstrip())
+
+
+@app.command()
+def remove(name: Name, as_json: Json = False) -> None:
+    """Forget a store's name. Its files, and what was measured of it, stay."""
+    from swathe.catalog import Catalog
+
+    with Catalog.open() as catalog:
+        catalog.remove_store(name)
+    if as_json:
+        print_json({"removed": name})
+    else:
+        typer.echo(f"{name}: removed")
+
+
+def _profile_as_dict(profile: Profile) -> dict[str, Any]:
+    return {
+        "costs": profile.costs,
+        "spread": profile.spread,
+        "fitted_at": profile.fitted_at.isoformat(),
+    }
+
+
+def _told(options: dict[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in options.items())
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,237 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from swathe.core.angles import Size, is_angle
+from swathe.core.errors import RegionError
+
+if TYPE_CHECKING:
+    from astropy.coordinates import SkyCoord
+
+
+def one_image(image: str | None) -> str | None:
+    """Return the name of an image, unless it is a pattern that the shell left as it was.
+
+    Raises:
+        typer.BadParameter: where it is one, and no file has this very name.
+    """
+    pattern = image is not None and "://" not in image and bool(set("*?") & set(image))
+    if pattern and not Path(str(image)).exists():
+        raise typer.BadParameter(
+            f"no file matches {image!r}; name one image, or list several in a table: "
+            "swathe cut --targets TABLE"
+        )
+    return image
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Overwrite = Annotated[
+    bool,
+    # Read before the options that name files.
+    typer.Option("--overwrite", is_eager=True, help="Replace files of the same name."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+
+# Of positions, sizes and lists of targets.
+Frame = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Frame of positions: galactic, fk5, fk4, ecliptic, ...; else ICRS."
+    ),
+]
+RaColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--ra",
+        metavar="COLUMN",
+        help="Column of right ascension, with --targets; else by its name or UCD.",
+    ),
+]
+DecColumn = Annotated[
+    str | None,
+    typer.Option("--dec", metavar="COLUMN", help="Column of declination, with --targets."),
+]
+FileOfAll = Annotated[
+    str | None,
+    typer.Option("--file", metavar="FILE", help="File of targets that name none, with --targets."),
+]
+SIZE_FORMS = '30", 0.5arcmin, 0.01deg, 100pix, or height and width as 30"x20"'
+WORDS = {"--box": 4, "--center": 2}
+PLACES = {"--sky": 2, "--at": 2, "--shape": 2}
+
+
+class ValuesCommand(TyperCommand):
+    """A command some of whose options take one text or several words: `--sky 10.68 41.27`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Join the words of such options."""
+        return super().parse_args(ctx, joined(args))
+
+
+def joined(arguments: list[str]) -> list[str]:
+    """Give arguments with the words of one value put together."""
+    made: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        made.append(word)
+        if word == "--":
+            return made + rest
+        count = WORDS.get(word) or PLACES.get(word)
+        if count is None or not rest:
+            continue
+        values = [rest.pop(0)]
+        while rest and len(values) < count and _goes_on(word, values, rest[0]):
+            values.append(rest.pop(0))
+        made.append(" ".join(values))
+    return made
+
+
+def _goes_on(option: str, values: list[str], word: str) -> bool:
+    """Tell whether a word belongs to the value that began before it."""
+    if " " in values[0] or "," in values[0]:
+        return False
+    return option in WORDS or (is_angle(values[0]) and is_angle(word))
+
+
+def numbers_of(option: str, names: str, text: str | None) -> list[float] | None:
+    """Read the numbers of an option, as many as there are names.
+
+    Raises:
+        typer.BadParameter: where they are others.
+    """
+    if text is None:
+        return None
+    try:
+        numbers = [float(word) for word in text.replace(",", " ").split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(names.split()):
+        raise typer.BadParameter(f"expected {names}, found {text[:60]!r}", param_hint=option)
+    return numbers
+
+
+def whole_numbers_of(option: str, names: str, text: str | None) -> list[int] | None:
+    """Read the whole numbers of an option, as `numbers_of`.
+
+    Raises:
+        typer.BadParameter: where they are others.
+    """
+    numbers = numbers_of(option, names, text)
+    if numbers is None:
+        return None
+    if not all(number.is_integer() for number in numbers):
+        raise typer.BadParameter(
+            f"expected whole numbers {names}, found {text!r:.60}", param_hint=option
+        )
+    return [int(number) for number in numbers]
+
+
+def shape_of(text: str | None) -> tuple[int, int] | None:
+    """Read HEIGHT WIDTH, or one number for a square.
+
+    Raises:
+        typer.BadParameter: where it is neither.
+    """
+    if text is None:
+        return None
+    words = text.replace("x", " ").replace(",", " ").split()
+    sides = whole_numbers_of("--shape", "HEIGHT WIDTH", " ".join(words * (3 - len(words))))
+    assert sides is not None
+    return sides[0], sides[1]
+
+
+def place_of(option: str, text: str | None, frame: str | None) -> SkyCoord | None:
+    """Read a position, or the name of an object.
+
+    Raises:
+        typer.BadParameter: where it is neither.
+    """
+    from swathe.files.targets.positions import position
+
+    if text is None:
+        return None
+    try:
+        return position(text, frame)
+    except RegionError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+def size_of(
+    text: str | None, size_deg: str | None, option: str = "--size", bare_deg: float | None = None
+) -> Size | None:
+    """Read a size with its unit, or one in degrees.
+
+    Raises:
+        typer.BadParameter: where it is none, or both are given.
+    """
+    from swathe.core.angles import parse_size
+
+    if text is not None and size_deg is not None:
+        raise typer.BadParameter("give one of --size and --size-deg")
+    if size_deg is not None:
+        text, option, bare_deg = size_deg, "--size-deg", 1.0
+    if text is None:
+        return None
+    try:
+        return parse_size(text, bare_deg=bare_deg)
+    except RegionError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+def planes_of(text: str | None) -> tuple[int, int] | None:
+    """Read FIRST:LAST or one plane; whether there are such is told by whoever takes them.
+
+    Raises:
+        typer.BadParameter: where it is something else.
+    """
+    if text is None:
+        return None
+    first, colon, last = text.strip().partition(":")
+    if not colon and first.isdecimal() and len(first) < 16:
+        return int(first), int(first) + 1
+    if not (colon and first.strip().isdecimal() and last.strip().isdecimal()):
+        raise typer.BadParameter(
+            f"must be FIRST:LAST or one plane, not {text[:40]!r}", param_hint="--planes"
+        )
+    return int(first), int(last)
+
+
+def _plot_path(context: typer.Context, path: Path | None) -> Path | None:
+    """Refuse what no plot can be written to before anything is measured."""
+    if path is None:
+        return None
+    from swathe.costs.plots import plot_path
+
+    return plot_path(path, overwrite=context.params.get("overwrite", False))
+
+
+# Of what measures.
+Measured = Annotated[
+    str, typer.Argument(metavar="STORE", help="Name of a store, NAME:path, URL or path.")
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Of the order of reads.")]
+Plot = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", callback=_plot_path, help="Draw it: *.png, *.svg or *.html."),
+]
+
+# Of whoever takes part in a pool.
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Certificates of `swathe pool init`; needed beyond loopback, else made by themselves.",
+    ),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="No certificates: whoever reaches the pool can run code."),
+]

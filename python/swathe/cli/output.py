@@ -1,0 +1,83 @@
+"""How commands print what they found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Timer
+from typing import Any
+
+import typer
+
+TOLD_AFTER_S = 1.0
+
+
+def print_json(value: object) -> None:
+    """Print a result as one line of JSON, which whoever waits for it has at once."""
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+def rate_text(bytes_per_s: float) -> str:
+    """Give a rate in MB/s, without a unit."""
+    rate = bytes_per_s / 1e6
+    return f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
+
+
+def cost_rows(
+    costs: Mapping[str, Any], spread: Mapping[str, float]
+) -> Iterable[tuple[str, str, str]]:
+    """Give what a storage costs as people read it: name, value with its unit, spread."""
+    from swathe.costs.cost_model import UNLIMITED
+
+    for name, value in costs.items():
+        if value is None:
+            continue
+        if name == "request":
+            (size, seconds), (larger, longer) = value[-2:]
+            rate = rate_text((larger - size) / (longer - seconds))
+            text = f"{1e3 * value[0][1]:.3g} ms, one stream {rate} MB/s"
+        elif name.endswith("_bytes_per_s"):
+            text = f"{rate_text(value)} MB/s"
+        elif name == "requests_per_s":
+            text = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+            text = text if value < UNLIMITED else "no limit reached"
+        elif name.endswith("_s"):
+            text = f"{1e3 * value:.3g} ms"
+        else:
+            text = str(value)
+        yield name, text, f"± {spread[name]:.1%}" if name in spread else ""
+    if "model" in spread:
+        yield "model", "measured over predicted", f"± {spread['model']:.1%}"
+
+
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table: folded to fit a terminal, each row on one line elsewhere."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console(width=None if sys.stdout.isatty() else 10_000).print(table)
+
+
+@contextmanager
+def telling_of_a_wait(what: str) -> Iterator[None]:
+    """Say on standard error what is waited for, once that takes longer than `TOLD_AFTER_S`."""
+
+    def tell() -> None:
+        typer.echo(f"waiting for {what}: another process may have locked it", err=True)
+
+    timer = Timer(TOLD_AFTER_S, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,99 @@
+"""How the command line shows its commands, and what it says of options that it refuses."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from pydantic import ValidationError
+from typer._click.exceptions import UsageError
+from typer.core import TyperArgument, TyperGroup, TyperOption
+
+from swathe.core.value_errors import fault_text
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+
+OTHERS = "Commands"
+UNITS = {
+    "s": "SECONDS",
+    "ms": "MILLISECONDS",
+    "h": "HOURS",
+    "mb": "MB",
+    "gb": "GB",
+    "deg": "DEGREES",
+    "percent": "PERCENT",
+}
+"""What values of options are called whose names end so."""
+TYPES: dict[Any, str] = {int: "N", float: "X", Path: "FILE", list[int]: "N", list[float]: "X"}
+
+
+class Argument(TyperArgument):
+    """An argument that is shown by its name alone."""
+
+    def display_type_rich(self, ctx: Context) -> str | None:  # noqa: ARG002 - as it is called
+        """Return no type: the name says it."""
+        return None
+
+
+class Group(TyperGroup):
+    """Commands in groups, with whole summaries, names for values, and faults in plain words."""
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """Return a command whose options have names for their values."""
+        command = super().get_command(ctx, cmd_name)
+        for each in () if command is None else command.params:
+            if isinstance(each, TyperArgument):
+                each.__class__ = Argument
+                each.metavar = each.metavar or (each.name or "").upper()
+            elif isinstance(each, TyperOption) and each.metavar is None and not each.is_flag:
+                each.metavar = _metavar(each)
+        return command
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the commands, group by group in the order of the groups' first commands."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is None or command.hidden:
+                continue
+            panel = getattr(command, "rich_help_panel", None)
+            summary = (command.help or "").split("\n\n")[0].replace("\n", " ")
+            groups.setdefault(panel if isinstance(panel, str) else OTHERS, []).append(
+                (name, summary)
+            )
+        width = max((len(name) for rows in groups.values() for name, _ in rows), default=0)
+        for panel, rows in groups.items():
+            with formatter.section(panel):
+                # All groups in line.
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in rows])
+
+    def invoke(self, ctx: Context) -> Any:
+        """Run a command; what is wrong with an option is said in our words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            if isinstance(error.__cause__, ValidationError):
+                error.message = fault_text(error.__cause__.errors()[0])
+            raise
+        except UsageError as error:
+            if ctx.invoked_subcommand == "cut" and "extra argument" in error.message:
+                error.message += ": cut takes one image; for several, list them in --targets TABLE"
+                if "--sky" in sys.argv:
+                    error.message += "; a name of several words needs quotes"
+            raise
+
+
+def _metavar(option: TyperOption) -> str:
+    """Return what the value of an option is called."""
+    described = option.type_descriptor
+    if described.is_choice:
+        return "|".join(map(str, described.choices or ()))
+    if (option.name or "").endswith("_mb_s"):
+        return "MB/S"
+    last = (option.name or "").rpartition("_")[2]
+    if last in UNITS and "_" in (option.name or ""):
+        return UNITS[last]
+    return TYPES.get(described.annotation, (option.name or "").strip("_").upper())

@@ -1,0 +1,107 @@
+"""Pixel boxes: from a centre and a shape, from a FITS section, from a place in the sky.
+
+A box is `(x0, y0, width, height)`: zero-based, the lower-left pixel first, x along NAXIS1.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from numbers import Real
+from typing import Any, TypeAlias
+
+from swathe.core.errors import RegionError
+
+Box: TypeAlias = tuple[int, int, int, int]
+
+LIMIT = 1 << 53
+"""Pixel numbers beyond this are refused: a float cannot tell neighbours apart there."""
+LONGEST_SECTION = 200
+"""Characters of a FITS section, without the blanks around it."""
+SECTION = re.compile(r"(?:\[\s*)?(\d+)\s*:\s*(\d+)\s*,\s*(\d+)\s*:\s*(\d+)\s*\]?")
+
+
+def checked(x0: float, y0: float, width: float, height: float) -> Box:
+    """Give the box as whole numbers.
+
+    Raises:
+        RegionError: where a number is not finite or not whole, or a side is not positive.
+    """
+    named = {"x0": x0, "y0": y0, "width": width, "height": height}
+    for name, value in named.items():
+        # NaN compares false; some int is too large to be shown, or to become a float.
+        if not abs(value) <= LIMIT:
+            raise RegionError(f"{name} must be a finite number of pixels, within {LIMIT}")
+        if value != int(value):
+            raise RegionError(f"{name} must be a whole number of pixels, not {value}")
+    for name in ("width", "height"):
+        if named[name] <= 0:
+            raise RegionError(f"{name} must be at least 1 pixel, not {named[name]:.12g}")
+    return int(x0), int(y0), int(width), int(height)
+
+
+def around(x: float, y: float, height: float, width: float) -> Box:
+    """Give the box of `height` x `width` pixels around a position, rounded as `Cutout2D` does.
+
+    Args:
+        x: zero-based pixel position along NAXIS1; whole numbers are pixel centres.
+        y: the same along NAXIS2.
+        height: pixels along NAXIS2.
+        width: pixels along NAXIS1.
+
+    Raises:
+        RegionError: where a number is not finite, or a side is not positive.
+    """
+    checked(0, 0, width, height)
+    for name, value in {"x": x, "y": y}.items():
+        if not abs(value) <= LIMIT:
+            raise RegionError(f"{name} must be a finite pixel position, within {LIMIT}")
+    return checked(math.ceil(x - width / 2), math.ceil(y - height / 2), width, height)
+
+
+def pair(sides: Any) -> Any:
+    """Give height and width of either both or one number for both."""
+    return (sides, sides) if isinstance(sides, Real) else sides
+
+
+def section(text: str) -> Box:
+    """Give the box of a FITS section `[x1:x2,y1:y2]`: one-based, inclusive.
+
+    Raises:
+        RegionError: where the text is no such section or the box would be empty.
+    """
+    x1, x2, y1, y2 = section_ends(text)
+    for axis, first, last in (("x", x1, x2), ("y", y1, y2)):
+        if first < 1 or last < first:
+            raise RegionError(
+                f"a section counts from 1 upwards, x1 <= x2 and y1 <= y2, not {text.strip()!r}: "
+                f"{axis} is {first}:{last}"
+            )
+    return checked(x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1)
+
+
+def section_ends(text: str) -> tuple[int, int, int, int]:
+    """Return the numbers x1, x2, y1 and y2 of a FITS section as they are written.
+
+    Raises:
+        RegionError: where the text is no such section.
+    """
+    text = text.strip()
+    numbers = SECTION.fullmatch(text) if len(text) <= LONGEST_SECTION else None
+    if numbers is None:
+        raise RegionError(
+            f"a section is written [x1:x2,y1:y2], not {text[:LONGEST_SECTION]!r}"
+            f"{_unsupported(text[:LONGEST_SECTION])}"
+        )
+    x1, x2, y1, y2 = map(int, numbers.groups())
+    return x1, x2, y1, y2
+
+
+def _unsupported(text: str) -> str:
+    """Say which part of a section of CFITSIO is not supported, if one is."""
+    for axis, part in zip("xy", text.strip("[] ").split(","), strict=False):
+        if "*" in part:
+            return f": {axis} is {part.strip()!r}; whole axes (*) are not supported"
+        if part.count(":") > 1:
+            return f": {axis} is {part.strip()!r}; steps are not supported"
+    return ""

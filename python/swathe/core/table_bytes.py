@@ -1,0 +1,177 @@
+"""Tables as bytes, from a confined process to who asked it: nothing is unpickled.
+
+A header of JSON says what each column is; the values follow, numbers as NumPy has them in memory,
+all else as JSON. A column keeps its unit, and what it says of itself: its UCD, its frame.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import TargetsError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from astropy.table import Table
+    from numpy.typing import NDArray
+
+LENGTH = struct.Struct("<Q")
+LONGEST_TEXT = 10_000
+"""Characters of a value."""
+PIECE_ROWS = 500
+LONGEST_META, MOST_META = 500, 1000
+"""Characters of what a table or a column says of itself, and how much of that is kept."""
+NUMBERS = "iufb"
+"""Kinds of dtypes that are numbers."""
+
+
+def pack_table(table: Table) -> bytes:
+    """Return a table as bytes; columns that are neither numbers, texts nor places are left out.
+
+    Raises:
+        TargetsError: where a text is too long.
+    """
+    heads: list[dict[str, Any]] = []
+    parts: list[bytes] = []
+    for name in table.colnames:
+        packed = _pack_column(name, table[name])
+        if packed is not None:
+            head, values = packed
+            heads.append({"name": name, **head, "lengths": [len(part) for part in values]})
+            parts += values
+    return _joined({"columns": heads, "meta": _short(table.meta)}, parts)
+
+
+def unpack_table(packed: bytes) -> Table:
+    """Return the table that `pack_table` packed; texts are objects, and `None` where missing."""
+    from astropy.table import Table
+
+    head, at = _head(packed)
+    columns = {}
+    for each in head["columns"]:
+        parts = []
+        for length in each["lengths"]:
+            parts.append(memoryview(packed)[at : at + length])
+            at += length
+        columns[each["name"]] = _unpack_column(each, parts)
+    return Table(columns, meta=head["meta"])
+
+
+def pack_lists(columns: Mapping[str, list[Any]], rest: Mapping[str, Any]) -> bytes:
+    """Return columns of values that JSON has, and something beside them, as bytes.
+
+    A column is in pieces, as whoever reads one does nothing else meanwhile.
+    """
+    parts: list[bytes] = []
+    lengths = []
+    for values in columns.values():
+        starts = range(0, len(values), PIECE_ROWS)
+        pieces = [json.dumps(values[at : at + PIECE_ROWS]).encode() for at in starts]
+        lengths.append(list(map(len, pieces)))
+        parts += pieces
+    return _joined({"names": list(columns), "lengths": lengths, "rest": rest}, parts)
+
+
+def unpack_lists(packed: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return what `pack_lists` packed, reading a piece of a column at a time."""
+    head, at = _head(packed)
+    columns: dict[str, list[Any]] = {}
+    for name, lengths in zip(head["names"], head["lengths"], strict=True):
+        values = columns[name] = []
+        for length in lengths:
+            values += json.loads(packed[at : at + length])
+            at += length
+    return columns, head["rest"]
+
+
+def _joined(head: Mapping[str, Any], parts: list[bytes]) -> bytes:
+    first = json.dumps(head).encode()
+    return b"".join([LENGTH.pack(len(first)), first, *parts])
+
+
+def _head(packed: bytes) -> tuple[dict[str, Any], int]:
+    (length,) = LENGTH.unpack_from(packed)
+    at = LENGTH.size + length
+    head: dict[str, Any] = json.loads(packed[LENGTH.size : at])
+    return head, at
+
+
+def _pack_column(name: str, column: Any) -> tuple[dict[str, Any], list[bytes]] | None:
+    import numpy as np
+    from astropy.coordinates import SkyCoord
+
+    if isinstance(column, SkyCoord):
+        place = column.icrs
+        degrees = [np.asarray(angle.deg, "<f8").tobytes() for angle in (place.ra, place.dec)]
+        return {"kind": "sky"}, degrees
+    dtype = getattr(column, "dtype", None)
+    if dtype is None or not hasattr(column, "tolist"):
+        return None  # such as times: no target is given by them
+    meta = getattr(getattr(column, "info", None), "meta", None)
+    about = {"unit": _unit_text(column), "meta": _short(meta)}
+    if dtype.kind in NUMBERS:
+        values = np.ma.asarray(getattr(column, "value", column))
+        flat = np.ascontiguousarray(values.filled(0) if values.mask.any() else values.data)
+        parts = [flat.astype(dtype.newbyteorder("<"), copy=False).tobytes()]
+        if values.mask.any():
+            parts.append(np.ma.getmaskarray(values).tobytes())
+        head = {"kind": "numbers", "dtype": dtype.newbyteorder("<").str, "shape": flat.shape}
+        return {**head, **about}, parts
+    return {"kind": "texts", **about}, [json.dumps(_texts(name, column)).encode()]
+
+
+def _unit_text(column: Any) -> str | None:
+    unit = getattr(column, "unit", None)
+    return None if unit is None else str(unit)
+
+
+def _short(meta: Mapping[Any, Any] | None) -> dict[str, str]:
+    """Return what a table or a column says of itself in a few words, as its UCD and frame."""
+    texts = {
+        name: value
+        for name, value in (meta or {}).items()
+        if isinstance(name, str) and isinstance(value, str) and len(name + value) <= LONGEST_META
+    }
+    return dict(islice(texts.items(), MOST_META))
+
+
+def _texts(name: str, column: Any) -> list[Any]:
+    """Return values as JSON has them."""
+    values = []
+    for row, value in enumerate(column.tolist()):
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        elif not isinstance(value, str | int | float | bool | None):
+            value = str(value)
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise TargetsError(
+                f"row {row}, column {name[:100]!r}: expected up to {LONGEST_TEXT:,} characters, "
+                f"found {len(value):,}"
+            )
+        values.append(value)
+    return values
+
+
+def _unpack_column(head: Mapping[str, Any], parts: list[memoryview]) -> Any:
+    import numpy as np
+    from astropy.coordinates import SkyCoord
+    from astropy.table import Column, MaskedColumn
+    from astropy.units import Unit
+
+    if head["kind"] == "sky":
+        ra, dec = (np.frombuffer(part, "<f8") for part in parts)
+        return SkyCoord(ra, dec, unit="deg", frame="icrs")
+    unit = None if head["unit"] is None else Unit(head["unit"], parse_strict="silent")
+    meta = head["meta"]
+    if head["kind"] == "texts":
+        return Column(np.array(json.loads(bytes(parts[0])), object), unit=unit, meta=meta)
+    shape = tuple(head["shape"])
+    values: NDArray[np.generic] = np.frombuffer(parts[0], head["dtype"]).reshape(shape).copy()
+    if len(parts) == 1:
+        return Column(values, unit=unit, meta=meta)
+    mask = np.frombuffer(parts[1], bool).reshape(shape)
+    return MaskedColumn(values, mask=mask, unit=unit, meta=meta)

@@ -1,0 +1,1 @@
+"""Costs fitted to what was measured."""

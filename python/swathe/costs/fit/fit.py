@@ -1,0 +1,148 @@
+"""From samples to a profile: `fit` after a probe, `refit` as real reads go on.
+
+Rules of this module:
+
+- Medians and bounded losses only: one sample in twenty may be anything.
+- Errors count relative to the time, so that a request of 1 KiB weighs as much as one of 16 MiB.
+- A parameter that the samples do not tell is not guessed from noise: it gets a default that
+  does not bind, and a note.
+- What comes out is finite and positive whatever goes in.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.costs.cost_model import UNLIMITED, Costs, Profile, Sample
+from swathe.costs.fit.fit_request_curve import Curve, fit_curve, fit_line
+from swathe.costs.fit.fit_shared_limits import fit_limits, most_useful_streams
+from swathe.costs.fit.robust_stats import COPY_BYTES_PER_S, middle, ratios, screen, spread_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MB = 1_000_000
+LEAST_PREAD_S, MOST_PREAD_S, LEAST_PREAD_BYTES_PER_S = 5e-8, 10.0, 1e5
+"""Reading a file by position takes a call of the system at least."""
+
+
+def fit(samples: Iterable[Sample]) -> Profile:
+    """Fit the model to the samples of a probe.
+
+    Raises:
+        ValueError: If no sample of a read is usable.
+    """
+    kept, rejected = screen(samples)
+    reads = [sample for sample in kept if sample.kind == "read"]
+    if not reads:
+        raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
+    notes: list[str] = []
+    spread: dict[str, float] = {}
+
+    curve = fit_curve(reads, notes)
+    spread["request"] = curve.spread
+    limits = fit_limits(reads, curve, notes)
+    streams = most_useful_streams(reads, curve, limits, notes)
+    total, served = limits.total_bytes_per_s, limits.requests_per_s
+    works = math.isfinite(limits.served_bytes_per_s)
+    if math.isfinite(total):
+        spread["total_bytes_per_s"] = limits.total_spread
+    if math.isfinite(served):
+        spread["requests_per_s"] = limits.requests_spread
+    if works:
+        spread["served_bytes_per_s"] = limits.served_spread
+    # Limits that were not reached: what the streams take when nothing is shared.
+    seen = max(sample.bytes / sample.seconds for sample in reads)
+    most = max(sample.streams for sample in reads)
+    if not math.isfinite(total):
+        total = min(max(most * curve.bytes_per_s, seen), COPY_BYTES_PER_S)
+        notes.append(
+            f"total_bytes_per_s: no limit was reached, {seen / 1e6:.3g} MB/s were seen; "
+            f"{total / 1e6:.3g} MB/s is {most} streams that do not share"
+        )
+    if not math.isfinite(served):
+        notes.append(f"requests_per_s: no limit was reached with {most} streams")
+    connects = np.array([sample.seconds for sample in kept if sample.kind == "connect"])
+    connect_s = middle(connects) if len(connects) else 0.0
+    if len(connects):
+        spread["connect_s"] = spread_of(connects)
+    else:
+        notes.append("connect_s: not measured; 0 s")
+    opens = [sample for sample in kept if sample.kind == "open"]
+    open_s, spread["open_s"] = _opening(opens, curve)
+    if not opens:
+        notes.append("open_s: not measured; 0 s")
+
+    points = zip(curve.sizes.tolist(), curve.seconds.tolist(), strict=True)
+    costs = Costs(
+        connect_s=connect_s,
+        open_s=open_s,
+        request=tuple((round(size), seconds) for size, seconds in points),
+        total_bytes_per_s=min(max(total, 1.0), COPY_BYTES_PER_S),
+        requests_per_s=min(served, UNLIMITED),
+        streams=streams,
+        served_bytes_per_s=limits.served_bytes_per_s if works else None,
+    )
+    spread["model"] = spread_of(ratios(costs, reads))
+    return Profile(costs, spread, tuple(notes), rejected)
+
+
+def fit_local(samples: Iterable[Sample]) -> Profile:
+    """Fit latency and bandwidth of one reader, which is all that reading files by position needs.
+
+    The straight line and the absence of other limits are what the native half has a fast way for.
+    Of files that were in memory in part, the commoner kind of reads is taken.
+
+    Raises:
+        ValueError: If no sample of a read is usable, or no local file is read so.
+    """
+    kept, rejected = screen(samples)
+    alone = [sample for sample in kept if sample.kind == "read" and sample.streams == 1]
+    warm = [sample for sample in alone if sample.in_memory]
+    cold = [sample for sample in alone if sample.in_memory is False]
+    notes = []
+    if warm and cold:
+        alone = warm if len(warm) >= len(cold) else cold
+        of = "in memory" if alone is warm else "not in memory"
+        notes.append(f"request: only the {len(alone)} reads of what was {of} are fitted")
+    if not alone:
+        raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
+    latency_s, bytes_per_s, model = fit_line(alone)
+    if latency_s < LEAST_PREAD_S:
+        # A line through short reads from memory and long ones that met the disk begins below zero.
+        size = np.array([float(sample.bytes) for sample in alone])
+        taken = np.array([sample.seconds for sample in alone])
+        latency_s = middle(taken[size == size.min()])
+        model = spread_of(taken / (latency_s + size / bytes_per_s))
+        notes.append("request: long reads are slower than short ones promise")
+    if not (LEAST_PREAD_S <= latency_s <= MOST_PREAD_S and bytes_per_s >= LEAST_PREAD_BYTES_PER_S):
+        raise ValueError(f"no file is read in {latency_s:.3g} s and at {bytes_per_s:.3g} bytes/s")
+    opens = np.array([sample.seconds for sample in kept if sample.kind == "open"])
+    costs = Costs(
+        connect_s=0.0,
+        open_s=middle(opens) if len(opens) else 0.0,
+        request=((0, latency_s), (MB, latency_s + MB / bytes_per_s)),
+        # A little more than one reader has, so that they never bind.
+        total_bytes_per_s=1.01 * bytes_per_s,
+        requests_per_s=1.01 / latency_s,
+        streams=1,
+    )
+    spread = {"request": model, "model": model, "open_s": spread_of(opens)}
+    return Profile(costs, spread, tuple(notes), rejected)
+
+
+def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:
+    """What opening an object takes beyond a request of its bytes, and its spread."""
+    if not opens:
+        return 0.0, 0.0
+    seconds = np.array([sample.seconds for sample in opens])
+    size = np.array([float(sample.bytes) for sample in opens])
+    # Of the line too: between points far apart the curve may lie low.
+    request_s = np.maximum(curve(size), curve.seconds[0] + size / curve.bytes_per_s)
+    beyond = seconds - request_s
+    doubt = 2 * math.hypot(curve.noise / math.sqrt(len(opens)), 0.05) * float(np.median(request_s))
+    found = middle(beyond)
+    return (found, spread_of(beyond)) if found > doubt else (0.0, 0.0)

@@ -1,0 +1,154 @@
+"""The time of one request against its size, from requests that were alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.costs.fit.robust_stats import (
+    COPY_BYTES_PER_S,
+    HUBER,
+    LEAST_S,
+    by_size,
+    noise_of,
+    spread_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from swathe.costs.cost_model import Sample
+
+    Array = NDArray[np.float64]
+
+LEAST_SLOPE = 1 / COPY_BYTES_PER_S
+"""Seconds a byte."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The curve t() as fitted."""
+
+    sizes: Array
+    seconds: Array
+    bytes_per_s: float
+    noise: float
+    spread: float
+
+    def __call__(self, size: Array) -> Array:
+        """Seconds of requests of these sizes."""
+        slope = 1 / self.bytes_per_s
+        beyond = np.maximum(size - self.sizes[-1], 0)
+        return np.asarray(np.interp(size, self.sizes, self.seconds) + slope * beyond)
+
+
+def fit_curve(reads: Sequence[Sample], notes: list[str]) -> Curve:
+    """Fit the time of one request against its size, from requests that were alone.
+
+    A straight line first, robustly; then each size may leave it as far as its own samples are
+    beyond doubt about it; then the whole is made to rise.
+    """
+    alone = [sample for sample in reads if sample.streams == 1]
+    if not alone:
+        notes.append("request: never measured alone; taken from requests that shared the line")
+        alone = list(reads)
+    size = np.round([sample.bytes / sample.requests for sample in alone])
+    taken = np.array(
+        [sample.seconds / math.ceil(sample.requests / sample.streams) for sample in alone]
+    )
+    sizes, seconds, counts, deviations = by_size(size, taken)
+    noise = noise_of(deviations)
+    errors = np.hypot(1.25 * noise / np.sqrt(counts), 0.01)
+
+    latency, slope = _line(sizes, seconds, errors)
+    slope_known = slope * sizes[-1] > 2 * errors[-1] * latency and len(sizes) > 1
+    line = latency + slope * sizes
+    off = np.log(seconds / line)
+    trust = np.maximum(0, 1 - (2 * errors / np.maximum(np.abs(off), 1e-12)) ** 2)
+    fitted = _rising(line * np.exp(trust * off), counts)
+    if slope_known and trust[-3:].any() and len(sizes) > 3:
+        # Not a line at the end: its slope from the largest sizes.
+        slope = float(np.clip(_median_slope(sizes[-4:], fitted[-4:]), slope / 3, slope * 3))
+    if not slope_known:
+        # As much as the noise could hide.
+        slope = max(slope, float(errors[-1] * latency / max(sizes[-1], 1.0)))
+        notes.append(
+            "request: the bandwidth of one stream does not show against the latency; "
+            f"{1e-6 / slope:.3g} MB/s is used beyond the largest size"
+        )
+    slope = max(slope, LEAST_SLOPE)
+
+    # From nothing to twice the largest, so that both ends are of the fit and not of two samples.
+    if sizes[0] > 0:
+        empty = fitted[0] * latency / (latency + slope * sizes[0])
+        sizes, fitted = np.append(0, sizes), np.append(empty, fitted)
+    sizes = np.append(sizes, max(2 * sizes[-1], 1.0))
+    fitted = np.append(fitted, fitted[-1] + slope * (sizes[-1] - sizes[-2]))
+    fitted = np.maximum(fitted, LEAST_S)
+    for point in range(1, len(sizes)):
+        least = fitted[point - 1] + (sizes[point] - sizes[point - 1]) / COPY_BYTES_PER_S
+        fitted[point] = max(fitted[point], least)
+    if len(counts) == 1:
+        notes.append("request: one size only was measured")
+    pooled = np.exp(np.concatenate(deviations))
+    return Curve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
+
+
+def fit_line(reads: Sequence[Sample]) -> tuple[float, float, float]:
+    """Latency, bandwidth, and spread of measured over fitted time, of single requests."""
+    size = np.array([float(sample.bytes) for sample in reads])
+    taken = np.array([sample.seconds for sample in reads])
+    sizes, seconds, counts, deviations = by_size(size, taken)
+    errors = np.hypot(1.25 * noise_of(deviations) / np.sqrt(counts), 0.01)
+    latency, slope = _line(sizes, seconds, errors)
+    return latency, 1 / slope, spread_of(taken / (latency + slope * size))
+
+
+def _line(sizes: Array, seconds: Array, errors: Array) -> tuple[float, float]:
+    """Latency and slope of the line through the medians, in relative errors, Huber's loss."""
+    latency = max(float(seconds[0]), LEAST_S)
+    slope = max(float(seconds[-1] - latency) / max(float(sizes[-1]), 1.0), LEAST_SLOPE)
+    if len(sizes) == 1:
+        return latency, LEAST_SLOPE
+    for _ in range(30):
+        line = latency + slope * sizes
+        off = np.abs(seconds / line - 1) / errors
+        weight = np.minimum(1, HUBER / np.maximum(off, 1e-12)) / (errors * line) ** 2
+        mean_size, mean_time = np.average([sizes, seconds], axis=1, weights=weight)
+        variance = np.average((sizes - mean_size) ** 2, weights=weight)
+        covariance = np.average((sizes - mean_size) * (seconds - mean_time), weights=weight)
+        slope = max(float(covariance / max(variance, 1e-12)), LEAST_SLOPE)
+        latency = float(mean_time - slope * mean_size)
+        if latency < LEAST_S or latency < 1e-3 * seconds[0]:
+            latency = max(LEAST_S, 1e-3 * float(seconds[0]))
+            heavy = weight * sizes
+            slope = max(
+                float((heavy * (seconds - latency)).sum() / (heavy * sizes).sum()), LEAST_SLOPE
+            )
+    return latency, slope
+
+
+def _rising(values: Array, weights: Array) -> Array:
+    """The nearest values that never fall (isotonic regression, of logarithms)."""
+    blocks: list[list[float]] = []  # mean, weight, length
+    for value, weight in zip(np.log(values).tolist(), weights.tolist(), strict=True):
+        blocks.append([value, weight, 1])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            mean, heavy, length = blocks.pop()
+            last = blocks[-1]
+            last[0] = (last[0] * last[1] + mean * heavy) / (last[1] + heavy)
+            last[1] += heavy
+            last[2] += length
+    rising = np.repeat([block[0] for block in blocks], [int(block[2]) for block in blocks])
+    return np.asarray(np.exp(rising), dtype=np.float64)
+
+
+def _median_slope(sizes: Array, seconds: Array) -> float:
+    """Median of the slopes of all pairs (Theil and Sen)."""
+    one, other = np.triu_indices(len(sizes), 1)
+    return float(np.median((seconds[other] - seconds[one]) / (sizes[other] - sizes[one])))

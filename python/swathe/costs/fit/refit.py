@@ -1,0 +1,154 @@
+"""Following what real reads take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.costs.cost_model import UNLIMITED, Costs, Profile, Sample, line_s, queue_s
+from swathe.costs.fit.robust_stats import (
+    COPY_BYTES_PER_S,
+    LEAST_S,
+    counts_of,
+    ratios,
+    screen,
+    spread_of,
+    weighted_median,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+HALF_LIFE_SAMPLES = 12.0
+HISTORY_SAMPLES = 4.0
+"""How many samples the profile counts for in a refit, against all the new ones together."""
+
+
+def refit(
+    profile: Profile,
+    samples: Sequence[Sample],
+    most: float = 32.0,
+) -> Profile:
+    """Follow what real reads took, oldest first; all that are kept may be given each time.
+
+    Latency, bandwidth of a stream, bandwidth of all and what the server serves in a second may
+    each change by a factor. The factors are those of least absolute error, where the profile
+    counts as HISTORY_SAMPLES samples that say "no change" and a sample counts half as much as one
+    HALF_LIFE_SAMPLES later. So a single sample never moves anything, however odd; a lasting
+    change is followed as soon as it is the weightier part; and of two explanations the one
+    with fewer changes is taken. No factor is more than `most`.
+    """
+    kept, rejected = screen(samples)
+    if not kept:
+        return replace(profile, rejected=rejected)
+    costs = profile.costs
+    for name in ("connect", "open"):
+        times = np.array([sample.seconds for sample in kept if sample.kind == name])
+        old = getattr(costs, f"{name}_s")
+        if len(times):
+            values, weights = np.append(old, times), np.append(HISTORY_SAMPLES, _recency(times))
+            changed: dict[str, Any] = {f"{name}_s": weighted_median(values, weights)}
+            costs = replace(costs, **changed)
+    reads = [sample for sample in kept if sample.kind == "read"]
+    spread = dict(profile.spread)
+    if reads:
+        costs = _follow(costs, reads, most)
+        if len(reads) >= 10:
+            spread["model"] = spread_of(ratios(costs, reads[-60:]))
+    return replace(profile, costs=costs, spread=spread, rejected=rejected)
+
+
+_PARTS = ("latency", "stream", "total", "rate")
+_STEPS = np.append(0.0, np.log(np.geomspace(1 / 32, 32, 201)))
+_DIRECTIONS = np.array(
+    [
+        (1, 0, 0, 0),
+        (0, 1, 0, 0),
+        (0, 0, 1, 0),
+        (0, 0, 0, 1),
+        (0, 1, 1, 0),  # the line
+        (1, 0, 0, 1),  # the server
+        (1, 1, 1, 1),  # the host
+    ]
+)
+"""Which of _PARTS may change, alone or together."""
+
+
+def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
+    """Slow down or speed up the parts of the model that the reads tell of."""
+    weights = _recency(np.array(reads))
+    taken = np.log([sample.seconds for sample in reads])
+    size, requests, streams = counts_of(reads)
+    empty = costs.request[0][1]
+    rounds = np.ceil(requests / streams)
+    body = costs.request_s(size / requests) - empty
+    sending = size / costs.total_bytes_per_s
+    others = costs.others_s(size / requests, requests, streams)
+    serving = size / requests * costs.byte_s()
+    # First bytes tell of the latency alone, where that is known.
+    told = [sample.first_byte_s or math.nan for sample in reads]
+    first = np.log(np.maximum(np.array(told), LEAST_S) / empty)
+    first_weights = np.where(np.isnan(first), 0.0, weights / 2)
+    first = np.nan_to_num(first)
+
+    def loss(factors: Array) -> Array:
+        """Absolute error and the history's of each row: logarithms of a time factor a part."""
+        latency, stream, total, rate = np.exp(factors).T[:, :, None]
+        each = empty * latency + body * stream
+        own = empty * latency + serving * rate if costs.served_bytes_per_s else each
+        queue = queue_s(rounds, each, own, [others[0] * rate, others[1] * rate])
+        shared = line_s(empty * latency, sending * total, requests, streams)
+        model = np.maximum(queue, shared)
+        moved = np.abs(factors)
+        history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
+        missed = (weights * np.abs(taken - np.log(model))).sum(axis=1)
+        late = (first_weights * np.abs(first - factors[:, :1])).sum(axis=1)
+        return np.asarray(missed + late + history, dtype=np.float64)
+
+    best = np.zeros(len(_PARTS))
+    least = float(loss(best[None])[0])
+    # The one change that explains most, then the next.
+    for _ in range(2 * len(_PARTS)):
+        tried = (best + _STEPS[:, None, None] * _DIRECTIONS).reshape(-1, len(_PARTS))
+        misses = loss(tried)
+        if misses.min() >= least - 1e-9:
+            break
+        least, best = float(misses.min()), tried[np.argmin(misses)]
+    if not best.any():
+        return costs
+    best = np.clip(best, -math.log(most), math.log(most))
+    return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)))
+
+
+def _changed(costs: Costs, factors: dict[str, float]) -> Costs:
+    """Costs with times multiplied by the exponentials of these factors."""
+    times = {name: math.exp(min(max(factor, -20), 20)) for name, factor in factors.items()}
+    empty = costs.request[0][1]
+    request: list[tuple[int, float]] = []
+    last = 0, 0.0
+    for size, seconds in costs.request:
+        new = empty * times["latency"] + (seconds - empty) * times["stream"]
+        if request:
+            new = max(new, last[1] + (size - last[0]) / COPY_BYTES_PER_S)
+        last = (size, max(new, LEAST_S))
+        request.append(last)
+    served = costs.served_bytes_per_s
+    return replace(
+        costs,
+        request=tuple(request),
+        total_bytes_per_s=min(costs.total_bytes_per_s / times["total"], COPY_BYTES_PER_S),
+        requests_per_s=min(costs.requests_per_s / times["rate"], UNLIMITED),
+        served_bytes_per_s=None if served is None else served / times["rate"],
+    )
+
+
+def _recency(samples: NDArray[np.generic]) -> Array:
+    """Weights of samples, the newest last: 1, halved every HALF_LIFE_SAMPLES."""
+    return np.asarray(0.5 ** (np.arange(len(samples))[::-1] / HALF_LIFE_SAMPLES))

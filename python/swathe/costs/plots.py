@@ -1,0 +1,213 @@
+"""Plots of what was measured. Functions take data and an Axes; `save` writes a figure."""
+
+from __future__ import annotations
+
+import html
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from swathe.core.errors import OutputError
+from swathe.core.format import size_text
+from swathe.core.outputs import check_output, write_file
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+    from swathe.costs.cost_model import Costs, Sample
+    from swathe.costs.probing.read_buffer import BufferStudy
+
+WIDTH_IN, HEIGHT_IN = 11.0, 4.6
+
+
+def figure(columns: int, title: str) -> tuple[Figure, list[Axes]]:
+    """An empty figure of plots side by side, without a display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(WIDTH_IN / 2 * max(columns, 1.4), HEIGHT_IN), layout="constrained")
+    FigureCanvasAgg(made)
+    made.suptitle(title)
+    axes = made.subplots(1, columns, squeeze=False)[0]
+    return made, list(axes)
+
+
+def plain(*axes: Axis) -> None:
+    """Label log axes by numbers as people write them."""
+    from matplotlib.ticker import LogFormatterMathtext
+
+    class Plain(LogFormatterMathtext):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            # Which ticks have a label is its matter.
+            return f"{x:,.6g}" if super().__call__(x, pos) else ""
+
+    for axis in axes:
+        axis.set_major_formatter(Plain())
+        axis.set_minor_formatter(Plain(labelOnlyBase=False))
+
+
+def probe_figure(samples: Sequence[Sample], costs: Costs, title: str) -> Figure:
+    """Request time against size, and bandwidth against streams."""
+    made, (left, right) = figure(2, title)
+    draw_requests(left, samples, costs)
+    draw_streams(right, samples, costs)
+    return made
+
+
+def buffer_figure(study: BufferStudy, title: str) -> Figure:
+    """Time to read an object against the size of the buffer."""
+    made, (only,) = figure(1, title)
+    draw_buffer(only, study)
+    return made
+
+
+def draw_requests(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
+    """Draw the time of requests that were alone, and the fitted curve."""
+    alone = [sample for sample in samples if sample.kind == "read" and sample.streams == 1]
+    size = np.array([sample.bytes / sample.requests for sample in alone])
+    taken = np.array([sample.seconds / sample.requests for sample in alone])
+    axes.plot(size, 1e3 * taken, "o", ms=4, alpha=0.5, mec="none", label="measured")
+    largest = max(size.max(initial=1.0), costs.request[-1][0])
+    grid = np.geomspace(max(size.min(initial=largest), 1), largest, 200)
+    axes.plot(grid, 1e3 * costs.request_s(grid), "-", color="C3", label="model")
+    axes.set(xscale="log", yscale="log", xlabel="bytes of a request", ylabel="time, ms")
+    plain(axes.yaxis)
+    _byte_ticks(axes, grid[0], largest)
+    axes.set_title("one request at a time", fontsize="medium")
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
+def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
+    """Draw what many requests moved together, a colour for each size, and the model."""
+    reads = [sample for sample in samples if sample.kind == "read"]
+    groups: dict[int, list[Sample]] = {}
+    for sample in reads:
+        groups.setdefault(sample.bytes // sample.requests, []).append(sample)
+    for color, (size, alike) in enumerate(sorted(groups.items())):
+        streams = np.array([sample.streams for sample in alike])
+        rate = np.array([sample.bytes / sample.seconds for sample in alike])
+        axes.plot(streams, rate / 1e6, "o", color=f"C{color % 10}", ms=4, alpha=0.5, mec="none")
+        tried = np.unique(streams)
+        requests = [
+            max(sample.requests for sample in alike if sample.streams == count) for count in tried
+        ]
+        moved = size * np.array(requests)
+        model = moved / costs.read_s(moved, requests, tried)
+        axes.plot(tried, model / 1e6, "-", color=f"C{color % 10}", label=size_text(size))
+    axes.axhline(costs.total_bytes_per_s / 1e6, color="0.5", ls=":")
+    seen = max((sample.bytes / sample.seconds for sample in reads), default=1.0)
+    axes.set(xscale="log", yscale="log", xlabel="requests in flight", ylabel="MB/s, all together")
+    axes.set_ylim(top=3 * seen / 1e6)
+    plain(axes.yaxis)
+    axes.set_xticks(ticks := sorted({sample.streams for sample in reads}), map(str, ticks))
+    axes.minorticks_off()
+    axes.set_title("many at a time (lines: model)", fontsize="medium")
+    axes.grid(alpha=0.3)
+    if groups:
+        axes.legend(fontsize="small", title="each request", ncols=2)
+
+
+def draw_buffer(axes: Axes, study: BufferStudy) -> None:
+    """Draw the study: all repeats, medians, the interval within 5 % of the best, the choice."""
+    for repeat in study.seconds:
+        axes.plot(study.sizes, repeat, "o", color="C0", ms=3, alpha=0.4, mec="none")
+    axes.plot(study.sizes, study.median, "-", color="C3", label="median")
+    axes.axvspan(
+        study.low / 1.3,
+        study.high * 1.3,
+        alpha=0.15,
+        color="C2",
+        label="within 5 % of the best, or the noise",
+    )
+    axes.axvline(study.chosen, color="C2", label=f"chosen: {size_text(study.chosen)}")
+    axes.set(xscale="log", yscale="log", xlabel="bytes of the buffer")
+    axes.set_ylabel(f"s to read {size_text(study.object_bytes)}")
+    plain(axes.yaxis)
+    _byte_ticks(axes, float(study.sizes[0]), float(study.sizes[-1]))
+    axes.grid(alpha=0.3)
+    axes.legend()
+
+
+def _byte_ticks(axes: Axes, low: float, high: float) -> None:
+    """Label sizes as people say them."""
+    powers = range(int(np.ceil(np.log2(low))), int(np.log2(high)) + 1)
+    places = [2**power for power in powers][:: max(1, len(powers) // 7)]
+    axes.set_xticks(places, [size_text(place) for place in places], rotation=30)
+    axes.set_xticks([], minor=True)
+
+
+def save(
+    made: Figure, path: str | os.PathLike[str], caption: str = "", *, overwrite: bool = False
+) -> None:
+    """Write a figure as `.png` or `.svg`, or as an `.html` page that needs no other file.
+
+    Raises:
+        OutputExistsError: if there is a file of this name, and `overwrite` is false.
+        OutputError: if the name ends otherwise, or it cannot be written.
+    """
+    where = plot_path(path, overwrite=overwrite)
+
+    def write(file: BinaryIO) -> None:
+        match where.suffix.lower():
+            case ".png":
+                made.savefig(file, format="png", dpi=130)
+            case ".svg":
+                file.write(svg_text(made).encode())
+            case _:
+                file.write(page(made, caption).encode())
+
+    write_file(where, write, overwrite=overwrite)
+
+
+def plot_path(
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    sources: Iterable[str | os.PathLike[str]] = (),
+) -> Path:
+    """Return where a figure is to be written, if one can be; asked before anything is measured.
+
+    Args:
+        path: the file.
+        overwrite: whether a file of this name may be replaced.
+        sources: local files that are read; none of them is ever replaced.
+
+    Raises:
+        OutputExistsError: if there is a file of this name, and `overwrite` is false.
+        OutputError: if the name ends otherwise than `save` writes, its folder is not there, or
+            it is a source.
+    """
+    where = Path(path)
+    if where.suffix.lower() not in (".png", ".svg", ".html"):
+        raise OutputError(f"{where}: a plot is *.png, *.svg or *.html")
+    check_output(where, overwrite=overwrite, sources=sources)
+    return where
+
+
+def page(made: Figure, caption: str = "") -> str:
+    """A page with the figure as inline SVG."""
+    title = html.escape(made.get_suptitle())
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
+        "<style>body{font:15px sans-serif;margin:2em}svg{max-width:100%;height:auto}</style>\n"
+        f"{svg_text(made)}\n<pre>{html.escape(caption)}</pre></html>\n"
+    )
+
+
+def svg_text(made: Figure) -> str:
+    """A figure as SVG; the same figure gives the same text."""
+    from matplotlib import rc_context
+
+    drawn = io.StringIO()
+    with rc_context({"svg.hashsalt": "swathe"}):
+        made.savefig(drawn, format="svg", metadata={"Date": None})
+    svg = drawn.getvalue()
+    return svg[svg.index("<svg") :]

@@ -1,0 +1,1 @@
+"""Measuring stores and this host."""

@@ -1,0 +1,212 @@
+"""What this host takes for its own part of the work, whatever the storage.
+
+Measured on made frames in a temporary folder, one thread, in page cache. Every repeat has files
+of new names, so that nothing is known of them: seek points are made once.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe import _swathe
+from swathe.core.sample_survey import NAXIS1, draw, fits_bytes, header
+from swathe.costs.fit.robust_stats import middle
+from swathe.costs.prediction import job_of
+from swathe.costs.probing.loopback_server import loopback
+from swathe.files.targets.target_list import read_targets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    Box = tuple[int, int, int, int]
+
+BUDGET_S, QUICK_BUDGET_S = 5.0, 2.0
+ROWS, QUICK_ROWS = 768, 256
+CODECS = ("RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1", "NOCOMPRESS")
+LEAST_REPEATS, MOST_REPEATS = 3, 20
+SMALL, MANY, FILES = 16, 64, 24
+LARGE, FEW = 256, 6
+REQUESTS, FEW_REQUESTS, STREAMS = 256, 64, 8
+SMALL_BYTES, LARGE_BYTES = 4096, 1 << 20
+"""Sides of small and large cuts, how many of each, and of how many files."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame as it is stored in one way."""
+
+    suffix: str
+    content: bytes
+    raw_bytes: int
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a batch on one thread took.
+
+    Attributes:
+        cpu_s: seconds of computing, but for what `unpack_s` has.
+        unpack_s: of opening, reading and decoding, by the clock. Opening a stream unpacks its
+            beginning, of bzip2 up to 900 kB.
+        open_s: of opening alone.
+        wall_s: of all, by the clock.
+    """
+
+    cpu_s: float
+    unpack_s: float
+    open_s: float
+    wall_s: float
+
+
+def measure_host(quick: bool = False) -> dict[str, Any]:
+    """Measure what computing costs on this host, in some seconds.
+
+    Returns:
+        `job_s`: starting and ending a job; `request_s`: each request to a server, and
+        `received_byte_s`: each byte of its answers; `object_s`: opening a local object and
+        parsing its header; `cut_s`: each cut, however small; `byte_s`: each byte of pixels cut
+        out; `gzip_byte_s`: each byte inflated, and `gzip_first_byte_s`: where seek points are made
+        on the way; `restart_s`: starting to inflate at a seek point; `bzip2_byte_s`: each byte
+        decompressed; `tile_byte_s`: by codec, each byte decoded.
+    """
+    budget_s = QUICK_BUDGET_S if quick else BUDGET_S
+    started = time.perf_counter()
+    frames = make_frames(QUICK_ROWS if quick else ROWS)
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory(prefix="swathe-host-") as name:
+        for turn in range(MOST_REPEATS):
+            begun = time.perf_counter()
+            folder = Path(name) / str(turn)
+            folder.mkdir()
+            for cost, seconds in _once(folder, frames).items():
+                found.setdefault(cost, []).append(seconds)
+            now = time.perf_counter()
+            if turn + 1 >= LEAST_REPEATS and now + (now - begun) - started > budget_s:
+                break
+    found |= _receiving(FEW_REQUESTS if quick else REQUESTS)
+    costs = {cost: middle(np.array(seconds)) for cost, seconds in found.items()}
+    tiles = {codec: costs.pop(codec) for codec in CODECS if codec in costs}
+    return {**costs, "tile_byte_s": tiles}
+
+
+def _receiving(requests: int) -> dict[str, list[float]]:
+    """Seconds of computing for each request to a server, and for each byte it sends."""
+    small, large = [(0, SMALL_BYTES)] * requests, [(0, LARGE_BYTES)] * (requests // 16)
+    found: dict[str, list[float]] = {"request_s": [], "received_byte_s": []}
+    with loopback() as url:
+        _cpu_s(url, small[:8])  # connections, and what is only made once
+        for _ in range(LEAST_REPEATS):
+            request_s = _cpu_s(url, small) / len(small)
+            byte_s = (_cpu_s(url, large) / len(large) - request_s) / LARGE_BYTES
+            found["request_s"].append(request_s)
+            found["received_byte_s"].append(max(byte_s, 1e-11))
+    return found
+
+
+def _cpu_s(url: str, requests: list[tuple[int, int]]) -> float:
+    began_s = time.process_time()
+    _swathe.measure(url, requests, STREAMS)
+    return time.process_time() - began_s
+
+
+def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
+    """Seconds per unit of each cost."""
+    plain, *others = [_put(folder, kind, frame) for kind, frame in frames.items()]
+    rows = frames["plain"].raw_bytes // (2 * NAXIS1)
+    small = [(31 * at % 1900, at * (rows - SMALL) // MANY, SMALL, SMALL) for at in range(MANY)]
+    large = [(200 * at, 0, LARGE, min(LARGE, rows)) for at in range(FEW)]
+    one = run_batch([plain], small[:1], folder)
+    many = run_batch([plain], small, folder)
+    wide = run_batch([plain], large, folder)
+    files = [_put(folder, f"{at}", frames["plain"]) for at in range(FILES)]
+    across = run_batch(files, small[:1], folder)
+    cut_s = max((many.cpu_s - one.cpu_s) / (MANY - 1), 1e-7)
+    large_bytes = 2 * sum(width * height for _, _, width, height in large)
+    object_s = max((across.cpu_s + across.open_s - one.cpu_s - one.open_s) / (FILES - 1), 1e-7)
+    found = {
+        "job_s": max(one.wall_s - object_s, 1e-6),
+        "object_s": max(object_s - cut_s, 1e-7),
+        "cut_s": cut_s,
+        "byte_s": max((wide.cpu_s - one.cpu_s - (FEW - 1) * cut_s) / large_bytes, 1e-11),
+    }
+    whole = [(0, 0, NAXIS1, rows)]
+    for (kind, frame), path in zip(list(frames.items())[1:], others, strict=True):
+        first = _unpacking(path, whole, folder, frame, one.open_s)
+        match kind:
+            case "gzip":
+                found["gzip_first_byte_s"] = first
+                # Its seek points are known now.
+                found["gzip_byte_s"] = _unpacking(path, whole, folder, frame, one.open_s)
+                found["restart_s"] = middle(np.array(_swathe.measure_restarts(str(path))))
+            case "bzip2":
+                found["bzip2_byte_s"] = first
+            case codec:
+                found[codec] = first
+    return found
+
+
+def _unpacking(path: Path, whole: list[Box], folder: Path, frame: Frame, open_s: float) -> float:
+    """Seconds for each byte unpacked."""
+    return max(run_batch([path], whole, folder).unpack_s - open_s, 1e-9) / frame.raw_bytes
+
+
+def _put(folder: Path, name: str, frame: Frame) -> Path:
+    path = folder / f"{name}{frame.suffix}"
+    path.write_bytes(frame.content)
+    return path
+
+
+def make_frames(rows: int) -> dict[str, Frame]:
+    """Make a frame in all kinds, `plain` first, then `gzip`, `bzip2` and the codecs of tiles."""
+    from astropy.io import fits
+
+    pixels, cards = draw(1, 1)[:rows], header(1, 1)
+    plain = fits_bytes([fits.PrimaryHDU(pixels, cards)])
+    frames = {
+        "plain": Frame(".fit", plain, pixels.nbytes),
+        "gzip": Frame(".fit.gz", gzip.compress(plain, compresslevel=6, mtime=0), len(plain)),
+        "bzip2": Frame(".fit.bz2", bz2.compress(plain), len(plain)),
+    }
+    # Signed and small, so that all codecs take them; PLIO_1 is for masks.
+    signed: NDArray[np.int16] = (pixels >> 1).astype(np.int16)
+    mask = (signed > np.quantile(signed, 0.95)).astype(np.int16)
+    for codec in CODECS:
+        tile = (1, NAXIS1) if codec != "HCOMPRESS_1" else (16, NAXIS1)
+        packed = fits.CompImageHDU(
+            mask if codec == "PLIO_1" else signed, compression_type=codec, tile_shape=tile
+        )
+        frames[codec] = Frame(".fit.fz", fits_bytes([fits.PrimaryHDU(), packed]), pixels.nbytes)
+    return frames
+
+
+def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> Ran:
+    """Cut these boxes out of each file, on one thread."""
+    cuts = [(str(file), *box) for file in files for box in boxes]
+    columns = zip(("file", "x0", "y0", "width", "height"), zip(*cuts, strict=True), strict=True)
+    read = read_targets({name: list(values) for name, values in columns}, _no_sky)
+    output = Path(tempfile.mkdtemp(dir=folder))
+    begun_s, began_s = time.perf_counter(), time.process_time()
+    names = [f"{number}.fits" for number in range(len(cuts))]
+    batch = job_of(read, names=names, output=str(output), threads=1).start()
+    done: list[str] = []
+    while (rows := batch.poll(0.1)) is not None:
+        done += rows.status
+    stages = batch.finish()
+    wall_s, cpu_s = time.perf_counter() - begun_s, time.process_time() - began_s
+    assert done == ["ok"] * len(cuts), "made frames can be cut"
+    unpack_s = stages["open"] + stages["read"] + stages["decode"]
+    return Ran(max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"], wall_s)
+
+
+def _no_sky(*_: object) -> Any:
+    raise AssertionError("boxes are in pixels")

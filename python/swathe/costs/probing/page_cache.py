@@ -1,0 +1,61 @@
+"""Local files: which to read, and whether they are in memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swathe.core.errors import NotFoundError
+from swathe.core.format import KIB
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+FILES = 16
+"""Of a folder, the largest so many are read."""
+
+
+def largest_files(folder: Path) -> list[str]:
+    """The largest files of a folder, the largest first.
+
+    Raises:
+        NotFoundError: where it has none of 1 KiB.
+    """
+    files = []
+    for entry in folder.rglob("*"):
+        if entry.is_file() and not entry.name.startswith("."):
+            files.append((entry.stat().st_size, str(entry)))
+        if len(files) >= 10_000:
+            break
+    largest = [name for size, name in sorted(files, reverse=True)[:FILES] if size >= KIB]
+    if not largest:
+        raise NotFoundError(f"{folder}: no file of at least 1 KiB to read")
+    return largest
+
+
+def cache_state(resident: Collection[bool]) -> str:
+    """`warm`, `cold` or `mixed`, by how many of some bytes were in memory; else `unknown`."""
+    if not resident:
+        return "unknown"
+    share = sum(resident) / len(resident)
+    return "warm" if share > 0.9 else "cold" if share < 0.1 else "mixed"
+
+
+def in_memory(path: Path, offsets: Iterable[int]) -> list[bool]:
+    """Whether the bytes of a file at these offsets are in the page cache; nothing if unknown."""
+    if not hasattr(os, "RWF_NOWAIT"):
+        return []
+    found = []
+    try:
+        with path.open("rb", buffering=0) as file:
+            for offset in offsets:
+                try:
+                    found.append(
+                        bool(os.preadv(file.fileno(), [bytearray(1)], offset, os.RWF_NOWAIT))
+                    )
+                except BlockingIOError:
+                    found.append(False)
+    except OSError:
+        return []  # a file system without it
+    return found

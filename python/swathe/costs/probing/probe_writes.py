@@ -1,0 +1,104 @@
+"""Writing to a store, as `swathe dataset mirror` does: how long it takes, what it costs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from swathe import _swathe
+from swathe.core.errors import OutputError, RegionError
+from swathe.costs.fit.fit import fit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+    from swathe.costs.cost_model import Costs, Sample
+    from swathe.costs.probing.resolve_target import Place
+
+STREAMS = (1, 8)
+"""Objects written at the same time: one, and as many as a mirror writes."""
+PATIENCE_S, DRAIN_S = 60.0, 10.0
+POLL_S = 0.05
+
+
+class Writing:
+    """Objects put into a folder or a store under hidden names, and removed again.
+
+    Each is verified as every copy is (docs/design/010), which is part of what it takes.
+    """
+
+    def __init__(self, place: Place) -> None:
+        """Take the store.
+
+        Raises:
+            RegionError: where it can only be read.
+        """
+        if place.writable is None:
+            raise RegionError(
+                f"{place.shown}: only a local folder, or a store that is a bucket or of dav(s):// "
+                "or root://, can be written to"
+            )
+        self._prefix = f"{place.writable}.swathe-probe-{os.getpid()}-"
+        self._engine = place.stores or _swathe.Stores("[]")
+        self._made = tempfile.TemporaryDirectory(prefix="swathe-probe-")
+        self._names: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove what was written, the others also where one of them cannot be."""
+        with contextlib.ExitStack() as every:
+            every.callback(self._made.cleanup)
+            for name in sorted(self._names):
+                every.callback(self._engine.remove, name)
+
+    def put(self, size: int, streams: int = 1) -> float:
+        """Write so many objects of this size at the same time; seconds until all are there.
+
+        Raises:
+            OutputError: where one cannot be written, or not in a minute.
+        """
+        made = Path(self._made.name) / f"{size}"
+        if not made.exists():
+            made.write_bytes(os.urandom(size))
+        version = self._engine.open(str(made)).version
+        names = [f"{self._prefix}{size}-{number}" for number in range(streams)]
+        self._names.update(names)
+        began = time.perf_counter()
+        copies = _swathe.Copies(
+            [(str(made), version, name) for name in names], streams, self._engine
+        )
+        try:
+            while (done := copies.poll(POLL_S)) is not None:
+                for copied in done:
+                    if copied.kind is not None:
+                        name = names[copied.number]
+                        raise OutputError(f"{name}: cannot be written: {copied.reason}")
+                if time.perf_counter() - began > PATIENCE_S:
+                    raise OutputError(
+                        f"{names[0]}: {size} bytes were not written in {PATIENCE_S:g} s"
+                    )
+            return time.perf_counter() - began
+        finally:
+            copies.cancel()
+            # None must arrive after it was removed.
+            until = time.perf_counter() + DRAIN_S
+            while copies.poll(POLL_S) is not None and time.perf_counter() < until:
+                pass
+
+
+def writing_costs(samples: Iterable[Sample]) -> Costs | None:
+    """Fit the model of reading to what was written; None where nothing was.
+
+    A `request` is an object or a part of one, written and verified; `streams` are those on their
+    way at the same time.
+    """
+    written = [replace(sample, kind="read") for sample in samples if sample.kind == "write"]
+    return fit(written).costs if written else None

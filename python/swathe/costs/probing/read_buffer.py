@@ -1,0 +1,229 @@
+"""The read-buffer study: the time to read an object, against how much is asked for at a time.
+
+Sizes take turns in an order drawn anew each time, so that a slow minute falls on all of them.
+Where reading the whole object with small buffers would take too long, a part is read and the
+time scaled.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe import _swathe
+from swathe.catalog import this_host
+from swathe.core.errors import ChangedError, NotFoundError
+from swathe.core.format import KIB, MIB, megabytes
+from swathe.costs.cost_model import Sample
+from swathe.costs.fit.robust_stats import TIE
+from swathe.costs.probing.page_cache import cache_state, in_memory
+from swathe.costs.probing.probe_schedule import OPENING_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from astropy.table import Table
+    from numpy.typing import NDArray
+
+    from swathe.costs.probing.reader_protocol import Reader
+    from swathe.costs.probing.resolve_target import Place
+
+SIZES = tuple(KIB << power for power in range(15))
+REPEATS = 7
+
+
+@dataclass
+class BufferStudy:
+    """What was found.
+
+    Attributes:
+        object: as users may see it.
+        sizes: of the buffer, bytes.
+        seconds: to read the whole object, shape (repeats, sizes); NaN where there was no time to.
+        parts: part of the object that was really read, for each size.
+        low, high: the sizes around the best that are within 5 % of it, or within the noise where
+            that is more.
+        chosen: what a planner should use: the smallest of these.
+        cache: `warm`, `cold`, `mixed`, `unknown` or `remote`, as for a probe.
+    """
+
+    object: str
+    object_bytes: int
+    sizes: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    parts: NDArray[np.float64]
+    samples: list[Sample]
+    took_s: float
+    bytes_moved: int
+    seed: int
+    cache: str
+    host: str = field(default_factory=this_host)
+
+    def __post_init__(self) -> None:
+        ran = np.isfinite(self.seconds).any(axis=0)
+        self.sizes, self.parts = self.sizes[ran], self.parts[ran]
+        self.seconds = self.seconds[:, ran]
+        if not len(self.sizes):
+            raise ValueError("a study needs one measurement at least")
+        self.median = np.nanmedian(self.seconds, axis=0)
+        count = np.isfinite(self.seconds).sum(axis=0)
+        scale = 1.4826 * np.nanmedian(np.abs(self.seconds - self.median), axis=0) / self.median
+        self.error = 1.25 * scale / np.sqrt(count)
+        best = int(np.argmin(self.median))
+        doubt = np.maximum(TIE, 2 * np.hypot(self.error, self.error[best]))
+        alike = self._around(best, self.median <= self.median[best] * (1 + doubt))
+        self.best = int(self.sizes[best])
+        self.low, self.high = int(self.sizes[alike[0]]), int(self.sizes[alike[-1]])
+        self.chosen = self.low
+
+    @staticmethod
+    def _around(best: int, good: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The run of good places that `best` is in."""
+        run = np.cumsum(np.append(True, np.diff(good.astype(int)) != 0))
+        return np.flatnonzero(run == run[best])
+
+    def table(self) -> Table:
+        """One row per size of buffer."""
+        from astropy.table import Table
+
+        low, high = np.nanquantile(self.seconds, (0.1, 0.9), axis=0)
+        return Table(
+            {
+                "buffer": self.sizes,
+                "seconds": self.median,
+                "low": low,
+                "high": high,
+                "rate": self.object_bytes / self.median,
+                "part": self.parts,
+                "within": (self.sizes >= self.low) & (self.sizes <= self.high),
+            },
+            units={"buffer": "byte", "seconds": "s", "low": "s", "high": "s", "rate": "byte / s"},
+            meta=self.summary(),
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """All that is one value."""
+        names = ("object", "object_bytes", "best", "low", "high", "chosen", "cache", "host")
+        more = ("took_s", "bytes_moved", "seed")
+        return {name: getattr(self, name) for name in names + more}
+
+
+def study_buffer(
+    place: Place,
+    *,
+    repeats: int = REPEATS,
+    budget_s: float = 30.0,
+    budget_bytes: int = 1024 * MIB,
+    seed: int | None = None,
+    tell: Callable[[str], None] | None = None,
+    reader: Reader = _swathe,
+    clock: Callable[[], float] = time.perf_counter,
+) -> BufferStudy:
+    """Read an object with buffers of 1 KiB to 16 MiB, one request at a time.
+
+    Args:
+        place: the store and what to read of it, which is its first object.
+        repeats: how often each size, if the budget allows.
+        budget_s: seconds it may take.
+        budget_bytes: bytes it may move.
+        seed: of the order; by default another one each time.
+        tell: is told what the study will use, before it does.
+        reader: what to read with.
+        clock: its time, in seconds.
+
+    Raises:
+        NotFoundError: where there is nothing to read.
+        ChangedError: where less came than was asked for.
+    """
+    name = place.objects[0]
+    seed = seed if seed is not None else int.from_bytes(os.urandom(4), "big")
+    rng = np.random.default_rng(seed)
+    length = reader.measure_open(name, place.stores)[1]
+    if length < 1:
+        raise NotFoundError(f"{_swathe.shown(name)}: is empty; nothing to measure")
+    sizes = np.array([size for size in SIZES if size <= length] or [length])
+    if tell:
+        most = min(budget_bytes, repeats * len(sizes) * length)
+        tell(
+            f"at most {megabytes(most)} and {budget_s:g} s: buffers of {sizes[0]} to "
+            f"{sizes[-1]} bytes, {repeats} times each"
+        )
+    # The native half opens the object first, each time.
+    opening = 0 if place.is_local else min(OPENING_BYTES, length)
+    started, moved = clock(), opening
+    resident: list[bool] = []
+    samples: list[Sample] = []
+    seconds = np.full((repeats, len(sizes)), np.nan)
+    parts = np.zeros(len(sizes))
+    # One read with any buffer may take this.
+    share_s, share_bytes = budget_s / repeats / len(sizes), budget_bytes // repeats // len(sizes)
+    request_s = np.full(len(sizes), np.nan)
+    path = place.file(name)
+    for turn, column in _turns(repeats, len(sizes), rng):
+        size, left = int(sizes[column]), budget_s - (clock() - started)
+        known = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
+        affordable = 4 if math.isnan(known) else int(min(share_s, left) / known)
+        whole = -(-length // size)
+        requests = max(min(affordable, share_bytes // size, whole), 1)
+        # What a first read takes nobody knows.
+        late = left <= 0 or requests * known > left
+        if samples and (late or moved + requests * size + opening > budget_bytes):
+            continue
+        first = int(rng.integers(whole))
+        ranges = [_range((first + step) % whole, size, length) for step in range(requests)]
+        if path is not None:
+            resident.extend(in_memory(path, [offset for offset, _ in ranges[:8]]))
+        asked, took = _read(reader, place, ranges, length)
+        if took <= 0:
+            continue
+        moved += asked + opening
+        request_s[column] = np.fmin(request_s[column], took / requests)
+        seconds[turn, column] = took * length / asked
+        parts[column] = max(parts[column], asked / length)
+        samples.append(Sample("read", asked, took, requests, 1, asked_bytes=asked, at=time.time()))
+    return BufferStudy(
+        _swathe.shown(name),
+        length,
+        sizes,
+        seconds,
+        parts,
+        samples,
+        clock() - started,
+        moved,
+        seed,
+        cache_state(resident) if place.is_local else "remote",
+    )
+
+
+def _range(slot: int, size: int, length: int) -> tuple[int, int]:
+    return slot * size, min(size, length - slot * size)
+
+
+def _turns(repeats: int, sizes: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Give which size is read next: the repeat it is of, and its place among the sizes."""
+    for turn in range(repeats):
+        # The first time upwards: a size tells how many requests of the next there is time for.
+        order = range(sizes) if turn == 0 else rng.permutation(sizes).tolist()
+        for column in order:
+            yield turn, column
+
+
+def _read(
+    reader: Reader, place: Place, ranges: list[tuple[int, int]], length: int
+) -> tuple[int, float]:
+    """Read ranges of the object, one after the other; gives their bytes, and the seconds."""
+    name = place.objects[0]
+    timings = reader.measure(name, ranges, 1, stores=place.stores)
+    asked = sum(range_bytes for _, range_bytes in ranges)
+    came = sum(timing.bytes for timing in timings)
+    if came != asked:
+        raise ChangedError(
+            f"{_swathe.shown(name)}: {came} bytes came of {asked} asked for within its "
+            f"{length} bytes; was it changed while it was read?"
+        )
+    return asked, max(timing.end_s for timing in timings) - min(t.start_s for t in timings)

@@ -1,0 +1,84 @@
+"""What measurements leave in the catalogue."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from swathe.catalog import Sample as KeptSample
+from swathe.catalog import this_host
+from swathe.core.format import KIB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from swathe.catalog import Catalog
+    from swathe.costs.cost_model import Sample
+    from swathe.costs.probing.read_buffer import BufferStudy
+    from swathe.costs.probing.store_probe import Probe
+
+LEAST_BUFFER = 16 * KIB
+
+
+def keep_probe(catalog: Catalog, found: Probe) -> None:
+    """Keep a probe, its samples, and its profile, which every later read goes by.
+
+    Raises:
+        CatalogError: where the catalogue cannot be written.
+    """
+    parameters = {**found.parameters.as_dict(), "cache": found.cache, "stopped": found.stopped}
+    moved = found.bytes_moved
+    number = catalog.add_probe(found.root, found.host, parameters, found.seconds, moved)
+    catalog.add_samples(found.root, found.host, _kept(found.samples), number)
+    profile = found.profile
+    notes = [*profile.notes, *found.notes]
+    costs, now = profile.costs.as_dict(), datetime.now(UTC)
+    if (known := catalog.profile(found.root, found.host)) is not None:
+        costs["buffer_bytes"] = known.costs.get("buffer_bytes")
+    catalog.put_profile(found.root, found.host, costs, profile.spread, now, notes)
+
+
+def keep_buffer(catalog: Catalog, root: str, found: BufferStudy) -> int | None:
+    """Keep the size of buffer that a study chose, by which files of a local store are read.
+
+    Returns:
+        Bytes that are read at a time from now on: smaller buffers than LEAST_BUFFER are chosen
+        where the object is as small. None of a store that was not probed: it has no profile to
+        keep them in.
+
+    Raises:
+        CatalogError: where the catalogue cannot be written.
+    """
+    kept = catalog.profile(root, found.host)
+    if kept is None:
+        return None
+    size = max(found.chosen, LEAST_BUFFER)
+    costs = {**kept.costs, "buffer_bytes": size}
+    # As old as it is: reads since then still count.
+    catalog.put_profile(root, found.host, costs, kept.spread, kept.fitted_at, kept.notes)
+    return size
+
+
+def keep_host(catalog: Catalog, compute: dict[str, object]) -> None:
+    """Keep what computing costs on this host.
+
+    Raises:
+        CatalogError: where the catalogue cannot be written.
+    """
+    catalog.put_compute(this_host(), compute, datetime.now(UTC))
+
+
+def _kept(samples: Iterable[Sample]) -> list[KeptSample]:
+    return [
+        KeptSample(
+            kind=sample.kind,
+            bytes=sample.bytes,
+            streams=sample.streams,
+            seconds=sample.seconds,
+            first_byte_s=sample.first_byte_s,
+            at=datetime.fromtimestamp(sample.at, UTC),
+            source="probe",
+            requests=sample.requests,
+        )
+        for sample in samples
+    ]

@@ -1,0 +1,1 @@
+"""Cuts: one, and many."""

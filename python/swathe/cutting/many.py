@@ -1,0 +1,823 @@
+"""Many cuts: `swathe.cut_many`."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import shutil
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from swathe import _swathe, trace
+from swathe.core.errors import OutputError, OutputExistsError
+from swathe.core.format import forecast_text, seconds_text
+from swathe.core.host import cores
+from swathe.core.outputs import (
+    check_new,
+    make_folder,
+    publish,
+    refuse_if_sources,
+    remove_unfinished,
+    sole_writer,
+    unfinished_results,
+)
+from swathe.core.progress import progress_bar
+from swathe.cutting.resume import whole_members
+from swathe.files.manifest import FAILED, MANIFEST, Manifest, manifest_path, read_manifest
+from swathe.operations.formats import SUFFIXES, is_combined
+from swathe.stores.registry import local_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import FrameType
+
+    from astropy.table import Table
+
+    from swathe._swathe import Mode, OutputKind
+    from swathe.costs.prediction import Prediction
+    from swathe.files.targets.target_list import Targets
+    from swathe.operations.formats import Format, Operation, Stack
+    from swathe.operations.make_results import Ended, Maker, Making, Results
+
+    Told = tuple[list[int], list[str], list[str], list[int], list[str], list[str]]
+
+log = logging.getLogger(__name__)
+
+UNCONVERTED = ".swathe-cut-many.part"
+"""In a folder of results: what is cut, and results are made of; of an archive `.NAME.cut.part`."""
+POLL_S = 0.1
+LOOKED_INTO = 16
+"""Objects of each storage that the prediction of every job looks into; the rest are like them."""
+CHECKPOINT_S = 10.0
+"""The manifest is written this often while the work goes on, in case the process is killed."""
+
+
+class _Place(NamedTuple):
+    """Where results go, and the manifest of them.
+
+    Attributes:
+        path: the folder or archive.
+        kind: which of those.
+        manifest: of what is whole.
+        unfinished: the manifest while the work goes on; of an archive another file, as the
+            archive has a hidden name until it is whole.
+        making: what results are.
+        overwrite: whether files of the names of results are replaced.
+    """
+
+    path: Path
+    kind: OutputKind
+    manifest: Path
+    unfinished: Path
+    making: Making
+    overwrite: bool = False
+
+    @classmethod
+    def of(cls, path: Path, making: Making) -> _Place:
+        """Return the place of an output.
+
+        Raises:
+            OutputError: If the output cannot hold what is made.
+        """
+        kind = output_kind(path)
+        if making.format != "fits" and kind == "fits":
+            raise OutputError(
+                f"{path}: expected a folder, *.zip or *.tar for format {making.format}, found "
+                f"*{path.suffix}, which holds fits"
+            )
+        manifest = manifest_path(path, kind)
+        if kind == "folder":
+            return cls(path, kind, manifest, manifest, making)
+        hidden = path.with_name(f".{path.name}.{MANIFEST}.part")
+        return cls(path, kind, manifest, hidden, making)
+
+    @property
+    def cut_into(self) -> Path:
+        """Where the engine cuts to: the output, or a folder of files that results are made of."""
+        if not self.making.is_made:
+            return self.path
+        if self.kind == "folder":
+            return self.path / UNCONVERTED
+        return self.path.with_name(f".{self.path.name}.cut.part")
+
+    @contextmanager
+    def scratch(self) -> Iterator[None]:
+        """Have the folder of files that results are made of, if they are made."""
+        if not self.making.is_made:
+            yield
+            return
+        # What is left of a run that was killed; a link of that name is no folder of ours.
+        shutil.rmtree(self.cut_into, ignore_errors=True)
+        try:
+            self.cut_into.mkdir(parents=True)
+        except OSError as error:
+            raise OutputError(
+                f"{self.cut_into}: cannot make the folder: {error.strerror}"
+            ) from error
+        try:
+            yield
+        finally:
+            shutil.rmtree(self.cut_into, ignore_errors=True)
+
+    def member(self, name: str) -> str:
+        """Return the path of a result within the output."""
+        return name if self.kind == "fits" else name + SUFFIXES[self.making.format]
+
+    @property
+    def part(self) -> Path:
+        """The archive until it is whole."""
+        return self.path.with_name(f".{self.path.name}.part")
+
+    def hidden(self) -> Iterator[Path]:
+        """Give what is there of the files that are written on the way, and replaced or removed."""
+        if self.kind == "folder":
+            yield from unfinished_results(self.path)
+        else:
+            yield from filter(os.path.lexists, (self.part, self.unfinished))
+        if self.making.is_made:
+            yield from self.cut_into.rglob("*")
+
+    @property
+    def archive(self) -> Path:
+        """What is there of the archive."""
+        return self.part if self.part.exists() else self.path
+
+    @property
+    def latest_manifest(self) -> Path:
+        """The manifest of the last run."""
+        return self.unfinished if self.unfinished.exists() else self.manifest
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is asked for.
+
+    Attributes:
+        read: the targets.
+        results: what is made of several; then rows of the manifest for them stand behind.
+        pixel_deg: size of their pixels.
+    """
+
+    read: Targets
+    results: Results | None = None
+    pixel_deg: float | None = None
+
+    @property
+    def first(self) -> int:
+        """Row of the manifest of the first result."""
+        return 0 if self.results is None else len(self.read)
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of all rows of the manifest."""
+        return self.read.ids if self.results is None else [*self.read.ids, *self.results.ids]
+
+    def paths(self, place: _Place) -> dict[str, int]:
+        """Return rows of the manifest by the path of their result."""
+        names = self.read.names if self.results is None else self.results.names
+        return {place.member(name): self.first + at for at, name in enumerate(names)}
+
+    def inputs(self, rows: list[int]) -> list[int]:
+        """Return the targets that results, given by row of the manifest, are made of."""
+        if self.results is None:
+            return rows
+        return self.results.rows_of([row - self.first for row in rows])
+
+
+def cut_many(
+    targets: Any,
+    output: str | os.PathLike[str],
+    *,
+    mode: Mode = "trim",
+    fill: float | None = None,
+    planes: slice | tuple[int, int] | None = None,
+    operation: Operation = "cut",
+    format: Format = "fits",  # noqa: A002 - as jobs of a portal call it
+    stack: Stack = "mean",
+    bands: Sequence[str] | str = (),
+    threads: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    file: str | os.PathLike[str] | None = None,
+    size: Any = None,
+    frame: str | None = None,
+    ra: str | None = None,
+    dec: str | None = None,
+) -> Table:
+    """Cut many regions, each file opened and decompressed once for all of its targets.
+
+    One bad target never stops the others. Ctrl-C does, within a second: what is finished stays,
+    and the manifest says what is not. What it is predicted to take is logged (`swathe`, INFO)
+    before any pixel is read, and beside that what it took, once it is done.
+
+    Args:
+        targets: an astropy Table or QTable, pandas DataFrame, mapping of columns, list of lines
+            (`FILE RA Dec size`), SkyCoord, or the path of a FITS, VOTable, CSV, ECSV, TSV, text or
+            Parquet table, with a column `file` and one of (`x`, `y`, `height`, `width`: centre and
+            size, as `Cutout2D`), (`x0`, `y0`, `width`, `height`) or a position in the sky and a
+            size; optionally `id` and `hdu`. Units of columns are honoured. Files that a table file
+            names are relative to its folder.
+        output: a folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+        mode: `trim`, `partial` or `strict`, as for `cut`.
+        fill: physical value outside the image, with `partial`.
+        planes: of cubes, those to keep along NAXIS3, zero-based; by default all. An image that
+            has not all of them is an `error`.
+        operation: `cut` each, or `stack` them: one image of all, or of each name in a column
+            `group`. The targets are places in the sky then, each with one angle as size.
+        format: of each result: `fits`, `npy` (the physical pixels), `png` (a preview of one
+            plane) or `rgb` (one picture of three images: the rows of a `group`, red first). A
+            `.fits` file holds `fits` only, and a stack is `fits`.
+        stack: how pixels are put together: `mean`, `median`, `sigma-clipped` or `weighted`.
+        bands: with `rgb`, three names, red first: each picture is made of the rows of its group
+            whose column `band` has these, whatever their order. Others are left out.
+        threads: by default as many as there are cores.
+        resume: keep what an earlier run finished, by id and source, and do only the rest.
+        overwrite: replace an archive of this name, or files of the names of this run's results.
+            Other files in the folder stay; so does every file that is read.
+        progress: show a bar, if standard error is a terminal.
+        file: the file of targets that name none.
+        size: of targets in the sky that have none: an angle or pixels, as for `cut`.
+        frame: of positions, if not ICRS or what the columns tell: as `galactic`, `fk4`.
+        ra: name of the column of right ascension or longitude, where that is not clear.
+        dec: name of the column of declination or latitude.
+
+    Returns:
+        The manifest, one row per target in their order: id, status (`ok`, `no-overlap`,
+        `missing`, `error`), reason, path (within the output), bytes, source, source_version,
+        sha256. Of stacks and `rgb` the rows of targets have no path; behind them is a row for
+        each result, its id the group, its source_version a SHA-256 of what was to go in. Its
+        `meta` holds counts and seconds per stage. It is written as `manifest.ecsv`
+        into the folder; of `o.zip` as `o.manifest.ecsv` beside it, and within it as the last
+        member (`.fits`: as the extension MANIFEST).
+
+    Raises:
+        TargetsError: where the list cannot be read.
+        OutputExistsError: if a result or manifest of this name is there, and neither `resume`
+            nor `overwrite` is true.
+        OutputError: if results cannot be written at all, or an output is a file that is read.
+        KeyboardInterrupt: after Ctrl-C, once the manifest is written.
+    """
+    from swathe.costs.prediction import sky_of
+    from swathe.files.targets.target_list import choices_of, read_targets
+    from swathe.operations.make_results import Making, of_bands
+
+    started = time.perf_counter()
+    making = Making(operation, format, stack, _band_names(bands))
+    making.check()
+    if making.is_combined and (mode != "trim" or fill is not None):
+        raise OutputError(
+            f"mode: expected trim without a fill, found {mode!r}: what goes into a stack or rgb is "
+            "cut larger, and pixels outside of images do not count"
+        )
+    place = _Place.of(Path(output), making)
+    choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
+    read = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
+    if making.bands:
+        read = of_bands(read, making.bands)
+    make_folder(place.manifest.parent)
+    settings: dict[str, Any] = {
+        "mode": mode,
+        "fill": fill,
+        "planes": _plane_pair(planes),
+        "threads": threads,
+    }
+    with sole_writer(place.manifest):
+        sources = partial(_sources, targets, read.files)
+        refuse_if_sources(place.hidden(), sources)
+        earlier = read_manifest(place.latest_manifest) if resume else None
+        if earlier is not None:
+            _check_same_kind(earlier, place)
+        work = _work(read, making, settings["planes"], earlier)
+        _check_place(place, work, earlier, sources, overwrite)
+        if place.kind == "folder":
+            remove_unfinished(place.path)
+        replaces = overwrite or (place.kind == "folder" and earlier is not None)
+        place = place._replace(overwrite=replaces)
+        return _cut_into(place, work, earlier, settings, progress, started)
+
+
+def _work(
+    read: Targets, making: Making, planes: tuple[int, int] | None, earlier: Table | None
+) -> _Work:
+    """Say what is to be made; a run that goes on takes the size of pixels that the earlier took."""
+    from swathe.operations.make_results import results_of
+
+    if not making.is_combined:
+        return _Work(read)
+    before = None if earlier is None else earlier.meta.get("pixel_deg")
+    return _Work(read, *results_of(read, making, planes, _scale_deg if before is None else before))
+
+
+def _scale_deg(read: Targets) -> float | None:
+    """Return the size of a pixel of the first image that can be read, in degrees."""
+    from swathe.costs.prediction import sky_of
+
+    for row in range(len(read)):
+        if row not in read.faults:
+            scales = sky_of(read.files[read.file[row]], read.hdus[read.hdu[row]]).scales
+            return math.sqrt(scales[0] * scales[1])
+    return None
+
+
+def _cut_into(
+    place: _Place,
+    work: _Work,
+    earlier: Table | None,
+    settings: dict[str, Any],
+    progress: bool,
+    started: float,
+) -> Table:
+    """Cut what an earlier run did not; return the manifest of all."""
+    from swathe.costs.prediction import expected, job_of
+
+    read = work.read
+    meta = {"output": place.path.name, "mode": settings["mode"], **_told(place.making, work)}
+    meta["swathe"] = _swathe.__version__
+    shown = [_swathe.shown(file) for file in read.files]
+    sources = [shown[file] for file in read.file.tolist()]
+    # What is made of several has no source of its own.
+    sources += [""] * (len(work.ids) - len(sources))
+    manifest = Manifest(work.ids, sources, meta)
+    results, end = _keep_earlier(manifest, work, earlier, place)
+    todo = work.inputs(results)
+    waits = len(results) + (len(todo) if work.results is not None else 0)
+    manifest.meta["done_before"] = len(work.ids) - waits
+    todo = _without_faults(manifest, read, todo)
+    names = {row: path for path, row in work.paths(place).items()}
+    paths = {row: names[row] for row in results}
+    settings = {**settings, "threads": settings["threads"] or cores()}
+    is_made = place.making.is_made
+    job = job_of(
+        read,
+        todo,
+        [f"{row}.fits" if is_made else paths[row] for row in todo],
+        output=str(place.cut_into),
+        kind="folder" if is_made else place.kind,
+        append=None if is_made else end,
+        overwrite=place.overwrite and not is_made,
+        **settings,
+    )
+    try:
+        prediction = expected(job, LOOKED_INTO)
+    except KeyboardInterrupt:
+        if earlier is not None:
+            manifest.write(place.latest_manifest)
+        elif place.kind == "folder":
+            manifest.write(place.manifest)
+        raise
+    if earlier is None:
+        # Should the process be killed: no manifest of an older run vouches for this one, and
+        # these results are known as those of this one.
+        manifest.write(place.unfinished)
+    if todo:
+        _tell_prediction(prediction, place, len(todo))
+    run = _Run(place, work, manifest, todo, paths, end)
+    with (
+        trace.scope.where_none(job=token_hex(4)),
+        trace.event("JOB", rows=len(todo), predicted_s=round(prediction.seconds, 6)) as event,
+    ):
+        try:
+            with place.scratch():
+                _run(run, job, prediction, progress, started)
+        except KeyboardInterrupt as error:
+            done = manifest.counts()["ok"]
+            raise KeyboardInterrupt(f"{done:,} of {len(work.ids):,} targets are done") from error
+        event.add(bytes=int(sum(manifest.bytes)))
+    return manifest.table()
+
+
+def _told(making: Making, work: _Work) -> dict[str, Any]:
+    """Return what the manifest says of what is made."""
+    told: dict[str, Any] = {"operation": making.operation, "format": making.format}
+    if making.operation == "stack":
+        told["stack"] = making.stack
+    if making.bands:
+        told["bands"] = list(making.bands)
+    if work.results is not None:
+        told |= {"images": len(work.read), "pixel_deg": work.pixel_deg}
+    return told
+
+
+def output_kind(path: Path) -> OutputKind:
+    """Tell from its name what an output is.
+
+    Raises:
+        OutputError: where the suffix is that of a file we do not write.
+    """
+    match path.suffix.lower():
+        case ".zip":
+            return "zip"
+        case ".tar":
+            return "tar"
+        case ".fits" | ".fit" | ".fts":
+            return "fits"
+        case ".gz" | ".bz2" | ".tgz" | ".fz" | ".7z" | ".csv" | ".png" | ".npy":
+            raise OutputError(f"{path}: the output is a folder, *.zip, *.tar or *.fits")
+        case _:
+            return "folder"
+
+
+def _check_place(
+    place: _Place,
+    work: _Work,
+    earlier: Table | None,
+    sources: Callable[[], Iterable[str]],
+    overwrite: bool,
+) -> None:
+    """Check that no result or manifest takes the place of a source, or of what may not go.
+
+    Args:
+        place: where results go.
+        work: what is asked for.
+        earlier: manifest of the run that is resumed: its own results are replaced.
+        sources: gives the local files that are read.
+        overwrite: whether any other file of such a name is replaced.
+
+    Raises:
+        OutputExistsError: if there is such a file, and nobody asked to replace it.
+        OutputError: if an output is a source.
+    """
+    resumes = earlier is not None
+    is_broken_off = place.kind != "folder" and place.part.exists()
+    if is_broken_off and not (resumes or overwrite):
+        raise OutputExistsError(
+            f"{place.path}: a run was broken off and left {place.part.name}; give --resume to go "
+            "on with it, or --overwrite to begin anew"
+        )
+    try:
+        check_new(
+            place.manifest.parent,
+            [place.manifest.name],
+            overwrite=overwrite or resumes,
+            sources=sources,
+        )
+        if place.kind != "folder":
+            archive = [place.path.name]
+            may_go = overwrite or (resumes and not is_broken_off)
+            check_new(place.path.parent, archive, overwrite=may_go, sources=sources)
+            return
+        own = _own_results(earlier, place) if earlier is not None else set()
+        results = list(work.paths(place))
+        check_new(place.path, own.intersection(results), overwrite=True, sources=sources)
+        others = [result for result in results if result not in own]
+        check_new(place.path, others, overwrite=overwrite, sources=sources)
+    except OutputExistsError as error:
+        raise OutputExistsError(f"{error}, or --resume to do only what is not done") from None
+
+
+def _check_same_kind(earlier: Table, place: _Place) -> None:
+    """Check that a manifest is of results of one image each, or of several, as those asked for.
+
+    Raises:
+        OutputError: if it is not.
+    """
+    making, meta = place.making, earlier.meta
+    was = meta.get("operation", "cut"), meta.get("format", "fits")
+    if is_combined(*was) != making.is_combined:
+        raise OutputError(
+            f"{place.latest_manifest}: expected a run of operation {making.operation} and format "
+            f"{making.format} to go on with, found {was[0]} and {was[1]}; give another output"
+        )
+
+
+def _results(earlier: Table) -> Table:
+    """Return the rows of a manifest that have results: of stacks and rgb the last."""
+    return earlier[int(earlier.meta.get("images", 0)) :]
+
+
+def _own_results(earlier: Table, place: _Place) -> set[str]:
+    """Return the paths of an earlier run's results, of those it did not come to, too."""
+    return {place.member(name) for name in _names_of(_results(earlier))}
+
+
+def _sources(targets: Any, files: Iterable[str]) -> list[str]:
+    """Return the local files that are read: images, and the table that lists them."""
+    paths = local_paths(files)
+    if isinstance(targets, str | os.PathLike):
+        paths.append(os.fsdecode(targets))
+    return paths
+
+
+def _keep_earlier(
+    manifest: Manifest, work: _Work, earlier: Table | None, place: _Place
+) -> tuple[list[int], int | None]:
+    """Take over what an earlier run finished, and why it failed at others.
+
+    Returns:
+        The rows whose results are to be made, and up to which byte an archive is kept; `None` to
+        begin anew.
+    """
+    rows = work.paths(place)
+    if earlier is None:
+        return list(rows.values()), None
+    end = None
+    made = _results(earlier)
+    whole = _take_inputs(manifest, work, earlier)
+    _keep_failed(manifest, {name: rows.get(place.member(name)) for name in _names_of(made)}, made)
+    done = {}
+    for kept in made[made["status"] == "ok"]:
+        row = rows.get(str(kept["path"]))
+        if row is not None and _is_same(manifest, work, row, kept, whole):
+            done[str(kept["path"])] = kept
+    sizes = {path: int(kept["bytes"]) for path, kept in done.items()}
+    if place.kind == "folder":
+        there = {path for path, size in sizes.items() if _has_size(place.path / path, size)}
+    else:
+        extensions = place.making.extensions
+        there, end = whole_members(place.archive, place.kind, sizes, rows, extensions)
+    todo = []
+    for path, row in rows.items():
+        if path not in there or path not in done:
+            todo.append(row)
+            continue
+        kept = done[path]
+        manifest.status[row], manifest.reason[row], manifest.path[row] = "ok", "", path
+        manifest.bytes[row] = int(kept["bytes"])
+        manifest.source_version[row] = str(kept["source_version"])
+        manifest.sha256[row] = str(kept["sha256"])
+    for row in work.inputs(todo) if work.results is not None else ():
+        if manifest.status[row] == "ok":
+            manifest.status[row], manifest.reason[row] = "error", "interrupted"
+            manifest.source_version[row] = ""
+    return todo, end
+
+
+def _is_same(manifest: Manifest, work: _Work, row: int, kept: Any, whole: set[int]) -> bool:
+    """Tell whether an earlier result is that of a row: of the same source, or of several."""
+    if work.results is None:
+        return str(kept["source"]) == manifest.source[row]
+    result = row - work.first
+    is_whole = whole.issuperset(work.results.inputs[result])
+    return is_whole and str(kept["source_version"]) == work.results.digests[result]
+
+
+def _take_inputs(manifest: Manifest, work: _Work, earlier: Table) -> set[int]:
+    """Take over what became of images that go into results; return those that need no more."""
+    if work.results is None:
+        return set()
+    images = earlier[: int(earlier.meta.get("images", 0))]
+    by_name = {name: row for row, name in enumerate(work.read.names)}
+    rows = {name: by_name.get(name) for name in _names_of(images)}
+    _keep_failed(manifest, rows, images)
+    whole = set()
+    for row, kept in zip(rows.values(), images, strict=True):
+        if row is None or str(kept["source"]) != manifest.source[row]:
+            continue
+        if kept["status"] == "ok":
+            manifest.status[row], manifest.reason[row] = "ok", ""
+            manifest.source_version[row] = str(kept["source_version"])
+        if kept["status"] in ("ok", "no-overlap"):
+            whole.add(row)
+    return whole
+
+
+def _names_of(earlier: Table) -> list[str]:
+    """Return the names of results by their ids: what failed has no path."""
+    from swathe.files.targets.target_list import unique_names
+
+    return unique_names(earlier["id"].tolist())
+
+
+def _keep_failed(manifest: Manifest, rows: dict[str, int | None], earlier: Table) -> None:
+    """Take over why an earlier run failed at rows, which are given by name in its order."""
+    columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
+    for row, status, reason, source, version in zip(rows.values(), *columns, strict=True):
+        if status in FAILED and row is not None and source == manifest.source[row]:
+            # It stands until the row ends anew: this run may be stopped before that.
+            manifest.status[row], manifest.reason[row] = status, reason
+            manifest.source_version[row] = version
+
+
+def _without_faults(manifest: Manifest, targets: Targets, todo: list[int]) -> list[int]:
+    """Enter why some rows cannot be cut; gives the others."""
+    for row in todo:
+        if row in targets.faults:
+            manifest.status[row], manifest.reason[row] = targets.faults[row]
+            manifest.source_version[row] = ""
+    return [row for row in todo if row not in targets.faults]
+
+
+def _has_size(path: Path, size: int) -> bool:
+    try:
+        return path.stat().st_size == size
+    except OSError:
+        return False
+
+
+def _band_names(bands: Sequence[str] | str) -> tuple[str, ...]:
+    """Return names of bands, also of text as `i,r,g`."""
+    names = bands.split(",") if isinstance(bands, str) else bands
+    return tuple(name.strip() for name in names if name.strip())
+
+
+def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | None:
+    """Give planes as `(first, last)`. Files differ in length, so ends must be given."""
+    from swathe.core.errors import RegionError
+    from swathe.files.planes import planes_of_list
+
+    planes = planes_of_list(planes)
+    if isinstance(planes, slice):
+        if planes.start is None or planes.stop is None or planes.step not in (None, 1):
+            raise RegionError(f"planes of many files need a first and a last, not {planes}")
+        planes = (planes.start, planes.stop)
+    if planes is not None and not 0 <= planes[0] < planes[1]:
+        raise RegionError(f"planes must be (first, last) with 0 <= first < last, not {planes}")
+    return planes
+
+
+def _tell_prediction(prediction: Prediction, place: _Place, targets: int) -> None:
+    low_s, high_s = prediction.interval_s
+    spread = "" if high_s < 0.1 else f" ({seconds_text(low_s)} to {seconds_text(high_s)})"
+    log.info(
+        "%s: predicted %s%s for %d targets: %d bytes in %d requests",
+        *(place.path, forecast_text(prediction.seconds), spread, targets),
+        *(prediction.bytes, prediction.requests),
+    )
+
+
+class _Run(NamedTuple):
+    """One run.
+
+    Attributes:
+        place: where results go.
+        work: what is asked for.
+        manifest: what became of it.
+        todo: targets to cut.
+        paths: of the results to be made, by row of the manifest.
+        end: up to which byte an archive is kept.
+    """
+
+    place: _Place
+    work: _Work
+    manifest: Manifest
+    todo: list[int]
+    paths: dict[int, str]
+    end: int | None
+
+    def output(self) -> _swathe.Output | None:
+        """Open the output where results are made; the engine writes others by itself.
+
+        Raises:
+            OutputError: if it cannot be opened.
+        """
+        from swathe.costs.prediction import job_of
+
+        place = self.place
+        if not place.making.is_made:
+            return None
+        settings = {"kind": place.kind, "append": self.end, "overwrite": place.overwrite}
+        return job_of(self.work.read, [], None, None, output=str(place.path), **settings).open()
+
+    def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
+        """Return what makes results of cutouts."""
+        from swathe.operations.make_results import AsCut, Bench, Combiner, Converter
+
+        if output is None:
+            return AsCut()
+        place, work = self.place, self.work
+        bench = Bench(place.cut_into, output, place.path, place.kind, self.paths, stopped)
+        if work.results is None:
+            return Converter(bench)
+        todo = [row - work.first for row in self.paths]
+        faults = work.read.faults
+        return Combiner(bench, place.making, work.results, todo, work.first, faults, work.ids)
+
+
+def _run(
+    run: _Run, job: _swathe.Job, prediction: Prediction, progress: bool, started: float
+) -> None:
+    """Do the job. However it ends, the manifest is written and says what was done."""
+    place, manifest = run.place, run.manifest
+    begun = time.perf_counter()
+    output = run.output()
+    batch = job.start()
+    stop = threading.Event()
+
+    def cancel() -> None:
+        stop.set()
+        batch.cancel()
+
+    with (
+        _interrupt_later(cancel),
+        progress_bar("cutting", progress, len(run.todo)) as show,
+    ):
+        try:
+            _collect(batch, run, run.maker(output, stop.is_set), show)
+        except BaseException:
+            batch.cancel()
+            raise
+        finally:
+            try:
+                cost = batch.finish()
+                manifest.meta["predicted_s"] = round(prediction.seconds, 6)
+                manifest.meta["actual_s"] = round(time.perf_counter() - begun, 6)
+                manifest.meta.update(_cost(cost, started))
+                _keep_outcome(prediction, manifest, place, whole=not stop.is_set())
+            finally:
+                content = manifest.write(place.unfinished)
+            # An archive gets its name when it holds its manifest, and then that does.
+            last = manifest.extension() if place.kind == "fits" else content
+            (batch if output is None else output).close(last)
+            if place.unfinished != place.manifest:
+                publish(place.unfinished, place.manifest, overwrite=True)
+
+
+def _keep_outcome(
+    prediction: Prediction, manifest: Manifest, place: _Place, *, whole: bool
+) -> None:
+    """Say what the work took, to the user, the manifest and the catalogue.
+
+    A prediction is compared with what was done of it only where that is the `whole`.
+    """
+    from swathe.costs.prediction import keep_outcome
+
+    meta = manifest.meta
+    log.info(
+        "%s: took %s, predicted %s: %d bytes in %d requests",
+        *(place.path, seconds_text(meta["actual_s"]), forecast_text(prediction.seconds)),
+        *(meta["bytes_moved"], meta["requests"]),
+    )
+    meta.update(manifest.counts())
+    making = place.making
+    summary = f"cut_many into {place.kind} in {making.format}"
+    # What it takes to put images together is not predicted.
+    is_predicted = whole and not making.is_combined
+    cuts = meta["ok"] - meta["done_before"] if is_predicted else 0
+    meta["notes"] += keep_outcome(prediction, meta, summary, cuts)
+
+
+def _collect(batch: _swathe.Batch, run: _Run, maker: Maker, show: Callable[[int], None]) -> None:
+    """Enter rows into the manifest as they are done; the batch has them in the order of `todo`."""
+    from swathe.operations.make_results import Ended
+
+    done, saved = 0, time.monotonic()
+    for ended in maker.begin():
+        _enter(run, ended)
+    for columns in told(batch):
+        for target, status, reason, size, version, sha256 in zip(*columns, strict=True):
+            told_of = Ended(run.todo[target], status, reason, size, version, sha256)
+            for ended in maker.take(told_of):
+                _enter(run, ended)
+            done += 1
+        show(done)
+        if time.monotonic() - saved > CHECKPOINT_S:
+            run.manifest.write(run.place.unfinished)
+            saved = time.monotonic()
+
+
+def _enter(run: _Run, ended: Ended) -> None:
+    """Enter how a row ended."""
+    manifest, row = run.manifest, ended.row
+    manifest.status[row], manifest.reason[row] = ended.status, ended.reason
+    manifest.bytes[row], manifest.sha256[row] = ended.bytes, ended.sha256
+    manifest.source_version[row] = ended.version
+    manifest.path[row] = run.paths.get(row, "") if ended.status == "ok" else ""
+
+
+def told(batch: _swathe.Batch) -> Iterator[Told]:
+    """Give the columns of the rows done since the last time, perhaps none, until all are."""
+    while (rows := batch.poll(POLL_S)) is not None:
+        # Each attribute is a new list.
+        yield (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
+
+
+@contextmanager
+def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C call `cancel`, and do what it does otherwise only at the end.
+
+    An exception in between would lose the rows just told, and their results with them.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    caught: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        caught.append((number, frame))
+        cancel()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if caught:
+        usual(*caught[0])
+
+
+def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:
+    """Give what the work cost, in seconds and bytes, as the manifest keeps it."""
+    kept = {name: cost.pop(name) for name in ("bytes_moved", "requests", "notes")}
+    del cost["from_peers"], cost["from_cache"]
+    seconds = {f"{name}_s": round(value, 6) for name, value in cost.items()}
+    return {**seconds, "total_s": round(time.perf_counter() - started, 6), **kept}

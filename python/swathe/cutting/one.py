@@ -1,0 +1,132 @@
+"""One cut: `swathe.cut`."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from swathe._swathe import trace_is_on
+from swathe.core.box import around, checked, pair
+from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
+from swathe.files.file import name_of, opened
+from swathe.files.targets.positions import position, size_of
+from swathe.stores.registry import is_named
+from swathe.trace import point
+
+if TYPE_CHECKING:
+    from astropy.coordinates import SkyCoord
+
+    from swathe._swathe import HduKey, Mode
+    from swathe.core.angles import Size
+    from swathe.files.cutout import Cutout
+    from swathe.files.file import File, Source
+
+
+def cut(
+    path: Source,
+    *,
+    box: tuple[int, int, int, int] | None = None,
+    center: tuple[float, float] | None = None,
+    shape: int | tuple[int, int] | None = None,
+    sky: tuple[Any, Any] | str | SkyCoord | None = None,
+    size: Any = None,
+    size_deg: float | tuple[float, float] | None = None,
+    frame: str | None = None,
+    hdu: HduKey | None = None,
+    mode: Mode = "trim",
+    fill: float | None = None,
+    planes: int | slice | tuple[int, int] | list[int] | None = None,
+) -> Cutout:
+    """Cut one region out of an image.
+
+    The region is one of `box`, `center` with `shape`, `sky` with `size` or `size_deg`.
+
+    Args:
+        path: FITS file by path or URL, as `swathe.open` takes them, plain or compressed in any way.
+        box: `(x0, y0, width, height)` in pixels: the zero-based lower-left one, x along NAXIS1.
+        center: `(x, y)`, zero-based pixel position, rounded as `astropy.nddata.Cutout2D` does.
+        shape: `(height, width)` in pixels, or one number for both.
+        sky: right ascension and declination (ICRS), each in degrees, as an angle or as text; one
+            text, `"10:00:28.6 +02:12:21"`; or a `SkyCoord` in any frame.
+        size: side, or `(height, width)`: an angle, `3 * u.arcmin` or `"30arcsec"`, or pixels,
+            `100 * u.pixel` or `"100pix"`.
+        size_deg: the same in degrees.
+        frame: of `sky`, if not ICRS: as `galactic`, `fk5`, `fk4`, `ecliptic`.
+        hdu: number from 0 (-1: the last), EXTNAME, or `(EXTNAME, EXTVER)`; else the first image.
+        mode: `trim` to the image, `partial`: fill what lies outside, `strict`: refuse that.
+        fill: physical value outside the image; by default NaN, BLANK, or 0.
+        planes: of a cube, those to keep along NAXIS3 (zero-based): one, a slice, `(first, last)`
+            without the last, or a list of some that follow each other; by default all.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: where the file cannot be read.
+        FormatError: where it is damaged.
+        NoSuchHduError: where it has no such HDU, or one that holds no image (NotAnImageError).
+        NoOverlapError, PartialOverlapError, RegionError: for regions outside or without sense.
+    """
+    ways = {"box": box, "center": center, "sky": sky}
+    given = [name for name, value in ways.items() if value is not None]
+    if len(given) != 1:
+        raise RegionError(f"give one of box, center and sky, not {given or 'none'}")
+    if (shape is None) != (center is None):
+        raise RegionError("center goes with shape")
+    place, side = _in_sky(sky, size, size_deg, frame)
+
+    name = name_of(path)
+
+    def cut_from(file: File) -> Cutout:
+        try:
+            image = file.image(hdu)
+            if box is not None:
+                pixels = checked(*_as("box", "x0, y0, width, height", box))
+            elif center is not None and shape is not None:
+                x_y = _as("center", "x, y", center)
+                pixels = around(*x_y, *_as("shape", "height, width", pair(shape)))
+            else:
+                assert place is not None and side is not None
+                pixels = image.sky.box(place, side)
+            start, stop = image.ends(pixels, planes)
+        except SwatheError as error:
+            _tell(file, name, error)
+            raise
+        return image.cut_all_axes(start, stop, mode, fill)
+
+    try:
+        return cut_from(opened(name))
+    except ChangedError:
+        # What the index keeps of an object on a server may be behind.
+        return cut_from(opened(name, fresh=True))
+
+
+def _tell(file: File, name: str, error: SwatheError) -> None:
+    """Tell of a cut that failed before the engine began it, as that tells of all others."""
+    # What failed is what is to be raised, whatever can be told of it.
+    with suppress(CatalogError):
+        if trace_is_on():
+            about = {"object": name if is_named(name) else file.path}
+            result = "no-overlap" if isinstance(error, NoOverlapError) else "error"
+            point("CUT_START", **about)
+            point("CUT_END", **about, result=result, reason=str(error))
+
+
+def _as(what: str, names: str, given: Any) -> Any:
+    """Give numbers as they are, as many as have names."""
+    expected = names.count(",") + 1
+    if not isinstance(given, Sized) or len(given) != expected:
+        raise RegionError(f"{what}: expected {expected} numbers, ({names}), found {given!r:.100}")
+    return given
+
+
+def _in_sky(
+    sky: Any, size: Any, size_deg: Any, frame: str | None
+) -> tuple[SkyCoord | None, Size | None]:
+    """Give the place and the size of a region in the sky, if it is one."""
+    if sky is None:
+        if size is not None or size_deg is not None or frame is not None:
+            raise RegionError("size, size_deg and frame go with sky; center goes with shape")
+        return None, None
+    if (size is None) == (size_deg is None):
+        raise RegionError("sky goes with size or size_deg: give one of them")
+    side = size_of(size) if size_deg is None else size_of(size_deg, "size_deg", bare_deg=1.0)
+    return position(sky, frame), side

@@ -1,0 +1,163 @@
+"""The images of one object: its headers, read, and what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from swathe.catalog.records.datasets import Footprint, Granule
+from swathe.core.errors import RegionError, SwatheError
+from swathe.core.sky import Sky, read_wcs
+from swathe.datasets.footprint import footprint
+from swathe.datasets.header_metadata import band, origin, polarizations, times
+from swathe.files.file import opened
+
+if TYPE_CHECKING:
+    from astropy.io.fits import Header
+    from astropy.wcs import WCS
+
+    from swathe.files.file import File
+
+
+@dataclass(frozen=True)
+class ImageHeader:
+    """An image HDU as it was read.
+
+    Attributes:
+        hdu: its number.
+        name: its EXTNAME.
+        shape: in NumPy order.
+        problem: why it cannot be cut from, if it cannot.
+        cards: its header.
+        tables: a FITS file of the lookup tables its WCS names.
+    """
+
+    hdu: int
+    name: str | None
+    shape: tuple[int, ...]
+    problem: str | None
+    cards: bytes
+    tables: bytes
+
+
+@dataclass(frozen=True)
+class ObjectHeaders:
+    """The headers of an object.
+
+    Attributes:
+        size: bytes as stored.
+        version: the engine's.
+        primary: the first header, where it is about the file and no image of its own.
+        images: `None` where the object is at a version that is known already.
+    """
+
+    size: int
+    version: str
+    primary: bytes | None
+    images: list[ImageHeader] | None
+
+
+def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
+    """Read the headers of an object, unless it is at a version that is known; thread-safe.
+
+    Layouts are kept in the index on the way.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: where it cannot be read.
+        FormatError: where it is no FITS file.
+    """
+    file = opened(path, fresh=True)
+    if file.version == known_version:
+        return ObjectHeaders(file.size, file.version, None, None)
+    return headers_of(file)
+
+
+def headers_of(file: File) -> ObjectHeaders:
+    """Return the headers of an open file.
+
+    Raises:
+        SourceError: where they cannot be read.
+    """
+    native = file._native
+    images = []
+    hdus = file.hdus
+    for info in hdus:
+        if info.kind not in ("image", "compressed-image"):
+            continue
+        problem, tables = info.problem, b""
+        try:
+            tables = native.wcs_hdus(info.index)
+        except SwatheError as error:
+            problem = problem or str(error)
+        cards = native.header(info.index)
+        images.append(ImageHeader(info.index, info.name, tuple(info.shape), problem, cards, tables))
+    about_all = bool(hdus) and hdus[0].kind == "empty"
+    primary = native.header(0) if about_all and images else None
+    return ObjectHeaders(file.size, file.version, primary, images)
+
+
+def granules_of(path: str, headers: ObjectHeaders) -> list[Granule]:
+    """Give what the images of an object say of themselves; for one thread at a time."""
+    from astropy.io import fits
+
+    primary = None if headers.primary is None else fits.Header.fromstring(headers.primary)
+    return [_granule(path, headers, image, primary) for image in headers.images or ()]
+
+
+def _granule(
+    path: str, headers: ObjectHeaders, image: ImageHeader, primary: Header | None
+) -> Granule:
+    from astropy.io import fits
+
+    cards = fits.Header.fromstring(image.cards)
+    # INHERIT = F says that the first header is not about this one.
+    shared = None if cards.get("INHERIT") is False else primary
+    wcs, place, note = None, None, image.problem
+    label = f"{path}, HDU {image.hdu}"
+    if len(image.shape) >= 2 and all(image.shape):
+        try:
+            wcs = _wcs(image, label)
+            if wcs.has_celestial:
+                place = _footprint(wcs, image, label)
+        except RegionError as error:
+            note = note or str(error).removeprefix(f"{label}: ")
+    t_min, t_max = times(cards, shared)
+    name, em_min, em_max = band(cards, wcs, image.shape, shared)
+    facility, instrument, target = origin(cards, shared)
+    states = None if wcs is None else polarizations(wcs, image.shape[::-1])
+    return Granule(
+        path=path,
+        hdu=image.hdu,
+        name=image.name,
+        shape=image.shape,
+        size=headers.size,
+        version=headers.version,
+        t_min=t_min,
+        t_max=t_max,
+        band=name,
+        em_min=em_min,
+        em_max=em_max,
+        footprint=place,
+        note=note,
+        facility=facility,
+        instrument=instrument,
+        target=target,
+        pol=() if states is None else tuple(state for state in states[1] if state),
+    )
+
+
+def _footprint(wcs: WCS, image: ImageHeader, label: str) -> Footprint:
+    sky, lengths = Sky(lambda: wcs, label), image.shape[::-1]
+    first, second = sky.axes_among(len(lengths))
+    found = footprint(sky, (lengths[second], lengths[first]))
+    if found.outline is None and sky.axes != (0, 1):
+        # Such are compared with their WCS, of axes 1 and 2.
+        raise RegionError(f"{label}: its sky has no outline, and is not on axes 1 and 2")
+    return found
+
+
+def _wcs(image: ImageHeader, label: str) -> WCS:
+    try:
+        return read_wcs(image.cards, image.tables)
+    except Exception as error:  # wcslib's own classes share no base
+        raise RegionError(f"{label}: its WCS cannot be used: {error}") from error

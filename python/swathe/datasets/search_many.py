@@ -1,0 +1,130 @@
+"""Finding the images that show each of many places at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.catalog.records.datasets import ORDER
+from swathe.datasets.footprint import on_image
+from swathe.datasets.search import NEAR, sky_of_cards
+from swathe.datasets.spherical import directions, distances
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from swathe.catalog import Catalog, Match, Wanted
+
+TOGETHER = 5_000
+"""Pairs of a place and a polygon that are compared at once."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Images, and which of them show each place.
+
+    Attributes:
+        matches: the images.
+        of: for each place numbers of its images, in order of file and HDU.
+    """
+
+    matches: list[Match]
+    of: list[list[int]]
+
+
+def find_each(
+    catalog: Catalog,
+    ra_deg: NDArray[np.float64],
+    dec_deg: NDArray[np.float64],
+    wanted: Wanted,
+    check: Callable[[int], None],
+) -> Found:
+    """Give for each place the images that show it, as `find` with no radius does.
+
+    Args:
+        catalog: where to look.
+        ra_deg: of the places, ICRS.
+        dec_deg: likewise.
+        wanted: what images must be besides; its ranges and limit do not count.
+        check: called with how many pairs there are so far; raises where they are too many.
+
+    Raises:
+        NoSuchDatasetError: where there is no such dataset.
+    """
+    points = directions(ra_deg, dec_deg)
+    matches, pairs = catalog.granules_at(_cells(ra_deg, dec_deg), wanted, check)
+    numbers = {granule: number for number, granule in enumerate(matches)}
+    found = list(matches.values())
+    of: list[list[int]] = [[] for _ in range(len(points))]
+    for place, match in _that_show(found, points, [(at, numbers[of]) for at, of in pairs]):
+        of[place].append(match)
+    rank = {
+        number: order
+        for order, number in enumerate(
+            sorted(range(len(found)), key=lambda at: (found[at].file, found[at].granule.hdu))
+        )
+    }
+    for each in of:
+        each.sort(key=rank.__getitem__)
+    return Found(found, of)
+
+
+def _cells(ra_deg: NDArray[np.float64], dec_deg: NDArray[np.float64]) -> list[int]:
+    """Give the cells of places, of the finest order. Footprints reach farther than NEAR."""
+    import astropy.units as u
+    from astropy.coordinates import Latitude, Longitude
+    from cdshealpix import nested
+
+    if not len(ra_deg):
+        return []
+    cells = nested.lonlat_to_healpix(Longitude(ra_deg, u.deg), Latitude(dec_deg, u.deg), ORDER)
+    found: list[int] = cells.astype(np.int64).tolist()
+    return found
+
+
+def _that_show(
+    matches: Sequence[Match], points: NDArray[np.float64], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Give the pairs of a place and an image that shows it."""
+    alike: dict[int, list[tuple[int, int]]] = {}
+    others: dict[tuple[str, tuple[int, ...]], list[tuple[int, int]]] = {}
+    for place, number in pairs:
+        granule = matches[number].granule
+        covered = granule.footprint
+        if covered is None:
+            continue
+        if covered.outline is not None:
+            alike.setdefault(len(covered.outline), []).append((place, number))
+        elif covered.wcs is not None:
+            others.setdefault((covered.wcs, granule.shape[-2:]), []).append((place, number))
+    shown = []
+    for group in alike.values():
+        for at in range(0, len(group), TOGETHER):
+            part = group[at : at + TOGETHER]
+            shown += _within(matches, points, part)
+    for (cards, (height, width)), group in others.items():
+        there = on_image(sky_of_cards(cards), width, height, points[[place for place, _ in group]])
+        shown += [pair for pair, on in zip(group, there.tolist(), strict=True) if on]
+    return shown
+
+
+def _within(
+    matches: Sequence[Match], points: NDArray[np.float64], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Give the pairs whose place lies in the polygon, all of which have as many corners."""
+    used = sorted({number for _, number in pairs})
+    outlines = []
+    for number in used:
+        covered = matches[number].granule.footprint
+        assert covered is not None
+        outlines.append(covered.outline)
+    corners = np.array(outlines)
+    polygons = directions(corners[:, ::2], corners[:, 1::2])
+    which = np.searchsorted(used, [number for _, number in pairs])
+    places = points[[place for place, _ in pairs]]
+    inside = distances(polygons[which], places) <= NEAR
+    return [pair for pair, within in zip(pairs, inside.tolist(), strict=True) if within]

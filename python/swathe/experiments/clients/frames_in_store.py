@@ -1,0 +1,222 @@
+"""Stores with frames, and what is cut from them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swathe import _swathe
+from swathe.core.errors import RegionError
+from swathe.files.file import open as open_file
+from swathe.stores.registry import Storages, adopt, known_stores, storages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from swathe.experiments.settings import Common
+
+ENDINGS = {"FIT": "", "GUNZIP": ".gz", "GZ": ".gz", "bz2": ".bz2"}
+"""After that of a plain frame; tile-compressed ones have theirs instead."""
+TILED = ".fz"
+SAMPLE = "sample"
+"""How a survey made for the run is shown."""
+
+Box = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """A store with frames.
+
+    Attributes:
+        given: as it was named: a folder, a URL, or `NAME:` of a store with a prefix.
+        shown: without secrets.
+        folder: where its files are, if they are of this machine.
+        pattern: of names of frames, without their ending.
+        suffix: of plain frames.
+        shape: of the images, `(height, width)`.
+        pixel_bytes: of them, as they are stored.
+        image_bytes: of a plain frame.
+    """
+
+    given: str
+    shown: str
+    folder: Path | None
+    pattern: str
+    suffix: str
+    shape: tuple[int, int]
+    pixel_bytes: int
+    image_bytes: int
+
+    def frame(self, number: int, method: str = "FIT") -> str:
+        """Give the object of a frame, numbered from 1."""
+        return _object(self.given, self._name(number, method))
+
+    def file(self, number: int, method: str) -> str:
+        """Give the path of a frame on this machine, for who knows no stores; else its object."""
+        if self.folder is None:
+            return self.frame(number, method)
+        return str(self.folder / self._name(number, method))
+
+    def _name(self, number: int, method: str) -> str:
+        return self.pattern.format(number) + self.ending(method)
+
+    def ending(self, method: str) -> str:
+        """Give the end of the names of files of a method."""
+        if method == "fz":
+            return self.suffix + TILED
+        return self.suffix + ENDINGS[method]
+
+    def boxes(self, count: int, side: int, rng: np.random.Generator) -> list[Box]:
+        """Give places of squares wholly within the images, as `(x0, y0, width, height)`.
+
+        What is larger than an image is as high or wide as that.
+        """
+        height, width = min(side, self.shape[0]), min(side, self.shape[1])
+        x0 = rng.integers(self.shape[1] - width + 1, size=count)
+        y0 = rng.integers(self.shape[0] - height + 1, size=count)
+        return [(int(x), int(y), width, height) for x, y in zip(x0, y0, strict=True)]
+
+
+def shelf(given: str, settings: Common) -> Shelf:
+    """Look at the first frame of a store.
+
+    Raises:
+        NotFoundError, AccessError, SourceError, FormatError: where it cannot be read.
+        RegionError: where it has no image.
+    """
+    stores = known_stores() or _swathe.Stores("[]")
+    if ":" not in given and stores.locate(f"{given}:")[1] != f"{given}:":
+        given = f"{given}:"
+    path = stores.local_path(given)
+    name = _object(given, settings.name.format(1) + settings.suffix)
+    file = open_file(name)
+    shape = file.image().shape
+    if len(shape) < 2:
+        raise RegionError(f"{_swathe.shown(name)}: its first image has {len(shape)} axes, not 2")
+    bitpix = next(hdu.bitpix for hdu in file.hdus if list(hdu.shape) == list(shape))
+    return Shelf(
+        given,
+        _swathe.shown(given).rstrip(":"),
+        path,
+        settings.name,
+        settings.suffix,
+        (shape[-2], shape[-1]),
+        abs(bitpix or 16) // 8,
+        file.size,
+    )
+
+
+def _object(given: str, name: str) -> str:
+    if given.endswith((":", "/")):
+        return given + name
+    return f"{given}/{name}"
+
+
+@contextmanager
+def shelves(settings: Common, scratch: Path | None = None) -> Iterator[list[Shelf]]:
+    """Give the stores of an experiment; where none is named, a sample survey that is made here."""
+    if settings.stores:
+        yield [shelf(given, settings) for given in settings.stores]
+        return
+    from swathe.core.sample_survey import make_sample
+
+    with tempfile.TemporaryDirectory(prefix="swathe-bench-", dir=scratch) as folder:
+        make_sample(Path(folder) / "local", settings.frames, 1, settings.frames)
+        # Not by its folder, which is another one in each run: runs are compared by these names.
+        yield [replace(shelf(f"{folder}/local", settings), shown=SAMPLE)]
+
+
+def fetch(given: str, path: Path) -> int:
+    """Copy an object as it is into a file; gives its bytes.
+
+    Raises:
+        SourceError: where it cannot be read.
+    """
+    source = (known_stores() or _swathe.Stores("[]")).open(given)
+    block = 8 << 20
+    with path.open("wb") as file:
+        for start in range(0, source.size, block):
+            file.write(source.read(start, min(start + block, source.size)))
+    return source.size
+
+
+def warm_up_image(folder: Path) -> str:
+    """Make a small image, to cut from once before anything is measured; gives its path."""
+    import numpy as np
+    from astropy.io import fits
+
+    path = folder / "warm-up.fit"
+    header = fits.Header()
+    for axis, kind in enumerate(("RA---TAN", "DEC--TAN"), 1):
+        header[f"CTYPE{axis}"] = kind
+        header[f"CRPIX{axis}"] = 1.0
+        header[f"CDELT{axis}"] = 1e-4
+    fits.PrimaryHDU(np.zeros((32, 32), np.int16), header).writeto(path)
+    return str(path)
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Give the environment of a process that knows nothing of files and keeps no blocks."""
+    return {
+        **os.environ,
+        "SWATHE_INDEX_DIR": str(folder),
+        "SWATHE_CACHE_BYTES": "0",
+        "SWATHE_MEMORY_BYTES": "0",
+        **more,
+    }
+
+
+def with_storages(order: dict[str, Any]) -> dict[str, Any]:
+    """Give an order with the stores of our catalogue, so that nobody must load it anew.
+
+    One that comes with those of another host keeps them.
+    """
+    if "storages" in order or known_stores() is None:
+        return order
+    return {**order, "storages": asdict(storages())}
+
+
+def take_over(order: dict[str, Any]) -> None:
+    """Use the stores that an order came with."""
+    if "storages" in order:
+        adopt(Storages(**order["storages"]))
+
+
+def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout_s: float) -> Any:
+    """Run a module in a process of its own: it is given an order as JSON, and answers in JSON.
+
+    Raises:
+        SourceError: with the end of what it said, where it fails.
+    """
+    import json
+    import subprocess
+    import sys
+
+    from swathe.core.errors import SourceError
+
+    command = [sys.executable, "-m", module]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(with_storages(order)),
+            capture_output=True,
+            text=True,
+            env=variables,
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired:
+        raise SourceError(f"{module}: not done after {timeout_s:.0f} s") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines()[-1:] or [f"ended with {done.returncode}"]
+        raise SourceError(f"{module}: {said[0]}")
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise SourceError(f"{module}: its answer is no JSON: {done.stdout[:80]!r}") from None

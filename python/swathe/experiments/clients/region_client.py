@@ -1,0 +1,108 @@
+"""One client that cuts regions, in a process of its own: how many a second, and what they take.
+
+It reads an order as JSON from standard input and prints what it counted. A region is cut into
+memory one at a time, or all of a list together by `cut_many` on one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from swathe import _swathe
+from swathe.cutting.many import cut_many
+from swathe.cutting.one import cut
+from swathe.experiments.clients.frames_in_store import take_over
+
+
+def work(order: dict[str, Any]) -> dict[str, Any]:
+    """Cut as ordered: `way`, `regions` (object and box of each), `budget_s`, `scratch`."""
+    _swathe.take_timings()
+    read, cpu, started = read_bytes(), cpu_s(), time.perf_counter()
+    if order["way"] == "one":
+        done, pixels = one_by_one(order["regions"], started + order["budget_s"])
+        wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
+        moved = sum(timing[1] for timing in _swathe.take_timings())
+    else:
+        done, pixels, moved = together(order["regions"], Path(order["scratch"]))
+        wall_s, cpu_used = time.perf_counter() - started, cpu_s() - cpu
+    after = read_bytes()
+    return {
+        "done": done,
+        "pixels": pixels,
+        "moved": moved,
+        "read": None if read is None or after is None else after - read,
+        "wall_s": wall_s,
+        "cpu_s": cpu_used,
+    }
+
+
+def one_by_one(regions: list[tuple[str, list[int]]], limit: float) -> tuple[int, int]:
+    """Cut one after the other until a time; gives how many, and their pixels."""
+    done = pixels = 0
+    for name, (x0, y0, width, height) in regions:
+        if done and time.perf_counter() > limit:
+            break
+        cut(name, box=(x0, y0, width, height)).to_bytes()
+        done += 1
+        pixels += width * height
+    return done, pixels
+
+
+def together(regions: list[tuple[str, list[int]]], scratch: Path) -> tuple[int, int, int]:
+    """Cut all of them as one list; gives how many, their pixels, and the bytes it moved."""
+    columns = {
+        "file": [name for name, _ in regions],
+        **{
+            name: [box[at] for _, box in regions]
+            for at, name in enumerate(("x0", "y0", "width", "height"))
+        },
+    }
+    folder = tempfile.mkdtemp(dir=scratch)
+    manifest = cut_many(columns, folder, threads=1, progress=False)
+    shutil.rmtree(folder)
+    bad = [str(row["reason"]) for row in manifest if row["status"] != "ok"]
+    if bad:
+        raise OSError(bad[0])
+    pixels = sum(width * height for _, (_, _, width, height) in regions)
+    return len(regions), pixels, int(manifest.meta["bytes_moved"])
+
+
+def read_bytes() -> int | None:
+    """Bytes this process has read from files, by the kernel; nothing where it does not tell."""
+    try:
+        told = Path("/proc/self/io").read_text()
+    except OSError:
+        return None
+    return int(told.partition("rchar: ")[2].split()[0])
+
+
+def cpu_s() -> float:
+    """Seconds of computing of this process."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    """Do what is ordered, after one cut that is not counted."""
+    order = json.load(sys.stdin)
+    take_over(order)
+    Path(order["scratch"]).mkdir(parents=True, exist_ok=True)
+    warm_up = order["warm_up"]
+    one_by_one([(warm_up, [0, 0, 16, 16])], 0.0)
+    if order["way"] == "many":
+        together([(warm_up, [0, 0, 16, 16])], Path(order["scratch"]))
+    json.dump(work(order), sys.stdout)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception as error:
+        sys.exit(f"{type(error).__name__}: {error}")

@@ -1,0 +1,305 @@
+"""One client that crops, in a process of its own: what each stage takes.
+
+It reads an order as JSON from standard input and prints the seconds of every crop. Stages:
+
+- *copy*: bringing the image here, where the client reads only files of this machine, and with
+  GUNZIP decompressing it;
+- *read*: opening the image and reading its header. A client that inflates whole files does it here;
+- *crop*: taking the pixels and making the header of the crop;
+- *write*: a FITS file.
+
+What serves all crops of an image counts for each of them in equal parts. GZ and bz2 open the
+compressed image anew for each crop; all others open an image once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any, Protocol
+
+from swathe.core.errors import NotFoundError
+from swathe.experiments.clients.frames_in_store import fetch, take_over
+from swathe.stores.registry import known_stores
+
+STAGES = ("copy", "read", "crop", "write")
+ANEW = ("GZ", "bz2")
+"""Methods that decompress the image of the archive for each crop."""
+BLOCK = 1 << 20
+
+Box = tuple[int, int, int, int]
+
+
+class Cutter(Protocol):
+    """How a client reads an image, makes a crop of it, writes that."""
+
+    def read(self, path: str) -> Any:
+        """Open an image."""
+
+    def crop(self, image: Any, box: Box) -> Any:
+        """Make a crop."""
+
+    def write(self, crop: Any, path: Path) -> None:
+        """Write it."""
+
+    def close(self, image: Any) -> None:
+        """Let go of the image."""
+
+
+class Swathe:
+    """Swathe itself, a cut at a time."""
+
+    def read(self, path: str) -> Any:
+        """Open an image, whatever is known of it from before."""
+        from swathe.files.file import opened
+
+        return opened(path).image()
+
+    def crop(self, image: Any, box: Box) -> Any:
+        """Read the pixels and make the header."""
+        return image.cut(box)
+
+    def write(self, crop: Any, path: Path) -> None:
+        """Write it."""
+        crop.write(path)
+
+    def close(self, image: Any) -> None:
+        """Nothing is to be closed."""
+
+
+class Fitsio:
+    """The Python package fitsio: a section, with CRPIX moved."""
+
+    def read(self, path: str) -> Any:
+        """Open the file."""
+        import fitsio
+
+        file = fitsio.FITS(path)
+        return file, file[-1]
+
+    def crop(self, image: Any, box: Box) -> Any:
+        """Read the header and a section."""
+        x0, y0, width, height = box
+        hdu, header = image[1], image[1].read_header()
+        pixels = hdu[y0 : y0 + height, x0 : x0 + width]
+        header["CRPIX1"] -= x0
+        header["CRPIX2"] -= y0
+        return pixels, header
+
+    def write(self, crop: Any, path: Path) -> None:
+        """Write it."""
+        import fitsio
+
+        fitsio.write(str(path), crop[0], header=crop[1])
+
+    def close(self, image: Any) -> None:
+        """Close the file."""
+        image[0].close()
+
+
+class Astropy:
+    """Astropy as an expert uses it: `Cutout2D` with its WCS, of `hdu.section` where that is fast.
+
+    From gzip and bzip2 each row of a section would be sought from the start: there the whole image
+    is read.
+    """
+
+    def read(self, path: str) -> Any:
+        """Open the file and read the header."""
+        from astropy.io import fits
+
+        file = fits.open(path)
+        whole = path.endswith((".gz", ".bz2"))
+        return file, file[-1].data if whole else file[-1].section, file[-1].header
+
+    def crop(self, image: Any, box: Box) -> Any:
+        """Make a `Cutout2D` and its header."""
+        from astropy.nddata import Cutout2D
+        from astropy.wcs import WCS
+
+        x0, y0, width, height = box
+        _, pixels, header = image
+        centre = (x0 + (width - 1) / 2, y0 + (height - 1) / 2)
+        cutout = Cutout2D(pixels, centre, (height, width), wcs=WCS(header))
+        cards = header.copy()
+        cards.update(cutout.wcs.to_header())
+        return cutout.data, cards
+
+    def write(self, crop: Any, path: Path) -> None:
+        """Write it."""
+        import numpy as np
+        from astropy.io import fits
+
+        fits.PrimaryHDU(np.asarray(crop[0]), crop[1]).writeto(path)
+
+    def close(self, image: Any) -> None:
+        """Close the file."""
+        image[0].close()
+
+
+class AstropyFsspec(Astropy):
+    """The same on a server in place, as astropy's documentation has it for small cutouts."""
+
+    def read(self, path: str) -> Any:
+        """Open the object, of which blocks of 1 MB are then asked for."""
+        from astropy.io import fits
+
+        stores = known_stores()
+        url = stores.locate(path)[1] if stores else path
+        asked = {"block_size": 1_000_000, "cache_type": "bytes"}
+        file = fits.open(url, use_fsspec=True, fsspec_kwargs=asked)
+        return file, file[-1].section, file[-1].header
+
+
+CUTTERS: dict[str, type[Cutter]] = {
+    "swathe": Swathe,
+    "fitsio": Fitsio,
+    "astropy": Astropy,
+    "astropy-fsspec": AstropyFsspec,
+}
+
+
+def work(order: dict[str, Any], case: dict[str, Any]) -> list[list[float]]:
+    """Crop as ordered; gives number of the image and seconds of each stage, a row for each crop.
+
+    Args:
+        order: `client`, `out`, `scratch`, and for cfitsio its `program`.
+        case: `method`, `images` (object and boxes of each), `copy` (whether images must be brought
+            here), `budget_s`, `whole` (whether an image that was begun is cut from to the end).
+    """
+    method, client = case["method"], order["client"]
+    out, scratch = Path(order["out"]), Path(order["scratch"])
+    rows: list[list[float]] = []
+    limit = time.perf_counter() + case["budget_s"]
+    until = math.inf if case.get("whole") else limit
+    for number, (name, boxes) in enumerate(case["images"]):
+        if rows and time.perf_counter() > limit:
+            break
+        started = time.perf_counter()
+        path, mine = brought(name, method, case["copy"], scratch)
+        copy_s = time.perf_counter() - started
+        if client == "cfitsio":
+            left_s = max(limit - time.perf_counter(), 0.0)
+            found = by_program(order["program"], path, boxes, out, method in ANEW, left_s)
+        else:
+            found = by_package(CUTTERS[client](), path, boxes, out, method in ANEW, until)
+        rows += [[number, copy_s / len(boxes), *stages] for stages in found]
+        if mine:
+            Path(path).unlink()
+        for written in out.iterdir():
+            written.unlink()
+    return rows
+
+
+def brought(name: str, method: str, copy: bool, scratch: Path) -> tuple[str, bool]:
+    """Bring an image where the client reads it; gives its path, and whether it is a copy."""
+    path = name
+    if copy:
+        path = str(scratch / name.replace(":", "/").rpartition("/")[2])
+        fetch(name, Path(path))
+    if method == "GUNZIP":
+        packed, path = path, str(scratch / "plain.fit")
+        gunzip(Path(packed), Path(path))
+        if copy:
+            Path(packed).unlink()
+    return path, path != name
+
+
+def gunzip(packed: Path, plain: Path) -> None:
+    """Decompress a file.
+
+    Raises:
+        NotFoundError: where it is not there.
+    """
+    if not packed.exists():
+        raise NotFoundError(f"{packed}: not found")
+    unpacker = zlib.decompressobj(31)
+    with packed.open("rb") as file, plain.open("wb") as made:
+        while block := file.read(BLOCK):
+            made.write(unpacker.decompress(block))
+        made.write(unpacker.flush())
+
+
+def by_package(
+    cutter: Cutter, path: str, boxes: list[Box], out: Path, anew: bool, limit: float
+) -> list[list[float]]:
+    """Crop an image with a Python package; gives seconds to read, crop and write each.
+
+    After a time only what was begun is done.
+    """
+    clock = time.perf_counter
+    times = []
+    started = clock()
+    image = cutter.read(path)
+    read_s = clock() - started
+    for number, box in enumerate(boxes):
+        if number and clock() > limit:
+            break
+        if anew and number:
+            started = clock()
+            cutter.close(image)
+            image = cutter.read(path)
+            read_s = clock() - started
+        started = clock()
+        crop = cutter.crop(image, box)
+        cropped = clock()
+        cutter.write(crop, out / f"{number}.fits")
+        times.append([read_s, cropped - started, clock() - cropped])
+    cutter.close(image)
+    return times if anew else shared(times, len(boxes))
+
+
+def shared(times: list[list[float]], count: int) -> list[list[float]]:
+    """Share what reading took, told with each crop, among so many, whether all were made or not."""
+    return [[read_s / count, crop_s, write_s] for read_s, crop_s, write_s in times]
+
+
+def by_program(
+    program: str, path: str, boxes: list[Box], out: Path, anew: bool, left_s: float
+) -> list[list[float]]:
+    """Crop an image with the C program; the same."""
+    command = [program, "anew" if anew else "once", path, str(out), f"{left_s:.6f}"]
+    lines = "".join(f"{x} {y} {width} {height}\n" for x, y, width, height in boxes)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(" ".join(done.stderr.split()) or f"{program} failed")
+    times = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+    return times if anew else shared(times, len(boxes))
+
+
+def main() -> None:
+    """Do what is ordered, case by case: gives the rows of each, or what went wrong."""
+    import warnings
+
+    warnings.simplefilter("ignore")  # astropy's remarks on headers
+    order = json.load(sys.stdin)
+    take_over(order)
+    for name in ("out", "scratch"):
+        shutil.rmtree(order[name], ignore_errors=True)
+        Path(order[name]).mkdir(parents=True)
+    if order["client"] != "cfitsio":
+        # Once from another image, untimed, so that everything is imported.
+        images = [(order["warm_up"], [(0, 0, 16, 16)])]
+        work(order, {"method": "FIT", "images": images, "copy": False, "budget_s": 0})
+    json.dump([attempt(order, case) for case in order["cases"]], sys.stdout)
+
+
+def attempt(order: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    """Do a case; gives its rows, or what went wrong."""
+    try:
+        return {"rows": work(order, case)}
+    except Exception as error:  # whatever a client may come up with
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception as error:
+        sys.exit(f"{type(error).__name__}: {error}")

@@ -1,0 +1,204 @@
+"""Mixes of reductions, more and more at a time, and what the host does meanwhile."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.experiments.clients.frames_in_store import Shelf, shelves
+from swathe.experiments.clients.ramp_schedule import OK
+from swathe.experiments.clients.remote_hosts import as_array, run_here
+from swathe.experiments.results.environment_record import circumstances, memory_bytes
+from swathe.experiments.results.result import Study
+from swathe.experiments.settings import Load, plain
+from swathe.experiments.statistics import first_above, work_in
+from swathe.trace.host_monitor import Monitor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from swathe.trace.host_monitor import Point
+
+    Array = NDArray[np.float64]
+
+WORK = 400
+"""Different reductions of a mix."""
+STACKS = {"light": 0.02, "heavy": 0.8}
+"""Part of the reductions that are stacks."""
+SWAP_BYTES_PER_S = 1e6
+"""Swapping as much is running out of memory, whatever part of it is in use."""
+PARTS = 10
+"""Of a level: each is a sample of its rate, and so many that `compare` can tell runs apart."""
+RESOURCES = ("cpu", "disk", "memory", "swap")
+
+
+def load(
+    settings: Load, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+) -> Study:
+    """Run the experiment: each mix on each store, with more and more workers.
+
+    Raises:
+        SwatheError: where a store cannot be read.
+    """
+    say = tell or (lambda _text: None)
+    told = circumstances(settings.stores)
+    found: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]] = {}
+    with shelves(settings, scratch) as stores:
+        for place in stores:
+            for mix in settings.mixes:
+                say(f"{place.shown}: {mix}, {', '.join(map(str, settings.workers))} workers")
+                found[place.shown, mix] = _one(settings, place, mix)
+    return _study(settings, told, found)
+
+
+def _one(settings: Load, place: Shelf, mix: str) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+    """Go through the levels; gives the work done at each, and the host over time."""
+    levels = []
+    with Monitor(settings.interval_s) as monitor:
+        for workers in settings.workers:
+            order = {
+                "join_s": 0.0,
+                "length_s": settings.level_s,
+                "rate": 0.0,
+                "clients": list(range(workers)),
+                "kind": "process",
+                "work": reductions(settings, place, mix),
+            }
+            start, came = run_here(order)
+            records = as_array(came.records)
+            end = start + settings.level_s
+            levels.append({"workers": workers, "start": start, "end": end, "records": records})
+    return levels, host_over_time(list(monitor.samples))
+
+
+def reductions(settings: Load, place: Shelf, mix: str) -> dict[str, Any]:
+    """Give cuts and stacks at random: a stack is the median of one place in several images."""
+    rng = np.random.default_rng(settings.seed)
+    what = []
+    for stack in rng.random(WORK) < STACKS[mix]:
+        side, depth = (settings.large, settings.depth) if stack else (settings.small, 1)
+        (box,) = place.boxes(1, side, rng)
+        numbers = rng.integers(settings.frames, size=depth)
+        what.append([(place.frame(int(number) + 1), box) for number in numbers])
+    return {"kind": "mix", "what": what, "seed": settings.seed}
+
+
+def host_over_time(points: Iterable[Point]) -> dict[str, Array]:
+    """Give what the host did, sample by sample: times, percents, bytes a second.
+
+    The readings of one moment stand together: that of CPU begins them.
+    """
+    total = memory_bytes()
+    rows: list[dict[str, float]] = []
+    for point in points:
+        fields = point.fields
+
+        def of(name: str, fields: Any = fields) -> float:
+            return float(fields.get(name) or 0.0)
+
+        if point.name == "CPU":
+            busy = 100 - of("IDLE_PERCENT") - of("IOWAIT_PERCENT")
+            start = {"time": point.time_ns / 1e9, "cpu": busy}
+            rows.append(start | dict.fromkeys(("disk", "memory", "swap", "network"), 0.0))
+        elif not rows:
+            continue
+        elif point.name == "DISK":
+            rows[-1]["disk"] = max(rows[-1]["disk"], of("BUSY_PERCENT"))
+        elif point.name == "MEMORY":
+            rows[-1]["memory"] = 100 * of("USED_BYTES") / total
+        elif point.name == "SWAP":
+            rows[-1]["swap"] = (of("IN_BYTES_PER_S") + of("OUT_BYTES_PER_S")) / 1e6
+        elif point.name == "NET":
+            rows[-1]["network"] += of("RECEIVED_BYTES_PER_S") / 1e6
+    names = ("time", "cpu", "disk", "memory", "swap", "network")
+    return {name: np.array([row[name] for row in rows]) for name in names}
+
+
+def ran_out(host: dict[str, Array], full_percent: float) -> tuple[str, float]:
+    """Give which resource ran out first, and when; `none` and infinity where none did."""
+    limits = dict.fromkeys(RESOURCES, full_percent) | {"swap": SWAP_BYTES_PER_S / 1e6}
+    times = {name: first_above(host["time"], host[name], limits[name]) for name in RESOURCES}
+    first = min(RESOURCES, key=lambda name: times[name])
+    return (first, times[first]) if times[first] < math.inf else ("none", math.inf)
+
+
+def _study(
+    settings: Load,
+    told: dict[str, Any],
+    found: dict[tuple[str, str], tuple[list[dict[str, Any]], dict[str, Array]]],
+) -> Study:
+    from astropy.table import Table
+
+    from swathe.experiments.results import figures
+
+    rows: list[dict[str, Any]] = []
+    samples, drawn, sentences = [], {}, []
+    for number, ((store, mix), (levels, host)) in enumerate(found.items(), 1):
+        working = np.zeros(len(host["time"]), bool)
+        for level in levels:
+            working |= (host["time"] > level["start"]) & (host["time"] <= level["end"])
+        # Between levels processes start, which is no load of reductions.
+        at_work = {name: values[working] for name, values in host.items()}
+        first, when = ran_out(at_work, settings.full_percent)
+        begun = levels[0]["start"]
+        work: dict[str, list[float]] = {"time": [], "rate": [], "workers": []}
+        for level in levels:
+            records, span = level["records"], level["end"] - level["start"]
+            good = records[records["status"] == OK]
+            late = good["done"] > level["end"]
+            during = (host["time"] > level["start"]) & (host["time"] <= level["end"])
+            # Of all that were begun: those that the end overtakes are the longest.
+            response = good["done"] - good["sent"]
+            rows.append(
+                {
+                    "store": store,
+                    "mix": mix,
+                    "workers": level["workers"],
+                    "rate": int((~late).sum()) / span,
+                    "response": 1e3 * float(np.median(response)) if len(good) else np.nan,
+                    **{name: _mean(host[name][during]) for name in (*RESOURCES, "network")},
+                    "late": int(late.sum()),
+                    "failed": int((records["status"] != OK).sum()),
+                }
+            )
+            name = f"{store} {mix} {level['workers']} workers"
+            parts = np.linspace(level["start"], level["end"], PARTS + 1)
+            rates = work_in(good["sent"], good["done"], parts).tolist()
+            samples += [(name, part, rate, "1/s", "higher") for part, rate in enumerate(rates)]
+            work["time"] += [level["start"] - begun, level["end"] - begun]
+            work["rate"] += [rows[-1]["rate"]] * 2
+            work["workers"] += [level["workers"]] * 2
+        shown = {**host, "time": host["time"] - begun}
+        drawn[f"load-{number}-{mix}"] = figures.load_over_time(
+            f"The host under a {mix} load: {figures.short(store)}",
+            shown,
+            {n: np.array(v) for n, v in work.items()},
+        )
+        sentences.append(_sentence(settings, store, mix, levels, first, when))
+    units = {"rate": "1/s", "response": "ms", "cpu": "%", "disk": "%", "memory": "%"}
+    table = Table(rows=rows, units={**units, "swap": "Mbyte/s", "network": "Mbyte/s"})
+    title = "Mixes of reductions, and what the host does"
+    return Study("load", title, plain(settings), told, table, samples, drawn, sentences)
+
+
+def _mean(values: Array) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _sentence(
+    settings: Load, store: str, mix: str, levels: list[dict[str, Any]], first: str, when: float
+) -> str:
+    if first == "none":
+        return f"{store}, {mix}: nothing ran out (no resource at {settings.full_percent:g} %)."
+    begun = [level["workers"] for level in levels if level["start"] <= when]
+    workers = begun[-1] if begun else levels[0]["workers"]
+    names = {"cpu": "the CPU", "disk": "the disk", "memory": "memory", "swap": "memory (swapping)"}
+    return (
+        f"{store}, {mix}: {names[first]} ran out first, {when - levels[0]['start']:.1f} s after "
+        f"the start, with {workers} worker{'s' if workers != 1 else ''}."
+    )

@@ -1,0 +1,363 @@
+"""Clients that join over time, against stores or a portal: response, throughput, load."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+from urllib.parse import quote
+
+import numpy as np
+
+from swathe import _swathe
+from swathe.core.errors import NotFoundError, SourceError
+from swathe.core.host import this_host
+from swathe.core.toml_settings import read_toml, wrong
+from swathe.experiments.clients.frames_in_store import Shelf, shelves
+from swathe.experiments.clients.ramp_schedule import (
+    FAILED,
+    OK,
+    UNSENT,
+    Clock,
+    Schedule,
+    each_client,
+    lags,
+    over_time,
+    peak,
+)
+from swathe.experiments.clients.remote_hosts import (
+    LEAD_S,
+    Joined,
+    as_array,
+    corrected,
+    gathered,
+    run_here,
+)
+from swathe.experiments.results.environment_record import circumstances
+from swathe.experiments.results.report import number
+from swathe.experiments.results.result import Study
+from swathe.experiments.settings import Ramp, check, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+MANY = 100_000
+BUSY_PERCENT = 90.0
+"""So busy, a host may be what limits."""
+SENT = 0.98
+"""Of what was due, so much was sent where a machine keeps up."""
+OWN = 0.1
+"""As long as such a part of all responses, clients may themselves be late."""
+ASKED = 2000
+"""Different requests."""
+IMAGES = 1000
+OVER_TIME = {
+    "time": "s",
+    **dict.fromkeys(("median", "p95", "lag"), "ms"),
+    **dict.fromkeys(("offered", "sent", "throughput", "late", "failed", "unsent"), "1/s"),
+}
+OF_CLIENTS = {"rate": "1/s", **dict.fromkeys(("q1", "median", "q3"), "ms")}
+"""Units of columns."""
+
+
+class Host(TypedDict):
+    """A host with clients: its clock minus ours and by how much that may be wrong; what it did."""
+
+    offset_s: float
+    spread_s: float
+    cpu_percent: float
+    failure: str
+
+
+def ramp(
+    settings: Ramp, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+) -> Study:
+    """Run the experiment: one ramp for each store, or one for the portal.
+
+    Raises:
+        SettingsError: where settings make no sense together.
+        SwatheError: where a store or portal cannot be read, or hosts do not join.
+    """
+    check("ramp", settings)
+    say = tell or (lambda _text: None)
+    offsets = _offsets(settings.offsets)
+    nobody: AbstractContextManager[list[Joined]] = nullcontext([])
+    waiting = gathered(settings.listen, settings.hosts, say) if settings.hosts else nobody
+    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]] = {}
+    hosts: dict[str, Host] = {}
+    told = circumstances(settings.stores)
+    with _works(settings, scratch) as works, waiting as joined:
+        for title, work in works.items():
+            say(f"{title}: {settings.clients} clients join, {settings.model} model")
+            found[title] = _one(settings, work, joined, offsets)
+            hosts.update(found[title][2])
+        for each in joined:
+            each.end()
+    clocks = {
+        name: {key: each[key] for key in ("offset_s", "spread_s")} for name, each in hosts.items()
+    }
+    return _study(settings, told | {"clocks": clocks}, found)
+
+
+@contextmanager
+def _works(settings: Ramp, scratch: Path | None) -> Iterator[dict[str, dict[str, Any]]]:
+    """Give what is to be asked of each store, or of the portal."""
+    if settings.portal:
+        work = {"kind": "portal", "url": settings.portal.rstrip("/"), "seed": settings.seed}
+        yield {_swathe.shown(settings.portal): {**work, "what": portal_paths(settings)}}
+        return
+    with shelves(settings, scratch) as stores:
+        yield {place.shown: _cuts(settings, place) for place in stores}
+
+
+def _cuts(settings: Ramp, place: Shelf) -> dict[str, Any]:
+    rng = np.random.default_rng(settings.seed)
+    numbers = rng.integers(settings.frames, size=ASKED)
+    boxes = place.boxes(ASKED, settings.size, rng)
+    what = [(place.frame(int(at) + 1), box) for at, box in zip(numbers, boxes, strict=True)]
+    return {"kind": "cut", "what": what, "seed": settings.seed}
+
+
+def portal_paths(settings: Ramp) -> list[str]:
+    """Ask a portal for its images; gives requests for cuts from them, at random.
+
+    Raises:
+        NotFoundError: where it has no images.
+        SourceError: where it does not answer, or with something else than a table of images.
+    """
+    import httpx
+    from astropy.io.votable import parse_single_table
+
+    token = os.environ.get("SWATHE_TOKEN")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = {"MAXREC": str(IMAGES), "COLLECTION": settings.dataset}
+    url = f"{settings.portal.rstrip('/')}/vo/query"
+    portal, shown = _swathe.shown(settings.portal), _swathe.shown(url)
+    try:
+        answer = httpx.get(
+            url, params={k: v for k, v in asked.items() if v}, headers=headers, timeout=60
+        )
+    except httpx.HTTPError as error:
+        raise SourceError(f"{portal}: {error}") from error
+    except httpx.InvalidURL:
+        # What httpx says of it has parts of it, of which one may be a password.
+        raise SourceError(f"{portal}: is no URL that can be asked") from None
+    if answer.status_code != 200:
+        raise SourceError(f"{shown}: answered {answer.status_code}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = parse_single_table(io.BytesIO(answer.content)).to_table()
+        # Of a shape that is not told (masked) the comparison is not true.
+        images = [
+            row
+            for row in table["obs_publisher_did", "s_xel1", "s_xel2"]
+            if row["s_xel1"] >= settings.size and row["s_xel2"] >= settings.size
+        ]
+    except Exception as error:  # astropy's reader raises of all kinds
+        raise SourceError(f"{shown}: its answer is no table of images: {error}") from error
+    if not images:
+        raise NotFoundError(f"{portal}: has no images of {settings.size} pixels or more")
+    rng = np.random.default_rng(settings.seed)
+    paths = []
+    for at in rng.integers(len(images), size=ASKED):
+        row = images[int(at)]
+        x, y = (int(rng.integers(int(row[f"s_xel{axis}"]) - settings.size + 1)) for axis in (1, 2))
+        box = f"[{x + 1}:{x + settings.size},{y + 1}:{y + settings.size}]"
+        did = quote(str(row["obs_publisher_did"]), safe="")
+        paths.append(f"/vo/sync?ID={did}&SUB={quote(box)}")
+    return paths
+
+
+def _offsets(path: str) -> dict[str, float]:
+    if not path:
+        return {}
+    given = read_toml(Path(path))
+    for host, seconds in given.items():
+        if type(seconds) not in (int, float):
+            raise wrong(f"{path}: {host}", "a number of seconds", seconds)
+    return {host: float(seconds) for host, seconds in given.items()}
+
+
+def _one(
+    settings: Ramp, work: dict[str, Any], joined: list[Joined], offsets: dict[str, float]
+) -> tuple[Schedule, NDArray[Any], dict[str, Host]]:
+    """Run one ramp here or on the hosts that joined; gives records at our times, and the hosts."""
+    all_s = (settings.clients - 1) * settings.join_s
+    length = all_s + settings.stay_s
+    rate = settings.rate if settings.model == "open" else 0.0
+    order: dict[str, Any] = {"join_s": settings.join_s, "length_s": length, "rate": rate}
+    order |= {"all_s": all_s, "work": work, "kind": settings.kind}
+    numbers = list(range(settings.clients))
+    if not joined:
+        start, came = run_here({**order, "clients": numbers})
+        schedule = Schedule(start, settings.join_s, start + length, rate)
+        here = Host(offset_s=0.0, spread_s=0.0, cpu_percent=came.cpu_percent, failure=came.failure)
+        return schedule, as_array(came.records), {this_host(): here}
+    # Clients join the load in turn from each host.
+    for at, each in enumerate(joined):
+        each.prepare({**order, "clients": numbers[at :: len(joined)]})
+    for each in joined:
+        each.ready()
+    start = Clock().now() + LEAD_S
+    for each in joined:
+        each.go(start)
+    schedule = Schedule(start, settings.join_s, start + length, rate)
+    parts, hosts = [], {}
+    for at, each in enumerate(joined):
+        records, offset = each.records()
+        records["host"] = at
+        ahead = offsets.get(each.host, offset.seconds)
+        hosts[each.host] = Host(
+            offset_s=ahead,
+            spread_s=offset.spread_s,
+            cpu_percent=each.cpu_percent,
+            failure=each.failure,
+        )
+        parts.append(corrected(records, ahead))
+    return schedule, np.concatenate(parts), hosts
+
+
+def _study(
+    settings: Ramp,
+    told: dict[str, Any],
+    found: dict[str, tuple[Schedule, NDArray[Any], dict[str, Host]]],
+) -> Study:
+    from astropy.table import Table
+
+    from swathe.experiments.results import figures
+
+    rows, samples, drawn, sentences, notes = [], [], {}, [], []
+    more: dict[str, Table] = {}
+    for place, (name, (schedule, records, hosts)) in enumerate(found.items(), 1):
+        at = over_time(records, schedule, settings.clients, settings.window_s)
+        sent = lags(records, schedule)
+        row = _row(settings, name, schedule, records, hosts, at, sent)
+        rows.append(row)
+        samples += _samples(f"{name} {settings.model}", at)
+        clients = Table(rows=each_client(records, schedule, settings.clients), units=OF_CLIENTS)
+        named = list(hosts)
+        clients["host"] = [named[at] if at >= 0 else "" for at in clients["host"]]
+        good = records[records["status"] == OK]
+        seen = {"due": good["due"] - schedule.start, "response": good["done"] - good["due"]}
+        drawn[f"ramp-{place}"] = figures.ramp(name, at, seen)
+        drawn[f"clients-{place}"] = figures.per_client(name, clients)
+        more[f"Over time: {name}"] = Table(at, units=OVER_TIME)
+        more[f"Each client: {name}"] = clients
+        sentences.append(_sentence(row))
+        notes += [f"{name}: {each}" for each in _notes(row, *sent, hosts)]
+    units = {"offered": "1/s", "sent": "1/s", "peak": "1/s", "all_rate": "1/s", "many": "s"}
+    units |= {"lag": "ms", "cpu": "%", "peak_response": "ms", "all_response": "ms"}
+    return Study(
+        "ramp",
+        f"{settings.clients} clients join, {settings.model} model",
+        plain(settings),
+        told,
+        Table(rows=rows, units=units),
+        samples,
+        drawn,
+        sentences,
+        notes,
+        more,
+    )
+
+
+def _row(
+    settings: Ramp,
+    name: str,
+    schedule: Schedule,
+    records: NDArray[Any],
+    hosts: dict[str, Host],
+    at: dict[str, NDArray[Any]],
+    sent: tuple[NDArray[Any], NDArray[Any]],
+) -> dict[str, Any]:
+    """Give one ramp as a row of the table."""
+    best = peak(at)
+    status = records["status"]
+    good = records[status == OK]
+    asked, lag_s = sent
+    length = schedule.end - schedule.start
+    return {
+        "target": name,
+        "model": settings.model,
+        "clients": settings.clients,
+        "answers": len(good),
+        "late": int((good["done"] > schedule.end).sum()),
+        "failed": int((status == FAILED).sum()),
+        "unsent": int((status == UNSENT).sum()),
+        "offered": len(records) / length,
+        "sent": float((asked["sent"] <= schedule.end).sum()) / length,
+        "lag": 1e3 * float(np.quantile(lag_s, 0.95)) if len(lag_s) else np.nan,
+        "cpu": max(each["cpu_percent"] for each in hosts.values()),
+        "peak": best.rate,
+        "peak_clients": best.clients,
+        "peak_response": best.response_ms,
+        "all_response": best.all_ms,
+        "all_rate": best.all_rate,
+        "many": MANY / best.rate if best.rate else np.nan,
+    }
+
+
+def _samples(name: str, at: dict[str, NDArray[Any]]) -> list[tuple[str, int, float, str, str]]:
+    """Give what comparisons of runs look at: windows with all clients."""
+    everyone = at["clients"] == at["clients"].max()
+    rates, medians = at["throughput"][everyone], at["median"][everyone]
+    return [(f"{name} throughput", 0, float(rate), "1/s", "higher") for rate in rates] + [
+        (f"{name} response", 0, float(ms), "ms", "lower") for ms in medians if np.isfinite(ms)
+    ]
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    return (
+        f"{row['target']}: {number(row['peak'])} crops/s at most, reached with "
+        f"{row['peak_clients']} clients at {row['peak_response']:.3g} ms; with all "
+        f"{row['clients']}: {number(row['all_rate'])} crops/s at {row['all_response']:.3g} ms. At "
+        f"that peak 100,000 crops would take {number(row['many'])} s (extrapolated, not run)."
+    )
+
+
+def _notes(
+    row: dict[str, Any], asked: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
+) -> Iterator[str]:
+    """Say what went wrong, and what limits what was measured."""
+    if row["failed"] or row["unsent"]:
+        yield f"{row['failed']} failed, {row['unsent']} could not be sent"
+    if reasons := [each["failure"] for each in hosts.values() if each["failure"]]:
+        yield f"one of those that failed: {reasons[0]}"
+    yield from _limits(row, asked, lag_s, hosts)
+    if row["late"]:
+        yield f"{row['late']} were answered after the end"
+
+
+def _limits(
+    row: dict[str, Any], asked: NDArray[Any], lag_s: NDArray[Any], hosts: dict[str, Host]
+) -> Iterator[str]:
+    """Say where what was measured is also of the machines of the clients, or not all was sent."""
+    if row["sent"] < SENT * row["offered"]:
+        yield (
+            f"{row['offered']:.4g} requests/s were due, {row['sent']:.4g} were sent in time: "
+            "clients waited for answers"
+        )
+    for host, each in hosts.items():
+        if each["cpu_percent"] >= BUSY_PERCENT:
+            yield (
+                f"the processors of {host}, where clients were, were busy for "
+                f"{each['cpu_percent']:.0f} % of the time with all of them: they may be what limits"
+            )
+    good = asked["status"] == OK
+    late_s = float(lag_s[good].sum())
+    waited_s = float((asked["done"] - asked["due"])[good].sum())
+    if waited_s > 0 and late_s > OWN * waited_s:
+        part = f"{100 * late_s / waited_s:.0f} %"
+        # A closed client's response counts from when it asked: how late it did is no part of it.
+        whole = (
+            f"{part} of all responses is that clients themselves were late"
+            if row["model"] == "open"
+            else f"clients themselves were late by {part} of all responses, which do not show it"
+        )
+        yield f"{whole}; 5 % of requests by more than {row['lag']:.3g} ms"

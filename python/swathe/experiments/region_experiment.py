@@ -1,0 +1,242 @@
+"""Region sizes: how many a second, what the CPU does, and how much is moved against the least."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from swathe import _swathe
+from swathe.core.host import cores
+from swathe.experiments.clients.frames_in_store import (
+    Shelf,
+    child,
+    environment,
+    shelves,
+    warm_up_image,
+)
+from swathe.experiments.results.environment_record import circumstances
+from swathe.experiments.results.result import Study
+from swathe.experiments.settings import Region, plain
+from swathe.stores.registry import known_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from astropy.table import Table
+
+MEGABIT = 125_000
+COPIED, COPY_S = 8, 2.0
+"""At most so many images are copied, for so long, to find what a store can give to one stream."""
+PATIENCE_S = 300.0
+TRIAL = 0.1
+"""Part of the budget in which it is found, once for each list, how long that may be."""
+
+
+class Case(NamedTuple):
+    """What is measured."""
+
+    store: str
+    region: int
+    way: str
+
+    @property
+    def name(self) -> str:
+        """As it is told in one line."""
+        return f"{self.store} {self.region}x{self.region} {self.way}"
+
+
+def region(
+    settings: Region,
+    scratch: Path | None = None,
+    tell: Callable[[str], None] | None = None,
+    counters: Mapping[str, Callable[[], int]] | None = None,
+) -> Study:
+    """Run the experiment.
+
+    Args:
+        settings: of it.
+        scratch: folder where results are put meanwhile.
+        tell: is told what is under way.
+        counters: by store, what tells the bytes its server has sent so far; else our own count.
+
+    Raises:
+        SwatheError: where a store cannot be read.
+    """
+    say = tell or (lambda _text: None)
+    count = counters or {}
+    found: dict[Case, list[dict[str, Any]]] = defaultdict(list)
+    copies: dict[str, float] = {}
+    fitting: dict[Case, int] = {}
+    with (
+        tempfile.TemporaryDirectory(prefix="swathe-region-", dir=scratch) as name,
+        shelves(settings, Path(name)) as stores,
+    ):
+        told, folder = circumstances(settings.stores), Path(name)
+        warm_up = warm_up_image(folder)
+        for place in stores:
+            copies[place.shown] = copy_rate(place, settings.frames)
+        cases = [
+            (Case(place.shown, side, way), place)
+            for place in stores
+            for side in settings.sizes
+            for way in settings.ways
+        ]
+        for turn in range(settings.repeats):
+            say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
+            first = turn * len(cases) // settings.repeats
+            for case, place in cases[first:] + cases[:first]:
+                order = _order(settings, case, place, turn, folder, warm_up)
+                if case.way == "many":
+                    if case not in fitting:
+                        fitting[case] = fits(order, folder)
+                    order["regions"] = order["regions"][: fitting[case]]
+                shutil.rmtree(folder / "index", ignore_errors=True)
+                counter = count.get(place.given) or count.get(place.shown)
+                before = counter() if counter else 0
+                limit = settings.budget_s + PATIENCE_S
+                variables = environment(folder / "index")
+                one = child("swathe.experiments.clients.region_client", order, variables, limit)
+                if counter:
+                    one["moved"] = counter() - before
+                elif place.folder:
+                    # Our own count has only what comes from servers: 0 is not to be shown here.
+                    one["moved"] = one["read"] or one["moved"] or math.nan
+                found[case].append({**one, "image_bytes": place.image_bytes,
+                                    "pixel_bytes": place.pixel_bytes})  # fmt: skip
+        images = {place.shown: place for place in stores}
+    ordered = {case: found[case] for case, _ in cases}
+    return _study(settings, told, ordered, copies, images)
+
+
+def _order(
+    settings: Region, case: Case, place: Shelf, turn: int, folder: Path, warm_up: str
+) -> dict[str, Any]:
+    rng = np.random.default_rng([settings.seed, turn, case.region])
+    # Every image once before any comes again, as far as there are enough.
+    rounds = -(-settings.regions // settings.frames)
+    numbers = np.concatenate([rng.permutation(settings.frames) for _ in range(rounds)])
+    boxes = place.boxes(settings.regions, case.region, rng)
+    regions = [
+        (place.frame(int(number) + 1), box)
+        for number, box in zip(numbers[: settings.regions], boxes, strict=True)
+    ]
+    return {
+        "way": case.way,
+        "regions": regions,
+        "budget_s": settings.budget_s,
+        "scratch": str(folder / "scratch"),
+        "warm_up": warm_up,
+    }
+
+
+def fits(order: dict[str, Any], folder: Path) -> int:
+    """How many regions of a list the budget is enough for, by cutting some one at a time.
+
+    A list cannot be stopped half way, and is rarely slower than its regions one by one.
+    """
+    budget_s = order["budget_s"]
+    shutil.rmtree(folder / "index", ignore_errors=True)
+    trial = {**order, "way": "one", "budget_s": budget_s * TRIAL}
+    variables = environment(folder / "index")
+    one = child("swathe.experiments.clients.region_client", trial, variables, budget_s + PATIENCE_S)
+    if one["done"] == len(order["regions"]):
+        return int(one["done"])
+    return max(1, int(budget_s * one["done"] / one["wall_s"]))
+
+
+def copy_rate(place: Shelf, frames: int) -> float:
+    """Bytes a second at which whole images are copied, one after the other: the ceiling."""
+    known = known_stores() or _swathe.Stores("[]")
+    started, moved = time.perf_counter(), 0
+    for number in range(min(frames, COPIED)):
+        timings = _swathe.measure(
+            place.frame(number + 1), [(0, place.image_bytes)], 1, stores=known
+        )
+        moved += sum(timing.bytes for timing in timings)
+        if time.perf_counter() - started > COPY_S:
+            break
+    return moved / (time.perf_counter() - started)
+
+
+def _study(
+    settings: Region,
+    told: dict[str, Any],
+    found: dict[Case, list[dict[str, Any]]],
+    copies: dict[str, float],
+    places: dict[str, Shelf],
+) -> Study:
+    from swathe.experiments.results import figures
+
+    table = region_table(found, copies)
+    return Study(
+        "region",
+        "Regions of several sizes, one client",
+        plain(settings),
+        told,
+        table,
+        [
+            (case.name, turn, one["done"] / one["wall_s"], "regions/s", "higher")
+            for case, rounds in found.items()
+            for turn, one in enumerate(rounds)
+        ],
+        {"regions": figures.region_bytes(table)},
+        _sentences(table, places),
+        ["seen: bytes that the server sent, where a counter of it was given; of other servers what "
+         "we asked for; of local files what the kernel says was read, if it does.",
+         "CPU: seconds of computing of the client over seconds by the clock and cores; "
+         "the servers' part is not in it."],
+    )  # fmt: skip
+
+
+def region_table(found: dict[Case, list[dict[str, Any]]], copies: dict[str, float]) -> Table:
+    """Give the columns of the tables of 2005: medians over the rounds."""
+    from astropy.table import Table
+
+    rows = []
+    for case, rounds in found.items():
+
+        def middle(of: Callable[[dict[str, Any]], float], rounds: Any = rounds) -> float:
+            return float(np.median([of(one) for one in rounds]))
+
+        rows.append(
+            {
+                **case._asdict(),
+                "regions": middle(lambda one: one["done"] / one["wall_s"]),
+                "cpu": middle(lambda one: 100 * one["cpu_s"] / one["wall_s"] / cores()),
+                "least": middle(
+                    lambda one: one["pixels"] * one["pixel_bytes"] / one["wall_s"] / MEGABIT
+                ),
+                "seen": middle(lambda one: one["moved"] / one["wall_s"] / MEGABIT),
+                "whole_image": middle(
+                    lambda one: one["done"] * one["image_bytes"] / one["wall_s"] / MEGABIT
+                ),
+                "copy": copies[case.store] / MEGABIT,
+                "of_image": middle(
+                    lambda one: 100 * one["moved"] / one["done"] / one["image_bytes"]
+                ),
+            }
+        )
+    units = dict.fromkeys(("least", "seen", "whole_image", "copy"), "Mbit/s")
+    return Table(rows=rows, units={**units, "regions": "1/s", "cpu": "%", "of_image": "%"})
+
+
+def _sentences(table: Table, places: dict[str, Shelf]) -> list[str]:
+    told = []
+    for row in table:
+        if row["region"] == 100:
+            whole = places[str(row["store"])].image_bytes / 1e6
+            moved = (
+                f"{row['of_image']:.3g} %" if np.isfinite(row["of_image"]) else "an unknown part"
+            )
+            told.append(
+                f"{row['store']}, 100 x 100, {row['way']}: {row['regions']:.4g} regions/s; "
+                f"{moved} of the image of {whole:.1f} MB was moved for each."
+            )
+    return told

@@ -1,0 +1,295 @@
+"""Figures of experiments. Functions take what was measured and give a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.costs.plots import figure, plain
+from swathe.experiments.clients.single_client import STAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from astropy.table import Table
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+POINTS = 4000
+"""Of a scatter plot, beyond which some are left out."""
+COLORS = {
+    "swathe": "C0", "swathe-indexed": "C9",
+    "cfitsio": "C1", "fitsio": "C2", "astropy": "C3", "astropy-fsspec": "C6",
+}  # fmt: skip
+MARKS = "os^Dv*PX"
+RESOURCES = {"cpu": "CPU, %", "disk": "disk busy, %", "memory": "memory, %", "swap": "swap, MB/s"}
+
+
+def _grid(rows: int, columns: int, title: str, height_in: float = 3.4) -> tuple[Figure, Any]:
+    """An empty figure of several rows of plots."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(max(6.5, 5.2 * columns), height_in * rows), layout="constrained")
+    FigureCanvasAgg(made)
+    made.suptitle(title)
+    return made, made.subplots(rows, columns, squeeze=False)
+
+
+def _panels(
+    times: Mapping[Any, Any], title: str
+) -> tuple[Figure, list[tuple[Axes, dict[Any, Any], list[str]]]]:
+    """One plot for each store and number of crops an image; its cases, and what they are called."""
+    stores = list(dict.fromkeys(case.store for case in times))
+    crops = list(dict.fromkeys(case.crops for case in times))
+    made, axes = _grid(max(len(stores), 1), max(len(crops), 1), title)
+    panels = []
+    for row, store in enumerate(stores):
+        for column, count in enumerate(crops):
+            plot = axes[row][column]
+            plot.set_title(f"{short(store)}, {count} an image", fontsize="medium")
+            mine = {case: of for case, of in times.items() if case[:3:2] == (store, count)}
+            panels.append((plot, mine, [f"{case.method} {case.client}" for case in mine]))
+    return made, panels
+
+
+def short(store: str) -> str:
+    """Give the last part of a path, for titles."""
+    name = store.rstrip("/").rpartition("/")[2]
+    return name if not name.startswith(("127.", "localhost")) else store
+
+
+def _legend(made: Figure, plots: Iterable[Axes]) -> None:
+    """Tell once below all plots what colours mean, where it hides nothing."""
+    told: dict[str, Any] = {}
+    for plot in plots:
+        for handle, label in zip(*plot.get_legend_handles_labels(), strict=True):
+            told.setdefault(label, handle)
+    if told:
+        made.legend(
+            list(told.values()), list(told), loc="outside lower center", ncols=min(len(told), 4),
+            fontsize="small",
+        )  # fmt: skip
+
+
+def _beside(plot: Axes) -> None:
+    """Tell beside a plot what its lines are."""
+    plot.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def overview(times: Mapping[Any, Any]) -> Figure:
+    """Bars of the median total of a crop, on a log axis."""
+    made, panels = _panels(times, "One crop: median of all stages together, ms")
+    for axes, mine, _ in panels:
+        methods = list(dict.fromkeys(case.method for case in mine))
+        clients = list(dict.fromkeys(case.client for case in mine))
+        width = 0.8 / max(len(clients), 1)
+        for at, client in enumerate(clients):
+            places, heights = [], []
+            for number, method in enumerate(methods):
+                for case, stages in mine.items():
+                    if (case.method, case.client) == (method, client):
+                        places.append(number + (at - (len(clients) - 1) / 2) * width)
+                        heights.append(1e3 * float(np.median(stages.sum(axis=1))))
+            axes.bar(places, heights, width, label=client, color=COLORS.get(client))
+        axes.set(yscale="log", ylabel="ms")
+        plain(axes.yaxis)
+        axes.set_xticks(range(len(methods)), methods)
+        axes.grid(alpha=0.3, axis="y")
+    _legend(made, [axes for axes, _, _ in panels])
+    return made
+
+
+def speed_ups(table: Table) -> Figure:
+    """Bars of how many times as fast we are, on a log axis."""
+    made, (axes,) = figure(1, "Times as fast as the other client (medians)")
+    made.set_size_inches(7.5, 1.5 + 0.22 * len(table))
+    labels = [f"{short(str(row['store']))} {row['method']} x{row['crops']}  {row['client']}"
+              for row in table]  # fmt: skip
+    places = np.arange(len(table))[::-1]
+    colors = [COLORS.get(str(client), "0.5") for client in table["client"]]
+    axes.barh(places, np.asarray(table["swathe_is"], float), color=colors)
+    axes.axvline(1, color="0.3", lw=1)
+    axes.set_yticks(places, labels, fontsize="small")
+    axes.set(xscale="log", xlabel="swathe is so many times as fast", ylim=(-0.7, len(table) - 0.3))
+    plain(axes.xaxis)
+    axes.grid(alpha=0.3, axis="x")
+    return made
+
+
+def boxes(times: Mapping[Any, Any]) -> Figure:
+    """Box plots of the total of every case."""
+    made, panels = _panels(times, "One crop: minimum, quartiles, maximum, ms")
+    for axes, mine, labels in panels:
+        totals = [1e3 * stages.sum(axis=1) for stages in mine.values()]
+        if totals:
+            drawn = axes.boxplot(totals, whis=(0, 100), widths=0.6, patch_artist=True)
+            for case, box in zip(mine, drawn["boxes"], strict=True):
+                box.set_facecolor(COLORS.get(case.client, "0.8"))
+        axes.set_xticks(range(1, len(mine) + 1), labels, rotation=90, fontsize="x-small")
+        axes.set(yscale="log", ylabel="ms")
+        plain(axes.yaxis)
+        axes.grid(alpha=0.3, axis="y")
+    return made
+
+
+def stage_shares(times: Mapping[Any, Any]) -> Figure:
+    """Which part of the mean time of a crop each stage has."""
+    made, panels = _panels(times, "Where the time goes: share of each stage")
+    for axes, mine, labels in panels:
+        means = np.array([stages.mean(axis=0) for stages in mine.values()])
+        shares = 100 * means / means.sum(axis=1, keepdims=True) if len(means) else means
+        left = np.zeros(len(mine))
+        for at, stage in enumerate(STAGES if len(means) else ()):
+            axes.barh(range(len(mine)), shares[:, at], left=left, label=stage, color=f"C{at}")
+            left += shares[:, at]
+        axes.set_yticks(range(len(mine)), labels, fontsize="x-small")
+        axes.set(xlabel="% of the time", xlim=(0, 100), ylim=(len(mine) - 0.4, -0.6))
+    _legend(made, [axes for axes, _, _ in panels])
+    return made
+
+
+def region_bytes(table: Table) -> Figure:
+    """Least, seen and whole-image rates against the size of a region, and regions a second."""
+    stores = list(dict.fromkeys(map(str, table["store"])))
+    made, axes = _grid(len(stores), 2, "Regions: what was moved, and how many a second")
+    for row, store in enumerate(stores):
+        left, right = axes[row]
+        for mark, way in zip(MARKS, dict.fromkeys(map(str, table["way"])), strict=False):
+            mine = table[(table["store"] == store) & (table["way"] == way)]
+            if not len(mine):
+                continue
+            for name, color in (("least", "C2"), ("seen", "C0"), ("whole_image", "C3")):
+                label = f"{name.replace('_', ' ')}, {way}"
+                left.plot(mine["region"], mine[name], f"{mark}-", color=color, label=label)
+            right.plot(mine["region"], mine["regions"], f"{mark}-", label=way)
+        copy = table[table["store"] == store]["copy"]
+        left.axhline(float(copy[0]), color="0.4", ls="--", label="copy")
+        left.set(xscale="log", yscale="log", xlabel="side, pixels", ylabel="Mb/s")
+        right.set(xscale="log", yscale="log", xlabel="side, pixels", ylabel="regions/s")
+        left.set_title(short(store), fontsize="medium")
+        left.legend(fontsize="x-small")
+        right.legend(fontsize="small")
+        for each in (left, right):
+            plain(each.xaxis, each.yaxis)
+            each.grid(alpha=0.3)
+    return made
+
+
+def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Figure:
+    """Response time, throughput and offered load over time.
+
+    Args:
+        name: of the store or portal.
+        at: by name, values of each window: `time`, `clients`, `offered`, `sent`, `throughput`,
+            `median`, `p95`, `busy`.
+        records: `due` and `response` of each request that was answered.
+    """
+    made, axes = _grid(3, 1, f"Clients join: {short(name)}", 2.5)
+    first, second, third = (row[0] for row in axes)
+    step = max(1, len(records["due"]) // POINTS)
+    first.plot(
+        records["due"][::step], 1e3 * records["response"][::step], ".", ms=2, alpha=0.3,
+        color="0.6", rasterized=True,
+    )  # fmt: skip
+    first.plot(at["time"], at["median"], color="C0", label="median")
+    first.plot(at["time"], at["p95"], color="C3", label="95 %")
+    first.set(yscale="log", ylabel="response, ms")
+    plain(first.yaxis)
+    second.plot(at["time"], at["offered"], color="C1", label="offered")
+    second.plot(at["time"], at["sent"], color="C2", ls=":", label="sent")
+    second.plot(at["time"], at["throughput"], color="C0", label="throughput")
+    second.set(ylabel="requests/s", ylim=(0, None))
+    third.step(at["time"], at["clients"], where="mid", color="0.3", label="clients")
+    third.plot(at["time"], at["busy"], color="C4", label="requests that wait")
+    third.set(ylabel="clients, requests", xlabel="s", ylim=(0, None))
+    for plot in (first, second, third):
+        plot.set_xlim(0, at["time"][-1] + at["time"][0])
+        plot.grid(alpha=0.3)
+        _beside(plot)
+    return made
+
+
+def per_client(name: str, table: Table) -> Figure:
+    """What each client got."""
+    from matplotlib.ticker import MaxNLocator
+
+    made, (left, right) = figure(2, f"Each client: {short(name)}")
+    left.bar(table["client"], table["rate"], width=1.0)
+    left.set(xlabel="client, in order of joining", ylabel="answers/s while there")
+    right.errorbar(
+        table["client"], table["median"], ls="", marker="o", ms=3,
+        yerr=[table["median"] - table["q1"], table["q3"] - table["median"]],
+    )  # fmt: skip
+    right.set(xlabel="client", ylabel="response, ms (quartiles)", ylim=(0, None))
+    for plot in (left, right):
+        plot.xaxis.set_major_locator(MaxNLocator(integer=True))
+        plot.grid(alpha=0.3)
+    return made
+
+
+def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Array]) -> Figure:
+    """CPU, disk, memory and swap over time, and against each other.
+
+    Args:
+        title: of the figure.
+        host: by name, samples of the host: `time`, `cpu`, `disk`, `memory`, `swap`, `network`.
+        work: of each window: `time`, `rate`, `workers`.
+    """
+    made, axes = _grid(2, 3, title, 3.0)
+    over, against = axes
+    over[0].plot(host["time"], host["cpu"], color="C0", label="CPU %")
+    over[0].plot(host["time"], host["disk"], color="C1", label="disk busy %")
+    over[0].set(ylabel="%", ylim=(0, 105))
+    over[1].plot(host["time"], host["memory"], color="C2", label="memory %")
+    over[1].plot(host["time"], host["swap"], color="C3", label="swap, MB/s")
+    over[1].set(ylim=(0, None))
+    over[2].plot(work["time"], work["rate"], color="C4", label="reductions/s")
+    over[2].step(work["time"], work["workers"], where="mid", color="0.4", label="workers")
+    over[2].set(yscale="log")
+    plain(over[2].yaxis)
+    for plot in over:
+        plot.set_xlabel("s")
+        plot.legend(fontsize="small")
+    for plot, (x, y) in zip(
+        against, (("cpu", "disk"), ("cpu", "memory"), ("disk", "swap")), strict=True
+    ):
+        plot.plot(host[x], host[y], ".", color="C0")
+        plot.set(xlabel=RESOURCES[x], ylabel=RESOURCES[y])
+        # What stayed at nothing has an axis, too.
+        most = [1.05 * float(np.max(host[name], initial=1.0)) for name in (x, y)]
+        plot.set(xlim=(0, most[0]), ylim=(0, most[1]))
+    for plot in (*over, *against):
+        plot.grid(alpha=0.3)
+    return made
+
+
+def differences(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
+    """Ratios of two runs with their intervals, those that differ coloured."""
+    made, (axes,) = figure(1, title)
+    made.set_size_inches(7.5, 1.5 + 0.22 * len(rows))
+    colors = {"worse": "C3", "better": "C2"}
+    for place, row in zip(range(len(rows))[::-1], rows, strict=True):
+        color = colors.get(row["verdict"], "0.5")
+        axes.plot([row["low"], row["high"]], [place, place], "-", color=color)
+        axes.plot(row["ratio"], place, "o", ms=4, color=color)
+    axes.axvline(1, color="0.3", lw=1)
+    axes.set_yticks(range(len(rows))[::-1], [row["case"] for row in rows], fontsize="x-small")
+    axes.set(xscale="log", xlabel="second over first (95 %)", ylim=(-0.7, len(rows) - 0.3))
+    plain(axes.xaxis)
+    axes.grid(alpha=0.3, axis="x")
+    return made
+
+
+def buffers(studies: Iterable[Any]) -> dict[str, Figure]:
+    """The read-buffer study of each store."""
+    from swathe.costs.plots import buffer_figure
+
+    return {
+        f"buffer-{number}": buffer_figure(study, f"{study.object} from {study.host}")
+        for number, study in enumerate(studies, 1)
+    }

@@ -1,0 +1,159 @@
+"""What an experiment leaves in a folder; its report is a page that needs no other file."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swathe.core.errors import OutputError, SettingsError
+from swathe.core.outputs import check_new, make_folder, write_file
+from swathe.costs.plots import save, svg_text
+from swathe.experiments.results.result import REPORT, RESULTS, SAMPLES, kept, samples_table
+
+if TYPE_CHECKING:
+    import os
+
+    from astropy.table import Table
+
+    from swathe.experiments.results.result import Study
+
+STYLE = """
+body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:80em;padding:0 1em;color:#222}
+h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}svg{max-width:100%;height:auto}
+table{border-collapse:collapse;font-size:13px}.wide{overflow-x:auto}
+th,td{padding:.2em .5em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
+th:first-child,td:first-child,td.text{text-align:left}
+thead th{border-bottom:2px solid #888;white-space:normal;vertical-align:bottom}
+dl{display:grid;grid-template-columns:max-content auto;gap:.1em 1em;font-size:13px}
+dt{color:#666}dd{margin:0;overflow-wrap:anywhere}
+@media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}svg{background:#fff}
+th,td{border-color:#444}}
+"""
+
+
+def ready(folder: str | os.PathLike[str], kind: str, *, overwrite: bool = False) -> None:
+    """Make a folder before anything is measured, or check that it can take results of a kind.
+
+    Raises:
+        OutputExistsError: if there are results already, and `overwrite` is false.
+        OutputError: if nothing can be written there.
+        SettingsError: where it has results of another experiment.
+    """
+    path = make_folder(folder)
+    try:
+        with tempfile.TemporaryFile(dir=path) as file:
+            file.write(b"results")
+    except OSError as error:
+        raise OutputError(f"{path}: results cannot be written there: {error}") from error
+    if (path / RESULTS).exists() and (other := kept(path)[0].meta["experiment"]) != kind:
+        raise SettingsError(f"{path}: has results of {other!r}, not of {kind!r}")
+    check_new(path, (RESULTS, SAMPLES, REPORT), overwrite=overwrite)
+
+
+def keep(study: Study, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    """Write tables, the report, and figures as PNG and SVG; return the folder.
+
+    Raises:
+        OutputExistsError: if there is a file of such a name, and `overwrite` is false.
+        OutputError: if that cannot be.
+    """
+    path = make_folder(folder)
+    study.table.meta = study.meta
+    texts = {RESULTS: _ecsv(study.table), SAMPLES: _ecsv(samples_table(study.samples))}
+    for name, text in (texts | {REPORT: report(study)}).items():
+        _write(path / name, text, overwrite)
+    for name, drawn in study.figures.items():
+        for suffix in (".png", ".svg"):
+            save(drawn, path / f"{name}{suffix}", overwrite=overwrite)
+    return path
+
+
+def _write(path: Path, text: str, overwrite: bool) -> None:
+    write_file(path, lambda file: file.write(text.encode()), overwrite=overwrite)
+
+
+def _ecsv(table: Table) -> str:
+    file = io.StringIO()
+    table.write(file, format="ascii.ecsv")
+    return file.getvalue()
+
+
+def report(study: Study) -> str:
+    """Give the page: what was found, figures, tables, settings, circumstances."""
+    parts = [_list(study.sentences)]
+    parts += [f"<figure>{svg_text(drawn)}</figure>" for drawn in study.figures.values()]
+    parts += ["<h2>Results</h2>", html_table(study.table)]
+    for title, table in study.more.items():
+        parts += [f"<h2>{html.escape(title)}</h2>", html_table(table)]
+    if study.notes:
+        parts += ["<h2>Notes</h2>", _list(study.notes)]
+    parts += ["<h2>Settings</h2>", _facts(study.settings)]
+    parts += ["<h2>Measured with</h2>", _facts(study.circumstances)]
+    title = html.escape(study.title)
+    body = "\n".join(filter(None, parts))
+    return (
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<style>{STYLE}</style>\n<h1>{title}</h1>\n{body}\n</html>\n"
+    )
+
+
+def html_table(table: Table) -> str:
+    """Give a table as HTML, units with the names of columns."""
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles(table))
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in table.as_array().tolist())
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n{rows}</table></div>'
+
+
+def markdown_table(table: Table) -> str:
+    """Give a table as Markdown."""
+    lines = [titles(table), ["---"] * len(table.colnames)]
+    lines += [[number(value) for value in row] for row in table.as_array().tolist()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def titles(table: Table) -> list[str]:
+    """Give the names of columns, with their units."""
+    units = (table[name].unit for name in table.colnames)
+    named = zip(table.colnames, units, strict=True)
+    return [name.replace("_", " ") + (f", {unit}" if unit else "") for name, unit in named]
+
+
+def _cell(value: Any) -> str:
+    kind = ' class="text"' if isinstance(value, str) else ""
+    return f"<td{kind}>{html.escape(number(value))}</td>"
+
+
+def number(value: Any) -> str:
+    """Give a value of a table as people read it."""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "-"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
+
+
+def _list(texts: list[str]) -> str:
+    return f"<ul>{''.join(f'<li>{html.escape(text)}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def _facts(facts: dict[str, Any]) -> str:
+    def shown(value: Any) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    rows = (
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(shown(value))}</dd>"
+        for name, value in facts.items()
+    )
+    return f"<dl>{''.join(rows)}</dl>"

@@ -1,0 +1,369 @@
+"""One client: what each stage of a crop takes, by store, method, crops per image and client."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from swathe.core.errors import SettingsError, SourceError
+from swathe.experiments.clients.frames_in_store import (
+    Shelf,
+    child,
+    environment,
+    shelves,
+    warm_up_image,
+)
+from swathe.experiments.clients.single_client import STAGES
+from swathe.experiments.results.environment_record import circumstances
+from swathe.experiments.results.result import Study
+from swathe.experiments.settings import Single, plain
+from swathe.experiments.statistics import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from astropy.table import Table
+
+OURS = ("swathe", "swathe-indexed")
+FSSPEC = "astropy-fsspec"
+MODULES = {"fitsio": ("fitsio",), "astropy": ("astropy",), FSSPEC: ("fsspec", "aiohttp")}
+"""Of peers that are Python packages."""
+SOURCE = Path(__file__).with_name("cfitsio.c")
+HUNDRED = 100
+PATIENCE_S = 120.0
+"""Beyond its budget, that a case may take for one image."""
+SHOWN_ROWS = 3000
+"""Samples kept of each case."""
+
+
+class Case(NamedTuple):
+    """What is compared."""
+
+    store: str
+    method: str
+    crops: int
+    client: str
+
+    @property
+    def name(self) -> str:
+        """As it is told in one line."""
+        return f"{self.store} {self.method} x{self.crops} {self.client}"
+
+
+def single(
+    settings: Single, scratch: Path | None = None, tell: Callable[[str], None] | None = None
+) -> Study:
+    """Run the experiment.
+
+    Args:
+        settings: of it.
+        scratch: folder where images and crops are put meanwhile; else that for temporary files.
+        tell: is told what is under way, and what is left out.
+
+    Raises:
+        SettingsError: where there is nothing that any of the clients could do.
+        SwatheError: where a store cannot be read by us; peers that fail are left out.
+    """
+    say = tell or (lambda _text: None)
+    with (
+        tempfile.TemporaryDirectory(prefix="swathe-single-", dir=scratch) as name,
+        shelves(settings, Path(name)) as stores,
+    ):
+        told = circumstances(settings.stores)
+        folder = Path(name)
+        wanted = [
+            client
+            for client in settings.clients
+            if any(can(client, method, place) for method in settings.methods for place in stores)
+        ]
+        program, notes = able(wanted, folder)
+        cases = _cases(settings, stores, [client for client in wanted if client not in notes])
+        if not cases:
+            why = "".join(f"; {client}: {reason}" for client, reason in notes.items())
+            raise SettingsError(f"single.clients: none of them can do any of this{why}")
+        groups = _groups(cases)
+        found = _Found(cases, _Runs(settings, folder, program), notes, say)
+        for turn in range(settings.repeats):
+            say(f"round {turn + 1} of {settings.repeats}: {len(cases)} cases")
+            # Each round begins elsewhere, so that a slow minute falls on all.
+            first = turn * len(groups) // settings.repeats
+            for group in groups[first:] + groups[:first]:
+                found.run(group, turn)
+    return _study(settings, told, found.timed(), found.left_out())
+
+
+def can(client: str, method: str, place: Shelf) -> bool:
+    """Tell whether a client does this: fsspec is for sections of images on servers, in place."""
+    return client != FSSPEC or (place.folder is None and method in ("FIT", "fz"))
+
+
+def _cases(settings: Single, stores: Sequence[Shelf], clients: Sequence[str]) -> dict[Case, Shelf]:
+    """Give what is compared, and where the images of each case are."""
+    return {
+        Case(place.shown, method, crops, client): place
+        for place in stores
+        for method in settings.methods
+        for crops in settings.crops
+        for client in clients
+        if can(client, method, place)
+    }
+
+
+def _groups(cases: Iterable[Case]) -> list[list[Case]]:
+    """Give the cases that share a process: each of ours its own, as we keep what we learn."""
+    groups: list[list[Case]] = []
+    others: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.client in OURS:
+            groups.append([case])
+        else:
+            others[case.client].append(case)
+    return groups + list(others.values())
+
+
+def able(clients: Sequence[str], folder: Path) -> tuple[str, dict[str, str]]:
+    """Compile the C program, if it is wanted; gives its path, and why some clients cannot run."""
+    reasons = {
+        client: f"the Python package {module} is not installed"
+        for client in clients
+        for module in MODULES.get(client, ())
+        if importlib.util.find_spec(module) is None
+    }
+    if "cfitsio" not in clients:
+        return "", reasons
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return "", {**reasons, "cfitsio": "there is no C compiler"}
+    program = str(folder / "cfitsio")
+    command = [compiler, "-O2", "-o", program, str(SOURCE), "-lcfitsio", "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["the compiler failed"])[-1]
+        why = "libcfitsio with its header is not installed" if "fitsio" in done.stderr else said
+        return "", {**reasons, "cfitsio": why}
+    return program, reasons
+
+
+class _Found:
+    """What cases came to, round by round, and why some are left out."""
+
+    def __init__(
+        self,
+        cases: dict[Case, Shelf],
+        runs: _Runs,
+        unable: dict[str, str],
+        say: Callable[[str], None],
+    ) -> None:
+        """Take cases, what runs them, why some clients cannot run, and who is told of more."""
+        self._cases, self._runs, self._say = cases, runs, say
+        self._rows: dict[Case, list[list[list[float]]]] = defaultdict(list)
+        self._clients, self._reasons = unable, dict[Case, str]()
+
+    def _is_out(self, case: Case) -> bool:
+        return case in self._reasons or case.client in self._clients
+
+    def run(self, group: Sequence[Case], turn: int) -> None:
+        """Run cases of one client once more, but those that are left out."""
+        client = group[0].client
+        due = {case: self._cases[case] for case in group if not self._is_out(case)}
+        try:
+            ran = self._runs.run(due, turn)
+        except SourceError as error:
+            if client in OURS:
+                raise
+            # It crashed, or did not end: what it did before is of other rounds than ours.
+            self._clients[client] = str(error)
+            self._say(f"{client}: left out: {error}")
+            return
+        for case, done in ran.items():
+            if "rows" in done:
+                self._rows[case].append(done["rows"])
+                continue
+            if client in OURS and not done["error"].startswith("NotFoundError"):
+                raise SourceError(f"{case.name}: {done['error']}")
+            self._reasons[case] = done["error"]
+            self._say(f"{case.name}: left out: {done['error']}")
+
+    def timed(self) -> dict[Case, list[list[list[float]]]]:
+        """Give the rows of each round, of the cases that ran in all."""
+        return {
+            case: self._rows[case]
+            for case in self._cases
+            if not self._is_out(case) and self._rows[case]
+        }
+
+    def left_out(self) -> list[str]:
+        """Say who and what was left out, and why."""
+        clients = [f"{client}: left out: {why}" for client, why in self._clients.items()]
+        return clients + [f"{case.name}: left out: {why}" for case, why in self._reasons.items()]
+
+
+class _Runs:
+    """Runs cases of one client in a process of their own."""
+
+    def __init__(self, settings: Single, folder: Path, program: str) -> None:
+        self.settings, self.folder, self.program = settings, folder, program
+        self.warm_up = warm_up_image(folder)
+
+    def run(self, cases: dict[Case, Shelf], turn: int) -> dict[Case, dict[str, Any]]:
+        """Run them once; gives of each the rows that `cutting.work` gives, or an error."""
+        if not cases:
+            return {}
+        first = next(iter(cases))
+        ours = first.client in OURS
+        order: dict[str, Any] = {
+            "client": "swathe" if ours else first.client,
+            "cases": [self._case(case, place, turn) for case, place in cases.items()],
+            "warm_up": self.warm_up,
+            "out": str(self.folder / "out"),
+            "scratch": str(self.folder / "scratch"),
+            "program": self.program,
+        }
+        index = self.folder / "index" / "new"
+        if first.client == "swathe-indexed":
+            index = index.with_name(f"kept-{first.method}")
+        else:
+            shutil.rmtree(index, ignore_errors=True)
+        limit = len(cases) * (self.settings.budget_s + PATIENCE_S)
+        variables = environment(index)
+        if first.client == "swathe-indexed":
+            # Once untimed; only images that there was time to learn are timed.
+            learning = {**order, "cases": [{**case, "whole": True} for case in order["cases"]]}
+            learned = child("swathe.experiments.clients.single_client", learning, variables, limit)
+            for case, done in zip(order["cases"], learned, strict=True):
+                if "rows" in done:
+                    known = {row[0] for row in done["rows"]}
+                    case["images"] = case["images"][: len(known)]
+        done = child("swathe.experiments.clients.single_client", order, variables, limit)
+        return dict(zip(cases, done, strict=True))
+
+    def _case(self, case: Case, place: Shelf, turn: int) -> dict[str, Any]:
+        settings = self.settings
+        rng = np.random.default_rng([settings.seed, turn])
+        numbers = 1 + rng.permutation(settings.frames)[: settings.images]
+        files = case.client not in (*OURS, FSSPEC) or case.method == "GUNZIP"
+        name = place.file if files else place.frame
+        return {
+            "method": case.method,
+            "copy": files and place.folder is None,
+            "images": [
+                (name(int(at), case.method), place.boxes(case.crops, settings.size, rng))
+                for at in numbers
+            ],
+            "budget_s": settings.budget_s,
+        }
+
+
+def _study(
+    settings: Single,
+    told: dict[str, Any],
+    done: dict[Case, list[list[list[float]]]],
+    notes: list[str],
+) -> Study:
+    from swathe.experiments.results import figures
+
+    times = {case: np.array([row[1:] for turn in rounds for row in turn])
+             for case, rounds in done.items()}  # fmt: skip
+    table = stage_table(times)
+    samples = [
+        (case.name, turn, sum(row[1:]), "s", "lower")
+        for case, rounds in done.items()
+        for turn, rows in enumerate(rounds)
+        for row in rows[: max(1, SHOWN_ROWS // len(rounds))]
+    ]
+    fast = speed_ups(times)
+    return Study(
+        "single",
+        f"One client: crops of {settings.size} x {settings.size} pixels",
+        plain(settings),
+        told,
+        table,
+        samples,
+        {
+            "overview": figures.overview(times),
+            "speed-ups": figures.speed_ups(fast),
+            "boxes": figures.boxes(times),
+            "stages": figures.stage_shares(times),
+        },
+        sentences(times),
+        notes,
+        {f"Median total of a crop, and {HUNDRED} crops of different images": overview_table(times),
+         "How many times as fast as each client": fast},
+    )  # fmt: skip
+
+
+def stage_table(times: dict[Case, Any]) -> Table:
+    """Give a row for each case and stage, milliseconds of a crop."""
+    from astropy.table import Table
+
+    rows = []
+    for case, stages in times.items():
+        columns = dict(zip(STAGES, stages.T, strict=True)) | {"total": stages.sum(axis=1)}
+        for stage, seconds in columns.items():
+            rows.append({**case._asdict(), "stage": stage, **asdict(summary(1e3 * seconds))})
+    table = Table(rows=rows)
+    for name in ("min", "q1", "mean", "median", "q3", "max", "std"):
+        table[name].unit = "ms"
+    return table
+
+
+def overview_table(times: dict[Case, Any]) -> Table:
+    """Give the median total of each case, and the time for a hundred crops."""
+    from astropy.table import Table
+
+    rows = []
+    for case, stages in times.items():
+        total = stages.sum(axis=1)
+        rows.append(
+            {
+                **case._asdict(),
+                "median": 1e3 * float(np.median(total)),
+                "hundred": HUNDRED * float(total.mean()),
+            }
+        )
+    return Table(rows=rows, units={"median": "ms", "hundred": "s"})
+
+
+def speed_ups(times: dict[Case, Any]) -> Table:
+    """Give how many times as fast `swathe` is as each other client, by the medians."""
+    from astropy.table import Table
+
+    rows = []
+    for case, stages in times.items():
+        ours = times.get(case._replace(client="swathe"))
+        if ours is None or case.client == "swathe":
+            continue
+        ratio = np.median(stages.sum(axis=1)) / np.median(ours.sum(axis=1))
+        rows.append({**case._asdict(), "swathe_is": float(ratio)})
+    if rows:
+        return Table(rows=rows)
+    return Table(
+        names=("store", "method", "crops", "client", "swathe_is"), dtype=(str, str, int, str, float)
+    )
+
+
+def sentences(times: dict[Case, Any]) -> list[str]:
+    """Say what the numbers mean, store by store."""
+    median = {case: 1e3 * float(np.median(stages.sum(axis=1))) for case, stages in times.items()}
+    told = []
+    for store in dict.fromkeys(case.store for case in times):
+        for crops in dict.fromkeys(case.crops for case in times):
+            ours = {
+                case.method: ms
+                for case, ms in median.items()
+                if (case.store, case.crops, case.client) == (store, crops, "swathe")
+            }
+            if ours:
+                best = min(ours, key=lambda method: ours[method])
+                listed = ", ".join(f"{method} {ms:.3g} ms" for method, ms in ours.items())
+                each = f"{crops} crop{'s' if crops != 1 else ''} an image"
+                told.append(f"{store}, {each}, swathe: {listed}; {best} is fastest.")
+    return told

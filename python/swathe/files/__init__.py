@@ -1,0 +1,1 @@
+"""Files as users open them, cut from them, and list targets of them."""

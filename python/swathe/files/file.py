@@ -1,0 +1,603 @@
+"""Open files: their HDUs, and regions of them by NumPy slices."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections import OrderedDict
+from functools import cached_property
+from threading import Lock
+from types import EllipsisType
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from swathe import _swathe
+from swathe.core.errors import (
+    ChangedError,
+    FormatError,
+    NoSuchHduError,
+    NotAnImageError,
+    PixelIndexError,
+    RegionError,
+    SwatheError,
+)
+from swathe.files.cutout import Cutout
+from swathe.files.planes import planes_of_list
+from swathe.stores.registry import stores_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    import numpy as np
+    from astropy.io import fits
+    from astropy.wcs import WCS
+    from numpy.typing import DTypeLike, NDArray
+
+    from swathe._swathe import HduKey, Mode
+    from swathe.core.box import Box
+    from swathe.core.sky import Sky
+
+    Slices: TypeAlias = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
+
+
+Source: TypeAlias = "str | bytes | os.PathLike[str] | IO[bytes]"
+"""A path, a URL, or a file on disk that is open for reading."""
+IMAGES = ("image", "compressed-image")
+LONGEST_PATH = 4096
+"""Bytes that are more than this are no path."""
+
+
+def open(path: Source) -> File:
+    """Open a FITS file by path or URL: plain, gzip, bzip2 or compress.
+
+    URLs are of `http(s)://`, `s3://`, `gs://`, `az://`, `root(s)://` or `dav(s)://`. An object in
+    a store of the catalogue is `NAME:path`. Only the headers that are asked for are read. A file
+    that is open for reading is opened again by its path, at its beginning.
+
+    Raises:
+        TypeError: where it is neither, such as the bytes of a file or an HDUList.
+        NotFoundError, AccessError, SourceError: where it cannot be read.
+        FormatError: where it is no FITS file.
+    """
+    return opened(path, fresh=True)
+
+
+class File:
+    """An open file, at the version it had when it was opened.
+
+    It is the sequence of its HDUs: `len(file)`, iteration and `file.hdus` are of all of them, and
+    `file[3]` is the image in HDU 3. `file.images` are those that hold an image.
+
+    It can be pickled: by path and version, not with its content.
+    """
+
+    def __init__(
+        self, native: _swathe.Object, notes: list[str] | None = None, name: str | None = None
+    ) -> None:
+        """Take what the engine opened, and what it has told of it. Users call `swathe.open`.
+
+        `name` is that of an object in a store, `NAME:path`.
+        """
+        self._native = native
+        self._notes = [] if notes is None else notes
+        self._name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what pickle and copy open the same version from."""
+        return reopen, (self._name or self.path, self.version)
+
+    def __repr__(self) -> str:
+        return f"<File {self.path}>"
+
+    def _repr_html_(self) -> str:
+        from swathe.files.notebook import page, table
+
+        facts = {
+            "path": self.path,
+            "size": f"{self.size:,} bytes, {self.compression or 'not compressed'}",
+            "version": self.version,
+        }
+        rows = [
+            [hdu.index, hdu.name or "", hdu.kind, tuple(hdu.shape) or "", hdu.bitpix or ""]
+            for hdu in self.hdus
+        ]
+        return page(
+            "File", facts, tables=[table(["HDU", "name", "holds", "shape", "BITPIX"], rows)]
+        )
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Do nothing: the file is closed when nothing refers to it."""
+
+    @property
+    def path(self) -> str:
+        """Absolute path or URL, without credentials."""
+        return self._native.url
+
+    @property
+    def version(self) -> str:
+        """Size, and ETag or modification time."""
+        return self._native.version
+
+    @property
+    def compression(self) -> str | None:
+        """How the file is compressed as a whole: gzip, bzip2, compress or not at all."""
+        return None if self._native.kind == "plain" else self._native.kind
+
+    @property
+    def size(self) -> int:
+        """Bytes as stored."""
+        return self._native.size
+
+    @cached_property
+    def hdus(self) -> list[_swathe.HduInfo]:
+        """All HDUs: `index`, `name`, `version`, `kind`, `bitpix`, `shape`, `codec`, ..."""
+        return self._native.hdus()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was ignored in what was read of the file, such as bytes behind its last HDU."""
+        # The engine tells each once, to whoever has the file open.
+        self._notes.extend(note for note in self._native.notes() if note not in self._notes)
+        return list(self._notes)
+
+    def __len__(self) -> int:
+        return len(self.hdus)
+
+    def __iter__(self) -> Iterator[_swathe.HduInfo]:
+        """Return all HDUs, as `hdus` has them."""
+        return iter(self.hdus)
+
+    @property
+    def images(self) -> list[Image]:
+        """The HDUs that hold an image."""
+        return [Image(self, info.index) for info in self.hdus if info.kind in IMAGES]
+
+    def __getitem__(self, hdu: HduKey) -> Image:
+        """Return the image in an HDU by number (-1: the last), name, or name and EXTVER.
+
+        Raises:
+            NoSuchHduError: If there is no such HDU.
+            NotAnImageError: If it holds no image; `header` gives the header of any HDU.
+        """
+        return self._image(self._index(hdu))
+
+    def header(self, hdu: HduKey = 0) -> fits.Header:
+        """Return the header of any HDU, by default the primary one.
+
+        Raises:
+            NoSuchHduError: If there is no such HDU.
+        """
+        return Image(self, self._index(hdu)).header
+
+    def image(self, hdu: HduKey | None = None) -> Image:
+        """Return the image in an HDU, by default the first image.
+
+        Raises:
+            NoSuchHduError, NotAnImageError: as for `file[hdu]`.
+        """
+        return Image(self, self._native.find()) if hdu is None else self[hdu]
+
+    def _index(self, hdu: HduKey) -> int:
+        if isinstance(hdu, int) and hdu < 0:
+            count = len(self.hdus)
+            if hdu < -count:
+                raise NoSuchHduError(
+                    f"{self.path}: no HDU {hdu}: expected {-count} to {count - 1}; it has only "
+                    f"{count} HDUs"
+                )
+            hdu += count
+        return self._native.find(hdu)
+
+    def _image(self, index: int) -> Image:
+        """Return the image in an HDU, after a look whether it holds one."""
+        image = Image(self, index)
+        try:
+            # All that is done with an image begins so.
+            _ = image.shape
+        except FormatError:
+            info = self.hdus[index]
+            if info.kind in IMAGES:
+                return image  # a damaged one, whose use tells what is wrong
+            raise NotAnImageError(
+                f"{self.path}, HDU {_called(info)}: expected an image, "
+                f"found {HOLDINGS[info.kind]}; {self._where_images_are()}"
+            ) from None
+        return image
+
+    def _where_images_are(self) -> str:
+        images = [_called(info) for info in self.hdus if info.kind in IMAGES]
+        if not images:
+            return "no HDU of the file holds an image"
+        shown = ", ".join(images[:MOST_NAMED]) + (", ..." if len(images) > MOST_NAMED else "")
+        return f"images are in HDU{'s' if len(images) > 1 else ''} {shown}"
+
+
+PREVIEW_SIDE = 256
+PREVIEW_BYTES = 16 << 20
+"""So much is read, or decoded, at most, to show a picture of an image."""
+HOLDINGS = {"empty": "no data", "table": "a table", "other": "data of another kind"}
+MOST_NAMED = 20
+"""So many HDUs are named in an error."""
+
+
+def _called(info: _swathe.HduInfo) -> str:
+    """Return number and name of an HDU."""
+    return str(info.index) if info.name is None else f"{info.index} ({info.name})"
+
+
+class Image:
+    """One image of a file: an array whose pixels are read when indices ask for them.
+
+    `image[y0:y1, x0:x1]` reads a part, `image.data` and `numpy.asarray(image)` all of it. It can
+    be pickled: by the path and version of its file, not with its pixels.
+    """
+
+    def __init__(self, file: File, index: int) -> None:
+        """Take an HDU by its number. Users get images from a `File`."""
+        self._file = file
+        self._native = file._native
+        self.index = index
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what pickle and copy make the same image from."""
+        return Image, (self._file, self.index)
+
+    def __repr__(self) -> str:
+        return f"<Image {self.path}, HDU {self.index}>"
+
+    def _repr_html_(self) -> str:
+        from swathe.files.notebook import card_facts, page
+
+        facts = {
+            "path": f"{self.path}, HDU {self.index}",
+            "shape": self.shape,
+            **card_facts(self.header),
+        }
+        try:
+            middle = self._middle()
+        except SwatheError as error:
+            return page("Image", {**facts, "picture": f"none: {error}"})
+        if middle is None:
+            facts["picture"] = "none: it would take more than a little reading; cut a part"
+            return page("Image", facts)
+        x0, y0, width, height = middle.box
+        facts["picture"] = f"the middle, {width} x {height} pixels from [{x0}, {y0}]"
+        return page("Image", facts, middle._thumbnail())
+
+    def _repr_png_(self) -> bytes | None:
+        middle = self._middle()
+        return None if middle is None else middle._repr_png_()
+
+    def _middle(self) -> Cutout | None:
+        """Cut the middle of the first plane, if it takes less than `PREVIEW_BYTES` of this disk."""
+        lengths = self.shape[::-1]
+        away = "://" in self.path or self._file.compression is not None
+        if away or len(lengths) < 2 or not all(lengths):
+            return None
+        start = [max(0, (length - PREVIEW_SIDE) // 2) for length in lengths[:2]]
+        stop = [min(at + PREVIEW_SIDE, length) for at, length in zip(start, lengths, strict=False)]
+        if self._bytes_read(start, stop) > PREVIEW_BYTES:
+            return None
+        rest = len(lengths) - 2
+        return self.cut_all_axes([*start, *[0] * rest], [*stop, *[1] * rest], "strict")
+
+    def _bytes_read(self, start: list[int], stop: list[int]) -> int:
+        """Return at most how many bytes of pixels a region of one plane is made of."""
+        info = self._file.hdus[self.index]
+        tile = info.tile_shape or [1] * self.ndim
+        pixels = math.prod(tile[:-2])
+        for first, last, length in zip(start, stop, tile[::-1], strict=False):
+            pixels *= ((last - 1) // length - first // length + 1) * length
+        return pixels * abs(info.bitpix or 64) // 8
+
+    @property
+    def path(self) -> str:
+        """Absolute path or URL of the file."""
+        return self._native.url
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Shape in NumPy order, `(..., NAXIS2, NAXIS1)`.
+
+        Raises:
+            FormatError: where the HDU holds no image.
+        """
+        return tuple(self._native.shape(self.index))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the physical pixels; one is read to find it."""
+        corner = self.cut_all_axes([0] * self.ndim, [1] * self.ndim, "strict")
+        return corner.dtype
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """All physical pixels, read anew each time."""
+        data: NDArray[Any] = self.section[...]
+        return data
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, slices: Slices) -> NDArray[Any]:
+        """Read physical pixels as `section[slices]` does."""
+        return self.section[slices]
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Read all physical pixels, as NumPy asks for them.
+
+        Raises:
+            ValueError: If `copy` is False: pixels that are read are always new.
+        """
+        if copy is False:
+            raise ValueError(f"{self.path}, HDU {self.index}: pixels cannot be had without a copy")
+        return self.data if dtype is None else self.data.astype(dtype, copy=False)
+
+    @cached_property
+    def header(self) -> fits.Header:
+        """The header, of a compressed image as if it were not compressed."""
+        from astropy.io import fits
+
+        return fits.Header.fromstring(self._native.header(self.index))
+
+    @cached_property
+    def sky(self) -> Sky:
+        """Its place in the sky.
+
+        Raises:
+            RegionError: where its WCS has no celestial axes.
+        """
+        from swathe.core.sky import Sky
+
+        return Sky(lambda: self.wcs, f"{self.path}, HDU {self.index}")
+
+    @cached_property
+    def wcs(self) -> WCS:
+        """The WCS, with the lookup tables it names."""
+        from swathe.core.sky import read_wcs
+
+        native = self._native
+        return read_wcs(native.header(self.index), native.wcs_hdus(self.index))
+
+    @property
+    def section(self) -> Section:
+        """Physical pixels by NumPy slices, `image.section[y0:y1, x0:x1]`."""
+        return Section(self)
+
+    def cut(
+        self,
+        box: Box,
+        *,
+        mode: Mode = "trim",
+        fill: float | None = None,
+        planes: int | slice | tuple[int, int] | list[int] | None = None,
+    ) -> Cutout:
+        """Cut a box, `(x0, y0, width, height)`, as `swathe.cut` does; all planes by default."""
+        return self.cut_all_axes(*self.ends(box, planes), mode, fill)
+
+    def ends(
+        self, box: Box, planes: int | slice | tuple[int, int] | list[int] | None = None
+    ) -> tuple[list[int], list[int]]:
+        """Give `[start, stop)` of all axes, as `cut_all_axes` takes them.
+
+        Raises:
+            FormatError: where the HDU holds no image.
+            RegionError: where the image has no plane, or has not these planes.
+        """
+        x0, y0, width, height = box
+        start, stop = [x0, y0], [x0 + width, y0 + height]
+        lengths = self.shape[::-1]
+        if len(lengths) < 2:
+            raise RegionError(f"{self.path}, HDU {self.index}: its shape {self.shape} has no plane")
+        spans = [(0, length) for length in lengths[2:]]
+        if planes is not None:
+            spans[:1] = [self._plane_span(planes)]
+        for first, last in spans:
+            start.append(first)
+            stop.append(last)
+        return start, stop
+
+    def cut_all_axes(
+        self, start: list[int], stop: list[int], mode: Mode, fill: float | None = None
+    ) -> Cutout:
+        """Cut `[start, stop)`, zero-based, NAXIS1 first, of all axes."""
+        native = self._native.cut(self.index, start, stop, mode, fill)
+        return Cutout(native, self._native.url, self._native.version, self.index)
+
+    def _plane_span(self, planes: int | slice | tuple[int, int] | list[int]) -> tuple[int, int]:
+        """Give `[first, last)` of planes along NAXIS3, zero-based.
+
+        Raises:
+            RegionError: where they are none, not all there, or not one after the other.
+        """
+        planes = planes_of_list(planes)
+        what, lengths = f"{self.path}, HDU {self.index}", list(self.shape[::-1])
+        length = lengths[2] if len(lengths) > 2 else 0
+        asked = str(planes)
+        if isinstance(planes, slice):
+            first, last, step = planes.indices(length)
+            if step != 1:
+                raise RegionError(f"{what}: planes must follow each other, not {planes}")
+        elif isinstance(planes, int):
+            first = planes + length if planes < 0 else planes
+            last = first + 1
+        else:
+            first, last = planes
+            asked = f"{first}:{last}"
+        if not 0 <= first < last <= length:
+            raise RegionError(
+                f"{what}: planes {asked} of NAXIS3 are not within the image of shape {lengths}"
+            )
+        return first, last
+
+
+class Section:
+    """Reads regions of an image by NumPy slices."""
+
+    def __init__(self, image: Image) -> None:
+        """Take the image to read from."""
+        self._image = image
+
+    def __getitem__(self, slices: Slices) -> NDArray[Any]:
+        """Give physical pixels as `array[slices]` would, reading no more than needed.
+
+        Raises:
+            RegionError: where there are more indices than axes.
+            PixelIndexError: where one is out of range.
+        """
+        import numpy as np
+
+        shape = self._image.shape
+        given = slices if isinstance(slices, tuple) else (slices,)
+        start, stop, rest = [], [], []
+        for index, length in zip(_plain(given, len(shape)), shape, strict=True):
+            first, last, within = _span(index, length)
+            start.append(first)
+            stop.append(last)
+            rest.append(within)
+        if any(first == last for first, last in zip(start, stop, strict=True)):
+            empty = [last - first for first, last in zip(start, stop, strict=True)]
+            return np.empty(empty, self._image.dtype)[tuple(rest)]
+        cut = self._image.cut_all_axes(start[::-1], stop[::-1], "strict")
+        # Indices of one pixel give a number, with an ellipsis an array without axes.
+        dots = (Ellipsis,) if Ellipsis in given else ()
+        data: NDArray[Any] = cut.data[(*dots, *rest)]
+        return data
+
+
+def _plain(given: tuple[int | slice | EllipsisType, ...], axes: int) -> list[int | slice]:
+    """Give one index for each axis."""
+    plain = [index for index in given if not isinstance(index, EllipsisType)]
+    dots = len(given) - len(plain)
+    if len(plain) > axes or dots > 1:
+        raise RegionError(f"{len(plain)} indices and {dots} ellipses for {axes} axes")
+    missing = [slice(None)] * (axes - len(plain))
+    at = next((n for n, index in enumerate(given) if index is Ellipsis), len(plain))
+    return [*plain[:at], *missing, *plain[at:]]
+
+
+def _span(index: int | slice, length: int) -> tuple[int, int, int | slice]:
+    """Give what to read of an axis, `[first, last)`, and what to take of that."""
+    if isinstance(index, slice):
+        taken = range(*index.indices(length))
+        if not taken:
+            return 0, 0, slice(None)
+        first, last = min(taken[0], taken[-1]), max(taken[0], taken[-1]) + 1
+        return first, last, slice(None, None, index.step)
+    number = operator.index(index)
+    if not -length <= number < length:
+        raise PixelIndexError(f"index {number} is out of range for an axis of {length}")
+    first = number % length
+    return first, first + 1, 0
+
+
+RECENT = 8
+"""Local files kept open, so that the next cut from one finds its headers read."""
+
+_recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object, list[str]]] = OrderedDict()
+_recent_lock = Lock()
+
+
+def reopen(name: str, version: str) -> File:
+    """Open a file again, as another process does.
+
+    Raises:
+        ChangedError: If it has another version now.
+    """
+    file = opened(name, fresh=True)
+    if file.version != version:
+        raise ChangedError(
+            f"{file.path}: expected the version {version}, found {file.version}: it changed; "
+            "open it again"
+        )
+    return file
+
+
+def name_of(source: Source) -> str:
+    """Return the path or URL of what is to be opened.
+
+    Raises:
+        TypeError: If it has none, or may not be what lies there.
+    """
+    if isinstance(source, bytes) and (len(source) > LONGEST_PATH or b"\0" in source):
+        raise _refusal("the bytes of a file; write them to a file")
+    if isinstance(source, str | bytes | os.PathLike):
+        return os.fsdecode(source)
+    if hasattr(source, "read"):
+        return _name_of_open(source)
+    if hasattr(source, "filename") or hasattr(source, "writeto"):
+        raise _refusal(f"an astropy {type(source).__name__}; write it to a file, or give its path")
+    kind = type(source).__name__
+    memory = isinstance(source, bytearray | memoryview)
+    raise _refusal(f"a {kind}; write it to a file" if memory else f"{kind}: {source!r:.100}")
+
+
+def _name_of_open(file: Any) -> str:
+    """Return the path of an open file if what lies there is what is read from it."""
+    name, kind = getattr(file, "name", None), type(file).__name__
+    try:
+        path = os.path.abspath(name) if isinstance(name, str) else ""
+        same = bool(path) and os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except OSError:  # in memory, or away since
+        same = False
+    if not same:
+        raise _refusal(f"a {kind} that is no file on disk; write it to a file")
+    if file.writable():
+        raise _refusal(f"{path} open for writing; close it")
+    return path
+
+
+def _refusal(description: str) -> TypeError:
+    return TypeError(f"swathe.open: expected a path or URL, found {description}")
+
+
+def opened(path: Source, fresh: bool = False) -> File:
+    """Open a file, or give the one opened before if it is still the same.
+
+    What the index keeps of an object on a server is taken to be true, unless it is to be `fresh`;
+    a cut raises `ChangedError` if it is not.
+    """
+    name = name_of(path)
+    state = _state(name)
+    if state is None:
+        native = _swathe.open(name, stores_for([name]), fresh)
+        return File(native, name=None if "://" in name else name)
+    # The working directory may have changed since.
+    key = os.path.abspath(name)
+    with _recent_lock:
+        known = _recent.get(key)
+        if known is not None and known[0] == state:
+            _recent.move_to_end(key)
+            return File(*known[1:])
+    native, notes = _swathe.open(name), list[str]()
+    with _recent_lock:
+        _recent[key] = (state, native, notes)
+        _recent.move_to_end(key)
+        while len(_recent) > RECENT:
+            _recent.popitem(last=False)
+    return File(native, notes)
+
+
+def _state(name: str) -> tuple[int, ...] | None:
+    """Give what changes when a local file does; `None` for a URL or where there is no file."""
+    if "://" in name:
+        return None
+    try:
+        stat = os.stat(name)
+    except (OSError, ValueError):
+        return None
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -1,0 +1,1 @@
+"""Lists of targets: which region of which file, however they are written."""

@@ -1,0 +1,654 @@
+"""Columns of a list of targets, whatever they are called and in whatever units and frame.
+
+`standard_columns` gives them as the package takes them: `ra` and `dec` in ICRS degrees, `size_deg`,
+or `size` where not all are squares of an angle; pixels as they are. A cell that makes no sense
+stays as it is, so that its row has a fault and no other.
+
+Which columns are the position: those named (`ra=`, `dec=`), else `ra` and `dec`, else the one
+column of coordinates, else the two that their UCDs call main, else those of a known name or UCD.
+Of several the user chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from swathe.core.angles import Size
+from swathe.core.errors import RegionError, TargetsError
+from swathe.files.targets.frames import frame_named, in_frame
+from swathe.files.targets.positions import degrees_of, degrees_per, is_equatorial, is_pixel, size_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from astropy.coordinates import BaseCoordinateFrame
+    from astropy.table import Table
+    from numpy.typing import NDArray
+
+CENTER = ("x", "y", "height", "width")
+BOX = ("x0", "y0", "width", "height")
+PIXEL_COLUMNS = frozenset({*CENTER, *BOX})
+SIZES_DEG = {"size_deg": 1.0, "size_arcmin": 1 / 60, "size_arcsec": 1 / 3600}
+SIZE_COLUMNS = ("size", *SIZES_DEG, "size_pix")
+COORDINATES = ("sky", "coord", "coords", "skycoord", "position")
+"""Which of several columns of coordinates is the position."""
+
+# Names end the doubt about a frame only where a file does not say it (COOSYS). RAJ2000 and its
+# kin count as ICRS then: VizieR labels them FK5 at J2000, but the catalogues that have them since
+# Hipparcos (2MASS, SDSS, AllWISE) are tied to ICRS, from which FK5 at J2000 differs by 0.03".
+EQUATORIAL = (
+    ("ra_icrs", "de_icrs"),
+    ("ra_icrs", "dec_icrs"),
+    ("_ra", "_de"),
+    ("_ra_icrs", "_de_icrs"),
+    ("_ra.icrs", "_de.icrs"),
+    ("raj2000", "dej2000"),
+    ("raj2000", "decj2000"),
+    ("_raj2000", "_dej2000"),
+    ("ra_j2000", "dec_j2000"),
+    ("ra2000", "dec2000"),
+    ("ra_deg", "dec_deg"),
+    ("radeg", "dedeg"),
+    ("radeg", "decdeg"),
+    ("s_ra", "s_dec"),
+    ("alpha_j2000", "delta_j2000"),
+    ("alphawin_j2000", "deltawin_j2000"),
+    ("ramean", "decmean"),
+    ("rastack", "decstack"),
+    ("right_ascension", "declination"),
+)
+PAIRS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    ("icrs", EQUATORIAL),
+    ("fk4", (("rab1950", "deb1950"), ("_rab1950", "_deb1950"), ("ra1950", "dec1950"))),
+    ("galactic", (("l", "b"), ("glon", "glat"), ("_glon", "_glat"), ("gal_lon", "gal_lat"))),
+    ("ecliptic", (("elon", "elat"), ("_elon", "_elat"), ("ecl_lon", "ecl_lat"))),
+    ("supergalactic", (("sgl", "sgb"),)),
+)
+UCDS = (
+    ("icrs", "pos.eq.ra", "pos.eq.dec", "pos_eq_ra", "pos_eq_dec"),
+    ("galactic", "pos.galactic.lon", "pos.galactic.lat", "pos_gal_lon", "pos_gal_lat"),
+    ("ecliptic", "pos.ecliptic.lon", "pos.ecliptic.lat", "pos_ec_lon", "pos_ec_lat"),
+)
+FRAMELESS = (("lon", "lat"), ("longitude", "latitude"))
+POSITION_NAMES = frozenset(
+    name for _, pairs in PAIRS for pair in pairs for name in pair if len(name) > 1
+) | {"ra", "dec", *COORDINATES}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user says of a list, beside what it holds.
+
+    Attributes:
+        file: the object of rows that name none.
+        size: of rows that have none: an angle or pixels, as Quantity or text.
+        frame: of positions that tell none in a column `frame`; by default what the columns are.
+        ra: name of the column of right ascension or longitude.
+        dec: name of the column of declination or latitude.
+    """
+
+    file: str | None = None
+    size: Any = None
+    frame: str | None = None
+    ra: str | None = None
+    dec: str | None = None
+
+
+class Pair(NamedTuple):
+    """Two columns that are a position."""
+
+    lon: str
+    lat: str
+    frame: str
+
+    def __str__(self) -> str:
+        return f"{self.lon}/{self.lat}"
+
+
+def standard_columns(table: Table, choices: Choices | None = None) -> dict[str, Any]:
+    """Give the columns of a list of targets by their standard names, all others in small letters.
+
+    Raises:
+        TargetsError: where columns are ambiguous, or a unit cannot be converted.
+    """
+    choices = choices or Choices()
+    try:
+        return _standard(table, choices)
+    except RegionError as error:
+        raise TargetsError(f"the targets: {error}") from error
+
+
+def _standard(table: Table, choices: Choices) -> dict[str, Any]:
+    columns = _by_key(table)
+    if choices.file is not None:
+        columns["file"] = _filled_file(columns.get("file"), choices.file, len(table))
+    is_whole = all(name in columns for name in BOX) or all(name in columns for name in CENTER)
+    has_size = choices.size is not None or any(name in columns for name in SIZE_COLUMNS)
+    if not is_whole or has_size:
+        _enter_place(table, columns, choices, is_whole)
+    for name in PIXEL_COLUMNS & columns.keys():
+        columns[name] = _pixels(columns[name], name)
+    return columns
+
+
+def _enter_place(table: Table, columns: dict[str, Any], choices: Choices, is_whole: bool) -> None:
+    """Enter the place in the sky and the sizes, in place of the columns they are of."""
+    pair = _pair(table, columns, choices)
+    if isinstance(pair, Pair):
+        columns["ra"], columns["dec"] = _icrs(table, columns, pair, choices.frame)
+    elif pair is not None:
+        columns["ra"], columns["dec"] = _of_coordinates(table[pair], choices.frame)
+    if pair is not None:
+        columns.pop("frame", None)
+    sizes = _sizes(columns, choices.size, len(table), in_sky=pair is not None)
+    if sizes is None:
+        return
+    for name in SIZE_COLUMNS:
+        columns.pop(name, None)
+    if pair is None:
+        _enter_pixels(columns, sizes)
+        return
+    columns["size_deg" if sizes.dtype.kind == "f" else "size"] = sizes
+    # Of a list that has both, the user may mean either; sizes that are angles are of the sky.
+    if choices.ra is not None or not (is_whole or _in_pixels(sizes)):
+        for name in PIXEL_COLUMNS:
+            columns.pop(name, None)
+    elif not is_whole and "x" in columns:
+        _enter_pixels(columns, sizes)
+
+
+def _in_pixels(sizes: Any) -> bool:
+    return any(isinstance(cell, Size) and cell.unit == "pix" for cell in sizes.tolist())
+
+
+def _by_key(table: Table) -> dict[str, Any]:
+    """Give columns by their names in small letters."""
+    known = {"file", "id", "hdu", "frame", "ra", "dec", *SIZE_COLUMNS, *PIXEL_COLUMNS}
+    columns: dict[str, Any] = {}
+    for name in table.colnames:
+        key = name.strip().lower()
+        if key in columns and key in known:
+            raise TargetsError(f"the targets have two columns named {key}")
+        columns.setdefault(key, table[name])
+    return columns
+
+
+def _filled_file(column: Any, file: str, count: int) -> list[str]:
+    from swathe.files.targets.cells import texts
+
+    return [file] * count if column is None else [name or file for name in texts(column)]
+
+
+def _pixels(column: Any, name: str) -> Any:
+    """Give a column of pixels without its unit, which must be of pixels."""
+    unit = getattr(column, "unit", None)
+    if unit is not None and str(unit) and not is_pixel(unit):
+        raise TargetsError(f"column {name}: expected pixels, found unit {str(unit)!r}")
+    return _value(column)
+
+
+# The position.
+
+
+def _pair(table: Table, columns: Mapping[str, Any], choices: Choices) -> Pair | str | None:
+    """Give the columns that are the position, or the name of one of coordinates."""
+    if choices.ra is not None or choices.dec is not None:
+        return _chosen(table, choices)
+    if "ra" in columns and "dec" in columns:
+        names = {name.strip().lower(): name for name in table.colnames}
+        return Pair(names["ra"], names["dec"], _coosys(table[names["ra"]]) or "icrs")
+    mixin = _coordinate_column(table)
+    if mixin is not None:
+        return mixin
+    mains = _by_ucd(table, main=True)
+    if mains:
+        return _only(mains)
+    by_name = _by_name(table)
+    taken = {name for pair in by_name for name in pair[:2]}
+    by_ucd = [pair for pair in _by_ucd(table, main=False) if not taken & set(pair[:2])]
+    found = [*by_name, *by_ucd]
+    equatorial = [pair for pair in found if pair.frame in ("icrs", "fk4", "fk5")]
+    if equatorial or found:
+        return _only(equatorial or found)
+    return _frameless(table, choices)
+
+
+def _chosen(table: Table, choices: Choices) -> Pair:
+    named = {"ra": choices.ra, "dec": choices.dec}
+    for what, name in named.items():
+        if name is None:
+            raise TargetsError(f"{what}: expected a column, as {_other(what)} is given")
+        if name not in table.colnames:
+            listed = ", ".join(table.colnames)[:300]
+            raise TargetsError(f"{what}: there is no column {name!r}; there are {listed}")
+    pair = Pair(str(choices.ra), str(choices.dec), "icrs")
+    known = [each for each in _by_name(table) if each[:2] == pair[:2]]
+    frame = known[0].frame if known else "icrs"
+    return pair._replace(frame=_coosys(table[pair.lon]) or frame)
+
+
+def _other(what: str) -> str:
+    return "dec" if what == "ra" else "ra"
+
+
+def _coordinate_column(table: Table) -> str | None:
+    """Give the name of the column of coordinates: the only one, or the one so named."""
+    names: list[str] = [name for name in table.colnames if hasattr(table[name], "transform_to")]
+    if len(names) > 1:
+        named = [name for name in names if name.strip().lower() in COORDINATES]
+        if len(named) != 1:
+            raise TargetsError(
+                f"the targets have several columns of coordinates: {', '.join(names)}; name one "
+                "of them 'sky'"
+            )
+        return named[0]
+    return names[0] if names else None
+
+
+def _only(pairs: list[Pair]) -> Pair:
+    if len(pairs) > 1:
+        raise TargetsError(
+            f"the targets have several positions: {', '.join(map(str, pairs))}; choose one: "
+            f"--ra {pairs[0].lon} --dec {pairs[0].lat}, or ra=, dec= in Python"
+        )
+    return pairs[0]
+
+
+def _by_name(table: Table) -> list[Pair]:
+    names = {name.strip().lower(): name for name in table.colnames}
+    pairs = []
+    for frame, known in PAIRS:
+        for lon, lat in known:
+            if lon in names and lat in names:
+                where = _coosys(table[names[lon]]) or frame
+                pairs.append(Pair(names[lon], names[lat], where))
+    return pairs
+
+
+def _frameless(table: Table, choices: Choices) -> Pair | None:
+    """Give columns that are a position in the frame that the user says."""
+    names = {name.strip().lower(): name for name in table.colnames}
+    for lon, lat in FRAMELESS:
+        if lon in names and lat in names:
+            frame = choices.frame or _coosys(table[names[lon]])
+            if frame is None and "frame" not in names:
+                raise TargetsError(
+                    f"columns {names[lon]}, {names[lat]}: expected a frame; give --frame galactic "
+                    "or another, frame= in Python, or a column 'frame'"
+                )
+            return Pair(names[lon], names[lat], frame or "icrs")
+    return None
+
+
+def _by_ucd(table: Table, *, main: bool) -> list[Pair]:
+    """Give positions by UCD: those called main, or the others where there is one of each."""
+    pairs = []
+    ucds = {name: _ucd(table, name) for name in table.colnames}
+    for frame, *words in UCDS:
+        lons = [name for name, ucd in ucds.items() if _means(ucd, words[::2], main)]
+        lats = [name for name, ucd in ucds.items() if _means(ucd, words[1::2], main)]
+        if len(lons) == 1 and len(lats) == 1:
+            pairs.append(Pair(lons[0], lats[0], _coosys(table[lons[0]]) or frame))
+        elif main and len(lons) > 1 and len(lats) > 1:
+            pairs += [Pair(lon, lat, frame) for lon, lat in zip(lons, lats, strict=False)]
+    return pairs
+
+
+def _ucd(table: Table, name: str) -> str:
+    """Give the UCD of a column: from a VOTable, or of a FITS table its TUCDn."""
+    at = table.colnames.index(name) + 1
+    ucd = (getattr(getattr(table[name], "info", None), "meta", None) or {}).get("ucd")
+    return str(ucd or table.meta.get(f"TUCD{at}") or "").strip().lower()
+
+
+def _means(ucd: str, words: Iterable[str], main: bool) -> bool:
+    first, *others = ucd.split(";") or [""]
+    new, old = words
+    is_main = first.strip() == f"{old}_main" or "meta.main" in map(str.strip, others)
+    return first.strip() in (new, old, f"{old}_main") and is_main == main
+
+
+def _coosys(column: Any) -> str | None:
+    """Give the frame that a VOTable tells of a column, with its equinox."""
+    meta = getattr(getattr(column, "info", None), "meta", None) or {}
+    frame = meta.get("coosys")
+    return None if frame is None else str(frame)
+
+
+# Angles.
+
+
+def _icrs(
+    table: Table, columns: Mapping[str, Any], pair: Pair, frame: str | None
+) -> tuple[Any, Any]:
+    """Give ICRS degrees of two columns; what is no angle stays as it is."""
+    usual = frame or pair.frame
+    names = _frame_names(columns.get("frame"), usual, len(table))
+    lon = _angles(table[pair.lon], pair.lon, is_equatorial(_parts(usual)[0]))
+    lat = _angles(table[pair.lat], pair.lat, False)
+    if names is None:
+        return _turned(lon, lat, _frame(usual))
+    return _turned_each(lon, lat, names)
+
+
+def _parts(frame: str) -> tuple[str, str | None]:
+    name, _, equinox = frame.partition("@")
+    return name, equinox or None
+
+
+def _frame(name: str) -> BaseCoordinateFrame:
+    return frame_named(*_parts(name))
+
+
+def _frame_names(column: Any, usual: str, count: int) -> list[str] | None:
+    """Give the frame of each row, if there is a column of names."""
+    from swathe.files.targets.cells import texts
+
+    if column is None or getattr(getattr(column, "dtype", None), "kind", "O") not in "UOS":
+        return None
+    names = texts(column)
+    return [name or usual for name in names] if count else None
+
+
+def _turned(lon: Any, lat: Any, frame: BaseCoordinateFrame) -> tuple[Any, Any]:
+    """Turn columns of degrees into ICRS, where both are sound."""
+    import numpy as np
+
+    if frame.name == "icrs":
+        return lon, lat
+    lons, lats = _floats(lon), _floats(lat)
+    good = np.isfinite(lons) & np.isfinite(lats) & (np.abs(lats) <= 90)
+    place = in_frame(lons[good], lats[good], frame) if good.any() else None
+    if place is None:
+        return lon, lat
+    if good.all():
+        return place.ra.deg, place.dec.deg
+    ra, dec = np.array(lon, object), np.array(lat, object)
+    ra[good], dec[good] = place.ra.deg, place.dec.deg
+    return ra, dec
+
+
+def _turned_each(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
+    """Turn rows of several frames; one that is none becomes the fault of its rows."""
+    import numpy as np
+
+    ra, dec = np.array(lon, object), np.array(lat, object)
+    for name in dict.fromkeys(names):
+        rows = [row for row, each in enumerate(names) if each == name]
+        try:
+            frame = _frame(name)
+            some = _turned(_taken(lon, rows), _taken(lat, rows), frame)
+        except RegionError as error:
+            ra[rows] = Bad(str(error), name)
+            continue
+        ra[rows], dec[rows] = some
+    return ra, dec
+
+
+def _taken(column: Any, rows: list[int]) -> Any:
+    import numpy as np
+
+    return np.asarray(column)[rows]
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A cell whose row has a fault: what is wrong, and what stood there."""
+
+    fault: str
+    cell: Any = None
+
+    def __str__(self) -> str:
+        return self.fault
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    """Give a column as floats, NaN where a cell is no number."""
+    import numpy as np
+
+    if getattr(getattr(column, "dtype", None), "kind", "O") == "f":
+        return np.asarray(column)
+    cells = [cell if isinstance(cell, float) else np.nan for cell in column]
+    return np.array(cells, float)
+
+
+def _of_coordinates(column: Any, frame: str | None) -> tuple[Any, Any]:
+    """Give ICRS degrees of a column of coordinates."""
+    import numpy as np
+
+    if frame is not None:
+        raise TargetsError(f"frame: expected none beside a column of coordinates, found {frame!r}")
+    try:
+        place = column.icrs
+    except Exception as error:  # astropy's classes for frames share no base
+        raise TargetsError(f"the column of coordinates cannot be made ICRS: {error}") from error
+    ra, dec = (_unmasked(angle.deg) for angle in (place.ra, place.dec))
+    return np.atleast_1d(ra), np.atleast_1d(dec)
+
+
+def _unmasked(values: Any) -> NDArray[np.float64]:
+    """Give numbers, NaN where they are masked."""
+    import numpy as np
+
+    mask = getattr(values, "mask", None)
+    plain = getattr(values, "unmasked", values)
+    filled: NDArray[np.float64] = np.array(np.ma.getdata(plain), float)
+    if mask is not None and np.any(mask):
+        filled[np.broadcast_to(mask, filled.shape)] = np.nan
+    return filled
+
+
+def _angles(column: Any, name: str, hours: bool) -> Any:
+    """Give a column in degrees: floats, or cells where some are no angles.
+
+    Raises:
+        TargetsError: where its unit is of no angle.
+    """
+    kind = getattr(getattr(column, "dtype", None), "kind", "O")
+    unit = getattr(column, "unit", None)
+    if kind in "iuf" or hasattr(column, "to_value"):
+        return _unmasked(_value(column)) * _scale(unit, name)
+    scale, hours = _text_unit(unit, name, hours)
+    what = "ra" if hours else name.strip()
+
+    def read(cell: Any) -> float:
+        if isinstance(cell, str) and scale != 1:
+            from swathe.core.angles import parse_angle
+
+            return parse_angle(cell, what, hours=hours, unit_deg=scale)
+        return degrees_of(cell, what, hours=hours)
+
+    return _cells(column, read)
+
+
+def _value(column: Any) -> Any:
+    """Give the numbers of a column, in its own unit."""
+    return column.value if hasattr(column, "to_value") else column
+
+
+def _scale(unit: Any, name: str) -> float:
+    scale = degrees_per(unit)
+    if scale is None:
+        raise TargetsError(f"column {name}: expected an angle, found unit {str(unit)!r}")
+    return scale
+
+
+def _text_unit(unit: Any, name: str, hours: bool) -> tuple[float, bool]:
+    """Give the degrees of one unit of numbers in text, and whether sexagesimal text is in hours."""
+    word = str(unit or "").strip().strip("\"'").lower()
+    # What VizieR says of sexagesimal columns.
+    if word in ("h:m:s", "hms"):
+        return 1.0, True
+    if word in ("d:m:s", "dms"):
+        return 1.0, False
+    return _scale(unit, name), hours and word not in ("deg", "degree")
+
+
+def _cells(column: Any, read: Callable[[Any], Any]) -> Any:
+    """Give the value of every cell; a cell that has none keeps what is wrong with it."""
+    import numpy as np
+
+    from swathe.files.targets.cells import is_missing, plain_cells
+
+    values: list[Any] = []
+    sound = True
+    for cell in plain_cells(column):
+        if isinstance(cell, Bad):
+            values.append(cell)
+            sound = False
+            continue
+        if is_missing(cell) or (isinstance(cell, str | bytes) and not cell.strip()):
+            values.append(np.nan)
+            continue
+        try:
+            values.append(read(cell))
+        except RegionError as error:
+            values.append(Bad(str(error), cell))
+            sound = False
+    if sound and all(isinstance(value, float) for value in values):
+        return np.array(values, float)
+    cells = np.empty(len(values), object)
+    cells[:] = values
+    return cells
+
+
+# Sizes.
+
+
+def _sizes(columns: Mapping[str, Any], usual: Any, count: int, *, in_sky: bool) -> Any:
+    """Give the size of every row: degrees of squares as floats, or cells; `None` without any."""
+    import numpy as np
+
+    fill = None if usual is None else size_of(usual)
+    names = [name for name in SIZE_COLUMNS if name in columns]
+    if in_sky and not names:
+        names = [name for name in ("height", "width") if name in columns and "x" not in columns]
+    if len(names) > 1 and "height" not in names:
+        raise TargetsError(f"the targets have several sizes: {', '.join(names)}; keep one of them")
+    if names == ["height", "width"]:
+        sizes = _rectangles(columns)
+    elif names and names[0] in SIZE_COLUMNS:
+        sizes = _squares(columns[names[0]], names[0])
+    elif fill is None:
+        return None
+    else:
+        sizes = np.full(count, np.nan)
+    if fill is None:
+        return sizes
+    if fill.square_deg is not None and sizes.dtype.kind == "f":
+        return np.where(np.isnan(sizes), fill.square_deg, sizes)
+    cells = sizes.astype(object)
+    for row, cell in enumerate(cells.tolist()):
+        if isinstance(cell, float) and np.isnan(cell):
+            cells[row] = fill
+    return cells
+
+
+def _squares(column: Any, name: str) -> Any:
+    """Give a column of sizes: degrees, or cells where some are more than the side of a square."""
+    import numpy as np
+
+    unit = getattr(column, "unit", None)
+    kind = getattr(getattr(column, "dtype", None), "kind", "O")
+    has_unit = unit is not None and bool(str(unit))
+    bare_deg = SIZES_DEG.get(name)
+    if kind in "iuf" or hasattr(column, "to_value"):
+        numbers = _unmasked(_value(column))
+        if (has_unit and is_pixel(unit)) or (not has_unit and name == "size_pix"):
+            return _pixel_squares(numbers)
+        if not has_unit and bare_deg is None:
+            raise TargetsError(
+                "column size: expected a unit; set one, or name the column size_deg, size_arcmin, "
+                "size_arcsec or size_pix"
+            )
+        return numbers * (_scale(unit, name) if has_unit else bare_deg or 1.0)
+    if has_unit and not is_pixel(unit):
+        bare_deg = _scale(unit, name)
+
+    def read(cell: Any) -> Size:
+        bare = f"{cell}pix" if name == "size_pix" and not has_unit and _is_bare(cell) else cell
+        return size_of(bare, name, bare_deg=bare_deg)
+
+    cells = _cells(column, read)
+    squares = [cell.square_deg if isinstance(cell, Size) else cell for cell in cells.tolist()]
+    if all(isinstance(square, float) for square in squares):
+        return np.array(squares, float)
+    return cells
+
+
+def _is_bare(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return not hasattr(cell, "unit")
+
+
+def _pixel_squares(numbers: NDArray[np.float64]) -> Any:
+    import numpy as np
+
+    cells = np.empty(len(numbers), object)
+    for row, number in enumerate(numbers.tolist()):
+        is_size = np.isfinite(number) and number > 0
+        wrong = (
+            np.nan if np.isnan(number) else Bad(f"size: expected pixels, found {number}", number)
+        )
+        cells[row] = Size(number, number, "pix") if is_size else wrong
+    return cells
+
+
+def _rectangles(columns: Mapping[str, Any]) -> Any:
+    """Give heights and widths beside a place in the sky, which need a unit."""
+    import numpy as np
+
+    sides = []
+    for name in ("height", "width"):
+        column = columns[name]
+        unit = getattr(column, "unit", None)
+        kind = getattr(getattr(column, "dtype", None), "kind", "O")
+        if kind in "iuf" and (unit is None or not str(unit)):
+            raise TargetsError(
+                f"column {name}: expected a unit of an angle or pixels beside a place in the sky"
+            )
+        sides.append(_side_cells(column, name))
+    cells = np.empty(len(sides[0]), object)
+    for row, (height, width) in enumerate(zip(*sides, strict=True)):
+        cells[row] = _rectangle(height, width)
+    return cells
+
+
+def _side_cells(column: Any, name: str) -> list[Any]:
+    """Give sides as sizes; what is none stays as `_squares` leaves it."""
+    cells = _squares(column, name).tolist()
+    return [
+        Size(cell, cell) if isinstance(cell, float) and cell == cell else cell for cell in cells
+    ]
+
+
+def _rectangle(height: Any, width: Any) -> Any:
+    for side in (height, width):
+        if not isinstance(side, Size):
+            return side
+    if height.unit != width.unit:
+        return Bad(f"height and width: expected one unit, found {height.unit} and {width.unit}")
+    return Size(height.height, width.width, height.unit)
+
+
+def _enter_pixels(columns: dict[str, Any], sizes: Any) -> None:
+    """Give sizes in pixels as heights and widths, beside a centre in pixels."""
+    import numpy as np
+
+    height, width = np.empty(len(sizes), object), np.empty(len(sizes), object)
+    for row, cell in enumerate(sizes.tolist()):
+        is_pixels = isinstance(cell, Size) and cell.unit == "pix"
+        if is_pixels:
+            height[row], width[row] = cell.height, cell.width
+        else:
+            height[row] = width[row] = (
+                Bad(f"size: expected pixels beside x and y, found {cell}", cell)
+                if cell == cell
+                else np.nan
+            )
+    columns.setdefault("height", height)
+    columns.setdefault("width", width)

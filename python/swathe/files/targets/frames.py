@@ -1,0 +1,75 @@
+"""Celestial frames by name, and positions in them as ICRS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import RegionError
+
+if TYPE_CHECKING:
+    from astropy.coordinates import BaseCoordinateFrame, SkyCoord
+
+# The ecliptic of J2000 seen from the barycentre is what catalogues mean by ecliptic coordinates.
+OTHER_NAMES = {
+    "ecliptic": "barycentricmeanecliptic",
+    "j2000": "fk5",
+    "b1950": "fk4",
+    "equatorial": "icrs",
+    # Values of COOSYS in a VOTable, in the words of 2003 and of the IVOA vocabulary `refframe`.
+    "eq_fk5": "fk5",
+    "eq_fk4": "fk4",
+    "ecl_fk5": "barycentricmeanecliptic",
+    "super_galactic": "supergalactic",
+}
+USUAL = "icrs, fk5, fk4, galactic, supergalactic, ecliptic"
+
+
+def frame_named(name: str, equinox: str | None = None) -> BaseCoordinateFrame:
+    """Give a frame by the name that astropy, a VOTable or common use has for it.
+
+    Raises:
+        RegionError: where there is none, or it needs a time or a place on Earth.
+    """
+    from astropy.coordinates import frame_transform_graph
+    from astropy.time import Time
+
+    key = name.strip().lower()
+    key = OTHER_NAMES.get(key, key)
+    kind = frame_transform_graph.lookup_name(key)
+    if kind is None:
+        raise RegionError(f"frame: expected one of {USUAL}, found {name.strip()[:40]!r}")
+    options = {}
+    if equinox and "equinox" in kind.frame_attributes:
+        try:
+            options["equinox"] = Time(equinox)
+        except ValueError as error:
+            raise RegionError(f"frame: expected an equinox, found {equinox[:40]!r}") from error
+    frame: BaseCoordinateFrame = kind(**options)
+    return frame
+
+
+def in_frame(lon_deg: Any, lat_deg: Any, frame: BaseCoordinateFrame) -> SkyCoord:
+    """Give ICRS coordinates of finite degrees in a frame, as an array of at least one.
+
+    Raises:
+        RegionError: where a latitude is beyond a pole, or the frame does not lead to ICRS.
+    """
+    import numpy as np
+    from astropy.coordinates import SkyCoord, UnitSphericalRepresentation
+    from astropy.units import deg
+
+    lon, lat = np.atleast_1d(np.asarray(lon_deg, float)), np.atleast_1d(np.asarray(lat_deg, float))
+    wrong = ~(np.isfinite(lon) & np.isfinite(lat) & (np.abs(lat) <= 90))
+    if wrong.any():
+        raise RegionError(
+            "sky: expected a right ascension or longitude, and a declination or latitude from -90 "
+            f"to 90 degrees, found {lon[wrong][0]}, {lat[wrong][0]}"
+        )
+    try:
+        place = UnitSphericalRepresentation(lon * deg, lat * deg)
+        return SkyCoord(frame.realize_frame(place)).icrs
+    except Exception as error:  # each frame that lacks something has an error of its own
+        raise RegionError(
+            f"frame: expected one of {USUAL}, found {frame.name!r}, which does not lead to ICRS "
+            f"without more: {error}"
+        ) from error

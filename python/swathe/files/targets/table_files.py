@@ -1,0 +1,258 @@
+"""Tables of targets in files: of which kinds, and how each is read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+from swathe.core.errors import NotFoundError, TargetsError
+from swathe.files.targets.text_list import LONGEST_ROW, TextList, header_of, parse_lines
+
+if TYPE_CHECKING:
+    from astropy.table import Table
+
+READERS = {
+    ".csv": "ascii.csv",
+    ".ecsv": "ascii.ecsv",
+    ".xml": "votable",
+    ".vot": "votable",
+    ".votable": "votable",
+    ".parquet": "parquet",
+    ".parq": "parquet",
+    ".fits": "fits",
+    ".fit": "fits",
+    ".tsv": "text",
+    ".txt": "text",
+    ".dat": "text",
+}
+PACKED = ".gz"
+BLOCK_BYTES = 1 << 20
+LARGEST_TEXT_BYTES = 1 << 30
+"""Of a list as text, unpacked; larger ones are better sent as Parquet or FITS."""
+
+
+class Listing(NamedTuple):
+    """A list of targets as a table.
+
+    Attributes:
+        table: a row for each target.
+        folder: where files that it names lie, if it is a file.
+        faults: of rows that could not be read: why.
+    """
+
+    table: Table
+    folder: Path | None
+    faults: dict[int, str]
+
+
+def kind_of(path: Path) -> str:
+    """Tell how a file is read, by its suffix, that before `.gz` where it is packed.
+
+    Raises:
+        TargetsError: where it is of no such kind.
+    """
+    suffix = path.suffix.lower()
+    if suffix == PACKED:
+        suffix = Path(path.stem).suffix.lower()
+    reader = READERS.get(suffix)
+    packs = reader in ("fits", "text", "votable", "ascii.csv", "ascii.ecsv")
+    if reader is None or (path.suffix.lower() == PACKED and not packs):
+        raise TargetsError(
+            f"{path}: a table ends in one of {', '.join(READERS)}, or in that and {PACKED}"
+        )
+    return reader
+
+
+def read_listing(path: Path, *, hours: bool = True) -> Listing:
+    """Read a file of targets, of the kind that its suffix tells.
+
+    Args:
+        path: the file.
+        hours: whether sexagesimal longitudes of lines are in hours.
+
+    Raises:
+        NotFoundError: where there is none.
+        TargetsError: where it cannot be read.
+    """
+    reader = kind_of(path)
+    if not path.exists():
+        raise NotFoundError(f"{path}: no such table of targets")
+    try:
+        if reader == "text":
+            table, faults = table_of_lines(_text(path).splitlines(), hours=hours)
+        else:
+            table, faults = _read(path, reader), {}
+    except ImportError as error:
+        raise TargetsError(f"{path}: {error}; try: pip install swathe[parquet]") from error
+    except TargetsError as error:
+        raise TargetsError(f"{path}: {error}") from error
+    except Exception as error:  # each reader has errors of its own
+        raise TargetsError(f"{path}: cannot be read as {reader}: {error}") from error
+    return Listing(table, path.parent, faults)
+
+
+def _read(path: Path, reader: str) -> Table:
+    from astropy.table import Table
+
+    if reader == "parquet":
+        return _read_parquet(path)
+    if reader == "fits":
+        return _read_fits(path)
+    if reader == "votable":
+        return _read_votable(path)
+    if reader == "ascii.csv":
+        return Table.read(path, format=reader, delimiter=_csv_mark(path))
+    return Table.read(path, format=reader)
+
+
+def table_of_lines(lines: Sequence[str], *, hours: bool = True) -> tuple[Table, dict[int, str]]:
+    """Give lines of text as a table, and why some rows of it could not be read.
+
+    Raises:
+        TargetsError: where no line is a target.
+    """
+    return table_of_list(parse_lines(lines, hours=hours))
+
+
+def table_of_list(read: TextList) -> tuple[Table, dict[int, str]]:
+    """Give a list as a table in which lines that are no targets are rows with faults."""
+    from astropy.table import Table
+
+    numbers = sorted([*read.numbers, *(number for number, _ in read.faults)])
+    row_of = {number: row for row, number in enumerate(numbers)}
+    faults = {row_of[number]: f"line {number}: {fault}" for number, fault in read.faults}
+    columns: dict[str, Any] = {}
+    for name, column in read.columns.items():
+        cells = dict(zip(read.numbers, column, strict=True))
+        columns[name] = _column([cells.get(number) for number in numbers])
+    if faults:
+        ids = dict(zip(read.numbers, read.columns["id"], strict=True))
+        columns["id"] = _column([ids.get(number, f"{number}") for number in numbers])
+    table = Table(columns)
+    for name, unit in read.units.items():
+        _set_unit(table, name, unit)
+    return table, faults
+
+
+def _column(cells: list[Any]) -> Any:
+    """Give cells as floats if they are, NaN where there is none, else as objects."""
+    import numpy as np
+
+    if all(cell is None or isinstance(cell, float) for cell in cells):
+        return np.array([np.nan if cell is None else cell for cell in cells], float)
+    column = np.empty(len(cells), object)
+    column[:] = cells
+    return column
+
+
+def _set_unit(table: Table, name: str, unit: str) -> None:
+    """Set a unit of a table of text; one that is of no known kind is kept as it stands."""
+    from astropy.units import Unit
+
+    table[name].unit = Unit(unit.strip('"'), parse_strict="silent")
+
+
+def _opened(path: Path) -> IO[bytes]:
+    is_packed = path.suffix.lower() == PACKED
+    return cast("IO[bytes]", gzip.open(path)) if is_packed else path.open("rb")
+
+
+def _text(path: Path) -> str:
+    """Read a text, of which no more than LARGEST_TEXT_BYTES is taken.
+
+    Raises:
+        TargetsError: where it is larger.
+    """
+    with _opened(path) as file:
+        content = bytearray()
+        # To read all at once would take the memory for the largest text before any is there.
+        while block := file.read(BLOCK_BYTES):
+            content += block
+            if len(content) > LARGEST_TEXT_BYTES:
+                raise TargetsError(
+                    f"expected up to {LARGEST_TEXT_BYTES:,} bytes of text, found more"
+                )
+    return content.decode("utf-8-sig")
+
+
+def _csv_mark(path: Path) -> str:
+    """Tell what divides the values of a CSV: commas, or the semicolons of other languages."""
+    with _opened(path) as file:
+        first = file.readline(LONGEST_ROW).decode("utf-8-sig", "replace")
+    if "," in first or header_of(first) is None:
+        return ","
+    return next((mark for mark in ";\t" if mark in first), ",")
+
+
+def _read_fits(path: Path) -> Table:
+    """Read the first table of a FITS file, with the UCDs of its columns in its meta."""
+    from astropy.io import fits
+    from astropy.table import Table
+
+    with fits.open(path) as hdus:
+        tables = [hdu for hdu in hdus if isinstance(hdu, fits.BinTableHDU | fits.TableHDU)]
+        if not tables or isinstance(tables[0], fits.CompImageHDU):
+            raise TargetsError("expected a table, found no HDU with one")
+        table = Table.read(tables[0], format="fits", character_as_bytes=False)
+        # Nothing of the file is needed when it is closed.
+        return table.copy()
+
+
+def _read_votable(path: Path) -> Table:
+    """Read a VOTable, with the frames of its columns (COOSYS) in their meta."""
+    from astropy.io.votable import parse
+    from astropy.table import Table
+
+    votable = parse(str(path))
+    table = Table.read(votable, format="votable")
+    systems = {system.ID: system for system in votable.iter_coosys()}
+    for each in votable.iter_tables():
+        for one in each.iter_fields_and_params():
+            system = systems.get(getattr(one, "ref", None))
+            if system is not None and system.system and one.ID in table.colnames:
+                equinox = f"@{system.equinox}" if system.equinox else ""
+                table[one.ID].info.meta = {
+                    **(table[one.ID].info.meta or {}),
+                    "coosys": f"{system.system}{equinox}",
+                }
+    return table
+
+
+def _read_parquet(path: Path) -> Table:
+    """Astropy's reader stops at empty cells, and warns of tables that it did not write.
+
+    Units and UCDs are those that astropy wrote, or of the VOTable that describes the file.
+    """
+    from astropy.table import Table
+    from pyarrow import parquet
+
+    columns = parquet.ParquetFile(path).read()
+    table = Table({name: columns[name].to_numpy() for name in columns.column_names})
+    metadata = columns.schema.metadata or {}
+    for name, unit, ucd in (*_of_astropy(metadata), *_of_votable(metadata)):
+        if name in table.colnames:
+            table[name].unit = unit
+            table[name].info.meta = {"ucd": ucd} if ucd else None
+    return table
+
+
+def _of_astropy(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:
+    """Give name and unit of the columns of a Parquet file that astropy wrote."""
+    from astropy.table.meta import get_header_from_yaml
+
+    if (text := metadata.get(b"table_meta_yaml")) is not None:
+        for column in get_header_from_yaml(text.decode().splitlines())["datatype"]:
+            yield column["name"], column.get("unit"), (column.get("meta") or {}).get("ucd")
+
+
+def _of_votable(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:
+    """Give name, unit and UCD of the columns of a Parquet file with a VOTable in its metadata."""
+    from astropy.io.votable import parse
+
+    if (content := metadata.get(b"IVOA.VOTable-Parquet.content")) is not None:
+        for each in parse(io.BytesIO(content)).iter_tables():
+            for field in each.fields:
+                yield field.name, field.unit, field.ucd

@@ -1,0 +1,554 @@
+"""Lists of targets: which region of which file.
+
+A list is a table with a column `file` and one of these sets, optionally `id` and `hdu`:
+
+- `x`, `y`, `height`, `width`: centre (zero-based pixels) and size, as `Cutout2D`;
+- `x0`, `y0`, `width`, `height`: zero-based lower-left pixel and size;
+- a position in the sky and a size, as `swathe.files.targets.columns` finds them; or lines of
+  text, as `swathe.files.targets.text_line` reads them.
+
+What is wrong with one row is kept for the manifest and stops no other.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from unicodedata import combining, normalize
+
+from swathe.core.angles import Size
+from swathe.core.box import LIMIT, around, checked
+from swathe.core.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
+from swathe.core.sky import Sky, coordinates
+from swathe.files.targets.cells import floats, is_missing, text_of, texts
+from swathe.files.targets.columns import BOX, CENTER, Bad, Choices, standard_columns
+from swathe.files.targets.frames import frame_named
+from swathe.files.targets.positions import is_equatorial, size_of
+from swathe.files.targets.table_files import READERS, Listing, read_listing, table_of_lines
+from swathe.stores.registry import by_names, is_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from astropy.table import Table
+    from numpy.typing import NDArray
+
+    from swathe._swathe import HduKey
+    from swathe.core.box import Box
+
+__all__ = ["BOX", "CENTER", "READERS", "SKY", "Choices", "Targets", "read_targets"]
+
+SKY = ("ra", "dec", "size_deg")
+NAME_BYTES = 60
+"""With a number behind it a name still fits into an EXTNAME, of at most 68 characters."""
+LARGEST = (1 << 63) - 1
+
+T = TypeVar("T")
+
+
+@dataclass
+class Targets:
+    """A list that was understood.
+
+    Attributes:
+        ids: the user's names, or row numbers.
+        names: a file name for each, without suffix: unique, of harmless characters.
+        files: the objects.
+        file: for each target, the number of its object.
+        hdus: the HDUs meant.
+        hdu: for each target, the number of its HDU in `hdus`.
+        boxes: `(n, 4)`: x0, y0, width, height.
+        faults: status and reason of targets that cannot be cut.
+        unplaced: those in the sky whose boxes were left for later.
+        combined: where results are made of several.
+    """
+
+    ids: list[str]
+    names: list[str]
+    files: list[str]
+    file: NDArray[np.int32]
+    hdus: list[HduKey | None]
+    hdu: NDArray[np.int32]
+    boxes: NDArray[np.int64]
+    faults: dict[int, tuple[str, str]] = field(default_factory=dict)
+    unplaced: list[int] = field(default_factory=list)
+    combined: Combined | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def of_rows(self, rows: list[int]) -> Targets:
+        """Return those of some rows."""
+        ids = [self.ids[row] for row in rows]
+        faults = {at: self.faults[row] for at, row in enumerate(rows) if row in self.faults}
+        combined = None if self.combined is None else self.combined.of_rows(rows)
+        return replace(
+            self,
+            ids=ids,
+            names=unique_names(ids),
+            file=self.file[rows],
+            hdu=self.hdu[rows],
+            boxes=self.boxes[rows],
+            faults=faults,
+            combined=combined,
+        )
+
+
+@dataclass
+class Combined:
+    """What is known of targets that go into stacks, or pictures of three bands.
+
+    Attributes:
+        sky: `(n, 3)`: right ascension, declination and size in degrees.
+        groups: the result that each goes into, empty where none is named.
+        bands: of each image, empty where none is named.
+        has_bands: whether there is a column of them.
+    """
+
+    sky: NDArray[np.float64]
+    groups: list[str]
+    bands: list[str]
+    has_bands: bool
+
+    def of_rows(self, rows: list[int]) -> Combined:
+        """Return that of some rows."""
+        groups, bands = ([each[row] for row in rows] for each in (self.groups, self.bands))
+        return Combined(self.sky[rows], groups, bands, self.has_bands)
+
+
+def read_targets(
+    given: Any,
+    sky_of: Callable[[str, HduKey | None], Sky],
+    store: str | None = None,
+    most_images: int | None = None,
+    choices: Choices | None = None,
+    *,
+    combined: bool = False,
+) -> Targets:
+    """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
+
+    Relative files of a table that is a file are relative to its folder, or all are paths in a
+    `store`. `sky_of` gives the place in the sky of an HDU; it is asked for `most_images` at most.
+    `choices` fill what the list lacks. If results are made of several, `combined`, targets must be
+    places in the sky.
+
+    Raises:
+        TargetsError: where the table cannot be read or lacks columns.
+    """
+    import numpy as np
+
+    choices = choices or Choices()
+    table, folder, wrong = read_list(given, choices)
+    columns = standard_columns(table, choices)
+    if "file" not in columns:
+        raise TargetsError(
+            f"the targets need a column 'file'; found: {_listed(table.colnames)}; or give one file "
+            "for all: --file, file= in Python"
+        )
+    if combined:
+        columns = one_angle(columns, "a stack or rgb")
+    way = _way(columns, table)
+    if combined and way != SKY:
+        raise TargetsError(
+            f"a stack or rgb needs targets in the sky: {', '.join(SKY)}; "
+            f"found: {_listed(table.colnames)}"
+        )
+    count = len(table)
+    named, number = numbered(texts(columns["file"]))
+    # Of each file once: to tell what a name means asks the file system and the stores.
+    if store is not None:
+        named = [_in_store(name, store) for name in named]
+    elif folder is not None:
+        # A file for all rows is the user's, not the table's.
+        named = [name if name == choices.file else _beside(name, folder) for name in named]
+    files, which = numbered(named)
+    file = np.array(which, np.int32)[number]
+    faults = {row: ("error", fault) for row, fault in wrong.items()}
+    keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
+    hdus, hdu = numbered(keys)
+    given_ids = texts(columns["id"]) if "id" in columns else [""] * count
+    ids = [name or str(row) for row, name in enumerate(given_ids)]
+
+    targets = Targets(
+        ids=ids,
+        names=unique_names(ids),
+        files=files,
+        file=file,
+        hdus=hdus,
+        hdu=np.array(hdu, np.int32),
+        boxes=np.zeros((count, 4), np.int64),
+        faults=faults,
+    )
+    for unnamed in (at for at, name in enumerate(files) if not name):
+        for row in np.flatnonzero(file == unnamed).tolist():
+            targets.faults.setdefault(row, ("error", "no file is given"))
+    if way == SKY:
+        _place_in_sky(targets, columns, sky_of, most_images)
+    else:
+        _place(targets, way, [columns[name] for name in way])
+    if combined:
+        groups, bands = (
+            texts(columns[name]) if name in columns else [""] * count for name in ("group", "band")
+        )
+        sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+        targets.combined = Combined(sky, groups, bands, "band" in columns)
+    return targets
+
+
+def one_angle(columns: dict[str, Any], whole: str) -> dict[str, Any]:
+    """Give sizes as degrees; one that is no single angle is a fault of that target of `whole`."""
+    import numpy as np
+
+    if "size" not in columns:
+        return columns
+    cells = columns.pop("size")
+    for row, cell in enumerate(cells.tolist()):
+        if isinstance(cell, Size):
+            fault = f"size: expected one angle for a target of {whole}, found {cell}"
+            cells[row] = cell.square_deg or Bad(fault, str(cell))
+    sound = all(isinstance(cell, float) for cell in cells)
+    columns["size_deg"] = np.array(cells, float) if sound else cells
+    return columns
+
+
+def choices_of(
+    *,
+    file: str | os.PathLike[str] | None = None,
+    size: Any = None,
+    frame: str | None = None,
+    ra: str | None = None,
+    dec: str | None = None,
+) -> Choices:
+    """Check what a user says of a list of targets beside it.
+
+    Raises:
+        RegionError: where the size or the frame is none.
+    """
+    if frame is not None:
+        frame_named(frame)
+    sides = None if size is None else size_of(size)
+    return Choices(None if file is None else os.fsdecode(file), sides, frame, ra, dec)
+
+
+def read_list(given: Any, choices: Choices | None = None) -> Listing:
+    """Give a list of targets as a table, the folder where it lies if it is a file, and faults.
+
+    Raises:
+        TargetsError: where it cannot be read.
+    """
+    from astropy.table import Table
+
+    frame = choices.frame if choices is not None else None
+    if isinstance(given, Table):
+        return Listing(given, None, {})
+    try:
+        hours = frame is None or is_equatorial(frame)
+        if isinstance(given, str | os.PathLike):
+            return read_listing(Path(given), hours=hours)
+        if isinstance(given, list | tuple) and given and set(map(type, given)) == {str}:
+            table, faults = table_of_lines(given, hours=hours)
+            return Listing(table, None, faults)
+        if hasattr(given, "transform_to"):
+            return Listing(Table({"sky": given.reshape(-1)}), None, {})
+        if hasattr(given, "to_dict") and hasattr(given, "columns"):
+            return Listing(Table.from_pandas(given), None, {})
+        if isinstance(given, Mapping):
+            return Listing(Table({name: _values(each) for name, each in given.items()}), None, {})
+    except RegionError as error:
+        raise TargetsError(str(error)) from error
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SwatheError):
+            raise
+        raise TargetsError(f"the targets cannot be made into a table: {error}") from error
+    raise TargetsError(
+        "targets must be an astropy Table, a pandas DataFrame, a mapping of columns, a SkyCoord, a "
+        f"list of lines or the path of a table, not {type(given).__name__}"
+    )
+
+
+def _values(given: Any) -> Any:
+    """Give a column of a mapping as a table takes it soonest: lists of one kind as an array."""
+    import numpy as np
+
+    if hasattr(given, "unit") or hasattr(given, "transform_to"):
+        return given
+    values = list(given)
+    kinds = set(map(type, values))
+    if kinds & {Size, Bad}:
+        cells = np.empty(len(values), object)
+        cells[:] = values
+        return cells
+    if kinds == {str}:
+        # As objects: one that is long would make all take as much.
+        return np.array(values, object)
+    if kinds == {float} or (kinds == {int} and -LARGEST <= min(values) <= max(values) <= LARGEST):
+        return np.array(values)
+    return values
+
+
+def read_table(path: Path) -> Table:
+    """Read a file, of the kind that its suffix tells.
+
+    Raises:
+        NotFoundError: where there is none.
+        TargetsError: where it, or a line of it, cannot be read.
+    """
+    table, _, faults = read_listing(path)
+    if faults:
+        raise TargetsError(f"{path}: {next(iter(faults.values()))}")
+    return table
+
+
+def _way(columns: Mapping[str, Any], table: Table) -> tuple[str, ...]:
+    shown: dict[tuple[str, ...], tuple[str, ...]] = {
+        CENTER: CENTER,
+        BOX: BOX,
+        SKY: ("ra", "dec", "size"),
+    }
+    has: dict[tuple[str, ...], bool] = {
+        way: all(name in columns for name in way) for way in (CENTER, BOX)
+    }
+    has[SKY] = "ra" in columns and "dec" in columns and ("size_deg" in columns or "size" in columns)
+    ways = [way for way, is_there in has.items() if is_there]
+    if len(ways) != 1:
+        wanted = " or ".join(f"({', '.join(shown[way])})" for way in (ways or shown))
+        what = "have more than one of" if ways else "need the columns"
+        raise TargetsError(f"the targets {what} {wanted}; found: {_listed(table.colnames)}")
+    return ways[0]
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names)) or "none"
+
+
+def _hdus(column: Any, faults: dict[int, tuple[str, str]]) -> list[HduKey | None]:
+    keys: list[HduKey | None] = []
+    for row, value in enumerate(column):
+        try:
+            keys.append(_hdu(value))
+        except RegionError as error:
+            keys.append(None)
+            faults[row] = ("error", str(error))
+    return keys
+
+
+def _hdu(value: Any) -> HduKey | None:
+    if isinstance(value, bytes | str):
+        text = text_of(value)
+        return parse_hdu(text) if text else None
+    if is_missing(value):
+        return None
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = -1
+    if not 0 <= number <= LARGEST or number != value:
+        raise RegionError(f"hdu must be a number from 0, a name or NAME,VERSION, not {value}")
+    return number
+
+
+def parse_hdu(text: str) -> HduKey:
+    """Read which HDU is meant: a number, a name, or `NAME,2` for a name and its EXTVER."""
+    text = text.strip()
+    if _is_whole(text):
+        return int(text)
+    name, comma, version = text.rpartition(",")
+    return (name, int(version)) if comma and _is_whole(version.strip()) else text
+
+
+def hdu_text(hdu: HduKey | None) -> str | None:
+    """Write which HDU is meant, so that `parse_hdu` reads it."""
+    if hdu is None:
+        return None
+    return f"{hdu[0]},{hdu[1]}" if isinstance(hdu, tuple) else str(hdu)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isdecimal() and len(text) < 19
+
+
+def _in_store(name: str, store: str) -> str:
+    """Give the object of a store that is meant: of another store, or of a folder that is one."""
+    is_in_store = is_named(name)
+    if not is_in_store and ("://" in name or os.path.isabs(name)):
+        place = by_names(name if "://" in name else os.path.normpath(name))
+        if not is_named(place):
+            raise TargetsError(f"{name}: is no path in the store {store}, nor in any other")
+        name, is_in_store = place, True
+    if is_in_store:
+        # Found in one store, and wanted from another that holds the same.
+        name = name.partition(":")[2]
+    return name and f"{store}:{name}"
+
+
+def _beside(name: str, folder: Path) -> str:
+    return name if not name or "://" in name or is_named(name) else str(folder / name)
+
+
+def numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
+    """Give the distinct values, and for each value its number among them."""
+    numbers: dict[T, int] = {}
+    found = [numbers.setdefault(value, len(numbers)) for value in values]
+    return list(numbers), found
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
+DEVICE = r"(?ai:(?:con|prn|aux|nul|conin|conout|com[0-9]|lpt[0-9])(?:\.|$))"
+"""Names that are devices on Windows, whatever their suffix."""
+_DEVICE = re.compile(DEVICE)
+_HARMLESS = re.compile(rf"(?!{DEVICE})[A-Za-z0-9_+][A-Za-z0-9._+-]{{0,{NAME_BYTES - 1}}}")
+
+
+def unique_names(ids: list[str]) -> list[str]:
+    """Give a file name for each id, without suffix: unique, of harmless characters.
+
+    Letters lose their accents, names of devices have `_` in front.
+    """
+    if len(set(map(str.lower, ids))) == len(ids) and all(map(_HARMLESS.fullmatch, ids)):
+        return list(ids)
+    taken: set[str] = set()
+    seen: dict[str, int] = {}
+    names = []
+    for user_id in ids:
+        clean = _clean(user_id)
+        key = lower = clean.lower()
+        name, copies = clean, seen.get(key, 1)
+        while lower in taken:
+            copies += 1
+            name, lower = f"{clean}-{copies}", f"{key}-{copies}"
+        seen[key] = copies
+        taken.add(lower)
+        names.append(name)
+    return names
+
+
+def _clean(user_id: str) -> str:
+    """Return an id as a file name of ASCII, which all file systems, archives and FITS take."""
+    letters = "".join(each for each in normalize("NFKD", user_id) if not combining(each))
+    clean = _UNSAFE.sub("_", letters).lstrip(".-") or "target"
+    return f"{'_' if _DEVICE.match(clean) else ''}{clean}"[:NAME_BYTES]
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, Bad):
+        raise RegionError(value.fault)
+    if is_missing(value):
+        raise RegionError(f"{name} is missing")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise RegionError(f"{name} must be a number, not {text_of(value)[:40]!r}") from None
+
+
+def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
+    """Fill in the boxes of targets given in pixels, all at once where all are sound."""
+    import numpy as np
+
+    numbers = _float_columns(columns)
+    make = around if way == CENTER else checked
+    if numbers is None:
+        good = np.zeros(len(targets), bool)
+    else:
+        a, b, c, d = numbers
+        width, height = (d, c) if way == CENTER else (c, d)
+        x0, y0 = a, b
+        if way == CENTER:
+            with np.errstate(invalid="ignore"):  # of infinities; such rows are not good
+                x0, y0 = np.ceil(a - width / 2), np.ceil(b - height / 2)
+        boxes = np.column_stack([x0, y0, width, height])
+        whole = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # of NaN neither is true
+        whole[:, 2:] &= boxes[:, 2:] >= 1
+        good = np.logical_and.reduce(whole, axis=1)
+        targets.boxes[good] = boxes[good].astype(np.int64)
+    for row in np.flatnonzero(~good).tolist():
+        # Once more, one by one, for what there is to say.
+        values = {name: column[row] for name, column in zip(way, columns, strict=True)}
+        _set_box(targets, row, partial(_one_box, make, values))
+
+
+def _one_box(make: Callable[..., Box], values: Mapping[str, Any]) -> Box:
+    return make(*(_number(value, name) for name, value in values.items()))
+
+
+def _float_columns(columns: list[Any]) -> list[NDArray[np.float64]] | None:
+    """Give columns as floats, NaN where masked; `None` where one holds anything but numbers."""
+    import numpy as np
+
+    floats = []
+    for column in columns:
+        values = np.ma.asarray(column)
+        if values.dtype.kind not in "iuf":
+            return None
+        floats.append(np.ma.filled(values.astype(float), np.nan))
+    return floats
+
+
+def _set_box(targets: Targets, row: int, make: Callable[[], Box]) -> None:
+    try:
+        targets.boxes[row] = make()
+    except NoOverlapError as error:
+        targets.faults.setdefault(row, ("no-overlap", str(error)))
+    except SwatheError as error:
+        targets.faults.setdefault(row, ("error", str(error)))
+
+
+def _place_in_sky(
+    targets: Targets,
+    columns: Mapping[str, Any],
+    sky_of: Callable[[str, HduKey | None], Sky],
+    most_images: int | None,
+) -> None:
+    """Fill in the boxes of targets given in the sky, those of one image together."""
+    import numpy as np
+
+    sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
+    for row, values in enumerate(zip(columns["ra"], columns["dec"], sizes, strict=True)):
+        if row not in targets.faults:
+            _set_box(targets, row, partial(sound, *values))
+    images: dict[tuple[int, int], list[int]] = {}
+    for row, image in enumerate(zip(targets.file.tolist(), targets.hdu.tolist(), strict=True)):
+        if row not in targets.faults:
+            images.setdefault(image, []).append(row)
+    for number, ((file, hdu), rows) in enumerate(images.items()):
+        if number == most_images:
+            targets.unplaced = [row for later in list(images.values())[number:] for row in later]
+            return
+        try:
+            sky = sky_of(targets.files[file], targets.hdus[hdu])
+            ra, dec = (np.array([float(columns[name][row]) for row in rows]) for name in SKY[:2])
+            x, y = sky.pixels(coordinates(ra, dec))
+        except SwatheError as error:
+            status = "missing" if isinstance(error, NotFoundError) else "error"
+            targets.faults.update(dict.fromkeys(rows, (status, str(error))))
+            continue
+        for at, row in enumerate(rows):
+            place = float(x[at]), float(y[at])
+            _set_box(targets, row, partial(sky.box_at, *place, _size(sizes[row])))
+
+
+def _size(cell: Any) -> float | Size:
+    return cell if isinstance(cell, Size) else float(cell)
+
+
+def sound(ra: Any, dec: Any, size: Any) -> Box:
+    """Raise where a row in the sky has no sense; the box itself comes later.
+
+    Raises:
+        RegionError: saying what is wrong.
+    """
+    ra, dec = _number(ra, "ra"), _number(dec, "dec")
+    if not (math.isfinite(ra) and abs(dec) <= 90):
+        coordinates(ra, dec)  # Says why; too slow to be asked about every row.
+    if isinstance(size, Size):
+        return 0, 0, 1, 1
+    number = _number(size, "size")
+    if not math.isfinite(number) or number <= 0:
+        raise RegionError(f"size must be a positive angle, not {number}")
+    return 0, 0, 1, 1

@@ -1,0 +1,217 @@
+"""One target as a line of text.
+
+    ra dec [size]               150.1 2.2 0.5arcmin     10:00:28.6 +02:12:21 30"
+    file ra dec [size]          survey:a.fits 150.1 2.2 30"
+    file x y height width       survey:a.fits 812.4 533.9 100 80
+    name [size]                 M31 30"                 where a resolver is configured
+
+Words are divided by blanks, or by commas, semicolons or tabs. Numbers alone are degrees, those
+behind a file and its x and y are pixels. A file before a position without a size has a
+`.`, `/` or `:`, as `M 31 30"` is an object and a size.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from swathe.core.angles import (
+    HOURS,
+    PIXELS,
+    UNITS_DEG,
+    Size,
+    clean,
+    from_parts,
+    is_angle,
+    parse_angle,
+    parse_size,
+)
+from swathe.core.errors import RegionError
+from swathe.files.targets.resolver import NAME, is_configured, resolve
+
+LONGEST_LINE = 4096
+FORMS = "RA Dec [size], FILE RA Dec [size], or FILE x y height width"
+_DIGITS = re.compile(r"[+-]?\d{1,3}")
+_SECONDS = re.compile(r"\d{1,2}(?:\.\d{0,20})?")
+_UNITS = {*UNITS_DEG, *PIXELS, *HOURS}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A target, of a line.
+
+    Attributes:
+        file: the object, or nothing where the line has none.
+        sky: right ascension and declination, degrees, in the frame of the list.
+        size: height and width of a place in the sky, if the line has one.
+        center: x, y, height, width in pixels.
+        is_named: whether the place is ICRS, of an object's name.
+    """
+
+    file: str = ""
+    sky: tuple[float, float] | None = None
+    size: Size | None = None
+    center: tuple[float, float, float, float] | None = None
+    is_named: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Give what the line has, in words."""
+        place = "x y height width" if self.center else "RA Dec size" if self.size else "RA Dec"
+        return f"FILE {place}" if self.file else place
+
+
+def parse_line(text: str, *, hours: bool = True) -> Line:
+    """Parse one target.
+
+    Args:
+        text: a line without a comment.
+        hours: whether sexagesimal longitudes are in hours: right ascensions are.
+
+    Raises:
+        RegionError: where it is no target, saying which word is wrong.
+    """
+    words = words_of(text)
+    if len(words) == 5 and not _begins_position(words):
+        return _in_pixels(words)
+    file = ""
+    if _begins_with_file(words):
+        file, words = words[0], words[1:]
+    if _begins_position(words):
+        return _in_sky(file, words, text, hours)
+    return _named(words, text)
+
+
+def parse_position(text: str, *, hours: bool = True) -> tuple[float, float, bool]:
+    """Parse one position, or the name of an object.
+
+    Args:
+        text: a position.
+        hours: as for `parse_line`.
+
+    Returns:
+        Longitude and latitude in degrees, and whether they are ICRS, of a name.
+
+    Raises:
+        RegionError: where it is neither.
+    """
+    line = parse_line(text, hours=hours)
+    if line.sky is None or line.size is not None or line.file:
+        _refuse(text, "RA Dec, or the name of an object")
+    return *line.sky, line.is_named
+
+
+def words_of(text: str) -> list[str]:
+    """Divide a line into words, a number and its unit being one.
+
+    Raises:
+        RegionError: where the line is too long.
+    """
+    if len(text) > LONGEST_LINE:
+        raise RegionError(f"{text[:40]!r}...: expected up to {LONGEST_LINE} characters")
+    mark = delimiter_of(text)
+    if mark is None:
+        parts = text.split()
+    else:
+        parts = next(csv.reader([text], delimiter=mark, skipinitialspace=True), [])
+        # A position may be one of the cells.
+        parts = [word for part in parts for word in _cell_words(part.strip())]
+    words: list[str] = []
+    for part in parts:
+        if part.lower() in _UNITS and words and is_angle(words[-1]):
+            words[-1] += part
+        else:
+            words.append(part)
+    return words
+
+
+def delimiter_of(text: str) -> str | None:
+    """Give the mark that divides a line: a tab, semicolon or comma; `None` for blanks."""
+    return next((mark for mark in "\t;," if mark in text), None)
+
+
+def _cell_words(cell: str) -> list[str]:
+    """Divide a cell that is a position; any other is one word, as files may have blanks."""
+    parts = cell.split()
+    is_place = len(parts) > 1 and all(is_angle(part) or part.lower() in _UNITS for part in parts)
+    return parts if is_place else [cell]
+
+
+def _begins_position(words: list[str]) -> bool:
+    return len(words) >= 2 and is_angle(words[0]) and is_angle(words[1])
+
+
+def _begins_with_file(words: list[str]) -> bool:
+    """Tell whether a file stands before a position: `M 31 30arcmin` is an object and a size."""
+    if len(words) < 3 or _begins_position(words) or not _begins_position(words[1:]):
+        return False
+    return len(words) > 3 or any(mark in words[0] for mark in "./:")
+
+
+def _in_pixels(words: list[str]) -> Line:
+    names = ("x", "y", "height", "width")
+    values = []
+    for name, word in zip(names, words[1:], strict=True):
+        try:
+            values.append(float(clean(word)))
+        except ValueError:
+            raise RegionError(f"{name}: expected a number of pixels, found {word[:40]!r}") from None
+    x, y, height, width = values
+    return Line(words[0], center=(x, y, height, width))
+
+
+def _in_sky(file: str, words: list[str], text: str, hours: bool) -> Line:
+    is_spaced = len(words) >= 6 and delimiter_of(text) is None
+    sky, rest = _spaced_position(words, hours) if is_spaced else _position(words, hours)
+    if len(rest) > 1:
+        # Such as `30 x 20 arcsec`.
+        _refuse(text, "RA Dec [size]")
+    size = parse_size(rest[0], bare_deg=1.0) if rest else None
+    return Line(file, sky=sky, size=size)
+
+
+def _position(words: list[str], hours: bool) -> tuple[tuple[float, float], list[str]]:
+    """Give a position of two words, and the words behind it."""
+    return (parse_angle(words[0], "ra", hours=hours), parse_angle(words[1], "dec")), words[2:]
+
+
+def _spaced_position(words: list[str], hours: bool) -> tuple[tuple[float, float], list[str]]:
+    """Give a position as `10 00 28.6 +02 12 21`, and the words behind it."""
+    wholes, seconds = (*words[:2], *words[3:5]), (words[2], words[5])
+    if all(map(_DIGITS.fullmatch, wholes)) and all(map(_SECONDS.fullmatch, seconds)):
+        return (_spaced(words[:3], "ra", hours), _spaced(words[3:6], "dec", False)), words[6:]
+    return _position(words, hours)
+
+
+def _spaced(words: list[str], what: str, hours: bool) -> float:
+    """Give the degrees of `10 00 28.6`."""
+    whole = words[0]
+    sign = whole[0] if whole[0] in "+-" else ""
+    if words[1][0] in "+-":
+        raise RegionError(f"{what}: expected minutes, found {words[1]!r}")
+    return from_parts(sign, whole.lstrip("+-"), words[1], words[2], what, hours=hours)
+
+
+def _named(words: list[str], text: str) -> Line:
+    """Give the position of an object by its name."""
+    size = None
+    if len(words) > 1 and is_angle(words[-1]) and not words[-1].lstrip("+-").isdecimal():
+        try:
+            size, words = parse_size(words[-1]), words[:-1]
+        except RegionError:
+            size = None
+    name = " ".join(words)
+    is_name = bool(NAME.fullmatch(name)) and any(letter.isalpha() for letter in name)
+    # Without a resolver only what nothing else could be is taken for a name, such as NGC 1068.
+    is_short = len(words) == 1 or (len(words) == 2 and any(map(str.isdecimal, name)))
+    if not is_name or not (is_configured() or is_short):
+        _refuse(text, "RA Dec [size]")
+    return Line(sky=resolve(name), size=size, is_named=True)
+
+
+def _refuse(text: str, expected: str) -> NoReturn:
+    short = " ".join(text[:200].split())
+    shown = short if len(short) <= 60 else f"{short[:57]}..."
+    raise RegionError(f'"{shown}" is not a position: expected {expected}')

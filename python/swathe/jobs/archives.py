@@ -1,0 +1,291 @@
+"""What jobs made: single files, and all of them as one archive that is made while it is read."""
+
+from __future__ import annotations
+
+import math
+import stat
+import tarfile
+import zlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from swathe import _swathe
+from swathe.catalog.jobs.row_table import hexadecimal
+from swathe.catalog.records.jobs import STATUSES
+from swathe.core.errors import FormatError, SourceError
+from swathe.files.manifest import MANIFEST, Manifest
+from swathe.jobs.types import MEDIA_TYPES, Result
+from swathe.operations.formats import SUFFIXES
+from swathe.stores.results import INPUTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from swathe.catalog.jobs.row_table import Rows
+    from swathe.catalog.records.jobs import KeptJob, KeptRow
+    from swathe.jobs.types import ArchiveKind, Options
+    from swathe.stores.results import Place
+
+IN_FOLDER = 1000
+"""Rows whose results lie in one folder."""
+PART = 1 << 20
+"""Bytes read and handed on at once."""
+BLOCK = 2880
+CARD = 80
+TAR_BLOCK = 512
+MODE = 0o644
+REPLACED = {
+    b"PCOUNT",
+    b"GCOUNT",
+    b"EXTEND",
+    b"BLOCKED",
+    b"EXTNAME",
+    b"EXTVER",
+    b"EXTLEVEL",
+    b"CHECKSUM",
+}
+
+
+def file_name(row: KeptRow, options: Options) -> str:
+    """Give the name of a row's result; nothing of one that goes into another, or has none."""
+    if row.status != "ok" or row.result is not None:
+        return ""
+    return f"{row.name}{SUFFIXES[options.format]}"
+
+
+def place_of(row: KeptRow, options: Options) -> str:
+    """Give where among the results of the job that of a row lies, or will."""
+    return f"{row.number // IN_FOLDER:04}/{row.name}{SUFFIXES[options.format]}"
+
+
+def places_of(rows: Rows, options: Options) -> list[str]:
+    """Give the same of many."""
+    suffix = SUFFIXES[options.format]
+    return [
+        f"{number // IN_FOLDER:04}/{name}{suffix}"
+        for number, name in zip(rows.number.tolist(), rows.name, strict=True)
+    ]
+
+
+def input_of(folder: Path, number: int) -> Path:
+    """Give where the pixels of a row that goes into a result lie, until that is made."""
+    return folder / INPUTS / f"{number // IN_FOLDER:04}" / f"{number}.npy"
+
+
+def result_of(place: Place, job: str, row: KeptRow, options: Options) -> Result:
+    """Give the file of a row that is done.
+
+    Raises:
+        NoSuchResultError: where it is not there any more.
+    """
+    found = place.find(job, place_of(row, options))
+    suffix = SUFFIXES[options.format]
+    return Result(
+        file=found.file,
+        name=f"{row.name}{suffix}",
+        size=found.size,
+        etag=f'"{row.sha256[:32]}"',
+        media_type=MEDIA_TYPES[suffix],
+        sha256=row.sha256,
+        open=found.open,
+    )
+
+
+def manifest(job: KeptJob, pages: Iterable[Rows]) -> Iterator[bytes]:
+    """Give the manifest as ECSV, page by page."""
+    options = job.options
+    meta: dict[str, Any] = {
+        "job": job.id,
+        "name": job.name,
+        "swathe": _swathe.__version__,
+        **{name: options[name] for name in ("operation", "mode", "format")},
+        "phase": job.phase,
+        "predicted_s": None if job.predicted is None else round(job.predicted["seconds"], 6),
+        "actual_s": round(job.busy_s, 6),
+        "bytes_moved": job.bytes_moved,
+        "requests": job.requests,
+        "notes": list(job.notes),
+        **{str(status): count for status, count in job.counts.items()},
+    }
+    yield Manifest([], [], meta).head().encode()
+    suffix = SUFFIXES[options["format"]]
+    for rows in pages:
+        part = Manifest(rows.id, rows.source.list(), {})
+        part.status = [STATUSES[code] for code in rows.status.tolist()]
+        part.reason = rows.reason.list()
+        there = rows.has("ok") & (rows.result < 0)
+        part.path = [
+            f"{name}{suffix}" if is_there else ""
+            for name, is_there in zip(rows.name, there.tolist(), strict=True)
+        ]
+        part.bytes = rows.bytes.tolist()
+        part.source_version = rows.version.list()
+        part.sha256 = hexadecimal(rows.sha256)
+        yield part.rows().encode()
+
+
+def archive(
+    kind: ArchiveKind,
+    pages: Iterable[Sequence[KeptRow]],
+    place: Place,
+    job: str,
+    options: Options,
+    manifest: Callable[[], Iterator[bytes]],
+) -> Iterator[bytes]:
+    """Give the results of rows as one archive, with the manifest behind them in zip and tar."""
+    files = _files(pages, place, job, options)
+    if kind == "fits":
+        return _fits(files, options)
+    if kind == "zip":
+        return _zip(files, options, manifest)
+    return _tar(files, options, manifest)
+
+
+def _files(
+    pages: Iterable[Sequence[KeptRow]], place: Place, job: str, options: Options
+) -> Iterator[tuple[KeptRow, BinaryIO]]:
+    """Give the result of each row that has one, to be read before the next is asked for."""
+    for page in pages:
+        rows = [row for row in page if file_name(row, options)]
+        files = place.opened(job, [place_of(row, options) for row in rows])
+        yield from zip(rows, files, strict=True)
+
+
+def _parts(file: BinaryIO) -> Iterator[bytes]:
+    while part := file.read(PART):
+        yield part
+
+
+def _rest(row: KeptRow, file: BinaryIO) -> Iterator[bytes]:
+    """Give what is left of a result, which must be as long as it was: others follow it.
+
+    Raises:
+        SourceError: where it is not.
+    """
+    at = file.tell()
+    for part in _parts(file):
+        at += len(part)
+        yield part
+    if at != row.bytes:
+        raise SourceError(f"{row.name}: the result has {at} bytes, expected {row.bytes}")
+
+
+def _zip(
+    files: Iterable[tuple[KeptRow, BinaryIO]],
+    options: Options,
+    last: Callable[[], Iterator[bytes]],
+) -> Iterator[bytes]:
+    from stream_zip import NO_COMPRESSION_64, stream_zip
+
+    now = datetime.now(UTC)
+    permissions = stat.S_IFREG | MODE
+
+    def members() -> Iterator[tuple[Any, ...]]:
+        for row, file in files:
+            checksum = 0
+            for part in _parts(file):
+                checksum = zlib.crc32(part, checksum)
+            file.seek(0)
+            form = NO_COMPRESSION_64(row.bytes, checksum)
+            yield file_name(row, options), now, permissions, form, _parts(file)
+        told = b"".join(last())
+        yield MANIFEST, now, permissions, NO_COMPRESSION_64(len(told), zlib.crc32(told)), (told,)
+
+    yield from stream_zip(members(), chunk_size=PART)
+
+
+def _tar(
+    files: Iterable[tuple[KeptRow, BinaryIO]],
+    options: Options,
+    last: Callable[[], Iterator[bytes]],
+) -> Iterator[bytes]:
+    now = int(datetime.now(UTC).timestamp())
+
+    def head(name: str, size: int) -> bytes:
+        info = tarfile.TarInfo(name)
+        info.size, info.mode, info.mtime = size, MODE, now
+        return info.tobuf(tarfile.PAX_FORMAT)
+
+    for row, file in files:
+        yield head(file_name(row, options), row.bytes)
+        yield from _rest(row, file)
+        yield bytes(-row.bytes % TAR_BLOCK)
+    told = b"".join(last())
+    yield head(MANIFEST, len(told)) + told + bytes(-len(told) % TAR_BLOCK)
+    yield bytes(2 * TAR_BLOCK)
+
+
+def _fits(files: Iterable[tuple[KeptRow, BinaryIO]], options: Options) -> Iterator[bytes]:
+    """Give one FITS file, each result an extension with its name as EXTNAME."""
+    from astropy.io import fits
+
+    header = fits.PrimaryHDU().header
+    header["EXTEND"] = True
+    yield header.tostring().encode("ascii")
+    for row, file in files:
+        yield _extension_header(file, row, options)
+        yield from _rest(row, file)
+
+
+def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
+    """Read the header of a FITS image, and give it as that of an extension.
+
+    The other cards stay as they are, but for CHECKSUM, which is of another header.
+
+    Raises:
+        FormatError: where the image needs tables behind it, which would be taken for another's.
+    """
+    cards = _cards(file, row.name)
+    if not int(_value(cards, b"NAXIS")):
+        # Of a compressed image: the pixels are in an extension already.
+        cards = _cards(file, row.name)
+    axes = int(_value(cards, b"NAXIS"))
+    lengths = [int(_value(cards, b"NAXIS%d" % (axis + 1))) for axis in range(axes)]
+    data = abs(int(_value(cards, b"BITPIX"))) // 8 * math.prod(lengths) if axes else 0
+    after = row.bytes - file.tell() - -(-data // BLOCK) * BLOCK
+    if after > 0 and options.operation == "cut":
+        raise FormatError(
+            f"{row.name}: one FITS file cannot hold images whose WCS needs lookup tables, as "
+            "their EXTVER would clash; take zip or tar"
+        )
+    mandatory = 3 + axes
+    new = [
+        _card("XTENSION= 'IMAGE   '           / Image extension"),
+        *cards[1:mandatory],
+        _card(f"PCOUNT  = {0:>20}"),
+        _card(f"GCOUNT  = {1:>20}"),
+        _card(f"EXTNAME = '{row.name:<8}'"),
+        *(card for card in cards[mandatory:] if card[:8].rstrip() not in REPLACED),
+        _card("END"),
+    ]
+    text = b"".join(new)
+    return text + b" " * (-len(text) % BLOCK)
+
+
+def _cards(file: BinaryIO, name: str) -> list[bytes]:
+    """Read the cards of the next header, up to END.
+
+    Raises:
+        FormatError: where there is none.
+    """
+    cards: list[bytes] = []
+    while not any(card.rstrip() == b"END" for card in cards[-BLOCK // CARD :]):
+        block = file.read(BLOCK)
+        if len(block) < BLOCK:
+            raise FormatError(f"{name}: its header has no END")
+        cards += [block[at : at + CARD] for at in range(0, BLOCK, CARD)]
+    del cards[next(at for at, card in enumerate(cards) if card.rstrip() == b"END") :]
+    return cards
+
+
+def _card(text: str) -> bytes:
+    return text.encode("ascii").ljust(CARD)
+
+
+def _value(cards: Sequence[bytes], keyword: bytes) -> bytes:
+    """Give the number of a mandatory card, as it stands."""
+    for card in cards:
+        if card[:8].rstrip() == keyword:
+            return card[10:].partition(b"/")[0].strip()
+    raise FormatError(f"a result has no card {keyword.decode()}")

@@ -1,0 +1,195 @@
+"""What a job will cost: what the engine reads and cuts, and what is done with each row beside.
+
+The first is predicted as everywhere (`swathe.predict`); the second is learned from the jobs of the
+same kind that were done.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from swathe.core.errors import SwatheError
+from swathe.core.host import cores
+from swathe.costs.prediction import Prediction, expected, job_of, plane_spans
+from swathe.files.file import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.catalog.records.jobs import PastJob
+    from swathe.jobs.expand_targets import Work
+    from swathe.jobs.types import Options
+
+LOOKED_INTO = 16
+"""Objects of each storage that a prediction looks into; the rest are like them."""
+TRIED = 4 * LOOKED_INTO
+"""Objects that are tried for that: each of a list may be missing."""
+HEADER_BYTES = 2 * 2880
+UNKNOWN_SIDE = 100
+"""Pixels, of targets in the sky none of whose images could be read yet."""
+PAST = 200
+"""Jobs that are learned from."""
+ASSUMED_S = {
+    "fits": (0.03, 10e-6),
+    "npy": (0.03, 1e-3),
+    "png": (0.05, 5e-3),
+    "rgb": (0.1, 30e-3),
+    "stack": (0.1, 30e-3),
+}
+"""By kind: of each job, and of each of its rows."""
+SPREAD = 2.0
+LEAST_S = 1e-6
+BELIEF = 0.3
+"""What is taken for granted weighs so much against one job that was done."""
+
+
+def predicted(work: Work, options: Options, done: Sequence[PastJob]) -> Prediction | None:
+    """Say what the rows that can be cut will cost; `None` where there are none.
+
+    `done` are jobs to learn from, of any kind.
+    """
+    found = _of_engine(work, options)
+    if found is None:
+        return None
+    rows = len(work.todo()) + len(work.results())
+    kind = _kind(options.operation, options.format)
+    alike = [job for job in done if _kind(job.operation, job.format) == kind]
+    beside_s, low_s, high_s = beside(alike, kind, rows)
+    low, high = found.interval_s
+    return replace(
+        found,
+        seconds=found.seconds + beside_s,
+        interval_s=(low + low_s, high + high_s),
+        beside_s=beside_s,
+    )
+
+
+def beside(done: Sequence[PastJob], kind: str, rows: int) -> tuple[float, float, float]:
+    """Say how long a job takes beside what the engine does: median, 10th and 90th percentile.
+
+    That is a time for each job and one for each row. Where few jobs of the kind were done, what is
+    taken for granted counts.
+    """
+    import numpy as np
+    from scipy.optimize import least_squares  # type: ignore[import-untyped]  # as in stacking
+
+    assumed = np.array(ASSUMED_S[kind])
+    terms = np.array([(1.0, job.rows) for job in done]).reshape(-1, 2)
+    took = np.array([max(0.0, job.busy_s - job.engine_s) for job in done])
+    scale = terms @ assumed
+
+    def residuals(times: Any) -> Any:
+        return np.concatenate([(terms @ times - took) / scale, BELIEF * (times / assumed - 1)])
+
+    # Some take far longer: the first of a process, those beside the jobs of others.
+    times = least_squares(residuals, assumed, bounds=(0, np.inf), loss="soft_l1").x
+    median = float(times @ (1.0, rows))
+    ratios = [*(took / (terms @ times + LEAST_S)), 1 / SPREAD, SPREAD]
+    low, high = np.percentile(ratios, (10, 90))
+    return median, median * min(1.0, float(low)), median * max(1.0, float(high))
+
+
+def _kind(operation: str, file_format: str) -> str:
+    """Tell what is done with each row."""
+    return file_format if operation == "cut" else operation
+
+
+def _of_engine(work: Work, options: Options) -> Prediction | None:
+    """Say what reading and cutting will cost."""
+    rows = work.todo()
+    if not rows:
+        return None
+    _place_like_others(work, rows)
+    parts: dict[tuple[int, ...] | None, list[int]] = {}
+    for row in rows:
+        parts.setdefault(work.planes[row], []).append(row)
+    found = [
+        expected(
+            job_of(work.read, part, mode=options.mode, planes=planes, threads=cores()),
+            LOOKED_INTO,
+        )
+        for planes, part in parts.items()
+    ]
+    if len(found) == 1:
+        return found[0]
+    low, high = (sum(each.interval_s[end] for each in found) for end in (0, 1))
+    per_store = {root: cost for each in found for root, cost in each.per_store.items()}
+    return Prediction(
+        sum(each.seconds for each in found),
+        (low, high),
+        sum(each.bytes for each in found),
+        sum(each.requests for each in found),
+        per_store,
+        compute_s=sum(each.compute_s for each in found),
+    )
+
+
+def _place_like_others(work: Work, rows: Sequence[int]) -> None:
+    """Give targets whose images were not read yet boxes like those of the others."""
+    import numpy as np
+
+    later = set(work.read.unplaced)
+    if not later:
+        return
+    placed = work.read.boxes[[row for row in rows if row not in later]]
+    like = np.median(placed, axis=0) if len(placed) else [0, 0, UNKNOWN_SIDE, UNKNOWN_SIDE]
+    work.read.boxes[sorted(later)] = np.array(like).astype(np.int64)
+
+
+def bytes_out(work: Work, options: Options) -> int:
+    """Say how large results will be together, by the images that are looked into."""
+    rows = work.todo()
+    _place_like_others(work, rows)
+    per_pixel: list[float] = []
+    seen: set[int] = set()
+    for row in rows:
+        if len(per_pixel) == LOOKED_INTO or len(seen) == TRIED:
+            break
+        if (file := int(work.read.file[row])) not in seen:
+            seen.add(file)
+            try:
+                image = opened(work.read.files[file]).image(work.read.hdus[work.read.hdu[row]])
+                lengths = image.shape[-3::-1]
+                spans = plane_spans(work.planes[row])
+                kept = [last - first for first, last in spans], lengths[len(spans) :]
+                per_pixel.append(math.prod(chain(*kept)) * abs(image.header["BITPIX"]) / 8)
+            except SwatheError:
+                continue  # its rows will say so
+    if not per_pixel:
+        return 0
+    mean = sum(per_pixel) / len(per_pixel)
+    if work.group is not None:
+        return _bytes_of_results(work, rows, options)
+    areas = work.read.boxes[rows, 2].astype(float) * work.read.boxes[rows, 3]
+    if options.format == "png":
+        return int(areas.sum())
+    return int(areas.sum() * mean) + len(rows) * HEADER_BYTES
+
+
+def _bytes_of_results(work: Work, rows: Sequence[int], options: Options) -> int:
+    """Say how large pictures of three bands, or sums with the counts behind them, will be."""
+    from swathe.operations.stack import TURNED
+
+    assert work.group is not None
+    first = {work.group[row]: row for row in reversed(rows)}
+    each = 3 if options.format == "rgb" else 8
+    sides = work.read.boxes[list(first.values()), 2] / TURNED
+    return int((sides**2 * each).sum()) + len(first) * HEADER_BYTES
+
+
+def as_kept(prediction: Prediction | None) -> dict[str, Any] | None:
+    """Give a prediction as a job keeps it."""
+    if prediction is None:
+        return None
+    return {
+        "seconds": prediction.seconds,
+        "interval_s": list(prediction.interval_s),
+        "bytes": prediction.bytes,
+        "requests": prediction.requests,
+        "root": prediction.root,
+        "compute_s": prediction.compute_s + prediction.beside_s,
+        "beside_s": prediction.beside_s,
+    }

@@ -1,0 +1,407 @@
+"""From what users ask to rows of a job: which region of which image.
+
+Targets that name a file are taken as `cut_many` takes them. Places in the sky without a file are
+looked for among the datasets, and become a row for every image that shows them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from swathe import _swathe
+from swathe.catalog import Wanted
+from swathe.core.errors import (
+    AccessError,
+    JobError,
+    LimitError,
+    RegionError,
+    SwatheError,
+    TargetsError,
+)
+from swathe.core.format import size_text
+from swathe.costs.prediction import sky_of
+from swathe.files.targets.cells import floats, texts
+from swathe.files.targets.columns import standard_columns
+from swathe.files.targets.target_list import SKY, Targets, one_angle, read_list, read_targets, sound
+from swathe.jobs.types import read_planes
+from swathe.operations.stack import grown
+from swathe.stores.registry import by_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from swathe._swathe import HduKey
+    from swathe.catalog import Catalog, Match
+    from swathe.core.sky import Sky
+    from swathe.datasets.search_many import Found
+    from swathe.jobs.types import Options
+
+IMAGES_PLACED = 32
+"""Places in the sky become pixels at once on so many images; of the others when they are cut, as
+their headers have to be read."""
+TOLD = 20
+"""Faults and matches that an estimate tells."""
+MOST_PLANES = 100
+"""Different `planes` in one list."""
+ALL = "stack"
+"""The result of a stack without groups."""
+TRIED = 10
+"""Images that may be looked at for each row allowed: many are of other bands, or only near."""
+NOTHING = "no image of the datasets shows it"
+
+
+@dataclass
+class Work:
+    """Rows of a job, not yet kept.
+
+    Attributes:
+        targets: how many the user gave.
+        read: the rows to be cut, as the engine takes them.
+        planes: of each row, as `KeptRow` has them.
+        sky: of rows that are places in the sky: ra, dec, size in degrees.
+        group: of stacks and `rgb`: the result that each row goes into.
+        unread: rows with faults because their image could not be read, which may yet come right.
+        unmatched: targets that no image shows.
+        matches: id and number of images of the first TOLD targets that were looked for.
+    """
+
+    targets: int
+    read: Targets
+    planes: list[tuple[int, ...] | None]
+    sky: NDArray[np.float64] | None
+    group: list[str] | None = None
+    unread: set[int] = field(default_factory=set)
+    unmatched: int = 0
+    matches: list[tuple[str, int]] = field(default_factory=list)
+
+    def todo(self) -> list[int]:
+        """Give the rows that can be cut."""
+        return [row for row in range(len(self.read)) if row not in self.read.faults]
+
+    def results(self) -> list[str]:
+        """Give the ids of what is made of several rows."""
+        return list(dict.fromkeys(self.group or ()))
+
+
+def expand(
+    given: Any,
+    options: Options,
+    catalog: Catalog,
+    allowed: Callable[[str], None],
+    most_rows: int,
+    cutout_bytes: int | None = None,
+) -> Work:
+    """Give the rows that targets become.
+
+    Of `cutout_bytes` a box has at most so many pixels, where those outside the image are filled.
+
+    Raises:
+        TargetsError: where the list cannot be read or lacks columns.
+        JobError: where the options do not go with it.
+        LimitError: where there would be more than `most_rows`.
+        AccessError: where none of the files may be read.
+        NoSuchDatasetError: where there is no such dataset.
+    """
+    if isinstance(given, str | os.PathLike):
+        raise TargetsError("the targets of a job are a table or a mapping of columns, not a path")
+    table, _, wrong = read_list(given)
+    if wrong:
+        raise TargetsError(next(iter(wrong.values())))
+    check_rows(len(table), most_rows)
+    columns = one_angle(standard_columns(table), "a job")
+    in_sky = all(name in columns for name in SKY)
+    if options.is_combined and not in_sky:
+        raise JobError(f"a stack or rgb needs targets in the sky: {', '.join(SKY)}")
+    if "file" in columns or not in_sky:
+        for name in ("dataset", "time", "bands"):
+            if getattr(options, name):
+                raise JobError(
+                    f"option {name}: images are chosen by it for targets in the sky without a file"
+                )
+        work = _of_files(columns, len(table), options, allowed)
+    else:
+        work = _of_places(columns, options, catalog, allowed, most_rows)
+    if work.group is not None:
+        check_rows(len(work.read) + len(work.results()), most_rows)
+        work.read.boxes = grown(work.read.boxes)
+    if cutout_bytes is not None and options.mode == "partial" and not options.is_combined:
+        _refuse_large(work.read, cutout_bytes)
+    return work
+
+
+def certain_bytes(work: Work, options: Options) -> int:
+    """Return what the results take at least: of filled boxes each pixel has a byte or more."""
+    is_filled = options.mode == "partial" and not options.is_combined
+    if not is_filled or options.format == "png":
+        return 0
+    sides = work.read.boxes[work.todo(), 2:].astype(float)
+    return int((sides[:, 0] * sides[:, 1]).sum())
+
+
+def _refuse_large(read: Targets, most: int) -> None:
+    """Refuse boxes that have more pixels than a cutout may have bytes."""
+    import numpy as np
+
+    pixels = read.boxes[:, 2].astype(float) * read.boxes[:, 3]
+    for row in np.flatnonzero(pixels > most).tolist():
+        width, height = read.boxes[row, 2:].tolist()
+        read.faults.setdefault(
+            row,
+            (
+                "error",
+                f"a cutout of {width} x {height} pixels exceeds the limit of {size_text(most)} "
+                "(limits.cutout_mb)",
+            ),
+        )
+
+
+def check_rows(rows: int, most: int) -> None:
+    """Raise where a job has too many rows.
+
+    Raises:
+        LimitError: saying how many there may be.
+    """
+    if rows > most:
+        raise LimitError(f"a job may have {most:,} rows, not {rows:,}; divide the list")
+
+
+def _of_files(
+    columns: dict[str, Any], count: int, options: Options, allowed: Callable[[str], None]
+) -> Work:
+    """Take targets that name their files."""
+    import numpy as np
+    from astropy.table import Table
+
+    read, unread = _read(Table(columns, copy=False), allowed)
+    sky = None
+    if all(name in columns for name in SKY):
+        sky = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+    group = _groups(columns, count) if options.is_combined else None
+    return Work(count, read, _planes(columns, options, read), sky, group, unread)
+
+
+def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]]:
+    """Read a list whose files are allowed; tell which rows failed because theirs cannot be read.
+
+    Raises:
+        AccessError: where none is allowed.
+    """
+    unreadable: set[str] = set()
+
+    def sky_if_allowed(file: str, hdu: HduKey | None) -> Sky:
+        _check(file, allowed)
+        try:
+            return sky_of(file, hdu)
+        except SwatheError:
+            unreadable.add(file)
+            raise
+
+    read = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
+    for row, (status, reason) in read.faults.items():
+        read.faults[row] = status, by_names(reason)
+    refused: dict[int, str] = {}
+    for number, file in enumerate(read.files):
+        try:
+            _check(file, allowed)
+        except AccessError as error:
+            refused[number] = str(error)
+    if refused and len(refused) == len(read.files):
+        raise AccessError(next(iter(refused.values())))
+    unread: set[int] = set()
+    for row, number in enumerate(read.file.tolist()):
+        if number in refused:
+            read.faults[row] = ("error", refused[number])
+        elif row in read.faults and read.files[number] in unreadable:
+            unread.add(row)
+    return read, unread
+
+
+def _check(file: str, allowed: Callable[[str], None]) -> None:
+    """Raise where a file may not be read.
+
+    Raises:
+        AccessError: also where its URL holds a secret, which no job keeps.
+    """
+    if file:
+        allowed(file)
+    if _swathe.shown(file) != file:
+        raise AccessError(f"{_swathe.shown(file)}: a job keeps no URL with credentials")
+
+
+def _of_places(
+    columns: dict[str, Any],
+    options: Options,
+    catalog: Catalog,
+    allowed: Callable[[str], None],
+    most_rows: int,
+) -> Work:
+    """Take places in the sky, of every image that shows them."""
+    import numpy as np
+
+    count = len(columns["ra"])
+    named = texts(columns["id"]) if "id" in columns else [""] * count
+    ids = [name or str(row) for row, name in enumerate(named)]
+    wrong = dict(_senseless(columns))
+    good = [row for row in range(count) if row not in wrong]
+    places = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
+    found = _found(columns, options, catalog, places, good, most_rows)
+
+    # Every row: which target, and which image, if any.
+    rows: list[tuple[int, Match | None]] = []
+    reasons: dict[int, tuple[str, str]] = {}
+    told: list[tuple[str, int]] = []
+    unmatched = 0
+    for target in range(count):
+        matches, reason = found.get(target, ([], ""))
+        if target in wrong or not matches:
+            reasons[len(rows)] = wrong.get(target) or ("no-overlap", reason or NOTHING)
+            unmatched += target not in wrong
+            rows.append((target, None))
+        rows += [(target, match) for match in matches]
+        if len(told) < TOLD:
+            told.append((ids[target], len(matches)))
+    check_rows(len(rows), most_rows)
+    of = [target for target, _ in rows]
+    table = {
+        "id": _numbered_ids([ids[target] for target in of]),
+        "file": [match.file if match is not None else "" for _, match in rows],
+        "hdu": [match.granule.hdu if match is not None else 0 for _, match in rows],
+        **{name: places[of, at] for at, name in enumerate(SKY)},
+    }
+    picked = {name: [column[target] for target in of] for name, column in columns.items()}
+    read, unread = _read(table, allowed)
+    read.faults.update(reasons)
+    unread -= reasons.keys()
+    read.unplaced = [row for row in read.unplaced if row not in read.faults]
+    group = None
+    if options.format == "rgb":
+        pictures = _numbered_ids(ids)
+        group = [pictures[target] for target in of]
+    elif options.operation == "stack":
+        group = _groups(picked, len(rows))
+    planes = _planes(picked, options, read)
+    return Work(count, read, planes, places[of], group, unread, unmatched, told)
+
+
+def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Give the rows that are no place in the sky, and why."""
+    for row, values in enumerate(zip(*(columns[name] for name in SKY), strict=True)):
+        try:
+            sound(*values)
+        except RegionError as error:
+            yield row, ("error", str(error))
+
+
+def _found(
+    columns: dict[str, Any],
+    options: Options,
+    catalog: Catalog,
+    places: NDArray[np.float64],
+    good: Sequence[int],
+    most_rows: int,
+) -> dict[int, tuple[list[Match], str]]:
+    """Give the images of each target that makes sense, or why there are none."""
+    from swathe.datasets.search_many import find_each
+
+    count = len(places)
+    datasets = texts(columns["dataset"]) if "dataset" in columns else [""] * count
+    bands = texts(columns["band"]) if "band" in columns else [""] * count
+    by_dataset: dict[str | None, list[int]] = {}
+    for row in good:
+        by_dataset.setdefault(datasets[row] or options.dataset, []).append(row)
+    wanted_bands = set(options.bands)
+    most_pairs = TRIED * most_rows
+    of: dict[int, tuple[list[Match], str]] = {}
+    for dataset, rows in by_dataset.items():
+        only = options.bands[0] if len(wanted_bands) == 1 else None
+        wanted = Wanted(dataset=dataset, time=options.time, band=only)
+        found: Found = find_each(
+            catalog,
+            places[rows, 0] % 360.0,
+            places[rows, 1],
+            wanted,
+            lambda pairs: check_rows(most_rows + pairs, most_rows) if pairs > most_pairs else None,
+        )
+        for row, numbers in zip(rows, found.of, strict=True):
+            matches = [found.matches[number] for number in numbers]
+            if wanted_bands:
+                matches = [match for match in matches if match.granule.band in wanted_bands]
+            if bands[row]:
+                matches = [match for match in matches if match.granule.band == bands[row]]
+            reason = ""
+            if options.format == "rgb":
+                matches, reason = _one_of_each(matches, options.bands, places[row])
+            of[row] = matches, reason
+    return of
+
+
+def _one_of_each(
+    matches: Sequence[Match], bands: Sequence[str], place: NDArray[np.float64]
+) -> tuple[list[Match], str]:
+    """Give the image of each band whose middle is nearest, or what is missing."""
+    import numpy as np
+
+    from swathe.datasets.spherical import angle, directions
+
+    here = directions(place[0], place[1])
+    chosen = []
+    for band in bands:
+        of_band = [match for match in matches if match.granule.band == band]
+        if not of_band:
+            return [], f"no image of band {band} shows it"
+        middles = [match.granule.footprint for match in of_band]
+        away = [
+            float(angle(directions(np.array(each.s_ra), np.array(each.s_dec)), here))
+            for each in middles
+            if each is not None
+        ]
+        chosen.append(of_band[int(np.argmin(away))])
+    return chosen, ""
+
+
+def _numbered_ids(ids: Sequence[str]) -> list[str]:
+    """Give id, id-2, id-3 ... where one target has several rows."""
+    seen: dict[str, int] = {}
+    found = []
+    for each in ids:
+        seen[each] = seen.get(each, 0) + 1
+        found.append(each if seen[each] == 1 else f"{each}-{seen[each]}")
+    return found
+
+
+def _groups(columns: dict[str, Any], count: int) -> list[str]:
+    if "group" not in columns:
+        return [ALL] * count
+    return [name or ALL for name in texts(columns["group"])]
+
+
+def _planes(
+    columns: dict[str, Any], options: Options, read: Targets
+) -> list[tuple[int, ...] | None]:
+    """Give the planes of each row: `3:7` on NAXIS3, `3:7,0:1` there and on NAXIS4, and so on.
+
+    Raises:
+        TargetsError: where there are too many different ones.
+    """
+    if "planes" not in columns:
+        return [options.planes] * len(read)
+    known: dict[str, tuple[int, ...] | None] = {"": options.planes}
+    found = []
+    for row, text in enumerate(texts(columns["planes"])):
+        if text not in known:
+            try:
+                pairs = [read_planes("planes", part) for part in text.split(",")]
+                known[text] = tuple(chain.from_iterable(pairs))
+            except JobError as error:
+                read.faults.setdefault(row, ("error", str(error)))
+        found.append(known.get(text))
+        if len(known) > MOST_PLANES:
+            raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
+    return found

@@ -1,0 +1,63 @@
+"""Jobs and rows of the catalogue as users see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swathe.jobs.archives import file_name
+from swathe.jobs.types import Job, Options, Row
+
+if TYPE_CHECKING:
+    from swathe.catalog.records.jobs import KeptJob, KeptRow
+
+SHOWN = ("seconds", "interval_s", "bytes", "requests")
+"""What users see of a prediction."""
+
+
+def shown_job(kept: KeptJob) -> Job:
+    """Give a job that the catalogue keeps."""
+    actual = None
+    if kept.started_at is not None:
+        actual = {
+            "seconds": kept.busy_s,
+            "bytes": kept.bytes_moved,
+            "requests": kept.requests,
+        }
+    predicted = kept.predicted
+    if predicted is not None:
+        predicted = {name: value for name, value in predicted.items() if name in SHOWN}
+    return Job(
+        id=kept.id,
+        owner=kept.owner,
+        name=kept.name,
+        phase=kept.phase,
+        options=Options.checked(kept.options),
+        created_at=kept.created_at,
+        started_at=kept.started_at,
+        ended_at=kept.ended_at,
+        expires_at=kept.expires_at,
+        rows=kept.rows,
+        counts=kept.counts,
+        bytes=kept.bytes,
+        predicted=predicted,
+        actual=actual,
+        error=kept.failure,
+        notes=kept.notes,
+        parameters=kept.parameters,
+    )
+
+
+def shown_row(kept: KeptRow, options: Options) -> Row:
+    """Give a row that the catalogue keeps, of a job with these options."""
+    return Row(
+        number=kept.number,
+        id=kept.id,
+        source=kept.source,
+        hdu=kept.hdu,
+        box=kept.box,
+        status=kept.status,
+        reason=kept.reason,
+        name=file_name(kept, options),
+        bytes=kept.bytes,
+        sha256=kept.sha256,
+    )

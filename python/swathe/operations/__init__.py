@@ -1,0 +1,1 @@
+"""What is made of cuts: other formats, stacks, pictures in colour."""

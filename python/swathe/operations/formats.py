@@ -1,0 +1,77 @@
+"""What is made of cutouts that the engine wrote as FITS: pixels alone, pictures, stacks."""
+
+from __future__ import annotations
+
+import hashlib
+from io import BytesIO
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from swathe import _swathe
+from swathe.files.cutout import Cutout, saving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Format = Literal["fits", "npy", "png", "rgb"]
+Operation = Literal["cut", "stack"]
+Stack = Literal["mean", "median", "sigma-clipped", "weighted"]
+BANDS = 3
+"""Of a picture of format `rgb`, red first."""
+SUFFIXES: dict[Format, str] = {"fits": ".fits", "npy": ".npy", "png": ".png", "rgb": ".png"}
+
+
+def is_combined(operation: Operation, form: Format) -> bool:
+    """Tell whether results are made of several images."""
+    return operation == "stack" or form == "rgb"
+
+
+class Written(NamedTuple):
+    """A file that was written."""
+
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> Written:
+        """Read size and SHA-256 of a file."""
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return cls(path.stat().st_size, sha256)
+
+
+def whole(path: Path) -> Cutout:
+    """Return all of a small image that the engine cut."""
+    native = _swathe.open(str(path))
+    hdu = native.find()
+    shape = native.shape(hdu)
+    return Cutout(
+        native.cut(hdu, [0] * len(shape), shape[::-1], "strict"), str(path), native.version, hdu
+    )
+
+
+def converted(cut: Path, name: Path) -> bytes:
+    """Return a cutout as the suffix of a name says, and remove the FITS file it was cut into.
+
+    Raises:
+        RegionError: If a picture cannot show it.
+    """
+    into = BytesIO()
+    try:
+        saving(whole(cut), name)(into)
+    finally:
+        cut.unlink()
+    return into.getvalue()
+
+
+def convert(cut: Path, path: Path, *, overwrite: bool = True) -> None:
+    """Write a cutout as the suffix of `path` says, and remove the FITS file it was cut into.
+
+    Raises:
+        OutputExistsError: If there is such a file, and `overwrite` is false.
+        RegionError: If a picture cannot show it.
+        OutputError: If the file cannot be written.
+    """
+    try:
+        whole(cut).write(path, overwrite=overwrite)
+    finally:
+        cut.unlink()

@@ -1,0 +1,1 @@
+"""Connections, shares and answers of a portal, whatever they are about."""

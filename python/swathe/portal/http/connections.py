@@ -1,0 +1,204 @@
+"""Connections: how many there may be, and how long one may say nothing.
+
+uvicorn waits without end for a first header, for the rest of a body and for a client that reads
+nothing. `watched` gives its protocols, of httptools and of h11, time limits for all three, and
+limits of connections, in all and of one address.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from swathe.core.errors import LimitError
+from swathe.portal.http.headers import SECURITY
+from swathe.portal.http.shares import Shares
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
+
+    from swathe.portal.config import Config
+else:
+    Protocol = object
+
+BODY_S = 10.0
+"""A body is looked at so often."""
+BODY_BYTES_PER_S = 1000
+"""A slower one ends its connection."""
+SEND_S = 60.0
+"""A client that takes less than about 48 kB of an answer in so long is left."""
+PHRASES = {
+    400: "Bad Request",
+    408: "Request Timeout",
+    429: "Too Many Requests",
+    503: "Service Unavailable",
+}
+
+
+def network_of(address: str) -> str:
+    """Return what limits count an address by: itself, or its /64 network of IP version 6."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, 64), strict=False))
+
+
+class Doorkeeper:
+    """Counts connections, but those of trusted proxies by address."""
+
+    def __init__(self, config: Config) -> None:
+        """Take the settings of the portal."""
+        limits = config.limits
+        self.header_s = limits.header_s
+        self._shares = Shares(limits.connections, limits.share, "connections are open")
+        self._proxies = networks(config.server.proxies)
+
+    def place(self, address: str) -> AbstractContextManager[None]:
+        """Return the place of a connection from an address, to be taken by entering it.
+
+        Entering raises LimitError where none is free.
+        """
+        return self._shares.place(None if self._is_proxy(address) else network_of(address))
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(parsed in network for network in self._proxies)
+
+
+def networks(addresses: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Parse addresses and networks of proxies.
+
+    Raises:
+        ValueError: If one is neither.
+    """
+    return [ipaddress.ip_network(address) for address in addresses]
+
+
+def refusal(status: int, text: str) -> bytes:
+    """Return a whole answer that ends its connection, for what reaches no application."""
+    lines = [
+        f"HTTP/1.1 {status} {PHRASES[status]}",
+        *(f"{name}: {value}" for name, value in SECURITY.items()),
+        "content-type: text/plain; charset=utf-8",
+        f"content-length: {len(text) + 1}",
+        "connection: close",
+    ]
+    return ("\r\n".join(lines) + f"\r\n\r\n{text}\n").encode()
+
+
+class Watched(Protocol):
+    """What one of uvicorn's protocols lacks; it comes before it among the bases."""
+
+    keeper: ClassVar[Doorkeeper]
+    _place: AbstractContextManager[None] | None = None
+    _head: asyncio.TimerHandle | None = None
+    _body: asyncio.TimerHandle | None = None
+    _sending: asyncio.TimerHandle | None = None
+    _body_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Let a connection in, or answer that there are too many."""
+        super().connection_made(transport)
+        place = self.keeper.place(self.client[0] if self.client else "")
+        try:
+            place.__enter__()
+        except LimitError as error:
+            self._refuse(429, str(error))
+            return
+        self._place = place
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Pass data on, and watch what is still to come."""
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        cycle: Any = self.cycle
+        if cycle is None or cycle.response_complete:
+            self._await_head()
+            return
+        self._cancel("_head")
+        self._body_bytes += len(data)
+        if cycle.more_body and self._body is None:
+            self._await_body()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Give the place back."""
+        for timer in ("_head", "_body", "_sending"):
+            self._cancel(timer)
+        if self._place is not None:
+            self._place.__exit__(None, None, None)
+            self._place = None
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait until the client has read more, but not for ever."""
+        super().pause_writing()
+        if self._sending is None:
+            self._sending = self.loop.call_later(SEND_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on: the client reads."""
+        self._cancel("_sending")
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP."""
+        self._refuse(400, msg)
+
+    def _await_head(self) -> None:
+        if self._head is None:
+            self._head = self.loop.call_later(self.keeper.header_s, self._end_without_head)
+
+    def _end_without_head(self) -> None:
+        seconds = f"{self.keeper.header_s:g} s"
+        self._refuse(408, f"the header of a request did not come within {seconds}")
+
+    def _await_body(self) -> None:
+        self._body_bytes = 0
+        self._body = self.loop.call_later(BODY_S, self._check_body)
+
+    def _check_body(self) -> None:
+        """End a request whose body comes too slowly, unless it is the portal that waits."""
+        self._body = None
+        cycle: Any = self.cycle
+        if cycle.response_complete or not cycle.more_body:
+            return
+        waits = self.flow.read_paused or cycle.waiting_for_100_continue
+        if waits or self._body_bytes >= BODY_S * BODY_BYTES_PER_S:
+            self._await_body()
+        else:
+            rate = f"{BODY_BYTES_PER_S} bytes a second"
+            self._refuse(408, f"the body of a request came more slowly than {rate}")
+
+    def _refuse(self, status: int, text: str) -> None:
+        if self.transport.is_closing():
+            return
+        cycle: Any = self.cycle
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            self.transport.write(refusal(status, text))
+        self.transport.close()
+
+    def _cancel(self, timer: str) -> None:
+        handle = getattr(self, timer)
+        if handle is not None:
+            handle.cancel()
+            setattr(self, timer, None)
+
+
+def watched(protocol: type[Any], config: Config) -> type[Any]:
+    """Return a protocol of uvicorn with the limits of a portal's settings."""
+    members = {"keeper": Doorkeeper(config)}
+    return type(f"Watched{protocol.__name__}", (Watched, protocol), members)

@@ -1,0 +1,123 @@
+"""A result as an answer: all of it or ranges, unless the client has it (RFC 9110, 13 and 14)."""
+
+from __future__ import annotations
+
+import re
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from swathe.portal.http.long_responses import MadeAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from starlette.requests import Request
+
+    from swathe.jobs import Result
+    from swathe.portal.http.long_responses import Seats
+
+PART = 1 << 20
+"""Bytes read and handed on at once."""
+MOST_RANGES = 50
+ONE = r"\s*(?:\d{1,18}-\d{0,18}|-\d{1,18})\s*"
+RANGES = re.compile(rf"bytes=({ONE}(?:,{ONE})*)", re.I | re.A)
+
+
+def unchanged(request: Request, etag: str) -> bool:
+    """Tell whether the client has this already (RFC 9110, 13.1.2)."""
+    given = request.headers.get("if-none-match")
+    if given is None:
+        return False
+    tags = re.findall(r'(?:W/)?("[^"]*")', given)
+    return given.strip() == "*" or etag.removeprefix("W/") in tags
+
+
+def answer_with(
+    request: Request, streams: Seats, result: Result, headers: Mapping[str, str]
+) -> Response:
+    """Answer with a result, or what is asked for of it.
+
+    Several ranges come as multipart/byteranges. What is no list of ranges is as if it were not
+    there, and so is one that asks for more than the whole.
+    """
+    size = result.size
+    told = {
+        **headers,
+        "ETag": result.etag,
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": f'attachment; filename="{result.name}"',
+    }
+    if unchanged(request, result.etag):
+        return Response(None, 304, told)
+    status, kind = 200, result.media_type
+    pieces = [(b"", 0, size)]
+    ranges = _ranges(request, result.etag, size)
+    if ranges == []:
+        return Response(None, 416, {"Content-Range": f"bytes */{size}"})
+    if ranges is not None:
+        status = 206
+        if len(ranges) == 1:
+            start, stop = ranges[0]
+            pieces = [(b"", start, stop)]
+            told["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
+        else:
+            pieces, kind = _multipart(ranges, kind, size)
+    told["Content-Length"] = str(sum(len(head) + stop - start for head, start, stop in pieces))
+    if request.method == "HEAD":
+        return Response(None, status, told, kind)
+    return MadeAnswer(streams, lambda _gone: _parts(result, pieces), kind, told, status)
+
+
+def _ranges(request: Request, etag: str, size: int) -> list[tuple[int, int]] | None:
+    """Give what is asked for, ends excluded; nothing of it is there: none; all: `None`."""
+    asked = RANGES.fullmatch(request.headers.get("range", "").strip())
+    if asked is None or request.headers.get("if-range", etag) != etag:
+        return None
+    ranges = []
+    for each in asked[1].split(","):
+        first, last = each.strip().split("-")
+        if first:
+            start, stop = int(first), min(int(last or size) + 1, size)
+            if last and int(last) < start:
+                return None
+        else:
+            start, stop = max(0, size - int(last)), size
+        if start < stop:
+            ranges.append((start, stop))
+    if len(ranges) > MOST_RANGES or sum(stop - start for start, stop in ranges) > size:
+        return None
+    return ranges
+
+
+def _multipart(
+    ranges: Sequence[tuple[int, int]], kind: str, size: int
+) -> tuple[list[tuple[bytes, int, int]], str]:
+    boundary = token_hex(16)
+    pieces = [
+        (
+            f"\r\n--{boundary}\r\nContent-Type: {kind}\r\n"
+            f"Content-Range: bytes {start}-{stop - 1}/{size}\r\n\r\n".encode(),
+            start,
+            stop,
+        )
+        for start, stop in ranges
+    ]
+    pieces.append((f"\r\n--{boundary}--\r\n".encode(), 0, 0))
+    return pieces, f"multipart/byteranges; boundary={boundary}"
+
+
+def _parts(result: Result, pieces: Sequence[tuple[bytes, int, int]]) -> Iterator[bytes]:
+    """Give pieces: some bytes, and a range of the result behind them."""
+    with result.open() as file:
+        for head, start, stop in pieces:
+            if head:
+                yield head
+            file.seek(start)
+            while start < stop:
+                part = file.read(min(PART, stop - start))
+                if not part:
+                    raise OSError(f"{result.name}: it ends at byte {start}, before {stop}")
+                start += len(part)
+                yield part

@@ -1,0 +1,71 @@
+"""Errors as HTTP tells them: a user's mistake is 4xx, a fault of ours 5xx."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING
+
+from swathe.core import errors
+from swathe.stores.registry import by_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STATUS: tuple[tuple[type[errors.SwatheError], int], ...] = (
+    (errors.TokenError, 401),
+    (errors.AccessError, 403),
+    (errors.NoSuchStoreError, 404),
+    (errors.NoSuchDatasetError, 404),
+    (errors.NotFoundError, 404),
+    (errors.NoSuchJobError, 404),
+    (errors.NoSuchResultError, 404),
+    (errors.LimitError, 429),
+    (errors.JobError, 422),
+    (errors.TargetsError, 422),
+    (errors.RegionError, 422),
+    (errors.NoSuchHduError, 422),
+    (errors.FormatError, 422),
+    (errors.DatasetError, 422),
+    (errors.StoreSettingsError, 422),
+    (errors.CatalogError, 503),
+    (errors.SourceError, 502),
+    (errors.OutputError, 507),
+    (errors.SwatheError, 500),
+)
+
+
+OWN_PATH = re.compile(r"(?<![\w:/.-])(?:sqlite:///)?/(?:[^\s/:'\"]+/)*([^\s/:'\"]+)")
+"""An absolute path, and its last part."""
+log = logging.getLogger("swathe.portal")
+
+
+def status_of(error: errors.SwatheError) -> int:
+    """Give the status that tells of an error."""
+    if isinstance(error, errors.LimitError) and error.retry_after_s is None:
+        return 413  # It will never be allowed.
+    return next(status for kind, status in STATUS if isinstance(error, kind))
+
+
+def text_of(error: errors.SwatheError) -> str:
+    """Give what is told of an error: files by their stores, not where they lie.
+
+    Errors of the database and of results name paths of this machine: of those only the last part is
+    told, and the whole is in the log.
+    """
+    text = by_names(str(error))
+    if isinstance(error, errors.CatalogError | errors.OutputError):
+        log.warning("%s", text)
+        return OWN_PATH.sub(r"\1", text)
+    return text
+
+
+def headers_of(error: errors.SwatheError) -> Mapping[str, str]:
+    """Give the headers that go with it."""
+    if isinstance(error, errors.TokenError):
+        return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, errors.CatalogError):
+        return {"Retry-After": "5"}
+    if isinstance(error, errors.LimitError) and error.retry_after_s is not None:
+        return {"Retry-After": str(error.retry_after_s)}
+    return {}

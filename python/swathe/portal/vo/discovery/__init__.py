@@ -1,0 +1,1 @@
+"""SIA2, DataLink and VOSI: which images there are."""

@@ -1,0 +1,113 @@
+"""Descriptions of the services, for clients that read them from a table (DataLink 1.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from swathe.portal.vo.discovery.votable import Field, param, service
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.catalog import Match
+
+SODA = "ivo://ivoa.net/std/SODA#sync-1.0"
+SODA_ASYNC = "ivo://ivoa.net/std/SODA#async-1.0"
+DATALINK = "ivo://ivoa.net/std/DataLink#links-1.1"
+DATALINK_TYPE = "application/x-votable+xml;content=datalink"
+MOST_CORNERS = 64
+"""Of an outline that is told as a polygon; of one with more, the circle is."""
+
+ID = Field("ID", ucd="meta.id;meta.main", about="publisher DID of the image")
+POS = Field("POS", ucd="pos.outline;obs", about="CIRCLE, RANGE or POLYGON, degrees, ICRS")
+CIRCLE = Field(
+    "CIRCLE",
+    "double",
+    "3",
+    "deg",
+    "pos.outline;obs",
+    xtype="circle",
+    about="ra, dec, radius (ICRS) of what the cut is to hold",
+)
+POLYGON = replace(
+    CIRCLE, name="POLYGON", size="*", xtype="polygon", about="ra, dec of corners (ICRS)"
+)
+BAND = Field(
+    "BAND",
+    "double",
+    "2",
+    "m",
+    "em.wl;stat.interval",
+    xtype="interval",
+    about="wavelengths in vacuum, from and to",
+)
+TIME = Field(
+    "TIME", "double", "2", "d", "time.interval;obs.exposure", xtype="interval", about="MJD, UTC"
+)
+POL = Field(
+    "POL", ucd="meta.code;phys.polarization", about="states of polarization; may be repeated"
+)
+SUB = Field("SUB", about="[ext][x1:x2,y1:y2], pixels from 1, the last ones included")
+RESPONSEFORMAT = Field("RESPONSEFORMAT", ucd="meta.code.mime", about="kind of the result")
+
+
+def soda(
+    identifier: str, url: str, column: str, match: Match | None = None, states: Sequence[str] = ()
+) -> str:
+    """Describe cuts: of any image, or of one, with what it covers.
+
+    Args:
+        identifier: XML ID of the description.
+        url: of the service.
+        column: where the DIDs stand in the table.
+        match: the image.
+        states: its states of polarization.
+    """
+    inputs = [param(ID, ref=column), param(POS)]
+    bounds = _bounds(match)
+    for field in (CIRCLE, POLYGON, BAND, TIME):
+        if match is None or field.name in bounds:
+            least, most = bounds.get(field.name, (None, None))
+            inputs.append(param(field, least=least, most=most))
+    if match is None or states:
+        inputs.append(param(POL, options=[state for state in states if state]))
+    inputs += [
+        param(SUB),
+        param(RESPONSEFORMAT, options=["application/fits", "image/png"]),
+    ]
+    about = "cut a region out of the image" if match else "cut a region out of an image"
+    return service(identifier, url, SODA, inputs, about)
+
+
+def links(identifier: str, url: str, column: str) -> str:
+    """Describe where the links of an image are found."""
+    about = "all there is of an image: the file, a preview, cuts"
+    content = param(Field("contentType"), DATALINK_TYPE)
+    return service(identifier, url, DATALINK, [param(ID, ref=column)], about, content)
+
+
+def _bounds(match: Match | None) -> dict[str, tuple[str | None, str | None]]:
+    """Give what an image covers, as MIN and MAX of the parameters that may be given for it."""
+    if match is None:
+        return {}
+    granule = match.granule
+    found: dict[str, tuple[str | None, str | None]] = {}
+    place = granule.footprint
+    if place is not None:
+        around = f"{place.s_ra:.8f} {place.s_dec:.8f} {place.s_fov / 2:.8f}"
+        found["CIRCLE"] = None, around
+        outline = place.outline or []
+        few = 0 < len(outline) <= 2 * MOST_CORNERS
+        found["POLYGON"] = None, " ".join(f"{at:.8f}" for at in outline) if few else None
+    for name, ends in (
+        ("BAND", (granule.em_min, granule.em_max)),
+        ("TIME", (granule.t_min, granule.t_max)),
+    ):
+        if ends != (None, None):
+            low, high = ends
+            found[name] = (
+                None if low is None else repr(low),
+                None if high is None else repr(high),
+            )
+    return found

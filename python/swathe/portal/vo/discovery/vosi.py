@@ -1,0 +1,128 @@
+"""What the services say of themselves: VOSI capabilities and availability, DALI examples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from starlette.responses import HTMLResponse, Response
+
+from swathe.portal.vo.discovery import descriptors
+from swathe.portal.vo.discovery.votable import plain
+from swathe.portal.vo.identifiers import did_of
+from swathe.stores.registry import by_names
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from swathe.catalog import Match
+    from swathe.portal.vo.service import Service
+
+XML = "text/xml"
+XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+CAPABILITIES = f"""<?xml version="1.0" encoding="UTF-8"?>
+<vosi:capabilities xmlns:vosi="http://www.ivoa.net/xml/VOSICapabilities/v1.0"
+    xmlns:vs="http://www.ivoa.net/xml/VODataService/v1.1" {XSI}>
+"""
+STANDARDS = (
+    ("ivo://ivoa.net/std/VOSI#capabilities", "capabilities"),
+    ("ivo://ivoa.net/std/VOSI#availability", "availability"),
+    ("ivo://ivoa.net/std/SIA#query-2.0", "query"),
+    (descriptors.DATALINK, "links"),
+    (descriptors.SODA, "sync"),
+    (descriptors.SODA_ASYNC, "async"),
+    ("ivo://ivoa.net/std/DALI#examples", "examples"),
+)
+
+
+async def capabilities(service: Service, request: Request) -> Response:
+    """Answer with the services there are."""
+    parts = [CAPABILITIES]
+    for standard, path in STANDARDS:
+        use = "full" if path in ("capabilities", "availability", "examples") else "base"
+        url = escape(service.url(request, path))
+        parts.append(
+            f"<capability standardID={quoteattr(standard)}>\n"
+            '<interface xsi:type="vs:ParamHTTP" role="std">\n'
+            f'<accessURL use="{use}">{url}</accessURL>\n'
+            "</interface>\n</capability>\n"
+        )
+    parts.append("</vosi:capabilities>\n")
+    return Response("".join(parts), 200, media_type=XML)
+
+
+async def availability(service: Service, _request: Request) -> Response:
+    """Answer whether it works: the catalogue is asked, and whether jobs are worked on."""
+    trouble = await service.workers.run(lambda: _trouble(service))
+    note = f"<vosi:note>{plain(trouble)}</vosi:note>\n" if trouble else ""
+    return Response(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<vosi:availability xmlns:vosi="http://www.ivoa.net/xml/VOSIAvailability/v1.0">\n'
+        f"<vosi:available>{'false' if trouble else 'true'}</vosi:available>\n{note}"
+        "</vosi:availability>\n",
+        200,
+        media_type=XML,
+    )
+
+
+async def examples(service: Service, request: Request) -> Response:
+    """Answer with requests that can be tried, of an image that there is."""
+    match = await service.workers.run(lambda: _some(service))
+    url = service.url
+    parts = []
+    if match is not None:
+        place = match.granule.footprint
+        assert place is not None
+        did = did_of(service.authority, match)
+        circle = f"{place.s_ra:.6f} {place.s_dec:.6f} {place.s_fov / 8:.6f}"
+        for number, (title, text) in enumerate(
+            (
+                ("Images of a place", f"{url(request, 'query')}?POS=CIRCLE {circle}"),
+                ("What there is of an image", url(request, "links", did)),
+                ("A cut", f"{url(request, 'sync', did)}&CIRCLE={circle}"),
+                ("A cut in pixels", f"{url(request, 'sync', did)}&SUB=[1:100,1:100]"),
+            )
+        ):
+            link = text.replace(" ", "+").replace("[", "%5B").replace("]", "%5D")
+            parts.append(
+                f'<div typeof="example" id="e{number}" resource="#e{number}">\n'
+                f'<h2 property="name">{plain(title)}</h2>\n'
+                f'<p><a property="query" href={quoteattr(link)}>{plain(text)}</a></p>\n</div>\n'
+            )
+    return _page(service, "Examples", "".join(parts) or "<p>There are no images yet.</p>\n")
+
+
+async def root(service: Service, request: Request) -> Response:
+    """Answer with a list of the services."""
+    lines = "".join(
+        f"<li><a href={quoteattr(service.url(request, path))}>{path}</a>: {plain(standard)}</li>\n"
+        for standard, path in STANDARDS
+    )
+    return _page(service, "Services of the Virtual Observatory", f"<ul>\n{lines}</ul>\n")
+
+
+def _trouble(service: Service) -> str:
+    """Say why jobs are not worked on, in words for everybody; empty where they are."""
+    portal = service.portal
+    portal.catalog.stores()
+    return by_names(portal.told(None).trouble)
+
+
+def _some(service: Service) -> Match | None:
+    from swathe.catalog import Wanted
+
+    for match in service.portal.catalog.each_granule(Wanted(limit=100)):
+        if match.granule.footprint is not None:
+            return match
+    return None
+
+
+def _page(service: Service, title: str, body: str) -> Response:
+    name = plain(service.portal.config.vo.title)
+    return HTMLResponse(
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml">\n'
+        f'<head><meta charset="utf-8"/><title>{name}: {title}</title></head>\n'
+        '<body vocab="http://www.ivoa.net/rdf/examples#">\n'
+        f"<h1>{name}: {title}</h1>\n{body}</body>\n</html>\n"
+    )

@@ -1,0 +1,1 @@
+"""Regions of the sky on images."""

@@ -1,0 +1,78 @@
+"""From places in the sky to pixels of one image and back, fast.
+
+What `Sky` does by way of astropy's coordinates takes milliseconds, whatever the number of places.
+Most frames are ICRS turned: then one matrix does the same. All distortions count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.datasets.spherical import degrees, directions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from swathe.core.sky import Sky
+
+Pixels = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+
+
+class Places:
+    """The sky on one image; places are ICRS unit vectors, pixels count from 0."""
+
+    def __init__(self, sky: Sky) -> None:
+        """Take what does it slowly."""
+        self._sky = sky
+        self._wcs = sky.wcs
+        self._turn = _turn(sky)
+        # Whether a formula gives pixels, with no search.
+        self.quick = self._turn is not None and not self._wcs.has_distortion
+        self._lng, self._lat = self._wcs.wcs.lng, self._wcs.wcs.lat
+        # Radians a pixel.
+        self.scale = float(np.radians(min(sky.scales)))
+
+    def pixels(self, places: NDArray[np.float64]) -> Pixels:
+        """Give where places are on the image, perhaps beside it; NaN where there is no such."""
+        if not self.quick or self._turn is None:
+            from astropy.coordinates import SkyCoord
+
+            lon, lat = degrees(places)
+            return self._sky.pixels(SkyCoord(lon, lat, unit="deg", frame="icrs"))
+        x, y, z = (self._turn @ places.T) if self._turn.size else places.T
+        world = np.empty((len(places), 2))
+        np.degrees(np.arctan2(y, x), world[:, self._lng])
+        np.degrees(np.arctan2(z, np.hypot(x, y)), world[:, self._lat])
+        found: NDArray[np.float64] = self._wcs.wcs.s2p(world, 0)["pixcrd"]
+        return found[:, 0], found[:, 1]
+
+    def directions(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give where pixels are in the sky; NaN where nowhere."""
+        if self._turn is None:
+            return self._sky.directions(x, y)
+        world = self._wcs.all_pix2world(np.column_stack([x, y]), 0)
+        lat = world[:, self._lat]
+        # Some projections give numbers for what is no place.
+        lat[~(np.abs(lat) <= 90)] = np.nan
+        there = directions(world[:, self._lng], lat)
+        return there @ self._turn if self._turn.size else there
+
+
+def _turn(sky: Sky) -> NDArray[np.float64] | None:
+    """Give the matrix from ICRS to the image's frame: empty if it is ICRS, `None` if none does."""
+    from astropy.coordinates import FK5, ICRS, Galactic, SkyCoord
+    from astropy.wcs.utils import wcs_to_celestial_frame
+
+    try:
+        frame = wcs_to_celestial_frame(sky.wcs)
+    except ValueError:
+        return None
+    if isinstance(frame, ICRS):
+        return np.empty((0, 0))
+    if not isinstance(frame, FK5 | Galactic):
+        return None
+    axes = SkyCoord([0, 90, 0], [0, 0, 90], unit="deg", frame="icrs").transform_to(frame)
+    turn: NDArray[np.float64] = np.array(axes.cartesian.xyz.value)
+    return turn

@@ -1,0 +1,1 @@
+"""SODA: cutouts at once and by jobs (UWS)."""

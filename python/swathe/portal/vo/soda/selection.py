@@ -1,0 +1,109 @@
+"""From what a client asks of an image to pixels: one box, and planes of a cube."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from swathe.core.errors import RegionError
+from swathe.portal.vo.errors import usage
+from swathe.portal.vo.geometry.bounding_box import smallest_box
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.files.file import Image
+    from swathe.portal.vo.cutout_request import Wanted
+    from swathe.portal.vo.images import Held
+    from swathe.portal.vo.parameters import Interval
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Pixels of an image, `[start, stop)` of all axes, NAXIS1 first."""
+
+    image: Image
+    start: list[int]
+    stop: list[int]
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return math.prod(last - first for first, last in zip(self.start, self.stop, strict=True))
+
+
+def select(held: Held, wanted: Wanted) -> Pixels | None:
+    """Give the pixels that are wanted of an image; none where there are no such.
+
+    Raises:
+        VoError: where the image tells nothing of what it is to be selected by.
+        RegionError: where it shows no sky.
+    """
+    image = held.image if wanted.hdu is None else held.extension(wanted.hdu)
+    lengths = held.lengths if image is held.image else image.shape[::-1]
+    start, stop = [0] * len(lengths), list(lengths)
+    if not _narrow_planes(held, wanted, start, stop):
+        return None
+    if wanted.region is not None:
+        if held.is_away(wanted.region):
+            return None
+        places, (first, second) = held.places, held.sky_axes
+        box = smallest_box(wanted.region, places, lengths[first], lengths[second], held.orderly)
+        if box is None:
+            return None
+        start[first], start[second] = box[:2]
+        stop[first], stop[second] = box[0] + box[2], box[1] + box[3]
+    elif wanted.box is not None:
+        if len(lengths) < 2:
+            raise RegionError(f"{image.path}, HDU {image.index}: it has no plane to cut from")
+        x0, y0, width, height = wanted.box
+        start[:2] = x0, y0
+        stop[:2] = min(stop[0], x0 + width), min(stop[1], y0 + height)
+    if any(first >= last for first, last in zip(start, stop, strict=True)):
+        return None
+    return Pixels(image, start, stop)
+
+
+def _narrow_planes(held: Held, wanted: Wanted, start: list[int], stop: list[int]) -> bool:
+    """Take no more planes than needed; tells whether there are any."""
+    if wanted.band is None and wanted.time is None and not wanted.states:
+        return True
+    if wanted.hdu is not None and held.extension(wanted.hdu).index != held.image.index:
+        raise usage("SUB of another extension goes with no BAND, TIME or POL")
+    granule = held.match.granule
+    for name, interval, axis, known in (
+        ("BAND", wanted.band, "spectral", (granule.em_min, granule.em_max)),
+        ("TIME", wanted.time, "times", (granule.t_min, granule.t_max)),
+    ):
+        if interval is None:
+            continue
+        found = getattr(held, axis)
+        if found is None:
+            if not _overlaps(name, interval, known):
+                return False
+            continue
+        span = found.planes(interval)
+        if span is None:
+            return False
+        start[found.number], stop[found.number] = span
+    if wanted.states:
+        stokes = held.stokes
+        if stokes is None:
+            raise usage("POL: this image tells nothing of polarization")
+        span = stokes.planes(wanted.states)
+        if span is None:
+            return False
+        start[stokes.number], stop[stokes.number] = span
+    return True
+
+
+def _overlaps(name: str, wanted: Interval, known: Sequence[float | None]) -> bool:
+    """Tell whether an image as a whole is within an interval."""
+    low, high = known
+    if low is None and high is None:
+        raise usage(f"{name}: this image tells nothing to be selected by it")
+    first = high if low is None else low
+    last = low if high is None else high
+    assert first is not None and last is not None
+    return first <= wanted[1] and last >= wanted[0]

@@ -1,0 +1,442 @@
+"""What objects a store has below a prefix: folders, indexes of HTTP servers, WebDAV, buckets."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import html
+import http.client
+import json
+import os
+import re
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from swathe.catalog import WEBDAV
+from swathe.core.errors import AccessError, DatasetError, NotFoundError, SourceError
+from swathe.stores.folders import folders_of, is_within
+from swathe.stores.registry import native
+from swathe.stores.webdav import HEADERS, QUESTION, Found, found_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from swathe.catalog import Store
+
+TIMEOUT_S = 30
+LONGEST_PATH_BYTES = 1_000
+"""What the catalogue keeps, in UTF-8."""
+LONGEST_ETAG = 100
+"""What the catalogue keeps; all that are known are shorter."""
+LARGEST_PAGE_BYTES = 256 << 20
+LARGEST_XML_BYTES = 64 << 20
+"""It takes far more in memory than an index; this is some 100,000 objects in one folder."""
+HIDDEN = "."
+"""Names that start so are no objects of a dataset."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object that a listing names.
+
+    Attributes:
+        path: in the store.
+        size: bytes, where it says so exactly.
+        modified: what it says of the time, in whatever words; `None` where nothing.
+        etag: its ETag, without quotes, where it says that.
+    """
+
+    path: str
+    size: int | None = None
+    modified: str | None = None
+    etag: str | None = None
+
+    @property
+    def mark(self) -> str | None:
+        """What would be another if the object were: its ETag, else its time."""
+        return self.etag or self.modified
+
+    def is_told(self) -> bool:
+        """Tell whether a change of the object would show here."""
+        return self.size is not None and self.mark is not None
+
+
+@dataclass(frozen=True)
+class Unlisted:
+    """Something that could not be listed, and why."""
+
+    path: str
+    reason: str
+
+
+def list_objects(
+    store: Store, prefix: str, pattern: str | None, *, may_lack: bool = False
+) -> Iterator[Listed | Unlisted]:
+    """Give the objects below a folder of a store whose names are as the pattern says.
+
+    A pattern without a slash is compared with the last part of the path, another with all of what
+    is behind the prefix. Sub-folders that cannot be listed are told and stop nothing. Where there
+    `may_lack` such a folder, nothing is given if there is none.
+
+    Raises:
+        NotFoundError, AccessError, SourceError: where the folder cannot be listed.
+        DatasetError: where what the server gives is no index.
+    """
+    scheme = store.url.partition("://")[0]
+    if scheme == "file":
+        root = unquote(store.url.removeprefix("file://"))
+        if may_lack and not os.path.lexists(os.path.join(root, prefix)):
+            return
+        found = _local(root, prefix, folders_of(store.url, store.options))
+    elif native([store]).can_list(f"{store.name}:"):
+        found = _in_bucket(store, prefix, may_lack)
+    else:
+        found = _served(store, prefix, may_lack)
+    for each in found:
+        if isinstance(each, Unlisted) or matches(each.path, prefix, pattern):
+            yield _checked(each)
+
+
+def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed | Unlisted]:
+    """Give the objects that a text file names, one a line; empty lines and # lines are none.
+
+    Raises:
+        NotFoundError, SourceError: where it cannot be read.
+        DatasetError: where it is no text, or a line is no path below the prefix.
+    """
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{file}: no such list of objects") from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{file}: a list of objects is UTF-8 text: {error}") from error
+    except OSError as error:
+        raise SourceError(f"{file}: {error.strerror}") from error
+    seen = set()
+    for number, line in enumerate(lines, 1):
+        path = line.strip()
+        if not path or path.startswith("#"):
+            continue
+        below = not prefix or path.startswith(f"{prefix}/") or path == prefix
+        if path.startswith("/") or "://" in path or ".." in path.split("/") or not below:
+            raise DatasetError(
+                f"{file}, line {number}: expected the path of an object in the store, below "
+                f"{prefix or 'its root'!r}; found {path[:100]!r}"
+            )
+        if path not in seen and matches(path, prefix, pattern):
+            seen.add(path)
+            yield _checked(Listed(path))
+
+
+_SET = re.compile(r"\[!?(?:\][^\]]*(\])|[^\]]*(\]?))")
+"""A set of characters, and what ends it, if anything does."""
+
+
+def checked_pattern(pattern: str | None) -> str | None:
+    """Give a pattern if it is one.
+
+    Raises:
+        DatasetError: where it is empty, or has a [ without its ].
+    """
+    if pattern is None:
+        return None
+    is_open = any(not (each[1] or each[2]) for each in _SET.finditer(pattern))
+    if not pattern or is_open or pattern.startswith("/") or "\0" in pattern:
+        raise DatasetError(
+            f"a pattern is that of names, as *.fits or run[0-9]*/frame-*.fits.bz2; not {pattern!r}"
+        )
+    return pattern
+
+
+def matches(path: str, prefix: str, pattern: str | None) -> bool:
+    """Tell whether an object is one that a pattern asks for."""
+    if pattern is None:
+        return True
+    below = path.removeprefix(f"{prefix}/") if prefix else path
+    compared = below if "/" in pattern else below.rpartition("/")[2]
+    return fnmatch.fnmatchcase(compared, pattern)
+
+
+def _checked(found: Listed | Unlisted) -> Listed | Unlisted:
+    try:
+        length = len(found.path.encode())
+    except UnicodeEncodeError:
+        shown = found.path.encode("utf-8", "backslashreplace").decode()
+        return Unlisted(shown, "its name is no UTF-8 text")
+    if length > LONGEST_PATH_BYTES:
+        return Unlisted(found.path, f"its path has {length} bytes, more than {LONGEST_PATH_BYTES}")
+    return found
+
+
+def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed | Unlisted]:
+    start = os.path.join(root, prefix) if prefix else root
+    if not is_within(start, folders):
+        raise AccessError(f"{start}: leads out of its store")
+    if os.path.isfile(start):
+        yield _stated(prefix, os.stat(start))
+        return
+    waiting = [prefix]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(os.path.join(root, folder) if folder else root) as entries:
+                inside = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            if folder != prefix:
+                yield Unlisted(folder, f"its folder cannot be listed: {error.strerror}")
+                continue
+            raise _local_error(start, error) from error
+        for entry in inside:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.name.startswith(HIDDEN):
+                continue
+            try:
+                if entry.is_symlink() and not is_within(entry.path, folders):
+                    yield Unlisted(path, "a link that leads out of its store")
+                # Links to folders might lead in circles.
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
+                elif entry.is_file():
+                    yield _stated(path, entry.stat())
+            except OSError as error:
+                yield Unlisted(path, f"{error.strerror}")
+
+
+def _stated(path: str, stat: os.stat_result) -> Listed:
+    return Listed(path, stat.st_size, str(stat.st_mtime_ns))
+
+
+def _local_error(path: str, error: OSError) -> Exception:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return NotFoundError(f"{path}: no such folder")
+    if isinstance(error, PermissionError):
+        return AccessError(f"{path}: the folder may not be listed")
+    return SourceError(f"{path}: {error.strerror}")
+
+
+def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
+    engine = native([store])
+    token = engine.bearer(f"{store.name}:")
+    root = (engine.asked_by_http(f"{store.name}:") or store.url).rstrip("/")
+    scheme = store.url.partition("://")[0]
+    by_webdav = None if scheme in WEBDAV else False
+    is_xrootd = scheme in ("root", "roots")
+    waiting = [prefix]
+    seen = set(waiting)
+    while waiting:
+        folder = waiting.pop()
+        url = f"{root}/{quote(folder)}/" if folder else f"{root}/"
+        try:
+            inside = _inside(url, token, by_webdav, is_xrootd)
+            by_webdav = inside is not None
+            if inside is None:
+                inside = _entries(url, *_page(url, token))
+        except (AccessError, NotFoundError, SourceError, DatasetError) as error:
+            if folder == prefix:
+                if may_lack and isinstance(error, NotFoundError):
+                    return
+                raise
+            yield Unlisted(folder, str(error))
+            continue
+        for each in inside:
+            path = f"{folder}/{each.name}" if folder else each.name
+            if each.name.startswith(HIDDEN):
+                continue
+            if each.fault:
+                yield Unlisted(path, f"{url}{quote(each.name)}: {each.fault}")
+            elif not each.is_folder:
+                etag = each.etag[:LONGEST_ETAG] if each.etag else None
+                yield Listed(path, each.size, each.modified, etag)
+            elif path not in seen:
+                seen.add(path)
+                waiting.append(path)
+
+
+def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
+    listing = native([store]).list(f"{store.name}:{prefix}")
+    is_bucket = not prefix and store.url.count("/") == 2
+    lacks = not (may_lack or is_bucket)
+    before: Listed | None = None
+    while (page := listing.next_page()) is not None:
+        lacks = lacks and not page
+        for path, size, modified, etag in page:
+            # What makes a folder in some programs: an empty object before those in it.
+            if before and not (before.size == 0 and path.startswith(f"{before.path}/")):
+                yield before
+            hidden = path.startswith(HIDDEN) or f"/{HIDDEN}" in path
+            tag = etag.strip('"')[:LONGEST_ETAG] if etag else None
+            before = None if hidden else Listed(path, size, modified, tag)
+    if before:
+        yield before
+    if lacks:
+        raise NotFoundError(f"{store.url}/{prefix}: no such folder")
+
+
+def _page(url: str, token: str | None) -> tuple[str, bytes]:
+    """Give the content type and the text of an index."""
+    request = urllib.request.Request(url, headers={"Accept": "application/json, text/html"})
+    try:
+        given, headers, content = _answer(url, request, token, LARGEST_PAGE_BYTES)
+    except urllib.error.HTTPError as error:
+        raise _refusal(url, error.code) from None
+    if not given.endswith("/"):
+        raise DatasetError(f"{url}: its index is not given, but {given}")
+    return headers.get_content_type(), content
+
+
+def _refusal(url: str, status: int) -> Exception:
+    if status in (401, 403):
+        return AccessError(f"{url}: its index may not be read: status {status}")
+    if status in (404, 410):
+        return NotFoundError(f"{url}: no such folder: status {status}")
+    return SourceError(f"{url}: its index cannot be read: status {status}")
+
+
+NO_WEBDAV = (403, 405, 501)
+"""So servers answer that may write by WebDAV, but list by an index only: nginx says 403."""
+
+
+def _inside(
+    url: str, token: str | None, by_webdav: bool | None, is_xrootd: bool
+) -> list[Found] | None:
+    """Give what a WebDAV server says is in a folder; None where it is to be asked for an index.
+
+    What is not known (None) of the first folder is so of all the others.
+    """
+    if by_webdav is False:
+        return None
+    request = urllib.request.Request(url, QUESTION, HEADERS, method="PROPFIND")
+    try:
+        given, headers, content = _answer(url, request, token, LARGEST_XML_BYTES)
+    except urllib.error.HTTPError as error:
+        if by_webdav or error.code not in NO_WEBDAV:
+            raise _refusal(url, error.code) from None
+        return None
+    server = headers.get("Server", "")
+    # dCache speaks root:// too, and encodes names; a proxy may stand before either.
+    is_xrootd = server.startswith("XrootD") or (is_xrootd and not server.startswith("dCache"))
+    # Where we were sent on to, names are those of that server.
+    inside = list(found_in(given, content, not is_xrootd))
+    if is_xrootd:
+        why = "XRootD cuts names before a ?, also an encoded one, and would give another object"
+        inside = [each._replace(fault=why) if "?" in each.name else each for each in inside]
+    return inside
+
+
+class _Redirected(urllib.request.HTTPRedirectHandler):
+    """Asks who we are sent on to the same question, where urllib would give up."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if req.get_method() != "PROPFIND" or code not in (301, 302, 307, 308):
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+        return urllib.request.Request(newurl, req.data, req.headers, method="PROPFIND")
+
+
+@functools.cache
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_Redirected)
+
+
+def _answer(
+    url: str, request: urllib.request.Request, token: str | None, most_bytes: int
+) -> tuple[str, http.client.HTTPMessage, bytes]:
+    """Give the URL that answered at last, the headers, and the content."""
+    if token:
+        # Not shown to whoever the server sends us on to.
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    try:
+        with _opener().open(request, timeout=TIMEOUT_S) as answer:
+            given, headers = answer.geturl(), answer.headers
+            content: bytes = answer.read(most_bytes + 1)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise SourceError(f"{url}: its index cannot be read: {reason}") from error
+    # Of a part of it the objects in the rest would be taken to have vanished.
+    announced, found = headers["Content-Length"], len(content)
+    if found > most_bytes or announced not in (None, str(found)):
+        raise SourceError(
+            f"{url}: expected an index of {announced or 'some'} bytes, at most "
+            f"{most_bytes}; found {found}"
+        )
+    return given, headers, content
+
+
+def _entries(url: str, kind: str, content: bytes) -> list[Found]:
+    if kind == "application/json":
+        return _json_entries(url, content)
+    if kind == "text/html":
+        return _html_entries(url, content.decode("utf-8", "replace"))
+    raise DatasetError(
+        f"{url}: expected an index of the folder, as JSON or HTML; found {kind}; give --objects "
+        "FILE, a text file with the path of one object on each line"
+    )
+
+
+def _json_entries(url: str, content: bytes) -> list[Found]:
+    """As nginx writes with `autoindex_format json`."""
+    try:
+        return [
+            Found(
+                str(each["name"]).rstrip("/"),
+                each["type"] == "directory",
+                int(each["size"]) if "size" in each else None,
+                str(each["mtime"]) if "mtime" in each else None,
+            )
+            for each in json.loads(content)
+        ]
+    except (ValueError, TypeError, KeyError) as error:
+        raise DatasetError(
+            f"{url}: expected a list of name, type, size and mtime, as nginx gives; found "
+            f"{content[:60]!r}"
+        ) from error
+
+
+_TAG = re.compile(r"<a\s([^>]*)>?|</a>([^<]*)", re.IGNORECASE)
+_HREF = re.compile(r"href\s*=\s*[\"']([^\"']*)[\"']", re.IGNORECASE)
+_TIMED = re.compile(r"(\d{1,4}-\w{2,3}-\d{2,4}\s+\d\d:\d\d(?::\d\d)?)(?:\s+(\S+))?")
+
+
+def _html_entries(url: str, page: str) -> list[Found]:
+    """As nginx and Apache write: links to what is in the folder, time and size behind them."""
+    if "<a" not in page.lower():
+        raise DatasetError(f"{url}: expected an index of the folder; found a page without links")
+    found: dict[str, Found] = {}
+    base = urlsplit(url)
+    for link, behind in _links(page):
+        target = urlsplit(urljoin(url, html.unescape(link)))
+        below = target.path.removeprefix(base.path)
+        name = unquote(below.rstrip("/"))
+        elsewhere = target.netloc != base.netloc or below == target.path
+        if elsewhere or target.query or not name or "/" in name:
+            continue
+        told = _TIMED.search(behind)
+        size = int(told[2]) if told and told[2] and told[2].isdecimal() else None
+        found[name] = Found(name, below.endswith("/"), size, told[1] if told else None)
+    return list(found.values())
+
+
+def _links(page: str) -> Iterator[tuple[str, str]]:
+    """Give where each link leads, and the text behind it."""
+    link = None
+    for tag in _TAG.finditer(page):
+        if tag[1] is None:
+            if link is not None:
+                yield link, tag[2]
+            link = None
+        elif link is None and (href := _HREF.search(tag[1])):
+            link = href[1]

@@ -1,0 +1,1 @@
+"""Reads traces: which events belong together, and what took the time."""

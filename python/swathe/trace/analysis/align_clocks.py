@@ -1,0 +1,111 @@
+"""Clocks of several machines, set to that of the collector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.trace import Coded
+from swathe.trace.analysis.columns import codes_of, event_codes, joined, numbers_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from swathe.trace import Events
+
+
+@dataclass(frozen=True)
+class Offset:
+    """How far the clock of a sender was ahead of the collector's.
+
+    Attributes:
+        sender: `HOST:PID`.
+        offset_s: the median of what was found.
+        spread_s: the least that this can be wrong by.
+        drift_s: the greatest less the smallest offset found.
+        found: how often.
+        events: that were set right.
+    """
+
+    sender: str
+    offset_s: float
+    spread_s: float
+    drift_s: float
+    found: int
+    events: int
+
+
+def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
+    """Give the times of events by the collector's clock, and what was taken off.
+
+    Between two points CLOCK of a sender its offset is taken to change evenly.
+    """
+    time_ns = events.time_ns.copy()
+    asked = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["CLOCK"])))
+    if not len(asked):
+        return time_ns, []
+    senders, names = codes_of(events, "SENDER")
+    offset_s, spread_s = numbers_of(events, "OFFSET_S"), numbers_of(events, "SPREAD_S")
+    usable = asked[(senders[asked] >= 0) & np.isfinite(offset_s[asked])]
+    rows_of = _rows_by_process(events)
+    found = []
+    for sender in np.unique(senders[usable]):
+        at = usable[senders[usable] == sender]
+        rows = rows_of.get(names[sender], np.zeros(0, np.int64))
+        # CLOCK has the collector's time, the others have their own.
+        theirs_ns = events.time_ns[at] + np.round(offset_s[at] * 1e9).astype(np.int64)
+        begun_ns = theirs_ns[0]
+        ahead_s = np.interp(
+            (events.time_ns[rows] - begun_ns).astype(float),
+            (theirs_ns - begun_ns).astype(float),
+            offset_s[at],
+        )
+        time_ns[rows] -= np.round(ahead_s * 1e9).astype(np.int64)
+        found.append(
+            Offset(
+                sender=names[sender],
+                offset_s=float(np.median(offset_s[at])),
+                spread_s=float(np.nanmin(spread_s[at])) if np.isfinite(spread_s[at]).any() else 0.0,
+                drift_s=float(np.ptp(offset_s[at])),
+                found=len(at),
+                events=len(rows),
+            )
+        )
+    return time_ns, found
+
+
+def on_one_clock(events: Events) -> Events:
+    """Give the events at the times of the collector's clock, in their order by that."""
+    time_ns, found = aligned(events)
+    if not found:
+        return events
+    order = np.argsort(time_ns, kind="stable")
+    fields = {
+        name: _ordered(column, order) if isinstance(column, Coded) else column[order]
+        for name, column in events.fields.items()
+    }
+    return replace(
+        events, time_ns=time_ns[order], event=_ordered(events.event, order), fields=fields
+    )
+
+
+def _ordered(column: Coded, order: NDArray[np.int64]) -> Coded:
+    return Coded(column.codes[order], column.words)
+
+
+def _rows_by_process(events: Events) -> dict[str, NDArray[np.int64]]:
+    """Give the events of each `HOST:PID`."""
+    hosts, host_words = codes_of(events, "HOST")
+    pids, pid_words = codes_of(events, "PID")
+    rows = np.flatnonzero((hosts >= 0) & (pids >= 0))
+    key = joined([hosts[rows], pids[rows]])
+    order = np.argsort(key, kind="stable")
+    edges = np.flatnonzero(np.diff(key[order])) + 1
+    found = {}
+    for part in np.split(rows[order], edges):
+        if len(part):
+            name = f"{host_words[hosts[part[0]]]}:{pid_words[pids[part[0]]]}"
+            found[name] = part
+    return found

@@ -1,0 +1,113 @@
+"""Which stage lies in which, also across threads, processes and hosts: as ids and times tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.trace.analysis.columns import codes_of, joined
+from swathe.trace.analysis.stages import AROUND
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from swathe.trace import Events
+    from swathe.trace.analysis.spans import Spans
+
+    Rows = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+BESIDE = ("FETCH", "PEER", "CONNECT")
+"""Stages that run beside those that wait for them, unless they are in the same thread."""
+TRIES = 8
+"""So many stages are looked at that began before, the latest first."""
+HERE = ("HOST", "PID")
+
+
+def parents_of(events: Events, spans: Spans) -> Rows:
+    """Give what each stage lies in, -1 for none; always one of a smaller number.
+
+    It is what it lies in by thread; else the last begun of these that it lies in by time: a stage
+    of the same target and process; of the same object and process, and of no target; a batch of
+    the same job and process, or of the same job and worker; the job; any of the same object; the
+    request to a portal. None lies in what is of another request.
+    """
+    parent = spans.parent.copy()
+    codes = {
+        name: codes_of(events, name)[0][spans.start]
+        for name in (*HERE, "PORTAL", "JOB", "TARGET", "OBJECT", "WORKER")
+    }
+
+    def are(*names: str) -> Mask:
+        return np.isin(spans.stage, [n for n, name in enumerate(spans.names) if name in names])
+
+    # One thread of a portal answers many requests in turns.
+    asked = codes["PORTAL"]
+    parent[(parent >= 0) & (asked >= 0) & (asked != asked[parent])] = -1
+    shared = codes["TARGET"] < 0
+    jobs, batches, works = are("JOB"), are("BATCH"), ~are(*AROUND)
+    waits = works & ~are(*BESIDE)
+    own = (*HERE, "PORTAL", "JOB")
+    ways = (
+        (waits, works, (*own, "TARGET", "OBJECT"), ("TARGET",)),
+        (waits & shared, works & shared, (*own, "OBJECT"), ("OBJECT",)),
+        (batches, works, (*HERE, "JOB"), ("JOB",)),
+        (batches, works, ("JOB", "WORKER"), ("JOB", "WORKER")),
+        (jobs, works | batches, ("JOB",), ("JOB",)),
+        (waits, works, (*own, "OBJECT"), ("OBJECT",)),
+        (are("PORTAL"), works, (*HERE, "PORTAL"), ("PORTAL",)),
+    )
+    for holders, wanted, same, needed in ways:
+        key = joined([codes[name] for name in same])
+        has = np.logical_and.reduce([codes[name] >= 0 for name in needed])
+        lost = np.flatnonzero((parent < 0) & wanted & has)
+        if len(lost) and (holders & has).any():
+            parent[lost] = _around(spans, key, np.flatnonzero(holders & has), lost)
+    return parent
+
+
+def _around(spans: Spans, key: Rows, holders: Rows, lost: Rows) -> Rows:
+    """Give the last begun of the holders of the same key that each of the lost lies in."""
+    order = holders[np.lexsort((holders, key[holders]))]
+    # Numbers are in order of time: one is found by its key and number.
+    rank = np.unique(key, return_inverse=True)[1] * np.int64(len(key)) + np.arange(len(key))
+    at = np.searchsorted(rank[order], rank[lost]) - 1
+    found = np.full(len(lost), -1, np.int64)
+    for _ in range(TRIES):
+        candidate = order[np.maximum(at, 0)]
+        fits = (at >= 0) & (key[candidate] == key[lost]) & (found < 0)
+        fits &= spans.end_ns[candidate] >= spans.end_ns[lost]
+        found[fits] = candidate[fits]
+        at -= 1
+    return found
+
+
+def roots_of(parent: Rows) -> Rows:
+    """Give the outermost stage around each, itself where there is none."""
+    root = np.where(parent < 0, np.arange(len(parent)), parent)
+    while True:
+        further = root[root]
+        if (further == root).all():
+            return root
+        root = further
+
+
+def owners_of(events: Events, spans: Spans, rows: Rows) -> Rows:
+    """Give the stage that a thread was in at each of these points, -1 for none."""
+    track = joined([codes_of(events, name)[0] for name in (*HERE, "THREAD")])
+    inside = np.flatnonzero(spans.nested)
+    if not (len(inside) and len(rows)):
+        return np.full(len(rows), -1, np.int64)
+    count = np.int64(len(events.time_ns))
+    codes = np.unique(track, return_inverse=True)[1]
+    order = inside[np.lexsort((spans.start[inside], codes[spans.start[inside]]))]
+    rank = codes[spans.start[order]] * count + spans.start[order]
+    at = np.searchsorted(rank, codes[rows] * count + rows) - 1
+    owner = np.where(at >= 0, order[np.maximum(at, 0)], -1)
+    owner[(owner >= 0) & (codes[spans.start[owner]] != codes[rows])] = -1
+    while True:
+        over = np.flatnonzero((owner >= 0) & (spans.end[owner] < rows))
+        if not len(over):
+            return owner
+        owner[over] = spans.parent[owner[over]]

@@ -1,0 +1,177 @@
+"""Stages that have a beginning and an end, found in events, and which lie in which.
+
+A START and an END belong together that have the same name, process and ids; of several at once
+first those of one thread, and of these the innermost. What lies in what is told by threads: a
+stage that begins and ends in one thread lies in those that this thread has not ended yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.trace.analysis.columns import codes_of, joined
+from swathe.trace.analysis.stages import partners
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from swathe.trace import Events
+
+    Rows = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+DEEPEST = 64
+"""Stages of one thread in one another; more are concurrent ones that take turns in it."""
+ROUNDS = 4
+ENDED = "TRACE_END"
+"""The last point of a recorder, with what it dropped: no stage."""
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Stages in order of their beginning, as parallel arrays.
+
+    Attributes:
+        names: of stages.
+        stage: number of the name.
+        start, end: rows of the two events.
+        start_ns, end_ns: their times.
+        parent: the one it lies in by thread, -1 for none.
+        nested: whether it and what lies in it take turns in one thread.
+        own_ns: its time without that of the stages in it.
+        unfinished: rows of beginnings without an end.
+        orphans: rows of ends without a beginning.
+    """
+
+    names: tuple[str, ...]
+    stage: Rows
+    start: Rows
+    end: Rows
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    parent: Rows
+    nested: Mask
+    own_ns: NDArray[np.int64]
+    unfinished: Rows
+    orphans: Rows
+
+    def __len__(self) -> int:
+        return len(self.stage)
+
+    @cached_property
+    def duration_ns(self) -> NDArray[np.int64]:
+        """From beginning to end; none is negative, whatever was done to clocks."""
+        lasting: Rows = np.maximum(self.end_ns - self.start_ns, 0)
+        return lasting
+
+
+def find_spans(events: Events, time_ns: NDArray[np.int64]) -> Spans:
+    """Find the stages of events, which have these times."""
+    names, stages, kinds = _stages(events.event.words)
+    kind = kinds[events.event.codes]
+    stage = stages[events.event.codes]
+    partner = partners(events)
+    starts = np.flatnonzero((kind > 0) & (partner >= 0))
+    ends = partner[starts]
+    over = np.flatnonzero((kind != 0) & (partner < 0))
+    thread = codes_of(events, "THREAD")[0]
+    order = np.lexsort((starts, -time_ns[ends], time_ns[starts]))
+    starts, ends = starts[order], ends[order]
+    track = joined([codes_of(events, name)[0] for name in ("HOST", "PID")] + [thread])
+    parent, nested, own_ns = _nesting(
+        stage[starts], track[starts], time_ns[starts], time_ns[ends], track[starts] == track[ends]
+    )
+    return Spans(
+        names=names,
+        stage=stage[starts],
+        start=starts,
+        end=ends,
+        start_ns=time_ns[starts],
+        end_ns=time_ns[ends],
+        parent=parent,
+        nested=nested,
+        own_ns=own_ns,
+        unfinished=over[kind[over] > 0],
+        orphans=over[kind[over] < 0],
+    )
+
+
+def _stages(words: tuple[str, ...]) -> tuple[tuple[str, ...], Rows, Rows]:
+    """Give names of stages; for each event the number of its, and 1, -1 or 0."""
+    names: dict[str, int] = {}
+    stages = np.full(len(words) + 1, -1, np.int64)
+    kinds = np.zeros(len(words) + 1, np.int64)
+    for code, word in enumerate(words):
+        for ending, kind in (("_START", 1), ("_END", -1)):
+            if word.endswith(ending) and len(word) > len(ending) and word != ENDED:
+                stages[code] = names.setdefault(word.removesuffix(ending), len(names))
+                kinds[code] = kind
+    return tuple(names), stages, kinds
+
+
+def _nesting(
+    stage: Rows, track: Rows, begun_ns: Rows, over_ns: Rows, nested: Mask
+) -> tuple[Rows, Mask, Rows]:
+    """Give parents, who takes turns with others in one thread, and own times."""
+    # What is under way while its like begins and ends later, as cuts that are made together.
+    together = _together(joined([track, stage]), begun_ns, over_ns)
+    nested = nested & (over_ns > begun_ns) & ~together
+    for tries in range(ROUNDS + 2):
+        inside = np.flatnonzero(nested)
+        parent, own_ns, wrong = _stack(inside, track, begun_ns, over_ns)
+        if not len(wrong):
+            break
+        nested[wrong] = False
+        if tries == ROUNDS:
+            nested &= ~np.isin(track, track[wrong])
+    return parent, nested, own_ns
+
+
+def _together(key: Rows, begun_ns: Rows, over_ns: Rows) -> Mask:
+    """Tell which have a key of which two overlap, and neither lies in the other."""
+    order = np.argsort(key, kind="stable")
+    number = np.unique(key, return_inverse=True)[1][order]
+    if not len(order):
+        return np.zeros(0, bool)
+    begins, ends = begun_ns[order] - begun_ns.min(), over_ns[order] - begun_ns.min()
+    # The latest end before, of the same key: those of others are made earlier than all.
+    span = np.int64(ends.max() + 1)
+    reached = np.maximum.accumulate(number * span + ends)[:-1] - number[1:] * span
+    crosses = np.flatnonzero((begins[1:] < reached) & (ends[1:] > reached)) + 1
+    return np.isin(key, key[order[crosses]])
+
+
+def _stack(inside: Rows, track: Rows, begun_ns: Rows, over_ns: Rows) -> tuple[Rows, Rows, Rows]:
+    """Give parents and own times of all, and which do not end before what they lie in.
+
+    All beginnings and ends of a thread in order are like calls and returns of functions: the last
+    that began at a depth owns all that happens below it, and the time until the next event. Of
+    those of one time ends come first, those of the inner ones before those of the outer.
+    """
+    parent = np.full(len(track), -1, np.int64)
+    own_ns = np.maximum(over_ns - begun_ns, 0)
+    own_ns[inside] = 0
+    span = np.concatenate([inside, inside])
+    sign = np.repeat(np.array([1, -1]), len(inside))
+    at_ns = np.concatenate([begun_ns[inside], over_ns[inside]])
+    order = np.lexsort((sign * span, sign, at_ns, track[span]))
+    span, sign, at_ns = span[order], sign[order], at_ns[order]
+    after = np.cumsum(sign)
+    depth = np.where(sign > 0, after, after + 1)
+    gap_ns = np.diff(at_ns, append=at_ns[-1:])
+    wrong = [span[depth > DEEPEST]]
+    for level in range(1, min(int(depth.max(initial=0)), DEEPEST) + 1):
+        begins = (sign > 0) & (depth == level)
+        last = np.maximum.accumulate(np.where(begins, np.arange(len(span)), 0))
+        ending = np.flatnonzero((sign < 0) & (depth == level))
+        other = span[last[ending]] != span[ending]
+        wrong += [span[ending[other]], span[last[ending[other]]]]
+        below = np.flatnonzero((sign > 0) & (depth == level + 1))
+        parent[span[below]] = span[last[below]]
+        spent = np.flatnonzero(after == level)
+        np.add.at(own_ns, span[last[spent]], gap_ns[spent])
+    return parent, own_ns, np.unique(np.concatenate(wrong))

@@ -1,0 +1,173 @@
+"""Which stages there are, in what order lifelines rise, and which events belong together.
+
+A stage is two events, `NAME_START` and `NAME_END`; any other event is a point.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swathe.trace.analysis.columns import codes_of, event_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.trace import Events
+
+Index = NDArray[np.int64]
+
+FIRST = (
+    *("PORTAL_START", "SUBMITTED", "JOB_START", "BATCH_START", "OPEN_START", "OPEN_END"),
+    *("PLAN_START", "PLAN_END"),
+)
+MOVING = (
+    *("CACHE_MISS", "CONNECT_START", "CONNECT_END", "PEER_START", "FETCH_START"),
+    *("FETCH_END", "PEER_END", "CACHE_HIT"),
+)
+"""Of bytes on their way: before a cut begins or while it waits, as the trace has it."""
+CUTTING = ("CUT_START", "READ_START")
+WORKING = (
+    *("SEEK_START", "SEEK_END", "READ_END", "DECODE_START", "DECODE_END"),
+    *("ASSEMBLE_START", "ASSEMBLE_END"),
+    *("HASH_START", "HASH_END", "WRITE_START", "WRITE_END", "CUT_END"),
+)
+"""From below. Event types of users come next: what they do, they do with a cutout."""
+ABOVE = ("BATCH_END", "JOB_END", "PORTAL_END")
+AROUND = ("PORTAL", "JOB", "BATCH")
+"""Stages that are begun before a target and ended after it: they wait while others work."""
+WITHIN = ("READ", "SEEK", "DECODE", "ASSEMBLE", "HASH", "WRITE")
+"""Stages of a cut; where several targets share one, it has begun with the first of them."""
+MONITOR = ("CPU", "MEMORY", "SWAP", "DISK", "NET", "TCP", "PING", "CLOCK", "TRACE_END")
+"""Of the host monitor, the collector and the recorder: no part of any lifeline."""
+IDS = (
+    *("HOST", "PID", "PORTAL", "JOB", "TARGET", "OBJECT", "REQUEST"),
+    *("WORKER", "STORE", "PEER"),
+)
+START, END, POINT = 1, 2, 0
+
+
+def stage_of(event: str) -> tuple[str, int]:
+    """Give the stage of an event type, and whether it is its START, its END or a POINT."""
+    if event.endswith("_START"):
+        return event[:-6], START
+    if event.endswith("_END"):
+        return event[:-4], END
+    return event, POINT
+
+
+def lanes(events: Events) -> list[str]:
+    """Give the event types that lifelines go through, from below."""
+    used = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
+    present = [events.event.words[code] for code in used]
+    first = {word: _first(events.event.codes, events.event.words.index(word)) for word in present}
+    others: dict[str, int] = {}
+    for word in present:
+        if word not in {*FIRST, *MOVING, *CUTTING, *WORKING, *ABOVE, *MONITOR}:
+            stage = stage_of(word)[0]
+            others[stage] = min(others.get(stage, first[word]), first[word])
+    middle = [
+        word
+        for stage in sorted(others, key=lambda stage: others[stage])
+        for word in (stage, f"{stage}_START", f"{stage}_END")
+    ]
+    below = (*MOVING, *CUTTING) if _moved_before(events) else (*CUTTING, *MOVING)
+    return [word for word in (*FIRST, *below, *WORKING, *middle, *ABOVE) if word in first]
+
+
+def _moved_before(events: Events) -> bool:
+    """Tell whether of most objects bytes were asked for before the first of them was cut."""
+
+    def firsts(*words: str) -> tuple[NDArray[np.uint64], Index]:
+        """Give objects, and the first event of these of each."""
+        at = np.flatnonzero(np.isin(events.event.codes, event_codes(events, words)))
+        ids = [codes_of(events, name)[0][at] for name in ("HOST", "PID", "OBJECT")]
+        keys, begins = np.unique(mixed(ids, len(at)), return_index=True)
+        return keys, at[begins]
+
+    cut, cut_at = firsts("CUT_START")
+    moved, moved_at = firsts("FETCH_START", "PEER_START")
+    both, of_cut, of_moved = np.intersect1d(cut, moved, True, return_indices=True)
+    before = np.count_nonzero(moved_at[of_moved] < cut_at[of_cut])
+    return bool(2 * before > len(both))
+
+
+def _first(codes: NDArray[np.int32], code: int) -> int:
+    return int(np.argmax(codes == code))
+
+
+def mixed(columns: Sequence[NDArray[np.int32]], count: int) -> NDArray[np.uint64]:
+    """Give one number for the codes of several columns: equal where all of them are."""
+    made = np.full(count, 1, np.uint64)
+    for column in columns:
+        made ^= column.astype(np.uint64)
+        made *= np.uint64(0x9E3779B97F4A7C15)
+        made ^= made >> np.uint64(29)
+    return made
+
+
+def numbered(columns: Sequence[NDArray[np.int32]], count: int) -> tuple[Index, int]:
+    """Number the combinations of codes that there are from 0 on; give how many, too."""
+    made = np.zeros(count, np.int64)
+    many = 1
+    for column in columns:
+        width = int(column.max(initial=-1)) + 2
+        made = made * width + (column + 1)
+        many *= width
+        if many <= 4 * count + 1000:
+            # No need to sort.
+            there = np.zeros(many, bool)
+            there[made] = True
+            order = np.cumsum(there) - 1
+            made, many = order[made], int(order[-1]) + 1 if many else 0
+        else:
+            found, made = np.unique(made, return_inverse=True)
+            many = len(found)
+    return made, many if count else 0
+
+
+def _grouped(keys: NDArray[np.uint64]) -> Index:
+    """Give an order in which equal keys are side by side, the first of them first.
+
+    The key and the place are sorted as one number, which is far faster than a stable sort. Of keys
+    that differ in their last bits only some may be mixed: whoever uses this compares them.
+    """
+    bits = np.uint64(len(keys).bit_length())
+    both = (keys >> bits << bits) | np.arange(len(keys), dtype=np.uint64)
+    both.sort()
+    found: Index = (both & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    return found
+
+
+def partners(events: Events) -> Index:
+    """Give for each START the index of its END and the other way round; -1 where there is none.
+
+    They belong together where name, process and all ids are the same; of several at once first
+    those of one thread, and of these the innermost.
+    """
+    kinds = np.array([stage_of(word)[1] for word in events.event.words], np.int8)
+    names = {name: n for n, name in enumerate({stage_of(word)[0] for word in events.event.words})}
+    stages = np.array([names[stage_of(word)[0]] for word in events.event.words], np.int32)
+    count = len(events.time_ns)
+    found = np.full(count, -1, np.int64)
+    if not count:
+        return found
+    left = np.flatnonzero(kinds[events.event.codes] != POINT)
+    ids = [stages[events.event.codes], *(codes_of(events, name)[0] for name in IDS)]
+    key = mixed(ids, count)
+    threads = mixed([codes_of(events, "THREAD")[0]], count)
+    for keys in (key ^ threads, key):
+        # Again, as stages may be within others of the same name.
+        while len(left):
+            order = left[_grouped(keys[left])]
+            kind = kinds[events.event.codes[order]]
+            same = keys[order[:-1]] == keys[order[1:]]
+            begins = np.flatnonzero(same & (kind[:-1] == START) & (kind[1:] == END))
+            if not len(begins):
+                break
+            starts, ends = order[begins], order[begins + 1]
+            found[starts], found[ends] = ends, starts
+            left = left[found[left] < 0]
+    return found

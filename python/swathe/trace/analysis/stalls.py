@@ -1,0 +1,150 @@
+"""Stalls: times in which many targets were under way, and none or almost none ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swathe.trace.analysis.hosts import figures
+from swathe.trace.analysis.stages import AROUND
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from swathe.trace import Events
+    from swathe.trace.analysis.spans import Spans
+
+    Rows = NDArray[np.int64]
+
+USUAL_ENDS = 20
+"""Time is cut into pieces in which so many targets end, on average."""
+ALMOST_NOTHING = 0.05
+"""Of that."""
+DURATIONS = 2.0
+"""A piece is at least so many times as long as a target usually takes."""
+MANY = 0.5
+"""Of the targets usually under way; and two at least."""
+TOLD = 20
+
+
+@dataclass(frozen=True)
+class Stall:
+    """One of them.
+
+    Attributes:
+        begun_s: after the first event.
+        seconds: until targets ended again.
+        targets: under way all the time.
+        ended: in that time.
+        usual_ended: as many would have in so long a time.
+        stage: what most of the time went by in; empty where nothing else was recorded.
+        stages: seconds in it by stage, of all that were under way; the longest first.
+        hosts: average figures by host, as far as they were recorded.
+    """
+
+    begun_s: float
+    seconds: float
+    targets: int
+    ended: int
+    usual_ended: float
+    stage: str
+    stages: dict[str, float]
+    hosts: dict[str, dict[str, float]]
+
+
+def find_stalls(
+    events: Events, time_ns: NDArray[np.int64], spans: Spans, outer: Rows, begun_ns: int
+) -> list[Stall]:
+    """Find the stalls of a run, the longest first, 20 at most.
+
+    Args:
+        events: of the run.
+        time_ns: their times.
+        spans: its stages.
+        outer: those that are the whole of a target.
+        begun_ns: the first event.
+    """
+    if len(outer) < 2 * USUAL_ENDS:
+        return []
+    starts, ends = np.sort(spans.start_ns[outer]), np.sort(spans.end_ns[outer])
+    whole_ns = int(ends[-1] - starts[0])
+    if whole_ns <= 0:
+        return []
+    usual_ns = float(np.median(spans.duration_ns[outer]))
+    piece_ns = int(max(USUAL_ENDS * whole_ns / len(outer), DURATIONS * usual_ns, 1))
+    # Half of one lies over the next, so that none is missed for where they begin.
+    edges = np.arange(starts[0], ends[-1], max(piece_ns // 2, 1))
+    ended = np.searchsorted(ends, edges + piece_ns) - np.searchsorted(ends, edges)
+    # At least so many were under way from its beginning to its end.
+    under_way = np.searchsorted(starts, edges, side="right") - np.searchsorted(
+        ends, edges + piece_ns, side="right"
+    )
+    usual_ended = len(outer) * piece_ns / whole_ns
+    usually = np.searchsorted(starts, edges, side="right") - np.searchsorted(ends, edges)
+    many = max(2.0, MANY * float(np.median(usually)))
+    stalled = (ended <= np.ceil(ALMOST_NOTHING * usual_ended)) & (under_way >= many)
+    runs = np.flatnonzero(np.diff(np.concatenate([[False], stalled, [False]])))
+    found = []
+    for first, after in runs.reshape(-1, 2):
+        from_ns, until_ns = _exactly(ends, int(edges[first]), int(edges[after - 1]) + piece_ns)
+        found.append((until_ns - from_ns, from_ns, until_ns))
+    found.sort(reverse=True)
+    rate = len(outer) / whole_ns
+    return [
+        _stall(events, time_ns, spans, outer, from_ns, until_ns, begun_ns, rate)
+        for _, from_ns, until_ns in found[:TOLD]
+    ]
+
+
+def _exactly(ends: Rows, from_ns: int, until_ns: int) -> tuple[int, int]:
+    """Give the longest time around or in this one in which nothing ended, or what was found."""
+    first = max(int(np.searchsorted(ends, from_ns)) - 1, 0)
+    last = min(int(np.searchsorted(ends, until_ns)), len(ends) - 1)
+    around = ends[first : last + 1]
+    gaps = np.diff(around)
+    if not len(gaps):
+        return from_ns, until_ns
+    at = int(np.argmax(gaps))
+    if gaps[at] >= (until_ns - from_ns) / 2:
+        return int(around[at]), int(around[at + 1])
+    return from_ns, until_ns
+
+
+def _stall(
+    events: Events,
+    time_ns: NDArray[np.int64],
+    spans: Spans,
+    outer: Rows,
+    from_ns: int,
+    until_ns: int,
+    begun_ns: int,
+    rate: float,
+) -> Stall:
+    last = np.searchsorted(spans.start_ns, until_ns)
+    over_ns = np.minimum(spans.end_ns[:last], until_ns) - np.maximum(spans.start_ns[:last], from_ns)
+    is_outer = np.zeros(len(spans), bool)
+    is_outer[outer] = True
+    around = np.array([name in AROUND for name in spans.names])
+    counts = np.flatnonzero((over_ns > 0) & ~is_outer[:last] & ~around[spans.stage[:last]])
+    seconds = np.bincount(
+        spans.stage[counts], weights=over_ns[counts] / 1e9, minlength=len(spans.names)
+    )
+    stages = {
+        spans.names[stage]: float(seconds[stage])
+        for stage in np.argsort(-seconds, kind="stable")
+        if seconds[stage]
+    }
+    begins, ends = spans.start_ns[outer], spans.end_ns[outer]
+    ended = int(((ends > from_ns) & (ends < until_ns)).sum())
+    return Stall(
+        begun_s=(from_ns - begun_ns) / 1e9,
+        seconds=(until_ns - from_ns) / 1e9,
+        targets=int(((begins <= from_ns + (until_ns - from_ns) // 10) & (ends >= until_ns)).sum()),
+        ended=ended,
+        usual_ended=rate * (until_ns - from_ns),
+        stage=next(iter(stages), ""),
+        stages=stages,
+        hosts=figures(events, time_ns, from_ns, until_ns),
+    )

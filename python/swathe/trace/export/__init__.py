@@ -1,0 +1,1 @@
+"""Traces as other programs read them."""

@@ -1,0 +1,216 @@
+"""Events and their lines as the viewer takes them: a header in JSON, then plain arrays.
+
+Times are microseconds after the first event, as differences; codes are one more than in `Events`,
+so that 0 is none, in as few bytes as they fit in; a field that few events have is packed as the
+indexes of those and their values. What grows stays where it is: of data that the viewer has it
+keeps what is the same, block by block of an array, and takes only the others.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swathe.trace import Coded
+from swathe.trace.analysis.stages import AROUND
+from swathe.trace.viewer.lifelines import OUTCOMES, Traced
+from swathe.trace.viewer.loads import APART, first_loads, loads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SPARSE = 0.4
+"""Numbers that fewer of the events have are packed as indexes and values."""
+_TYPES = {"u1": 255, "u2": 65535, "u4": 2**32 - 1}
+BLOCK = 512
+"""Bytes of an array that are the same, or are sent."""
+
+Parts = list[bytes | memoryview]
+
+
+class _Arrays:
+    """Arrays one after the other, each at a multiple of eight bytes."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, NDArray[Any]] = {}
+        self.at: dict[str, int] = {}
+        self.length = 0
+
+    def put(self, name: str, array: NDArray[Any]) -> dict[str, Any]:
+        """Add an array; give what the header says of it."""
+        data = np.ascontiguousarray(array)
+        told = {"type": data.dtype.str[1:], "at": self.length, "count": len(data)}
+        self.all[name], self.at[name] = data, self.length
+        self.length += data.nbytes + -data.nbytes % 8
+        return told
+
+    def put_least(self, name: str, array: NDArray[Any], most: int) -> dict[str, Any]:
+        """Add numbers from 0 to `most`, in as few bytes as they fit in."""
+        kind = next((kind for kind, limit in _TYPES.items() if most <= limit), "f8")
+        return self.put(name, array.astype(f"<{kind}"))
+
+    def put_rising(self, name: str, array: NDArray[Any]) -> dict[str, Any]:
+        """Add numbers as the differences between them."""
+        steps = np.diff(array, prepend=array[:1])
+        return {**self.put_least(name, steps, int(steps.max(initial=0))), "first": _first(array)}
+
+    def put_steps(self, name: str, array: NDArray[Any]) -> dict[str, Any]:
+        """Add indexes that rise and fall as the differences between them."""
+        steps = np.diff(array.astype(np.int64), prepend=0)
+        return self.put(name, steps.astype("<i4"))
+
+    def put_words(self, name: str, words: Sequence[str]) -> dict[str, Any]:
+        """Add texts, as the elements of a list in JSON."""
+        text = json.dumps(words, separators=(",", ":"))[1:-1].encode()
+        return self.put(name, np.frombuffer(text, "<u1"))
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A page's data: what the header says, and the arrays."""
+
+    header: dict[str, Any]
+    arrays: _Arrays
+
+    def whole(self) -> Parts:
+        """Give the bytes, in parts."""
+        return self._framed(self.header, {})
+
+    def since(self, before: Packed) -> Parts:
+        """Give the bytes for who has those of before: only what is another in place of it."""
+        kept = {
+            name: _alike(before.arrays.all[name], array)
+            for name, array in self.arrays.all.items()
+            if name in before.arrays.all
+        }
+        copies = [
+            [before.arrays.at[name] + first, self.arrays.at[name] + first, last - first]
+            for name, stretches in kept.items()
+            for first, last in stretches
+        ]
+        return self._framed({**self.header, "copies": copies}, kept)
+
+    def _framed(self, header: dict[str, Any], kept: Mapping[str, list[tuple[int, int]]]) -> Parts:
+        """Give the length of a header, that of all arrays, the header, and what is not kept."""
+        text = json.dumps(header, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        parts: Parts = [struct.pack("<II", len(text), self.arrays.length) + text]
+        for name, array in self.arrays.all.items():
+            data = array.data.cast("B") if len(array) else memoryview(b"")
+            at = 0
+            for first, last in kept.get(name, ()):
+                parts.append(data[at:first])
+                at = last
+            parts += [data[at:], bytes(-array.nbytes % 8)]
+        return parts
+
+
+def _alike(before: NDArray[Any], after: NDArray[Any]) -> list[tuple[int, int]]:
+    """Give the stretches of whole blocks, in bytes, that are the same in both."""
+    blocks = min(before.nbytes, after.nbytes) // BLOCK
+    if before.dtype != after.dtype or not blocks:
+        return []
+    one, other = (
+        each.view(np.uint8)[: blocks * BLOCK].view(np.uint64).reshape(blocks, -1)
+        for each in (before, after)
+    )
+    same = np.concatenate([[False], (one == other).all(axis=1), [False]])
+    edges = np.flatnonzero(same[1:] != same[:-1]) * BLOCK
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _first(array: NDArray[Any]) -> int:
+    return int(array[0]) if len(array) else 0
+
+
+def packed(traced: Traced, kinds: Sequence[str] | None = None, **told: Any) -> Packed:
+    """Give a page's data.
+
+    Args:
+        traced: what to show.
+        kinds: of lines, the one to show first in front; else all that there are.
+        told: goes into the header as it is.
+    """
+    events = traced.events
+    arrays = _Arrays()
+    times = events.time_ns // 1000
+    start = _first(times)
+    apart = traced.partner - np.arange(len(times))
+    known = loads(traced)
+    kinds = [kind for kind in kinds or traced.kinds() if kind != "stage"]
+    header: dict[str, Any] = {
+        "version": 1,
+        "count": len(times),
+        "start_us": start,
+        "time": arrays.put_rising("time", times - start),
+        "events": list(events.event.words),
+        "event": arrays.put_least("event", events.event.codes, len(events.event.words)),
+        "partner": arrays.put("partner", np.where(traced.partner < 0, 0, apart).astype("<i4")),
+        "lanes": traced.lanes,
+        "outcomes": OUTCOMES,
+        "around": AROUND,
+        "apart": APART,
+        "outcome": arrays.put("outcome", traced.outcomes),
+        "loads": [asdict(load) for load in known],
+        "first_loads": [load.name for load in first_loads(known)],
+        "fields": [_field(arrays, name, column) for name, column in events.fields.items()],
+        "kinds": [_lines(arrays, traced, kind) for kind in kinds],
+        "damaged": [[each.line, each.reason] for each in events.damaged],
+        "damaged_count": events.damaged_count,
+        **told,
+    }
+    return Packed(header, arrays)
+
+
+def _field(arrays: _Arrays, name: str, column: Coded | NDArray[np.float64]) -> dict[str, Any]:
+    if isinstance(column, Coded):
+        codes = column.codes
+        if len(codes) and (codes == codes[0]).all():
+            word = column.words[codes[0]] if codes[0] >= 0 else None
+            return {"name": name, "how": "same", "value": word}
+        data = arrays.put_least(f"field {name}", codes + 1, len(column.words))
+        words = arrays.put_words(f"words {name}", column.words)
+        return {"name": name, "how": "coded", "words": words, "data": data}
+    there = np.flatnonzero(~np.isnan(column))
+    values = column[there]
+    low, high = values.min(initial=0), values.max(initial=0)
+    if low >= 0 and high < 2**32 and (values == np.floor(values)).all():
+        if len(there) and len(there) == len(column) and low == high:
+            return {"name": name, "how": "same", "value": float(low)}
+        if len(there) >= SPARSE * len(column) and high < 2**32 - 1:
+            filled = np.zeros(len(column), np.float64)
+            filled[there] = values + 1
+            data = arrays.put_least(f"field {name}", filled, int(high) + 1)
+            return {"name": name, "how": "whole", "data": data}
+        data = arrays.put_least(f"field {name}", values, int(high))
+    elif len(there) >= SPARSE * len(column):
+        return {
+            "name": name,
+            "how": "numbers",
+            "data": arrays.put(f"field {name}", column.astype("<f8")),
+        }
+    else:
+        data = arrays.put(f"field {name}", values.astype("<f8"))
+    return {
+        "name": name,
+        "how": "few",
+        "index": arrays.put_rising(f"index {name}", there),
+        "data": data,
+    }
+
+
+def _lines(arrays: _Arrays, traced: Traced, kind: str) -> dict[str, Any]:
+    lines = traced.lines(kind)
+    lengths = np.diff(lines.starts)
+    return {
+        "kind": kind,
+        "count": len(lines),
+        "lengths": arrays.put_least(f"lengths {kind}", lengths, int(lengths.max(initial=0))),
+        "points": arrays.put_steps(f"points {kind}", lines.points),
+        "outcome": arrays.put(f"outcome {kind}", lines.outcome),
+    }

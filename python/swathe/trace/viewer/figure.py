@@ -1,0 +1,235 @@
+"""A picture of a trace for reports: what the viewer shows at first."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swathe.core.errors import OutputError
+from swathe.core.outputs import write_file
+from swathe.trace.analysis.stages import AROUND, stage_of
+from swathe.trace.viewer.lifelines import FAILED, OUTCOMES, Lines, Traced
+from swathe.trace.viewer.loads import Load, binned, first_loads, loads, series
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = ("#0072b2", "#b8860b", "#cc79a7", "#d55e00")
+"""Of OUTCOMES: told apart also by those who see fewer colours."""
+FEW = 20_000
+"""More segments than these are drawn as a density."""
+PALE = 0.4
+BINS = 400
+PER_INCH = 100
+
+
+def figure(
+    traced: Traced,
+    title: str,
+    *,
+    kind: str | None = None,
+    events: Sequence[str] | None = None,
+    chosen: Sequence[Load] | None = None,
+    width: int = 1600,
+    height: int = 1000,
+) -> Figure:
+    """Draw lifelines, and load-lines below them on the same axis."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    chosen = first_loads(loads(traced)) if chosen is None else chosen
+    made = Figure(figsize=(width / PER_INCH, height / PER_INCH), dpi=PER_INCH, layout="constrained")
+    FigureCanvasAgg(made)
+    made.suptitle(title, x=0.01, ha="left", fontsize="medium")
+    shares = [max(3.0, 0.9 * len(chosen)), *[1.0] * len(chosen)]
+    axes = made.subplots(len(shares), 1, sharex=True, squeeze=False, height_ratios=shares)[:, 0]
+    draw_lines(axes[0], traced, traced.lines(kind or traced.kinds()[0]), events, width)
+    for place, load in zip(axes[1:], chosen, strict=True):
+        draw_load(place, traced, load)
+    times = traced.events.time_ns
+    if len(times):
+        start = datetime.fromtimestamp(times[0] / 1e9, UTC)
+        axes[-1].set_xlabel(f"seconds after {start:%Y-%m-%d %H:%M:%S.%f} UTC")
+    return made
+
+
+def seconds(traced: Traced, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give times after the first event."""
+    start = traced.events.time_ns[0] if len(traced.events.time_ns) else 0
+    made: NDArray[np.float64] = (times_ns - start) / 1e9
+    return made
+
+
+def segments(
+    traced: Traced, lines: Lines, events: Sequence[str] | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Give the events at both ends of each piece between chosen types, and of which line it is."""
+    points, line = points_of(traced, lines, events)
+    same = line[1:] == line[:-1]
+    return points[:-1][same], points[1:][same], line[1:][same]
+
+
+def points_of(
+    traced: Traced, lines: Lines, events: Sequence[str] | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Give the events of chosen types, and of which line each is."""
+    codes = traced.events.event
+    shown = np.array([events is None or word in events for word in codes.words], bool)
+    line = np.repeat(np.arange(len(lines)), np.diff(lines.starts))
+    kept = shown[codes.codes[lines.points]]
+    return lines.points[kept], line[kept]
+
+
+def draw_lines(
+    axes: Axes,
+    traced: Traced,
+    lines: Lines,
+    events: Sequence[str] | None = None,
+    width: int = 1600,
+) -> None:
+    """Draw lifelines; as a density where they are many."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    shown = traced.lanes if events is None else [word for word in events if word in traced.lanes]
+    heights = {word: place for place, word in enumerate(shown)}
+    words = traced.events.event.words
+    lane = np.array([heights.get(word, -1) for word in words])[traced.events.event.codes]
+    first, last, line = segments(traced, lines, events)
+    x = seconds(traced, traced.events.time_ns)
+    end = float(x[-1]) if len(x) else 1.0
+    codes = traced.events.event.codes
+    around = np.array([stage_of(word)[0] in AROUND for word in words])
+    # Waiting for a job to come and to end is nobody's outcome.
+    waits = (around[codes[first]] | around[codes[last]]) if len(line) else np.zeros(0, bool)
+    how = np.where(waits, -1, lines.outcome[line].astype(np.int64))
+    for outcome, color in ((-1, COLORS[0]), *enumerate(COLORS)):
+        a, b = first[how == outcome], last[how == outcome]
+        fade = PALE if outcome < 0 else 1.0
+        if not len(a):
+            continue
+        if len(line) > FEW:
+            counts = density(x[a], x[b], lane[a], lane[b], (end or 1.0, len(shown)), width)
+            _draw_density(axes, counts, (end or 1.0, len(shown)), color, fade)
+            continue
+        ends = np.stack([x[a], lane[a], x[b], lane[b]], axis=1).reshape(-1, 2, 2)
+        strong = 1.0 if outcome == FAILED else min(1.0, 0.15 + 60 / (len(line) + 1))
+        axes.add_collection(LineCollection(list(ends), colors=color, lw=0.8, alpha=fade * strong))
+    points, line = points_of(traced, lines, events)
+    for outcome, color in enumerate(COLORS):
+        a = points[lines.outcome[line] == outcome]
+        # One of those that fall on one pixel: there may be millions.
+        columns = (x[a] / (end or 1.0) * width).astype(np.int64)
+        _, one = np.unique(columns * len(shown) + lane[a], return_index=True)
+        if len(one):
+            axes.plot(x[a][one], lane[a][one], ".", color=color, ms=3, clip_on=False)
+    axes.set_yticks(range(len(shown)), shown, fontsize="x-small")
+    axes.set(xlim=(0, end or 1.0), ylim=(-0.7, len(shown) - 0.3))
+    axes.grid(axis="y", alpha=0.25, lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    counts = np.bincount(lines.outcome, minlength=len(OUTCOMES))
+    handles = [
+        Line2D([], [], color=color, label=f"{name}: {count:,}")
+        for name, color, count in zip(OUTCOMES, COLORS, counts, strict=True)
+        if count
+    ]
+    if handles:
+        title = f"{len(lines):,} {lines.kind}{'s' if len(lines) != 1 else ''}"
+        axes.legend(handles=handles, title=title, loc="upper left", fontsize="small")
+
+
+def density(
+    x1: NDArray[np.float64],
+    x2: NDArray[np.float64],
+    y1: NDArray[np.int64],
+    y2: NDArray[np.int64],
+    most: tuple[float, int],
+    width: int,
+) -> NDArray[np.int64]:
+    """Count how many segments go through each pixel, of `width` columns up to `most`."""
+    end, lanes = most
+    rows = max(2, 600 // lanes)
+    # Of each row what begins in a column, less what has ended before it.
+    change = np.zeros((lanes * rows, width + 1), np.int64)
+    for across in np.unique(np.abs(y2 - y1)):
+        mine = np.abs(y2 - y1) == across
+        x, y = x1[mine], y1[mine]
+        dx, dy = x2[mine] - x, y2[mine] - y
+        steps = rows * max(int(across), 1)
+        for step in range(steps):
+            row = ((y + (step + 0.5) / steps * dy) * rows).astype(np.int64)
+            row = np.minimum(row, lanes * rows - 1)
+            here, there = (
+                np.clip(((x + part / steps * dx) / end * width).astype(np.int64), 0, width - 1)
+                for part in (step, step + 1)
+            )
+            np.add.at(change, (row, np.minimum(here, there)), 1)
+            np.add.at(change, (row, np.maximum(here, there) + 1), -1)
+    counted: NDArray[np.int64] = change.cumsum(axis=1)[:, :width]
+    return counted
+
+
+def _draw_density(
+    axes: Axes, counts: NDArray[np.int64], most: tuple[float, int], color: str, strong: float
+) -> None:
+    from matplotlib.colors import to_rgb
+
+    end, lanes = most
+    shade = np.log1p(counts) / np.log1p(max(1, counts.max()))
+    picture = np.empty((*counts.shape, 4))
+    picture[..., :3] = to_rgb(color)
+    picture[..., 3] = strong * np.where(counts, 0.25 + 0.75 * shade, 0)
+    axes.imshow(
+        picture,
+        extent=(0, end, 0, lanes),
+        origin="lower",
+        aspect="auto",
+        interpolation="nearest",
+    )
+
+
+def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
+    """Draw a load-line."""
+    from matplotlib.ticker import EngFormatter
+
+    times = traced.events.time_ns
+    for number, line in enumerate(series(traced, load)):
+        label = line.name if line.name != load.name else None
+        if load.how == "rate" and len(times):
+            edges = np.linspace(times[0], times[-1] + 1, BINS + 1).astype(np.int64)
+            if len(np.unique(edges)) == len(edges):
+                axes.stairs(binned(line, edges), seconds(traced, edges), label=label)
+            continue
+        kept = slice(None, None, max(1, len(line.values) // 200_000))
+        at, values = seconds(traced, line.time_ns)[kept], line.values[kept]
+        axes.step(at, values, where="post", lw=0.9, color=f"C{number % 10}", label=label)
+    unit = f", {load.unit}" if load.unit else ""
+    axes.set_title(f"{load.name}{unit}", loc="left", fontsize="small", pad=3)
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.grid(alpha=0.25, lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="x-small", loc="upper right")
+
+
+def save(made: Figure, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a picture.
+
+    Raises:
+        OutputExistsError: if there is a file of this name, and `overwrite` is false.
+        OutputError: if it cannot be written.
+    """
+    where = Path(path)
+    kind = where.suffix.lower()
+    if kind not in (".png", ".svg"):
+        raise OutputError(f"{where}: a picture is *.png or *.svg")
+    write_file(where, lambda file: made.savefig(file, format=kind[1:]), overwrite=overwrite)

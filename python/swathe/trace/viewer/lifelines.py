@@ -1,0 +1,426 @@
+"""Lifelines: which events each goes through, by time.
+
+A line of a target goes through its own events and those shared by all targets of its object (open,
+plan, fetch, tiles decoded once), which name the object only. Of a shared stage before its cut it
+takes the last that ended before its own next event: what was waited for; of one within, the first
+that the same thread began once the cut had begun. A stage around it, as a job, is the last that
+began before it. What the process did with the object before it knew of the job is not the line's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swathe.trace.analysis.columns import codes_of
+from swathe.trace.analysis.stages import (
+    AROUND,
+    END,
+    MOVING,
+    POINT,
+    START,
+    WITHIN,
+    Index,
+    lanes,
+    mixed,
+    numbered,
+    partners,
+    stage_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from swathe.trace import Events
+
+KINDS = ("target", "object", "request", "portal", "job", "stage")
+OUTCOMES = ("done", "no result", "unfinished", "failed")
+DONE, EMPTY, UNFINISHED, FAILED = range(4)
+_RESULTS = {"error": FAILED, "missing": FAILED, "no-overlap": EMPTY, "cancelled": EMPTY}
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lifelines of one kind.
+
+    Attributes:
+        kind: what each line is of: one of KINDS.
+        starts: where each line begins in `points`, and where the last ends.
+        points: indexes of events, of one line after the other, by time.
+        names: what each line is called, codes into `words`.
+        words: ids.
+        outcome: index into OUTCOMES, for each line.
+    """
+
+    kind: str
+    starts: NDArray[np.int64]
+    points: NDArray[np.int32]
+    names: NDArray[np.int32]
+    words: Sequence[str]
+    outcome: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+class Traced:
+    """Events, with what belongs together."""
+
+    def __init__(self, events: Events) -> None:
+        """Find the lanes and the pairs of `events`."""
+        self.events = events
+        self.lanes = lanes(events)
+        self.partner = partners(events)
+        heights = {word: height for height, word in enumerate(self.lanes)}
+        self._heights = np.array([heights.get(w, -1) for w in events.event.words], np.int64)
+        self.height: Index = self._heights[events.event.codes]
+        times = events.time_ns
+        # The same time, the same rank.
+        self.rank = np.zeros(len(times), np.int64)
+        np.cumsum(times[1:] != times[:-1], out=self.rank[1:])
+        # By time, and at one time as they rise: which is where, and where each is.
+        key = self.rank * (len(self.lanes) + 1) + self.height
+        self._order: Index = np.argsort(key, kind="stable")
+        self._place = np.empty(len(times), np.int64)
+        self._place[self._order] = np.arange(len(times))
+        self._codes: dict[str, tuple[NDArray[np.int32], Sequence[str]]] = {}
+
+    def codes(self, name: str) -> tuple[NDArray[np.int32], Sequence[str]]:
+        """Give a field as codes and words."""
+        if name not in self._codes:
+            self._codes[name] = codes_of(self.events, name)
+        return self._codes[name]
+
+    def kinds(self) -> list[str]:
+        """Give the kinds of lines that can be drawn, best first; stages always."""
+        there = {kind: self.codes(kind.upper())[0] >= 0 for kind in KINDS[:-1]}
+        return [kind for kind in KINDS[:-1] if there[kind].any()] + ["stage"]
+
+    def lines(self, kind: str) -> Lines:
+        """Give the lifelines of a kind."""
+        match kind:
+            case "target":
+                return self._targets()
+            case "object":
+                own = (self.codes("OBJECT")[0] >= 0) & (self.codes("TARGET")[0] < 0)
+                return self._grouped(kind, own, ("HOST", "PID", "OBJECT"))
+            case "request":
+                own = self.codes("REQUEST")[0] >= 0
+                return self._grouped(kind, own, ("HOST", "PID", "REQUEST"))
+            case "portal":
+                return self._grouped(kind, self.codes("PORTAL")[0] >= 0, ("HOST", "PID", "PORTAL"))
+            case "job":
+                own = (self.codes("JOB")[0] >= 0) & (self.codes("TARGET")[0] < 0)
+                return self._grouped(kind, own & (self.codes("OBJECT")[0] < 0), ("JOB",))
+            case "stage":
+                return self._stages()
+        raise ValueError(f"kind: expected one of {', '.join(KINDS)}, found {kind!r}")
+
+    @cached_property
+    def outcomes(self) -> NDArray[np.uint8]:
+        """For each event, how what it belongs to went."""
+        events = self.events
+        made = np.zeros(len(events.time_ns), np.uint8)
+        starts = np.array([stage_of(word)[1] == START for word in events.event.words], bool)
+        made[starts[events.event.codes] & (self.partner < 0)] = UNFINISHED
+        for name, told in (("RESULT", _RESULTS), ("LVL", {"Error": FAILED})):
+            codes, words = self.codes(name)
+            # One more, of none.
+            each = np.array([*(told.get(word, DONE) for word in words), DONE], np.uint8)
+            np.maximum(made, each[codes], out=made)
+        return made
+
+    def _grouped(self, kind: str, own: NDArray[np.bool_], ids: tuple[str, ...]) -> Lines:
+        """Make lines of those events that are a line's own, one for each combination of ids."""
+        mine = np.flatnonzero(own & (self.height >= 0))
+        line, count = numbered([self.codes(name)[0][mine] for name in ids], len(mine))
+        return self._made(kind, mine, line, count, ids[-1])
+
+    def _targets(self) -> Lines:
+        target, _ = self.codes("TARGET")
+        job, _ = self.codes("JOB")
+        mine = np.flatnonzero((target >= 0) & (self.height >= 0))
+        # What belongs to no job is told apart by the process.
+        alone = job[mine] < 0
+        host, pid = (self.codes(name)[0][mine] for name in ("HOST", "PID"))
+        none = np.int32(-1)
+        ids = [job[mine], np.where(alone, host, none), np.where(alone, pid, none), target[mine]]
+        line, count = numbered(ids, len(mine))
+        points, of = self._joined(mine, line, count)
+        return self._made("target", mine, line, count, "TARGET", points, of)
+
+    def _made(
+        self,
+        kind: str,
+        mine: Index,
+        line: Index,
+        count: int,
+        named: str,
+        more: Index | None = None,
+        of: Index | None = None,
+    ) -> Lines:
+        """Put own events, and those joined, in the order of lines and time."""
+        outcome = np.zeros(count, np.uint8)
+        told = self.outcomes[mine]
+        for value in (EMPTY, UNFINISHED, FAILED):
+            outcome[line[told == value]] = value
+        codes, words = self.codes(named)
+        names = np.zeros(count, np.int32)
+        names[line] = codes[mine]
+        if more is not None and of is not None:
+            mine, line = np.concatenate([mine, more]), np.concatenate([line, of])
+        # Numbers are sorted far faster than places are by numbers.
+        key = line * len(self._place) + self._place[mine]
+        key.sort()
+        points = self._order[key % max(len(self._place), 1)]
+        starts = np.zeros(count + 1, np.int64)
+        np.cumsum(np.bincount(line, minlength=count), out=starts[1:])
+        return Lines(kind, starts, points.astype(np.int32), names, words, outcome)
+
+    def _stages(self) -> Lines:
+        """Make a line of each pair, or of what is alone."""
+        first = np.flatnonzero((self.height >= 0) & ~self._is_paired_end())
+        last = self.partner[first]
+        two = last >= 0
+        starts = np.zeros(len(first) + 1, np.int64)
+        np.cumsum(1 + two, out=starts[1:])
+        points = np.zeros(int(starts[-1]), np.int32)
+        points[starts[:-1]] = first
+        points[starts[:-1][two] + 1] = last[two]
+        told = self.outcomes
+        outcome = told[first]
+        outcome[two] = np.maximum(outcome[two], told[last[two]])
+        stages = [stage_of(word)[0] for word in self.events.event.words]
+        names = self.events.event.codes[first]
+        return Lines("stage", starts, points, names, stages, outcome)
+
+    def _is_paired_end(self) -> NDArray[np.bool_]:
+        ends = np.array([stage_of(word)[1] == END for word in self.events.event.words], bool)
+        return ends[self.events.event.codes] & (self.partner >= 0)
+
+    def _joined(self, mine: Index, line: Index, count: int) -> tuple[Index, Index]:
+        """Find the shared events of lines: their indexes, and of which line each is."""
+        shared = np.flatnonzero((self.codes("TARGET")[0] < 0) & (self.height >= 0))
+        if not len(shared) or not count:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        by_object = self.codes("OBJECT")[0][shared] >= 0
+        by_job = ~by_object & (self.codes("JOB")[0][shared] >= 0)
+        by_worker = by_job & (self.codes("WORKER")[0][shared] >= 0)
+        names = [stage_of(word)[0] in WITHIN for word in self.events.event.words]
+        within = by_object & np.array(names, bool)[self.events.event.codes[shared]]
+        found: list[tuple[Index, Index]] = []
+        own = _Own(self, mine, line, count)
+        for which, ids in (
+            (by_object & ~within, ("HOST", "PID", "OBJECT")),
+            (within, ("THREAD", "HOST", "PID", "OBJECT")),
+            (by_worker, ("JOB", "WORKER")),
+            (by_job & ~by_worker, ("JOB",)),
+        ):
+            if which.any():
+                found += own.join(shared[which], ids)
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        events, lines = (np.concatenate(each) for each in zip(*found, strict=True))
+        kept = (self.codes("OBJECT")[0][events] < 0) | (self.rank[events] >= own.begun()[lines])
+        return events[kept], lines[kept]
+
+
+class _Own:
+    """The own events of lines, and what others they join."""
+
+    def __init__(self, traced: Traced, mine: Index, line: Index, count: int) -> None:
+        self._traced = traced
+        # By line, then by time.
+        key = line * len(mine) + np.arange(len(mine))
+        key.sort()
+        self._line, order = np.divmod(key, max(len(mine), 1))
+        self._mine = mine[order]
+        self._height = traced.height[self._mine]
+        self._count = count
+        starts = np.searchsorted(self._line, np.arange(count))
+        self._starts = starts
+        self._first = traced.rank[self._mine[starts]]
+        ends = np.append(starts[1:], len(self._line)) - 1
+        self._last = traced.rank[self._mine[ends]]
+
+    def join(self, shared: Index, ids: tuple[str, ...]) -> list[tuple[Index, Index]]:
+        """Give for each lane of shared events: which, of which lines."""
+        traced = self._traced
+        able, wanted = self._of_lines(ids)
+        _, codes = np.unique(np.concatenate([self._mix(ids, shared), wanted]), return_inverse=True)
+        of_shared, of_line = codes[: len(shared)], codes[len(shared) :]
+        words = traced.events.event.words
+        present = np.unique(traced.events.event.codes[shared])
+        stages = {stage_of(words[code])[0] for code in present}
+        found = []
+        for stage in sorted(stages):
+            heights = {
+                kind: traced.lanes.index(name)
+                for kind, name in ((START, f"{stage}_START"), (END, f"{stage}_END"), (POINT, stage))
+                if name in traced.lanes
+            }
+            found += self._join_stage(stage, heights, shared, of_shared, able, of_line)
+        return found
+
+    def _join_stage(
+        self,
+        stage: str,
+        heights: dict[int, int],
+        shared: Index,
+        of_shared: Index,
+        able: Index,
+        of_line: Index,
+    ) -> list[tuple[Index, Index]]:
+        joining = _Joining(self._traced, heights, shared, of_shared, of_line)
+        if stage in AROUND and START in heights:
+            joined = self._around(joining, able)
+        elif stage in WITHIN and START in heights:
+            joined = self._within(joining, able)
+        else:
+            joined = self._before(joining, able)
+        return [(events, able[lines]) for events, lines in joined]
+
+    def _around(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
+        """Join the stage that a line lies in: its end too, if that is behind all of the line."""
+        everyone = np.arange(len(able))
+        begun = joining.last(START, self._first[able], everyone)
+        yield begun[begun >= 0], everyone[begun >= 0]
+        ended = np.where(begun >= 0, self._traced.partner[begun], -1)
+        after = (ended >= 0) & (self._traced.rank[ended] >= self._last[able])
+        yield ended[after], everyone[after]
+
+    def _within(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
+        """Join the first stage that begins within a line that has none of its own."""
+        traced = self._traced
+        everyone = np.arange(len(able))
+        begun = joining.first(START, self._first[able])
+        there = (begun >= 0) & (traced.rank[begun] <= self._last[able])
+        # Who has such a stage of its own, as results that are hashed alone, shares none.
+        alone = np.zeros(self._count, bool)
+        alone[self._line[np.isin(self._height, [*joining.heights.values()])]] = True
+        there &= ~alone[able]
+        yield begun[there], everyone[there]
+        ended = np.where(there, traced.partner[begun], -1)
+        yield ended[ended >= 0], everyone[ended >= 0]
+
+    def _before(self, joining: _Joining, able: Index) -> Iterator[tuple[Index, Index]]:
+        """Join the last stage, or point, that ended before the line came to what follows it."""
+        heights = joining.heights
+        everyone = np.arange(len(able))
+        none = everyone
+        for kind in (END, POINT):
+            if kind not in heights:
+                continue
+            ended = joining.last(kind, self._next(heights[kind])[able], everyone)
+            there = ended >= 0
+            yield ended[there], everyone[there]
+            if kind == END:
+                begun = np.where(there, self._traced.partner[ended], -1)
+                yield begun[begun >= 0], everyone[begun >= 0]
+                none = everyone[~there]
+        if START in heights:
+            # Begun and never ended: only where no whole one was found.
+            before = self._next(heights[START])[able]
+            begun = joining.last(START, before, none, unpaired=True)
+            yield begun[begun >= 0], none[begun >= 0]
+
+    def _next(self, height: int) -> Index:
+        """Give for each line the rank of its first event above a lane, else of its last one."""
+        lanes = self._traced.lanes
+        if lanes[height] in MOVING and "READ_END" in lanes:
+            # Bytes may come until they were waited for.
+            height = lanes.index("READ_END") - 1
+        ranks: Index = self._last.copy()
+        lines, first = self._firsts(self._height > height)
+        ranks[lines] = self._traced.rank[first]
+        return ranks
+
+    def _firsts(self, which: NDArray[np.bool_]) -> tuple[Index, Index]:
+        """Give the lines that have such events, and the first of each."""
+        at = np.flatnonzero(which)
+        lines = self._line[at]
+        begins = np.flatnonzero(np.append(True, lines[1:] != lines[:-1]))[: len(lines)]
+        return lines[begins], self._mine[at[begins]]
+
+    def _mix(self, ids: tuple[str, ...], events: Index) -> NDArray[np.uint64]:
+        return mixed([self._traced.codes(name)[0][events] for name in ids], len(events))
+
+    def _of_lines(self, ids: tuple[str, ...]) -> tuple[Index, NDArray[np.uint64]]:
+        """Give lines, and the ids of each as one number: of its first event with the last."""
+        lines, first = self._firsts(self._traced.codes(ids[-1])[0][self._mine] >= 0)
+        return lines, self._mix(ids, first)
+
+    def begun(self) -> Index:
+        """Give for each line the rank of the first event of its job in its process; -1: no job."""
+        traced = self._traced
+        has = traced.codes("JOB")[0] >= 0
+        lines, own = self._firsts(has[self._mine])
+        # Of a line, also of one whose first event another process told, or of no line.
+        able = np.flatnonzero(has & ((traced.codes("TARGET")[0] < 0) | (traced.height >= 0)))
+        ids = [traced.codes(name)[0][able] for name in ("HOST", "PID", "JOB")]
+        which, count = numbered(ids, len(able))
+        first = np.empty(count, np.int64)
+        first[which[::-1]] = traced.rank[able[::-1]]
+        made = np.full(self._count, -1)
+        made[lines] = first[which[np.searchsorted(able, own)]]
+        return made
+
+
+@dataclass(frozen=True)
+class _Joining:
+    """The shared events of one stage, and the lines they may be of, in groups by their ids.
+
+    Attributes:
+        heights: the lane of each kind of event that the stage has.
+        of_shared: the group of each shared event.
+        of_line: the group of each line.
+    """
+
+    traced: Traced
+    heights: dict[int, int]
+    shared: Index
+    of_shared: Index
+    of_line: Index
+
+    def last(self, kind: int, before: Index, lines: Index, *, unpaired: bool = False) -> Index:
+        """Give for some lines the last event of a kind at or before a rank; -1: none."""
+        groups, ranks, events = self._events(kind, unpaired)
+        return _last(groups, ranks, events, self.of_line[lines], before[lines])
+
+    def first(self, kind: int, after: Index) -> Index:
+        """Give for each line the first event of a kind at or after a rank; -1: none."""
+        return _first(*self._events(kind), self.of_line, after)
+
+    def _events(self, kind: int, unpaired: bool = False) -> tuple[Index, Index, Index]:
+        """Give groups, ranks and indexes of the events of a kind."""
+        chosen = self.traced.height[self.shared] == self.heights[kind]
+        if unpaired:
+            chosen &= self.traced.partner[self.shared] < 0
+        events = self.shared[chosen]
+        return self.of_shared[chosen], self.traced.rank[events], events
+
+
+def _first(groups: Index, ranks: Index, events: Index, of: Index, after: Index) -> Index:
+    """Give for each of `of` the first event of its group at or after a rank; -1 where none is."""
+    # The last one of a time that runs backwards.
+    most = int(max(ranks.max(initial=0), after.max(initial=0)))
+    order = np.arange(len(ranks))[::-1]
+    return _last(groups[order], most - ranks[order], events[order], of, most - after)
+
+
+def _last(groups: Index, ranks: Index, events: Index, of: Index, before: Index) -> Index:
+    """Give for each of `of` the last event of its group at or before a rank; -1 where none is."""
+    most = int(max(ranks.max(initial=0), before.max(initial=0))) + 1
+    key = groups * most + ranks
+    order = np.argsort(key, kind="stable")
+    at = np.searchsorted(key[order], of * most + before, side="right") - 1
+    chosen = order[np.maximum(at, 0)] if len(order) else np.zeros(len(of), np.int64)
+    if not len(order):
+        return np.full(len(of), -1, np.int64)
+    fits = (at >= 0) & (groups[chosen] == of)
+    found: Index = np.where(fits, events[chosen], -1)
+    return found

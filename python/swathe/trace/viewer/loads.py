@@ -1,0 +1,198 @@
+"""Load-lines: numbers over time, made of events.
+
+A load says how its number comes about; the viewer makes the same numbers by the same rules:
+
+- `level`: of a stage, how many are begun and not ended;
+- `flow`: BYTES of a stage, each spread evenly over its time, in bytes/s;
+- `rate`: how many events in a second;
+- `gauge`: a field of an event, as it is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swathe.trace import Coded
+from swathe.trace.analysis.stages import END, MONITOR, START, stage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from swathe.trace.viewer.lifelines import Traced
+
+APART = ("HOST", "DEVICE", "INTERFACE", "STORE")
+"""Ids that tell the lines of a gauge apart."""
+UNITS = (
+    ("_BYTES_PER_S", "bytes/s"),
+    ("_SECTORS_PER_S", "sectors/s"),
+    ("_PER_S", "1/s"),
+    ("_PERCENT", "%"),
+    ("_BYTES", "bytes"),
+    ("_S", "s"),
+)
+LEFT = 1e-9
+WORTH = ("CUT", "FETCH", "PEER", "DECODE", "OPEN", "JOB", "BATCH", "PORTAL")
+"""Stages that come first."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a load-line shows.
+
+    Attributes:
+        name: what it is called, as `FETCH in flight`.
+        unit: of its values.
+        how: as the module says.
+        event: the stage of a level or a flow, the event of a rate or a gauge.
+        field: of a gauge.
+    """
+
+    name: str
+    unit: str
+    how: Literal["level", "flow", "rate", "gauge"]
+    event: str
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line: `values[i]` holds from `time_ns[i]` on; of a rate, values are counts at times."""
+
+    name: str
+    time_ns: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+def loads(traced: Traced) -> list[Load]:
+    """Give what can be drawn of these events, the most telling first."""
+    events = traced.events
+    used = np.flatnonzero(np.bincount(events.event.codes, minlength=len(events.event.words)))
+    present = {events.event.words[code]: int(code) for code in used}
+    stages = [stage_of(word)[0] for word in present if stage_of(word)[1] == START]
+    stages.sort(key=lambda name: (WORTH.index(name) if name in WORTH else len(WORTH), name))
+    made = []
+    for stage in stages:
+        if f"{stage}_END" in present:
+            made.append(Load(f"{stage} done", "1/s", "rate", f"{stage}_END"))
+        made.append(Load(f"{stage} in progress", "", "level", stage))
+        if _has(traced, f"{stage}_END", "BYTES"):
+            made.append(Load(f"{stage} bytes", "bytes/s", "flow", stage))
+    for word in sorted(present, key=lambda word: (word not in MONITOR, word)):
+        if stage_of(word)[1] or word == "CLOCK":
+            continue
+        for name, column in events.fields.items():
+            unit = next((unit for end, unit in UNITS if name.endswith(end)), None)
+            numbers = not isinstance(column, Coded) and (unit is not None or word in MONITOR)
+            if numbers and name != "PID" and _has(traced, word, name):
+                what = name.removesuffix("_PER_S").rsplit("_", 1)[0] if unit else name
+                title = f"{word} {what.replace('_', ' ').lower()}"
+                made.append(Load(title, unit or "", "gauge", word, name))
+        if word not in MONITOR:
+            made.append(Load(word, "1/s", "rate", word))
+    return made
+
+
+def first_loads(known: Sequence[Load]) -> list[Load]:
+    """Give those to show when nobody says which: of each sort the most telling one."""
+    wanted = (
+        [load for load in known if load.how == "rate" and stage_of(load.event)[1] == END],
+        [load for load in known if load.how == "level"],
+        sorted(
+            (load for load in known if load.how == "flow"), key=lambda load: load.event != "FETCH"
+        ),
+        [load for load in known if load.how == "gauge" and load.unit == "%"],
+    )
+    return [some[0] for some in wanted if some]
+
+
+def series(traced: Traced, load: Load) -> list[Series]:
+    """Give the lines of a load: one, or one for each host, device... of a gauge."""
+    match load.how:
+        case "level":
+            return [_level(traced, load)]
+        case "flow":
+            return [_flow(traced, load)]
+        case "rate":
+            at = np.flatnonzero(_of(traced, load.event))
+            return [Series(load.name, traced.events.time_ns[at], np.ones(len(at)))]
+        case "gauge":
+            return _gauges(traced, load)
+
+
+def binned(line: Series, edges_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Give a rate in each bin, per second."""
+    counts = np.diff(np.searchsorted(line.time_ns, edges_ns))
+    made: NDArray[np.float64] = counts / (np.diff(edges_ns) / 1e9)
+    return made
+
+
+def _of(traced: Traced, word: str) -> NDArray[np.bool_]:
+    event = traced.events.event
+    code = event.words.index(word) if word in event.words else -1
+    found: NDArray[np.bool_] = event.codes == code
+    return found
+
+
+def _has(traced: Traced, word: str, name: str) -> bool:
+    column = traced.events.fields.get(name)
+    if column is None or isinstance(column, Coded):
+        return False
+    return bool((~np.isnan(column[_of(traced, word)])).any())
+
+
+def _stepped(name: str, times: NDArray[np.int64], changes: NDArray[np.float64]) -> Series:
+    order = np.argsort(times, kind="stable")
+    values = np.cumsum(changes[order])
+    # What is left of sums and differences.
+    values[np.abs(values) < LEFT * values.max(initial=0)] = 0
+    return Series(name, times[order], values)
+
+
+def _level(traced: Traced, load: Load) -> Series:
+    begun = np.flatnonzero(_of(traced, f"{load.event}_START"))
+    ended = traced.partner[begun]
+    times = traced.events.time_ns
+    ended = ended[ended >= 0]
+    return _stepped(
+        load.name,
+        np.concatenate([times[begun], times[ended]]),
+        np.concatenate([np.ones(len(begun)), -np.ones(len(ended))]),
+    )
+
+
+def _flow(traced: Traced, load: Load) -> Series:
+    times, moved = traced.events.time_ns, traced.events.fields["BYTES"]
+    ended = np.flatnonzero(_of(traced, f"{load.event}_END") & (traced.partner >= 0))
+    assert not isinstance(moved, Coded)
+    ended = ended[moved[ended] > 0]
+    begun = traced.partner[ended]
+    # What took no time took one microsecond.
+    taken = np.maximum(times[ended] - times[begun], 1000)
+    speed = moved[ended] / (taken / 1e9)
+    return _stepped(
+        load.name,
+        np.concatenate([times[begun], times[begun] + taken]),
+        np.concatenate([speed, -speed]),
+    )
+
+
+def _gauges(traced: Traced, load: Load) -> list[Series]:
+    column = traced.events.fields[load.field]
+    assert not isinstance(column, Coded)
+    at = np.flatnonzero(_of(traced, load.event) & ~np.isnan(column))
+    names = np.full(len(at), "", object)
+    for field in APART:
+        codes, words = traced.codes(field)
+        told = codes[at]
+        if len(np.unique(told)) > 1:
+            each = np.array([*words, ""], object)
+            names = names + np.where(names == "", "", " ") + each[told]
+    made = []
+    for name in dict.fromkeys(names):
+        mine = at[names == name]
+        made.append(Series(str(name) or load.name, traced.events.time_ns[mine], column[mine]))
+    return made

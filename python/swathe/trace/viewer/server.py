@@ -1,0 +1,89 @@
+"""A page on loopback that shows a trace: no more than this needs."""
+
+from __future__ import annotations
+
+import logging
+import re
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from swathe.core.errors import SwatheError
+from swathe.trace.viewer.page import page
+
+if TYPE_CHECKING:
+    from swathe.trace.viewer.live import Shown
+
+HOST = "127.0.0.1"
+NAMES = ("127.0.0.1", "localhost")
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+log = logging.getLogger("swathe.trace.viewer")
+
+
+def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTTPServer:
+    """Give what serves the page at `/` and its data at `/data`; port 0: any free one.
+
+    Raises:
+        OSError: where the port is taken.
+    """
+    made = page(title, source="data", **settings)
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers GET."""
+
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            """Send the page or its data."""
+            # Names of others that lead here are of pages that want to read along.
+            name = re.sub(r":[0-9]*$", "", self.headers.get("Host", ""))
+            if name not in NAMES:
+                self._answer(400, b"this is not called so", "text/plain")
+                return
+            asked = urlsplit(self.path)
+            if asked.path == "/":
+                self._answer(200, made, "text/html; charset=utf-8")
+            elif asked.path == "/data":
+                self._data(parse_qs(asked.query).get("seen", [""])[0])
+            else:
+                self._answer(404, b"there is no such page", "text/plain")
+
+        def _data(self, seen: str) -> None:
+            try:
+                version, parts = shown.data(seen)
+            except SwatheError as error:
+                self._answer(500, str(error).encode(), "text/plain; charset=utf-8")
+                return
+            if parts is None:
+                self.send_response(204)
+                self.end_headers()
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "application/octet-stream")
+            self.send_header("Content-Length", str(sum(len(part) for part in parts)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("X-Version", version)
+            self.end_headers()
+            for part in parts:
+                self.wfile.write(part)
+
+        def _answer(self, status: int, body: bytes, media_type: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", media_type)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Security-Policy", POLICY)
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.end_headers()
+            self.wfile.write(body)
+
+        # The name is that of the base.
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Keep what is asked for out of the terminal."""
+            log.debug(format, *args)
+
+    found = ThreadingHTTPServer((HOST, port), Handler)
+    found.daemon_threads = True
+    return found

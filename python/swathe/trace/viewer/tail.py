@@ -1,0 +1,165 @@
+"""Files that grow and are renamed: what was added to each since the last look.
+
+A file is held open, as one that was renamed (`run.ulm.1`) may have been written to between the last
+look and that, and its number may be another's by the next. One that was removed takes up its room
+on the disk until the next look.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from swathe.core.errors import SourceError
+
+MOST_BYTES = 1 << 30
+"""Read at a time: what is more comes the next time."""
+LONGEST_BYTES = 64 << 10
+"""Of a line."""
+LINGER_S = 5.0
+"""A file that was renamed is looked at for so long: who writes to it may not know yet."""
+
+
+class _Open:
+    """A file that is open until nothing refers to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        file = path.open("rb", buffering=0)
+        self._file = file.fileno()
+        self.close = weakref.finalize(self, file.close)
+        at = os.fstat(self._file)
+        self.identity = (at.st_dev, at.st_ino)
+        self.done: int | None = None
+        self.renamed_s: float | None = None
+
+    @property
+    def modified_ns(self) -> int:
+        return os.fstat(self._file).st_mtime_ns
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._file).st_size
+
+    def fresh(self, newest_bytes: int | None, ended: bool) -> tuple[bytes, int, bool]:
+        """Give the whole lines that were added, where they end, and whether some were left out.
+
+        Args:
+            newest_bytes: where nothing was read yet, no more than these.
+            ended: the last line is whole, whether it has an end or not.
+        """
+        size, start, left_out = self.size, self.done, False
+        with open(self._file, "rb", closefd=False) as file:
+            if start is None:
+                start = 0 if newest_bytes is None else max(0, size - newest_bytes)
+                if left_out := start > 0:
+                    file.seek(start)
+                    start += len(file.readline(LONGEST_BYTES))
+            elif size < start:
+                start = 0  # it was begun anew
+            file.seek(start)
+            found = file.read(min(MOST_BYTES, max(0, size - start)))
+        if ended and start + len(found) >= size:
+            return found if found[-1:] in (b"", b"\n") else found + b"\n", size, left_out
+        found = found[: found.rfind(b"\n") + 1]
+        return found, start + len(found), left_out
+
+
+class Growing:
+    """Files, by the names they had when they were begun."""
+
+    def __init__(
+        self, paths: Sequence[str | os.PathLike[str]], newest_bytes: int | None = None
+    ) -> None:
+        """Take the names; a file that is not there yet may come.
+
+        Args:
+            paths: of the files.
+            newest_bytes: of what is there already, and of what was renamed unseen, about so much is
+                read.
+        """
+        self._paths = [Path(path) for path in paths]
+        self._newest_bytes = newest_bytes
+        self._named: dict[Path, _Open] = {}
+        # All that are read on, older ones first.
+        self._files: dict[tuple[int, int], _Open] = {}
+        self.left_out = False
+
+    def read_on(self, take: Callable[[bytes], None]) -> None:
+        """Hand over the lines that were added, file by file; what `take` fails with comes again.
+
+        Raises:
+            SourceError: where a file cannot be read.
+        """
+        for path in self._paths:
+            try:
+                self._find(path)
+            except OSError as error:
+                raise SourceError(f"{error.filename or path}: {error.strerror}") from error
+        now_s = time.monotonic()
+        for file in list(self._files.values()):
+            ended = file.renamed_s is not None and now_s - file.renamed_s >= LINGER_S
+            try:
+                lines, done, left_out = file.fresh(self._newest_bytes, ended)
+            except OSError as error:
+                raise SourceError(f"{file.path}: {error.strerror}") from error
+            if lines:
+                take(lines)
+            file.done = done
+            self.left_out = self.left_out or left_out
+            if ended and done >= file.size:
+                del self._files[file.identity]
+                file.close()
+
+    def _find(self, path: Path) -> None:
+        """See which file has a name now."""
+        before = self._named.get(path)
+        try:
+            at = path.stat()
+            if before is not None and before.identity == (at.st_dev, at.st_ino):
+                return
+            found = _Open(path)
+        except FileNotFoundError:
+            return  # not yet, or not just now
+        missed = [] if before is None else self._missed(path, before, found)
+        for each in (*missed, found):
+            self._files.setdefault(each.identity, each)
+        named = self._named[path] = self._files[found.identity]
+        named.renamed_s = None
+        if before is not None and before not in self._named.values():
+            before.renamed_s = time.monotonic()
+        for each in missed:
+            each.renamed_s = time.monotonic()
+
+    def _missed(self, path: Path, before: _Open, now: _Open) -> list[_Open]:
+        """Give the files that had this name since the last look and have it no more."""
+        found: dict[tuple[int, int], _Open] = {}
+        ended_ns, bytes_ = before.modified_ns, now.size
+        number = gaps = 0
+        # A number is nobody's for a moment while the files are renamed.
+        while gaps < 2:
+            number += 1
+            try:
+                each = _Open(path.with_name(f"{path.name}.{number}"))
+            except FileNotFoundError:
+                gaps += 1
+                continue
+            except OSError:  # another's, by the name
+                self.left_out = True
+                gaps += 1
+                continue
+            if each.identity == before.identity:
+                return list(found.values())[::-1]
+            if each.modified_ns < ended_ns:
+                break
+            if each.identity != now.identity and each.identity not in self._files:
+                found.setdefault(each.identity, each)
+                bytes_ += each.size
+                if self._newest_bytes is not None and bytes_ > self._newest_bytes:
+                    break
+        # The one before is not among them: so others may have been removed with it.
+        self.left_out = self.left_out or bool(found)
+        return list(found.values())[::-1]

@@ -1,0 +1,349 @@
+"""A pool that grows and shrinks with what waits to be done."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from swathe.core.errors import JobError, SwatheError
+from swathe.workers.autoscale.policy import (
+    Demand,
+    Growth,
+    Idle,
+    Limits,
+    Reservation,
+    ending,
+    leaving,
+)
+from swathe.workers.autoscale.providers.provider import name_in, slot_of
+from swathe.workers.placement.rates import Paces
+from swathe.workers.pool import FINISH_S, Grown, Pool, internal, pauses
+from swathe.workers.restarting_thread import Lasting
+
+if TYPE_CHECKING:
+    from swathe.catalog.records.jobs import Done
+    from swathe.catalog.reservations import Reserved, Waiting
+    from swathe.workers.autoscale.providers.provider import Provider, Started
+    from swathe.workers.batch import Batch
+    from swathe.workers.pool import Back, Member, Told
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+"""How often to compare what there is with what is wanted."""
+JOIN_S = 120.0
+"""A worker that runs for so long and has not joined, or is refused, never will do anything."""
+PART_S = 5.0
+"""One that has not parted so long after it should have is told to end."""
+AT_ONCE = 20
+"""Workers that are started between two looks."""
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+UNKNOWN_ROW_S = 0.01
+"""Of jobs of which nothing is predicted, and no batch is back."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A worker that was started by us: since when it runs and had work last.
+
+    One that is let go first hands over what it holds, until `parts_by` at the latest.
+    """
+
+    since: float
+    last: float
+    joined: bool = False
+    told_to_end: bool = False
+    parts_by: float | None = None
+
+    @property
+    def stays(self) -> bool:
+        return not self.told_to_end and self.parts_by is None
+
+
+class Parting(Pool, Protocol):
+    """A pool whose workers hand over what they hold before they go."""
+
+    @property
+    def hand_over_s(self) -> float:
+        """How long that may take."""
+
+    def let_go(self, names: Sequence[str]) -> None:
+        """Give workers nothing more, and have them hand over what they hold: `told` says when."""
+
+
+class GrowingPool:
+    """A pool whose workers a provider starts and ends."""
+
+    def __init__(
+        self,
+        pool: Parting,
+        provider: Provider,
+        limits: Limits,
+        *,
+        kind: str,
+        prefix: str,
+        threads: int,
+        waiting: Callable[[], Sequence[Waiting]],
+        reserved: Callable[[], Sequence[Reserved]],
+    ) -> None:
+        """Take the pool of those that join, and who starts them.
+
+        Args:
+            pool: batches are given to it.
+            provider: starts workers of `threads` each, under names that begin with `prefix`.
+            limits: how many, and when.
+            kind: what the provider is called.
+            prefix: no other pool has it.
+            threads: of each worker.
+            waiting: gives what waits to be done.
+            reserved: gives the reservations.
+        """
+        self._pool, self._provider, self._limits = pool, provider, limits
+        self._kind, self._prefix, self._threads = kind, prefix, threads
+        self._waiting, self._reserved = waiting, reserved
+        self._growth = Growth(limits)
+        self._ours: dict[str, _Worker] = {}
+        self._paused_until = 0.0
+        self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        self._failed = ""
+        self._last = Grown(kind, 0, limits.minimum, limits.maximum, 0, "", [])
+        # Of several threads.
+        self._lock = threading.Lock()
+        self._jobs: dict[int, str] = {}
+        self._paces = Paces()
+        self._ending = threading.Event()
+        self._thread: Lasting | None = None
+
+    # ---- As a pool
+
+    @property
+    def batch_s(self) -> float:
+        """How long a batch is to take."""
+        return self._pool.batch_s
+
+    def start(self, back: Back) -> None:
+        """Begin; and begin to look who is wanted."""
+
+        def note(number: int, done: Done) -> None:
+            self._note(number, done)
+            back(number, done)
+
+        self._pool.start(note)
+        self._thread = Lasting("swathe-pool-growth", self._look_soon, self._ending)
+        self._thread.start()
+
+    def wanted(self, timeout_s: float) -> bool:
+        """Wait until another batch is wanted."""
+        return self._pool.wanted(timeout_s)
+
+    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+        """Take a batch."""
+        with self._lock:
+            self._jobs[number] = batch.job
+        self._pool.give(number, batch, stopped)
+
+    def stop(self, timeout_s: float) -> None:
+        """End, and end the workers that were started."""
+        limit = time.monotonic() + timeout_s
+        self._ending.set()
+        if self._thread is not None and not self._thread.join(timeout_s):
+            raise JobError(f"{self._thread.name}: still at work after {timeout_s} s")
+        try:
+            self._pool.stop(max(0.0, limit - time.monotonic()))
+        finally:
+            try:
+                self._provider.close()
+            except SwatheError as error:
+                log.warning("workers were not ended: %s", error)
+
+    def told(self) -> Told:
+        """Tell the state."""
+        return replace(self._pool.told(), grown=self._last)
+
+    # ---- What a row takes
+
+    def _note(self, number: int, done: Done) -> None:
+        with self._lock:
+            job = self._jobs.pop(number, None)
+            if job is not None:
+                self._paces.learn(job, len(done.rows), done.seconds)
+
+    def _waiting_s(self) -> float:
+        """Give the predicted seconds of all that is not done: as measured, where it was begun."""
+        waiting = self._waiting()
+        with self._lock:
+            return sum(
+                each.rows * (self._paces.of_job(each.job) or each.row_s or UNKNOWN_ROW_S)
+                for each in waiting
+            )
+
+    # ---- Who is wanted
+
+    def _look_soon(self) -> None:
+        if self._ending.wait(LOOK_S):
+            return
+        try:
+            self._look()
+        except SwatheError as error:
+            # Nobody is started or ended where it is not known who is there.
+            self._tell(trouble=str(error))
+        except BaseException as error:
+            self._tell(trouble=internal(error))
+            raise
+
+    def _look(self) -> None:
+        """Compare who is there with who is wanted, and start or end some."""
+        now = time.monotonic()
+        reserved = self._reserved()
+        self._tell(reserved=reserved)
+        told = self._pool.told()
+        if told.trouble:
+            self._tell(trouble=told.trouble)
+            return
+        started = self._provider.known()
+        alive = {name: each for name, each in started.items() if each.state != "ended"}
+        members = {each.name: each for each in told.workers}
+        working = {name for name, each in members.items() if each.busy or each.waiting}
+        self._follow(started, members, working, now)
+        self._end_parted(members, now)
+        soon = ending(
+            (now + alive[name].left_s for name in self._ours if name in alive), self._limits, now
+        )
+        target = self._growth.target(
+            Demand(self._waiting_s(), self._threads, len(working), soon),
+            now,
+            _on_clock(reserved, now),
+        )
+        there = self._ours.keys() | members.keys()
+        staying = [
+            name
+            for name in there
+            if not (name in self._ours and not self._ours[name].stays)
+            and not (name in members and members[name].refused == "leaving")
+        ]
+        starting = sum(not each.joined for each in self._ours.values())
+        if not starting and len(staying) >= target:
+            self._failed = ""
+        if len(staying) < target:
+            missing = min(target - len(staying), self._limits.maximum - len(there))
+            if now >= self._paused_until:
+                self._start(min(missing, AT_ONCE), now)
+        elif len(staying) > target:
+            self._end(len(staying) - target, alive, members, working, now)
+        waiting = (each.why for each in alive.values() if each.state == "waiting" and each.why)
+        trouble = "; ".join(filter(None, (self._failed, next(waiting, ""))))
+        self._tell(target=target, starting=starting, trouble=trouble)
+
+    def _follow(
+        self, started: Any, members: Mapping[str, Member], working: set[str], now: float
+    ) -> None:
+        """Take note of who came, who had work, and who went without ever having come."""
+        for name, each in started.items():
+            if each.state != "ended":
+                self._ours.setdefault(name, _Worker(now, now))
+        for name, worker in list(self._ours.items()):
+            found: Started | None = started.get(name)
+            refused = members[name].refused if name in members else ""
+            if name in members and refused in ("", "leaving") and not worker.joined:
+                worker.joined, worker.last = True, now
+                self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+                self._paused_until, self._failed = 0.0, ""
+            if name in working:
+                worker.last = now
+            if found is None or found.state == "ended":
+                del self._ours[name]
+                if not worker.joined and not worker.told_to_end:
+                    why = "it is gone" if found is None else found.why
+                    self._fail(f"a worker ended before it had joined: {why}", now)
+            elif found.state == "waiting":
+                worker.since = now
+            elif not worker.joined and not worker.told_to_end and now - worker.since > JOIN_S:
+                worker.told_to_end = True
+                self._provider.stop([name])
+                why = f": {refused}" if refused else ""
+                self._fail(f"a worker has not joined in {JOIN_S:g} s{why}", now)
+
+    def _start(self, count: int, now: float) -> None:
+        taken = {slot_of(name) for name in self._ours}
+        free = (slot for slot in itertools.count() if slot not in taken)
+        for slot in itertools.islice(free, count):
+            name = name_in(slot, self._prefix)
+            try:
+                self._provider.start(name)
+            except SwatheError as error:
+                self._fail(str(error), now)
+                return
+            self._ours[name] = _Worker(now, now)
+
+    def _end(
+        self,
+        surplus: int,
+        alive: Mapping[str, Started],
+        members: Mapping[str, Member],
+        working: set[str],
+        now: float,
+    ) -> None:
+        """End some that are not needed: first those that still wait for a place.
+
+        The others are let go, those of least worth first: they are ended when they have parted.
+        """
+        mine = {name: each for name, each in self._ours.items() if each.stays}
+        queued = [name for name in mine if name in alive and alive[name].state == "waiting"]
+        queued = queued[:surplus]
+        self._stop(queued)
+        idle = [
+            Idle(name, each.last, members[name].worth_s, now + alive[name].left_s)
+            for name, each in mine.items()
+            if name in members and name in alive and name not in working
+        ]
+        gone = leaving(idle, surplus - len(queued), self._limits, now)
+        if gone:
+            self._pool.let_go(gone)
+            for name in gone:
+                self._ours[name].parts_by = now + FINISH_S + self._pool.hand_over_s + PART_S
+
+    def _end_parted(self, members: Mapping[str, Member], now: float) -> None:
+        """End those that were let go, and have handed over what they hold."""
+        self._stop(
+            [
+                name
+                for name, each in self._ours.items()
+                if each.parts_by is not None
+                and not each.told_to_end
+                and (name not in members or members[name].parted or now >= each.parts_by)
+            ]
+        )
+
+    def _stop(self, names: Sequence[str]) -> None:
+        if names:
+            self._provider.stop(names)
+            for name in names:
+                self._ours[name].told_to_end = True
+
+    def _fail(self, trouble: str, now: float) -> None:
+        """Tell why workers do not start, and try again after a while."""
+        if now >= self._paused_until:  # of several that fail together, one counts
+            pause_s = next(self._pauses)
+            self._paused_until = now + pause_s
+            log.warning("%s: %s; trying again in %g s", self._kind, trouble, pause_s)
+        self._failed = trouble
+
+    def _tell(self, **changes: Any) -> None:
+        self._last = replace(self._last, **changes)
+
+
+def _on_clock(reserved: Sequence[Reserved], now: float) -> list[Reservation]:
+    """Give reservations by our clock."""
+    ahead = now - time.time()
+    return [
+        Reservation(
+            each.starts_at.timestamp() + ahead, each.ends_at.timestamp() + ahead, each.workers
+        )
+        for each in reserved
+    ]

@@ -1,0 +1,143 @@
+"""Workers that are jobs of a batch system, one for each; they outlive this process."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from swathe.workers.autoscale.providers.provider import (
+    SAID,
+    Command,
+    ProviderError,
+    Started,
+    environment,
+    margin_s,
+)
+
+COMMAND_S = 15.0
+
+
+class BatchSystem(ABC):
+    """What is alike in batch systems: jobs are known by the names of their workers."""
+
+    ends: Sequence[str]
+    """What ends the jobs whose numbers follow."""
+
+    def __init__(
+        self,
+        command: Command,
+        prefix: str,
+        *,
+        threads: int,
+        walltime_s: float,
+        memory_gb: float = 0.0,
+        partition: str = "",
+        options: Sequence[str] = (),
+    ) -> None:
+        """Take what starts a worker, how its name begins, and what its job asks for.
+
+        Args:
+            command: gives what starts a worker.
+            prefix: of the names; jobs of other names are not ours.
+            threads: cores of each.
+            walltime_s: each ends after so long.
+            memory_gb: of each, 10**9 bytes; 0: what the batch system gives.
+            partition: or queue; else its default.
+            options: further ones, given to what submits jobs as they are.
+        """
+        self._command, self._prefix = command, prefix
+        self._threads, self._walltime_s = threads, math.ceil(walltime_s)
+        self._memory_mib = math.ceil(memory_gb * 1e9 / 2**20)
+        self._partition, self._options = partition, options
+        self._margin_s = margin_s(walltime_s)
+        self._ids: dict[str, str] = {}
+
+    @abstractmethod
+    def submit(self, name: str, command: Sequence[str]) -> str:
+        """Submit a job that runs a command, and give its number."""
+
+    @abstractmethod
+    def jobs(self) -> Iterator[tuple[str, str, Started]]:
+        """Give name, number and state of jobs, with what is left of their walltime."""
+
+    def start(self, name: str) -> None:
+        """Submit a job."""
+        self._ids[name] = self.submit(name, self._command(name))
+
+    def known(self) -> Mapping[str, Started]:
+        """Give the jobs of this pool, those that others of it have submitted included."""
+        found, ids = {}, {}
+        for name, number, job in self.jobs():
+            if name.startswith(self._prefix):
+                found[name] = Started(job.state, job.why, job.left_s - self._margin_s)
+                ids[name] = number
+        self._ids = ids
+        return found
+
+    def stop(self, names: Iterable[str]) -> None:
+        """Cancel jobs."""
+        ids = {name: self._ids[name] for name in names if name in self._ids}
+        if not ids:
+            return
+        try:
+            run([*self.ends, *ids.values()])
+        except ProviderError:
+            # Where one has ended meanwhile, that is what is complained of: the others were told.
+            if self._alive().issuperset(ids):
+                raise
+
+    def close(self) -> None:
+        """Cancel all jobs of this pool."""
+        self.stop(self._alive())
+
+    def _alive(self) -> set[str]:
+        return {name for name, each in self.known().items() if each.state != "ended"}
+
+
+def run(command: Sequence[str], given: str = "") -> str:
+    """Run a command of a batch system, and give what it says."""
+    return ran(command, given).stdout
+
+
+def ran(
+    command: Sequence[str], given: str = "", fine: Collection[int] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of a batch system, some of whose exits are no failures."""
+    try:
+        done = subprocess.run(
+            command,
+            input=given,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_S,
+            check=False,
+            env=environment(),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProviderError(f"{command[0]}: {error}") from error
+    if done.returncode and done.returncode not in fine:
+        said = " ".join((done.stderr.strip() or done.stdout).split())[-SAID:]
+        raise ProviderError(f"{command[0]}: {said or f'exit {done.returncode}'}")
+    return done
+
+
+def unexpected(command: str, expected: str, said: str) -> ProviderError:
+    """Give the error of a command that says something else than what was expected."""
+    found = said if len(said) <= SAID else f"{said[:SAID]}..."
+    return ProviderError(f"{command}: expected {expected}, found {found!r}")
+
+
+def seconds_of(text: str) -> float:
+    """Give the seconds of `[[DAYS-]HOURS:]MINUTES:SECONDS`, as they are written; else infinity."""
+    days, _, rest = text.rpartition("-")
+    try:
+        parts = [int(part) for part in rest.split(":")]
+        if not 2 <= len(parts) <= 3:
+            return math.inf
+        total = int(days or 0) * 86_400
+    except ValueError:  # UNLIMITED, INVALID, NOT_SET
+        return math.inf
+    return float(total + sum(part * 60**power for power, part in enumerate(reversed(parts))))

@@ -1,0 +1,117 @@
+"""Workers that are jobs of HTCondor."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from swathe.workers.autoscale.providers.batch_systems import BatchSystem, run, unexpected
+from swathe.workers.autoscale.providers.provider import ProviderError, Started, State, environment
+
+STATES: Mapping[int, tuple[State, str]] = {
+    1: ("waiting", "idle"),
+    2: ("running", "running"),
+    3: ("ended", "removed"),
+    4: ("ended", "completed"),
+    5: ("ended", "held"),
+    6: ("ended", "completing"),
+    7: ("running", "suspended"),
+}
+"""What is held does nothing until somebody looks after it, which nobody does for a worker."""
+HELD_S = 60
+"""So long it can be looked at."""
+SUBMITTED = re.compile(r"^(\d+)\.\d+ - ", re.MULTILINE)
+SHOWN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
+"""Variables that are passed besides ours: those of a job are shown to whoever asks for them."""
+
+
+class HTCondor(BatchSystem):
+    """Jobs of HTCondor; the options are further lines of the submit description."""
+
+    ends = ("condor_rm",)
+
+    def submit(self, name: str, command: Sequence[str]) -> str:
+        """Submit a description."""
+        over = f"JobStatus == 2 && time() - JobCurrentStartDate > {self._walltime_s}"
+        again = "JobStatus == 1 && NumJobStarts > 0"
+        held = f"JobStatus == 5 && time() - EnteredCurrentStatus > {HELD_S}"
+        lines = [
+            # Called by another name, as programs are there, Python does not find its libraries.
+            "executable = /bin/sh",
+            f"arguments = {quoted(['-c', f'exec {shlex.join(command)}'])}",
+            f"environment = {quoted(_passed())}",
+            "transfer_executable = false",
+            'transfer_output_files = ""',
+            "output = /dev/null",
+            "error = /dev/null",
+            f"batch_name = {name}",
+            f"request_cpus = {self._threads}",
+            f"+SwatheWalltime = {self._walltime_s}",
+            f"periodic_remove = ({over}) || ({again}) || ({held})",
+            "want_graceful_removal = true",
+            f"job_max_vacate_time = {max(1, int(self._margin_s))}",
+        ]
+        if self._memory_mib:
+            lines.append(f"request_memory = {self._memory_mib}")
+        description = "\n".join([*lines, *self._options, "queue", ""])
+        said = run(["condor_submit", "-terse", "-"], description)
+        if not (found := SUBMITTED.search(said)):
+            raise unexpected("condor_submit", "a job's number as 1.0 - 1.0", said)
+        return found[1]
+
+    def jobs(self) -> Iterator[tuple[str, str, Started]]:
+        """Give the jobs of this pool."""
+        ours = f'substr(JobBatchName, 0, {len(self._prefix)}) == "{self._prefix}"'
+        asked = "JobBatchName,JobStatus,SwatheWalltime,JobCurrentStartDate"
+        asked += ",HoldReason,LastRejMatchReason"
+        said = run(["condor_q", "-json", "-constraint", ours, "-attributes", asked])
+        for job in _parsed(said):
+            try:
+                name, number = str(job["JobBatchName"]), str(job["ClusterId"])
+                state, called = STATES[job["JobStatus"]]
+                left_s = float(job["SwatheWalltime"])
+                if state == "running":
+                    left_s -= time.time() - job["JobCurrentStartDate"]
+            except (KeyError, TypeError, ValueError) as error:
+                expected = f"jobs with {asked} and ClusterId ({error!r})"
+                raise unexpected("condor_q", expected, json.dumps(job)) from error
+            why = job.get("HoldReason" if called == "held" else "LastRejMatchReason", "")
+            told = f"job {number} of HTCondor: {called} ({str(why).strip()})"
+            if called == "idle" and not why:  # it was not looked at yet
+                told = ""
+            yield name, number, Started(state, told, left_s)
+
+
+def quoted(words: Sequence[str]) -> str:
+    """Give words as submit descriptions have them: quotes are doubled, a dollar begins a macro."""
+    for word in words:
+        if "\n" in word or "$$" in word:
+            raise ProviderError(f"condor_submit: expected no line break and no $$, found {word!r}")
+    each = ["'" + word.replace("'", "''") + "'" for word in words]
+    return '"' + " ".join(each).replace('"', '""').replace("$", "$(DOLLAR)") + '"'
+
+
+def _passed() -> list[str]:
+    """Give the variables that jobs have: ours but for tokens, and some that are none of a user."""
+    return [
+        f"{name}={value}"
+        for name, value in environment().items()
+        if name in SHOWN or (name.startswith("SWATHE_") and not name.endswith("TOKEN"))
+    ]
+
+
+def _parsed(said: str) -> list[dict[str, Any]]:
+    """Give what `condor_q` says; of an empty queue that is nothing."""
+    if not said.strip():
+        return []
+    try:
+        found = json.loads(said)
+    except ValueError as error:
+        raise unexpected("condor_q", f"JSON ({error})", said) from error
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise unexpected("condor_q", "a list of jobs", said)
+    return found

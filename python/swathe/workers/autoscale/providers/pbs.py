@@ -1,0 +1,123 @@
+"""Workers that are jobs of PBS: OpenPBS and PBS Professional.
+
+`qstat -f` is read as text: as JSON it is broken by what some variables of a job hold, and in some
+versions lacks all jobs but the first (issues 1255, 2541 and 2672 of OpenPBS).
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from swathe.workers.autoscale.providers.batch_systems import (
+    BatchSystem,
+    ran,
+    run,
+    seconds_of,
+    unexpected,
+)
+from swathe.workers.autoscale.providers.provider import Started, State, environment
+
+STATES: Mapping[str, State] = {
+    **dict.fromkeys("QHTW", "waiting"),
+    **dict.fromkeys("BRSU", "running"),
+}
+"""Those in which a worker is there, or comes; one that exits is leaving."""
+NUMBER = re.compile(r"\d+(\[\d*\])?\.\S+")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+OWN = ("TMPDIR",)
+"""Variables that each job has for itself, as those that begin with `PBS_`."""
+GONE = (35, 153)
+"""Exits of `qstat` where a job has ended (15139) or is not known (15001): the others are told."""
+BEGINS = "Job Id: "
+TIME = "%a %b %d %H:%M:%S %Y"
+
+
+class PBS(BatchSystem):
+    """Jobs of PBS; the options are those of `qsub`."""
+
+    ends = ("qdel",)
+
+    def submit(self, name: str, command: Sequence[str]) -> str:
+        """Submit a script that sets the environment: what `qsub -V` passes all users can see."""
+        select = f"select=1:ncpus={self._threads}"
+        if self._memory_mib:
+            select += f":mem={self._memory_mib}mb"
+        hours, rest = divmod(self._walltime_s, 3600)
+        asked = ["qsub", "-N", name, "-r", "n", "-S", "/bin/sh", "-j", "oe", "-o", "/dev/null"]
+        asked += ["-l", select, "-l", f"walltime={hours:02}:{rest // 60:02}:{rest % 60:02}"]
+        if self._partition:
+            asked += ["-q", self._partition]
+        script = "\n".join([*_exports(), f"exec {shlex.join(command)}", ""])
+        said = run([*asked, *self._options], script)
+        number = said.strip().rpartition("\n")[2]  # sites say more before it
+        if not NUMBER.fullmatch(number):
+            raise unexpected("qsub", "a job's number", said)
+        return number
+
+    def jobs(self) -> Iterator[tuple[str, str, Started]]:
+        """Give the jobs of this user."""
+        said = run(["qselect", "-u", pwd.getpwuid(os.geteuid()).pw_name])
+        numbers = said.split()
+        for number in numbers:
+            if not NUMBER.fullmatch(number):
+                raise unexpected("qselect", "numbers of jobs", said)
+        if not numbers:
+            return
+        told = ran(["qstat", "-f", *numbers], fine=GONE)
+        found = full(told.stdout)
+        if len(found) < len(numbers) and told.returncode == 0:
+            raise unexpected("qstat", f"{len(numbers)} jobs", told.stdout)
+        for number, job in found.items():
+            if (name := _of(job, "Job_Name", number)).startswith(self._prefix):
+                yield name, number, _state_of(number, job)
+
+
+def _state_of(number: str, job: Mapping[str, str]) -> Started:
+    state = _of(job, "job_state", number)
+    left_s = seconds_of(_of(job, "Resource_List.walltime", number))
+    if begun := job.get("stime"):
+        try:
+            left_s -= time.time() - time.mktime(time.strptime(begun, TIME))
+        except (ValueError, OverflowError) as error:
+            raise unexpected("qstat", f"a time as stime of job {number}", begun) from error
+    why = job.get("comment", "")
+    told = f"job {number} of PBS: {state} ({why})"
+    if state == "Q" and not why:  # it was not looked at yet
+        told = ""
+    return Started(STATES.get(state, "ended"), told, left_s)
+
+
+def _of(job: Mapping[str, str], name: str, number: str) -> str:
+    if name not in job:
+        raise unexpected("qstat", f"{name} of job {number}", ", ".join(job))
+    return job[name]
+
+
+def full(said: str) -> dict[str, dict[str, str]]:
+    """Give the attributes of each job that `qstat -f` tells of; long ones go on after a tab."""
+    found: dict[str, dict[str, str]] = {}
+    number = name = ""
+    for line in said.splitlines():
+        if line.startswith(BEGINS):
+            number, name = line.removeprefix(BEGINS).strip(), ""
+            found[number] = {}
+        elif not number:
+            if line.strip():
+                raise unexpected("qstat", f"{BEGINS!r}", said)
+        elif line.startswith("\t") and name:
+            found[number][name] += line[1:]
+        elif line.startswith("    ") and " = " in line:
+            name, _, value = line.strip().partition(" = ")
+            found[number][name] = value
+    return found
+
+
+def _exports() -> Iterator[str]:
+    for name, value in environment().items():
+        if VARIABLE.fullmatch(name) and not name.startswith("PBS_") and name not in OWN:
+            yield f"export {name}={shlex.quote(value)}"

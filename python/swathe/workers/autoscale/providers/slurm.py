@@ -1,0 +1,55 @@
+"""Workers that are jobs of Slurm."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from swathe.workers.autoscale.providers.batch_systems import BatchSystem, run, seconds_of
+from swathe.workers.autoscale.providers.provider import Started, State
+
+STATES: Mapping[str, State] = {
+    "PENDING": "waiting",
+    "CONFIGURING": "waiting",
+    "RUNNING": "running",
+    "SUSPENDED": "running",
+}
+"""Those in which a worker is there, or comes; one that completes is leaving."""
+
+
+class Slurm(BatchSystem):
+    """Jobs of Slurm; the options are those of `sbatch`."""
+
+    ends = ("scancel",)
+
+    def submit(self, name: str, command: Sequence[str]) -> str:
+        """Submit a script."""
+        asked = [
+            "sbatch",
+            "--parsable",
+            "--no-requeue",
+            "--output=/dev/null",
+            f"--job-name={name}",
+            f"--cpus-per-task={self._threads}",
+            f"--time={math.ceil(self._walltime_s / 60)}",
+        ]
+        if self._memory_mib:
+            asked.append(f"--mem={self._memory_mib}M")
+        if self._partition:
+            asked.append(f"--partition={self._partition}")
+        said = run([*asked, *self._options], f"#!/bin/sh\nexec {shlex.join(command)}\n")
+        return said.strip().partition(";")[0]
+
+    def jobs(self) -> Iterator[tuple[str, str, Started]]:
+        """Give the jobs of this user."""
+        asked = ["squeue", "--me", "--noheader", "--states=all", "--format=%j|%i|%T|%L|%r"]
+        for line in run(asked).splitlines():
+            name, _, rest = line.strip().partition("|")
+            if not name.startswith(self._prefix):  # it may have bars of its own
+                continue
+            number, state, left, why = rest.split("|", 3)
+            told = f"job {number} of Slurm: {state} ({why})"
+            if state == "PENDING" and why == "None":  # it was not looked at yet
+                told = ""
+            yield name, number, Started(STATES.get(state, "ended"), told, seconds_of(left))

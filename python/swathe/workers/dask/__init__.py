@@ -1,0 +1,1 @@
+"""A pool of processes on many machines, by Dask distributed."""

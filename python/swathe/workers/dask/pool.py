@@ -1,0 +1,260 @@
+"""The workers of a Dask scheduler as a pool.
+
+Dask carries batches to the workers that we choose, and tells which workers there are; it neither
+places, copies nor tries again. All state is in the loop of one thread. Whatever is lost with a
+worker, or with the scheduler, is given again: the same results get the same names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import pickle
+import threading
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from swathe.catalog.records.jobs import Done
+from swathe.core.errors import JobError
+from swathe.core.paths import default_url
+from swathe.workers.dask.connection import Connection
+from swathe.workers.dask.in_flight import Flight
+from swathe.workers.dask.membership import Roster
+from swathe.workers.dask.processes import configure
+from swathe.workers.dask.replication import Spreading
+from swathe.workers.dask.sender import Sending
+from swathe.workers.dask.state import Crew, Worker
+from swathe.workers.dask.worker_config import Briefing
+from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, Told, pauses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from swathe.jobs import Place
+    from swathe.workers.batch import Batch
+    from swathe.workers.dask.tls import Address
+    from swathe.workers.pool import Back
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.25
+"""How often to ask whether a batch is to stop."""
+TELL_S = 5.0
+KEEPING = 4 * LANES
+"""While so many results wait to be kept, no more is wanted."""
+
+
+class DaskPool:
+    """Workers of a scheduler."""
+
+    def __init__(
+        self,
+        address: Address,
+        place: Place,
+        *,
+        certificates: Path | None = None,
+        insecure: bool = False,
+        hosts: Sequence[str] = (),
+        batch_s: float = BATCH_S,
+        hand_over_s: float = HAND_OVER_S,
+    ) -> None:
+        """Take where the scheduler is, the place of results, and certificates, or `insecure`.
+
+        Servers that users may name, the `hosts`, may redirect only to each other. The scheduler is
+        looked for when the pool is started, as long as it takes. A worker that leaves may hand over
+        what it holds for `hand_over_s`.
+
+        Raises:
+            SettingsError: where certificates are needed and not there, or of no use.
+            OutputError: where workers could not put results there.
+            CatalogError: where the catalogue cannot be used.
+        """
+        from swathe.workers.dask.tls import security_for
+
+        self._address = address
+        self._batch_s, self._hand_over_s = batch_s, hand_over_s
+        self._pool = sha256(f"{default_url()} {place}".encode()).hexdigest()[:16]
+        # Of the loop's thread.
+        self._crew = Crew()
+        self._briefing = Briefing(self._pool, place, tuple(hosts), self._crew.rates)
+        self._spreading = Spreading(self._crew, hand_over_s, self._note_moved)
+        self._sending = Sending(
+            self._pool,
+            self._crew,
+            self._briefing,
+            batch_s,
+            join=self._join,
+            copy=self._spreading.copy,
+            keep=self._keep,
+            changed=self._count,
+        )
+        self._roster = Roster(
+            self._pool, self._crew, self._briefing, self._sending, self._spreading
+        )
+        self._connection = Connection(
+            address,
+            security_for(address, certificates, "portal", insecure=insecure),
+            self._crew,
+            compare=self._roster.compare,
+            hear=self._roster.hear,
+            lost=self._roster.lose_all,
+            part=self._roster.part,
+        )
+        self._keeping = 0
+        self._ending = asyncio.Event()
+        self._thread: threading.Thread | None = None
+        # Read by other threads.
+        self._lock = threading.Condition()
+        self._room = 0
+        self._last_told = Told("dask", str(address), "not started", 0, [], [])
+
+    @property
+    def digest(self) -> str:
+        """What tells it from pools of other catalogues and results."""
+        return self._pool
+
+    @property
+    def batch_s(self) -> float:
+        """How long a batch is to take."""
+        return self._batch_s
+
+    @property
+    def hand_over_s(self) -> float:
+        """How long a worker that leaves may hand over what it holds."""
+        return self._hand_over_s
+
+    # ---- Called by other threads
+
+    def start(self, back: Back) -> None:
+        """Begin to look for the scheduler."""
+        self._back = back
+        self._keepers = concurrent.futures.ThreadPoolExecutor(LANES, "swathe-pool-keeper")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="swathe-pool", daemon=True)
+        self._thread.start()
+
+    def wanted(self, timeout_s: float) -> bool:
+        """Wait until a worker has room."""
+        with self._lock:
+            return self._lock.wait_for(lambda: self._room > 0, timeout_s)
+
+    def give(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> None:
+        """Take a batch."""
+        self._briefing.look(batch)
+        objects = self._briefing.objects(batch)
+        flight = Flight(number, batch, pickle.dumps(batch), stopped, objects)
+        with self._lock:
+            self._room -= 1
+        self._loop.call_soon_threadsafe(self._sending.accept, flight)
+
+    def let_go(self, names: Sequence[str]) -> None:
+        """Give workers nothing more, and have them hand over what they hold: `told` says when."""
+        with suppress(RuntimeError):  # it ends just now
+            self._loop.call_soon_threadsafe(self._roster.let_go, names)
+
+    def stop(self, timeout_s: float) -> None:
+        """End, once all has come back."""
+        if self._thread is None:
+            return
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            raise JobError(f"{self._thread.name}: still at work after {timeout_s} s")
+        self._keepers.shutdown()
+
+    def told(self) -> Told:
+        """Tell the state."""
+        if self._thread is None or not self._thread.is_alive():
+            return self._last_told
+        asked: concurrent.futures.Future[Told] = concurrent.futures.Future()
+        with suppress(RuntimeError, TimeoutError):  # it ends just now
+            self._loop.call_soon_threadsafe(lambda: asked.set_result(self._state()))
+            return asked.result(TELL_S)
+        return self._last_told
+
+    # ---- In the loop
+
+    def _run(self) -> None:
+        configure()
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._live())
+        finally:
+            self._loop.close()
+
+    async def _live(self) -> None:
+        """Lead the workers, until told to end."""
+        self._crew.spawn(self._watch())
+        await self._connection.keep(self._ending)
+        for flight in list(self._sending.flights):
+            self._sending.give_back(flight, Done([], complete=False))
+        while self._keeping:
+            await asyncio.sleep(0.01)
+        self._crew.end()
+        self._last_told = self._state()
+
+    async def _watch(self) -> None:
+        """See which batches are to stop, and show the state."""
+        waits = pauses(LOOK_S)
+        while True:
+            pause_s = LOOK_S
+            try:
+                await self._sending.look()
+            except Exception:  # a fault of ours: others are to be stopped as well
+                pause_s = next(waits)
+                log.exception("%s: looking who is to stop; again in %g s", self._address, pause_s)
+            else:
+                waits = pauses(LOOK_S)
+            await asyncio.sleep(pause_s)
+
+    async def _join(self, address: str, worker: Worker) -> None:
+        await self._roster.join(address, worker)
+
+    def _note_moved(self, **more: int) -> None:
+        self._sending.note_moved(**more)
+
+    def _keep(self, flight: Flight, done: Done) -> None:
+        """Have what became of a batch kept, by another thread."""
+        self._keeping += 1
+
+        def keep() -> None:
+            try:
+                self._back(flight.number, done)
+            except BaseException:  # a panic of the engine, too
+                log.exception("batch %d of job %s: cannot be kept", flight.number, flight.batch.job)
+            finally:
+                self._loop.call_soon_threadsafe(self._kept)
+
+        self._keepers.submit(keep)
+
+    def _kept(self) -> None:
+        self._keeping -= 1
+        self._count()
+
+    def _count(self) -> None:
+        """Say how many more batches are wanted."""
+        ends = self._crew.client is None or self._ending.is_set()
+        with self._lock:
+            self._room = 0 if ends or self._keeping >= KEEPING else self._sending.room
+            if self._room > 0:
+                self._lock.notify_all()
+
+    def _state(self) -> Told:
+        crew = self._crew
+        workers, held = crew.told()
+        peer_s, peer_bytes_per_s = crew.rates.peer
+        return Told(
+            "dask",
+            str(self._address),
+            self._connection.trouble,
+            len(self._sending.flights),
+            workers,
+            held,
+            self._sending.moved,
+            hand_overs=self._spreading.hand_overs,
+            peer_s=peer_s,
+            peer_bytes_per_s=peer_bytes_per_s,
+        )

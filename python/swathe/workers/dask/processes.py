@@ -1,0 +1,337 @@
+"""The processes of a pool: one scheduler, and workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import dask
+from distributed import Scheduler, Worker
+from distributed.comm.addressing import get_address_host, unparse_host_port
+from distributed.comm.core import CommClosedError, connect
+
+from swathe.core.errors import SettingsError, SwatheError
+from swathe.workers.dask.tls import protocol
+from swathe.workers.dask.worker import TOPIC, here
+from swathe.workers.pool import FINISH_S, pauses
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+    from swathe.workers.dask.tls import Address
+
+STDIN = 0
+CONNECT_S = 5.0
+LEAVE_S = 5.0
+ANSWER_S = 3.0
+"""How long one that is to end waits to be told by the portal that it should stay a little."""
+LOOK_S = 0.05
+
+ENDS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""A connection that ends in mid-sentence: whoever is there may be ending, and come back."""
+
+Tell = Callable[[str], None]
+
+CONFIG: dict[str, Any] = {
+    # Placement is ours: nothing is spread, copied, stolen or forgotten behind its back.
+    "distributed.scheduler.rootish-taskgroup": 0,
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.scheduler.work-stealing": False,
+    # The bytes of a pool are on disk and in the engine, where Dask cannot count them.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.worker-ttl": "60s",
+    "distributed.comm.timeouts.connect": f"{CONNECT_S}s",
+    "distributed.diagnostics.nvml": False,
+    # By default each ticks every 20 ms and looks at its machine every 500 ms: only time, here.
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.event-loop": "asyncio",
+}
+
+
+class _NoHttp:
+    """Serves no web pages: they would be seen by everybody."""
+
+    def start_http_server(self, *_args: Any, **_settings: Any) -> None:
+        """Do nothing."""
+
+
+class PoolScheduler(_NoHttp, Scheduler):
+    """A scheduler without web pages."""
+
+
+class PoolWorker(_NoHttp, Worker):
+    """A worker without web pages, that stops what it does when it closes."""
+
+    async def close(self, *args: Any, **settings: Any) -> Any:
+        """Close: nobody will fetch what is still being done."""
+        here.halt()
+        return await super().close(*args, **settings)
+
+
+def configure() -> None:
+    """Set Dask up for pools, in this process."""
+    dask.config.set(CONFIG)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
+
+async def reach(url: str, security: Security | None, role: str) -> str:
+    """Look whether there is a scheduler that lets us in; give our address, as it sees us.
+
+    Raises:
+        OSError: where there is none now.
+        SettingsError: where it has certificates of another authority than we, or none.
+    """
+    settings = {} if security is None else security.get_connection_args(role)
+    try:
+        async with asyncio.timeout(2 * CONNECT_S):  # Dask waits for the first words for ever
+            comm = await connect(url, timeout=CONNECT_S, **settings)
+    except TimeoutError as error:
+        raise OSError(f"what listens there says nothing in {2 * CONNECT_S:g} s") from error
+    except OSError as error:
+        causes = _causes(error)
+        for cause in causes:
+            if isinstance(cause, ssl.SSLError) and not isinstance(cause, ENDS):
+                raise SettingsError(
+                    f"the certificates are not of one authority, or it has none: {cause}"
+                ) from error
+        if isinstance(error, CommClosedError) or any(isinstance(each, ENDS) for each in causes):
+            why = "it may want certificates" if security is None else "it may have no certificates"
+            raise OSError(f"what listens there closes the connection; {why}") from error
+        # Dask says only that it tried for so long, and where in its memory.
+        system = next(
+            (each.strerror for each in causes if isinstance(each, OSError) and each.strerror), ""
+        )
+        raise OSError(f"cannot connect: {system}" if system else str(error)) from error
+    except Exception as error:  # whatever Dask makes of words that are not its own
+        raise OSError("what listens there is no scheduler of this version") from error
+    await comm.close()
+    return get_address_host(comm.local_address)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """Give an error, and what it came from."""
+    found = [error]
+    while (cause := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(cause)
+    return found
+
+
+def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> None:
+    """Be a scheduler, until the process is told to end; `tell` is called with its address.
+
+    Raises:
+        SettingsError: where nothing can listen at the address.
+    """
+    configure()
+    asyncio.run(_scheduler(address, security, tell))
+
+
+async def _scheduler(address: Address, security: Security | None, tell: Tell) -> None:
+    ending = _told_to_end(attached=False).told
+    try:
+        scheduler = await PoolScheduler(
+            host=unparse_host_port(address.host),  # IPv6 in brackets
+            port=address.port,
+            protocol=f"{protocol(security)}://",
+            security=security,
+            dashboard=False,
+        )
+    except (OSError, RuntimeError) as error:
+        fault = error.__cause__ or error
+        raise SettingsError(f"{address}: cannot listen there: {fault}") from error
+    try:
+        tell(scheduler.address)
+        await ending.wait()
+    finally:
+        await scheduler.close()
+
+
+def serve_worker(
+    address: Address,
+    security: Security | None,
+    *,
+    threads: int,
+    name: str | None,
+    host: str | None,
+    folder: str,
+    lifetime_s: float | None,
+    grace_s: float,
+    attached: bool,
+    tell: Tell,
+    warn: Tell,
+) -> None:
+    """Be a worker, until the process is told to end.
+
+    Args:
+        address: of the scheduler; it is looked for as long as it takes.
+        security: certificates.
+        threads: batches that are done at the same time.
+        name: what it is called, else by its address.
+        host: where it listens, else the address by which the scheduler is reached.
+        folder: for files of Dask's own.
+        lifetime_s: it takes nothing more after so long, and ends as when it is told to.
+        grace_s: how long it may take to end: it does what it has, and hands over what it holds.
+            Told a second time it ends at once.
+        attached: it ends at once when its standard input does.
+        tell: called with its address, each time that it joins a scheduler.
+        warn: called with what is wrong.
+
+    Raises:
+        SettingsError: where the certificates do not fit.
+    """
+    configure()
+    asyncio.run(
+        _worker(
+            address,
+            security,
+            tell,
+            warn,
+            lifetime_s,
+            grace_s,
+            attached,
+            host,
+            nthreads=threads,
+            name=name,
+            local_directory=folder,
+        )
+    )
+
+
+async def _worker(
+    address: Address,
+    security: Security | None,
+    tell: Tell,
+    warn: Tell,
+    lifetime_s: float | None,
+    grace_s: float,
+    attached: bool,
+    host: str | None,
+    **settings: Any,
+) -> None:
+    ending = _told_to_end(attached)
+    if lifetime_s is not None:
+        asyncio.get_running_loop().call_later(lifetime_s, ending.told.set)
+    url = address.url(security)
+    waits = pauses()
+    while not ending.told.is_set():
+        try:
+            seen_at = await reach(url, security, "worker")
+            # Dask would listen at all addresses, and tell of this one.
+            at = {**settings, "host": unparse_host_port(host or seen_at)}
+            await _work(url, security, ending, grace_s, tell, at)
+            waits = pauses()
+            fault = "the scheduler is gone"
+        except SettingsError as error:
+            raise SettingsError(f"{address}: {error}") from error
+        except (OSError, TimeoutError, ValueError, RuntimeError, SwatheError) as error:
+            fault = str(error) or type(error).__name__
+        if not ending.told.is_set():
+            pause_s = next(waits)
+            warn(f"{address}: {fault}; looking for it again in {pause_s:g} s")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.told.wait(), pause_s)
+
+
+async def _work(
+    url: str,
+    security: Security | None,
+    ending: Ending,
+    grace_s: float,
+    tell: Tell,
+    settings: dict[str, Any],
+) -> None:
+    """Be a worker as long as there is a scheduler."""
+    try:
+        worker = await PoolWorker(
+            url, security=security, memory_limit=0, dashboard=False, death_timeout=30, **settings
+        )
+    except RuntimeError as error:
+        # That Dask could not start a worker is no reason.
+        raise OSError(str(error.__cause__ or "") or str(error)) from error
+    try:
+        # Before anybody is told of it.
+        here.share(get_address_host(worker.address), _certificates(security))
+    except BaseException:
+        await worker.close(timeout=LEAVE_S)
+        raise
+    tell(worker.address)
+    told, gone = asyncio.create_task(ending.told.wait()), asyncio.create_task(worker.finished())
+    await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
+    if told.done() and not gone.done():
+        here.end()
+        # So that nobody takes what it was doing for the reason why it went.
+        worker.log_event(TOPIC, {"leaving": worker.address, "grace_s": grace_s})
+        await _part(worker, ending, gone, grace_s)
+    for task in (told, gone):
+        task.cancel()
+    await worker.close(timeout=LEAVE_S)
+
+
+async def _part(
+    worker: PoolWorker, ending: Ending, gone: asyncio.Task[None], grace_s: float
+) -> None:
+    """Stay as long as the portal wants, for what is being done and what others are to have."""
+    began = time.monotonic()
+    while here.has_portal and not (ending.hurry.is_set() or gone.done()):
+        now, granted = time.monotonic(), here.granted_until
+        # A portal that says nothing may have none to ask, or be an older one.
+        until = began + ANSWER_S if granted is None else granted
+        if granted is None and worker.state.tasks:
+            # What it did is forgotten once the portal has it.
+            until = began + FINISH_S
+        if now >= min(until, began + grace_s):
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+def _certificates(security: Security | None) -> tuple[str, str, str] | None:
+    """Give the files of the authority, of a worker, and of its key."""
+    if security is None:
+        return None
+    told: Any = security
+    return told.tls_ca_file, told.tls_worker_cert, told.tls_worker_key
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Whether the process is told to end, and at once."""
+
+    told: asyncio.Event
+    hurry: asyncio.Event
+
+    def tell(self) -> None:
+        """Tell it to end; at once, where it was told before."""
+        if self.told.is_set():
+            self.hurry.set()
+        self.told.set()
+
+
+def _told_to_end(attached: bool) -> Ending:
+    """Give what is set when the process is told to end; attached, when standard input ends, too."""
+    ending = Ending(asyncio.Event(), asyncio.Event())
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        if not os.read(STDIN, 1024):
+            loop.remove_reader(STDIN)
+            ending.hurry.set()
+            ending.told.set()
+
+    if attached:
+        loop.add_reader(STDIN, read)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ending.tell)
+    return ending

@@ -1,0 +1,158 @@
+"""Who is in a pool, and what each holds: the state of the loop that leads it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from swathe.workers.placement.decide import ASKED, Placement
+from swathe.workers.placement.rates import Rates
+from swathe.workers.pool import Held, Member
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from swathe.workers.dask.in_flight import Flight
+    from swathe.workers.dask.worker import Peer
+
+log = logging.getLogger(__name__)
+
+AHEAD = 2
+"""Batches that a thread may have: the next is there when it is done with one."""
+
+
+@dataclass(eq=False)
+class Worker:
+    """A worker, as far as it has joined.
+
+    Attributes:
+        state: what it was told; empty: nothing that it still knows.
+        refused: why it cannot join.
+        placed: whether it may be given batches.
+        leaving: whether it is given nothing more.
+        parted: and has nothing more to do, or to hand over.
+    """
+
+    name: str
+    host: str
+    threads: int
+    state: str = ""
+    cache_bytes: int = 0
+    refused: str = ""
+    asked_at: float = 0.0
+    leaving: bool = False
+    parted: bool = False
+    placed: bool = False
+    joining: asyncio.Lock = field(default_factory=asyncio.Lock)
+    flights: dict[str, Flight] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
+    peer: Peer | None = None
+
+    @property
+    def standing(self) -> str:
+        """Why one that was not refused is given nothing; empty where it is."""
+        if self.leaving:
+            return "leaving"
+        return "" if self.state else "joining"
+
+
+class Crew:
+    """The workers of a pool. For the thread of its loop."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.client: Client | None = None
+        self.workers: dict[str, Worker] = {}
+        self.rates = Rates()
+        self.placement = Placement(self.rates, ahead=AHEAD)
+        # Objects that one who leaves still has for others.
+        self.parting: dict[str, str] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def hold(self, address: str, held: Mapping[str, int]) -> None:
+        """Note what a worker tells that it holds of objects."""
+        worker = self.workers.get(address)
+        if worker is None or not worker.placed:
+            return
+        for source, size in held.items():
+            if size:
+                worker.held[source] = size
+                self.placement.hold(address, source, size)
+            else:
+                worker.held.pop(source, None)
+                self.placement.drop(address, source)
+
+    def peers(self, source: str, asker: str, chosen: str | None = None) -> list[Peer]:
+        """Give who else has blocks of an object, the one that was chosen first."""
+        names = dict.fromkeys(self.placement.peers(source, asker, chosen))
+        if (leaver := self.parting.get(source)) is not None:
+            names[leaver] = None
+        found = (self.workers[name].peer for name in names if name in self.workers)
+        return [peer for peer in found if peer is not None][:ASKED]
+
+    def told(self) -> tuple[list[Member], list[Held]]:
+        """Tell who is there, and what they hold."""
+        workers, held = [], []
+        for each in self.workers.values():
+            busy = sum(flight.began for flight in each.flights.values())
+            held_bytes, worth_s = 0, 0.0
+            for source, size in each.held.items():
+                held.append(Held(each.name, source, size))
+                held_bytes += size
+                if len(self.placement.holders(source)) == 1:
+                    worth_s += self.rates.store_s(source, size)
+            workers.append(
+                Member(
+                    name=each.name,
+                    host=each.host,
+                    threads=each.threads,
+                    busy=busy,
+                    waiting=len(each.flights) - busy,
+                    cache_bytes=each.cache_bytes,
+                    held_bytes=held_bytes,
+                    refused=each.refused or each.standing,
+                    worth_s=worth_s,
+                    parted=each.parted,
+                )
+            )
+        return workers, held
+
+    async def ask(
+        self, address: str, limit_s: float, function: Callable[..., Any], *given: Any
+    ) -> Any:
+        """Have a worker call a function of `member`; `None` where it does not in time."""
+        if self.client is None:
+            return None
+        with suppress(OSError, TimeoutError, ValueError, RuntimeError):
+            answers = await asyncio.wait_for(
+                self.client.run(function, *given, workers=[address], on_error="ignore"), limit_s
+            )
+            return answers.get(address)
+        return None
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Have something done besides, until the loop ends."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("the pool: %s: %s", type(error).__name__, error, exc_info=error)
+
+    def end(self) -> None:
+        """Do nothing more."""
+        for task in self._tasks:
+            task.cancel()
+        self.workers.clear()
+
+    def named(self, names: Iterable[str]) -> dict[str, Worker]:
+        """Give the workers of these names, by address."""
+        wanted = set(names)
+        return {at: each for at, each in self.workers.items() if each.name in wanted}

@@ -1,0 +1,261 @@
+"""Who may take part in a pool: addresses, and the certificates that everybody shows.
+
+Scheduler, workers and portal know each other by certificates of one authority. On loopback the
+first of them makes these by itself, in a folder that only its user can read; for other addresses
+`swathe pool init` makes them. Whoever holds a key of a pool can run code on all its workers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from swathe.core.errors import OutputError, SettingsError
+from swathe.core.host import in_url, is_loopback
+from swathe.core.paths import state_folder
+from swathe.workers.dask.certificates import AUTHORITY, Role, make_certificates
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+ADDRESS = re.compile(r"(?:(dask|tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})/?")
+INIT = "swathe pool init DIR"
+ROOT = 0
+"""The user who may read and write everything anyway."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a scheduler listens, and whether by TLS only (`tls`), never (`tcp`), or as fits."""
+
+    scheme: Literal["dask", "tcp", "tls"]
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Give it as it is written."""
+        return f"{self.scheme}://{in_url(self.host)}:{self.port}"
+
+    def url(self, security: Security | None) -> str:
+        """Give it as Dask takes it."""
+        return f"{protocol(security)}://{in_url(self.host)}:{self.port}"
+
+
+def read_address(text: str) -> Address:
+    """Read `dask://HOST:PORT`, or with tcp:// or tls://.
+
+    Raises:
+        SettingsError: where it is none.
+    """
+    found = ADDRESS.fullmatch(text.strip())
+    if found is None or not 0 < int(found[3]) < 65536:
+        raise SettingsError(f"expected the address of a scheduler, dask://HOST:PORT, not {text!r}")
+    return Address(found[1] or "dask", found[2].strip("[]"), int(found[3]))  # type: ignore[arg-type]  # the pattern has no other
+
+
+def protocol(security: Security | None) -> str:
+    """Give what Dask calls connections with or without certificates."""
+    return "tcp" if security is None else "tls"
+
+
+def certificate_folder(
+    address: Address, certificates: Path | None, *, insecure: bool = False
+) -> Path | None:
+    """Return the folder whose certificates are used at an address; `None` where none are.
+
+    Args:
+        address: of the scheduler.
+        certificates: the folder that a user named, if any.
+        insecure: the user typed that none are wanted.
+
+    Raises:
+        SettingsError: If the three do not fit together.
+    """
+    if insecure:
+        if certificates is not None or address.scheme == "tls":
+            raise SettingsError(
+                f"{address}: expected certificates or --insecure, found both; leave one out"
+            )
+        return None
+    if address.scheme == "tcp":
+        raise SettingsError(
+            f"{address}: tcp:// has no use for certificates, and without them whoever reaches "
+            "the address can run code; write dask://, or type --insecure"
+        )
+    if certificates is not None:
+        return certificates
+    if not is_loopback(address.host):
+        raise SettingsError(
+            f"{address}: beyond loopback, a pool needs certificates: make them with "
+            f"`{INIT}`, and give --certificates DIR"
+        )
+    return state_folder() / "pools" / f"loopback-{address.port}"
+
+
+def insecure_warning(address: Address) -> str:
+    """Return what a user must know who goes without certificates."""
+    who = "every user of this machine" if is_loopback(address.host) else "WHOEVER REACHES IT"
+    return f"WARNING: {address}: --insecure: {who} can run code as you there, and read what you can"
+
+
+def security_for(
+    address: Address, certificates: Path | None, role: Role, *, insecure: bool = False
+) -> Security | None:
+    """Return the certificates that somebody in a role shows at an address.
+
+    Those of loopback are made where they are missing.
+
+    Args:
+        address: of the scheduler.
+        certificates: a folder made by `swathe pool init`; `None`: the user's own, on loopback.
+        role: who shows them.
+        insecure: none are wanted.
+
+    Returns:
+        What Dask takes; `None` only where none are wanted.
+
+    Raises:
+        SettingsError: If they are missing, not good now, or others may read or change them.
+    """
+    folder = certificate_folder(address, certificates, insecure=insecure)
+    if folder is None:
+        return None
+    if certificates is None:
+        _make_own(folder, role)
+    _check_folder(folder)
+    authority, own, key = (folder / name for name in (f"{AUTHORITY}.pem", *_names(role)))
+    for path in (authority, own, key):
+        _check(path)
+    return _security(authority, own, key)
+
+
+def _make_own(folder: Path, role: Role) -> None:
+    """Make the user's own certificates where they are missing.
+
+    A scheduler that begins makes new ones where the old are no longer good.
+    """
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_private(folder.parent)
+        if role == "scheduler" and (folder / f"{AUTHORITY}.pem").exists() and _is_over(folder):
+            shutil.rmtree(folder)
+        if not os.path.lexists(folder):
+            _place(folder)
+    except OSError as error:
+        raise SettingsError(
+            f"{folder}: cannot make certificates: {error.strerror}; "
+            f"give a folder made by `{INIT}` as --certificates DIR"
+        ) from error
+    except OutputError as error:
+        raise SettingsError(str(error)) from error
+    _check_private(folder)
+
+
+def _place(folder: Path) -> None:
+    """Make certificates; they appear whole, and of two who make them the first counts."""
+    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    try:
+        make_certificates(made)
+        made.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _is_over(folder: Path) -> bool:
+    from cryptography import x509
+
+    authority = x509.load_pem_x509_certificate((folder / f"{AUTHORITY}.pem").read_bytes())
+    return authority.not_valid_after_utc <= datetime.now(UTC)
+
+
+def _check_private(folder: Path) -> None:
+    """Refuse a folder of certificates made by themselves that others could enter."""
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise SettingsError(f"{folder}: expected a folder of your own, found another's; remove it")
+    if status.st_mode & 0o077:
+        raise SettingsError(
+            f"{folder}: expected mode 700, found {stat.S_IMODE(status.st_mode):o}: others may "
+            "enter it; remove it, and new certificates are made"
+        )
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder whose files others could exchange."""
+    try:
+        status = folder.stat()
+    except OSError as error:
+        raise SettingsError(
+            f"{folder}: cannot be read: {error.strerror}; `{INIT}` makes certificates"
+        ) from error
+    _check_owner(folder, status)
+    if status.st_mode & 0o022:
+        raise SettingsError(f"{folder}: others may change it; let nobody else: chmod go-w")
+
+
+def _check_owner(path: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (os.geteuid(), ROOT):
+        raise SettingsError(
+            f"{path}: expected a file of user {os.geteuid()}, found one of user {status.st_uid}; "
+            "copy it as the user who runs this"
+        )
+
+
+def _security(authority: Path, own: Path, key: Path) -> Security:
+    from distributed.security import Security
+
+    pair = {"cert": str(own), "key": str(key)}
+    roles = {
+        f"tls_{role}_{name}": path
+        for role in ("client", "scheduler", "worker")
+        for name, path in pair.items()
+    }
+    return Security(require_encryption=True, tls_ca_file=str(authority), **roles)
+
+
+def _names(role: Role) -> tuple[str, str]:
+    return f"{role}.pem", f"{role}.key"
+
+
+def _check_mode(path: Path) -> None:
+    """Refuse a certificate that others may change, and a key that others may read."""
+    status = path.stat()
+    _check_owner(path, status)
+    if path.suffix == ".key" and status.st_mode & 0o077:
+        raise SettingsError(f"{path}: others may read it; let nobody else: chmod 600")
+    if status.st_mode & 0o022:
+        raise SettingsError(f"{path}: others may change it; let nobody else: chmod go-w")
+
+
+def _check(path: Path) -> None:
+    """Raise where a file cannot be read, or is of a certificate that is not good now."""
+    from cryptography import x509
+
+    try:
+        _check_mode(path)
+        content = path.read_bytes()
+        if path.suffix != ".pem":
+            return
+        found = x509.load_pem_x509_certificate(content)
+    except OSError as error:
+        raise SettingsError(
+            f"{path}: cannot be read: {error.strerror}; `{INIT}` makes certificates"
+        ) from error
+    except ValueError as error:
+        raise SettingsError(f"{path}: is no certificate: {error}") from error
+    now = datetime.now(UTC)
+    if not found.not_valid_before_utc <= now < found.not_valid_after_utc:
+        raise SettingsError(
+            f"{path}: is good from {found.not_valid_before_utc:%Y-%m-%d} to "
+            f"{found.not_valid_after_utc:%Y-%m-%d} only; `{INIT}` makes new ones"
+        )

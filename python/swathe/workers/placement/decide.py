@@ -1,0 +1,464 @@
+"""Which worker gets a batch.
+
+The one where it is predicted to end first: waiting there, fetching what is missing by the cheapest
+way (from a peer or from the store), computing. So a batch goes where its objects are, unless
+waiting there is predicted to cost more than fetching elsewhere. What it costs the batches behind
+it counts too, or else a busy pool would spend its threads on fetching.
+
+Looked at are holders of its objects, those first that had work longest ago, and the workers that
+are free first: any other would have to fetch as much and be free later. Nothing is ever scanned,
+so that a decision takes as long with ten workers as with ten thousand.
+
+More is placed than is given out: a batch may be `parked` until the worker that is to have it is
+done with another. If only the worker that was done last had room, every batch would have to go
+there, whoever holds its objects. There is no clock here: times are seconds of the caller's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
+from typing import Any, NamedTuple, Protocol
+
+from swathe.workers.placement.queue import Queue
+
+LOOKED = 16
+"""Holders that a decision looks at, over all objects of the batch."""
+FREE = 4
+"""Others that it looks at, of those that are free now, and of those that will be first."""
+BEHIND = 2.0
+"""Batches that wait behind one, for each that is placed per thread: as many again will come."""
+TRAFFIC = 0.02
+"""What each second of fetching counts for besides: it slows down others. It also breaks ties."""
+PLACED = 2
+"""How many times as many batches are placed as may be in flight, unless a thread is free."""
+PARKED = 4
+"""How many times as many batches as it may have in flight are placed on a worker, at most.
+Those that take less than a second count as less: see `queues`."""
+HELD = 0.98
+"""Of what a cache may take on disk, what blocks hold: they have heads, and end somewhere."""
+ASKED = 3
+"""Workers that one which lacks an object is told of, at most."""
+COPIES = 4
+"""Copies that are made at the same time; each worker gets one at a time."""
+LATE = 2.0
+"""A copy that was wanted counts as coming for so many times as long as it was to take."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What doing a batch takes.
+
+    Attributes:
+        objects: `STORE:path` or URL; bytes that will be read of each where nothing is held.
+        seconds: of computing, once they are there.
+    """
+
+    objects: Mapping[str, int]
+    seconds: float
+
+
+class Costs(Protocol):
+    """Seconds that fetching takes, by measured profiles."""
+
+    def store_s(self, source: str, size: int) -> float:
+        """Give those from the store that an object is in."""
+
+    def peer_s(self, size: int) -> float:
+        """Give those from another worker."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a batch goes.
+
+    Attributes:
+        fetch: objects that the worker lacks; the peer to ask for each, `None` for the store. The
+            peer may be one that is still fetching it: then it answers when it has it.
+        fetch_s: predicted seconds of fetching them.
+        start_s: predicted seconds until it can begin to compute: of waiting and fetching.
+        parked: whether the worker has enough; it gets the batch when `end` says so.
+        copies: objects that others have waited for as long as a copy takes to make, and the worker
+            that should have one too.
+    """
+
+    worker: str
+    fetch: Mapping[str, str | None]
+    fetch_s: float
+    start_s: float
+    parked: bool = False
+    copies: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class _Member:
+    """A worker."""
+
+    name: str
+    queue: Queue
+    cache_bytes: int
+    ends: float
+    held: set[str] = field(default_factory=set)
+    coming: set[str] = field(default_factory=set)
+    held_bytes: int = 0
+    coming_bytes: int = 0
+    queued: tuple[float, str] | None = None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it may have another batch."""
+        return self.queue.placed < PARKED * self.queue.ahead
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A batch that a worker has; `brings` are the objects that it fetches, and what it lacks."""
+
+    member: _Member
+    brings: Mapping[str, int]
+
+
+class _Need(NamedTuple):
+    """An object of a batch, who has it or will, and what it costs those who have not."""
+
+    name: str
+    size: int
+    holders: dict[str, int]
+    coming: dict[str, tuple[float, float]]
+    peer: str | None
+    seconds: float
+    store_s: float
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What placing a batch on a worker is predicted to come to, seconds from now."""
+
+    member: _Member
+    wait_s: float
+    fetch_s: float
+    start_s: float
+    end_s: float
+    spoils_s: float
+
+    def rank(self, behind: float) -> tuple[float, float]:
+        """Give what to compare, where so many batches wait `behind` each.
+
+        A thread that fetches keeps them waiting, now, and when it fetches again what had to go.
+        Where all else is equal, caches fill evenly.
+        """
+        room = self.member.cache_bytes
+        worse_s = self.spoils_s + (TRAFFIC + behind) * (self.fetch_s + self.spoils_s)
+        taken = self.member.held_bytes + self.member.coming_bytes
+        return self.end_s + worse_s, taken / room if room else 0.0
+
+
+class Placement:
+    """Who holds what, who is how busy, and what follows for the next batch. For one thread."""
+
+    def __init__(self, costs: Costs, *, ahead: int = 2) -> None:
+        """Take what fetching costs, and how many batches in flight a thread may have at most."""
+        if ahead < 1:
+            raise ValueError(f"ahead: expected at least 1, found {ahead}")
+        self._costs = costs
+        self._ahead = ahead
+        self._threads = 0
+        self._members: dict[str, _Member] = {}
+        self._flights: dict[Hashable, _Flight] = {}
+        self._taken = 0.0
+        self._holders: dict[str, dict[str, int]] = {}
+        # When they will be there, and until when to believe it.
+        self._coming: dict[str, dict[str, tuple[float, float]]] = {}
+        self._waited_s: dict[str, float] = {}
+        # With a free thread, the one that had work longest ago first; with none, by when one is.
+        self._free: OrderedDict[str, None] = OrderedDict()
+        self._queued: list[tuple[float, str]] = []
+
+    def join(self, worker: str, threads: int, cache_bytes: int, *, ends: float = inf) -> None:
+        """Add a worker. It gets no batch that would not be done when it `ends`."""
+        if worker in self._members:
+            raise ValueError(f"{worker}: it is here already")
+        if threads < 1:
+            raise ValueError(f"{worker}: threads: expected at least 1, found {threads}")
+        queue = Queue(threads, threads * self._ahead)
+        member = _Member(worker, queue, int(HELD * cache_bytes), ends)
+        self._members[worker] = member
+        self._threads += threads
+        self._order(member)
+
+    def leave(self, worker: str) -> None:
+        """Forget a worker, what it held, and its batches: they can be placed again."""
+        member = self._members.pop(worker, None)
+        if member is None:
+            return
+        for source in member.held:
+            self._release(worker, source)
+        for source in member.coming:
+            _remove(self._coming, source, worker)
+        for batch in member.queue.batches:
+            del self._flights[batch]
+        self._threads -= member.queue.threads
+        # With nobody there is nothing, but for rounding.
+        self._taken = self._taken - member.queue.placed if self._threads else 0.0
+        self._unorder(member)
+
+    def hold(self, worker: str, source: str, size: int) -> None:
+        """Note that a worker holds so many bytes of an object; late words of one gone are not."""
+        member = self._members.get(worker)
+        if member is None:
+            return
+        holders = self._holders.setdefault(source, {})
+        member.held_bytes += size - holders.get(worker, 0)
+        holders[worker] = size
+        member.held.add(source)
+        self._unexpect(worker, source)
+
+    def drop(self, worker: str, source: str) -> None:
+        """Note that a worker holds nothing of an object any more."""
+        member = self._members.get(worker)
+        if member is None or source not in member.held:
+            return
+        member.held.remove(source)
+        member.held_bytes -= self._holders[source][worker]
+        self._release(worker, source)
+
+    def forgo(self, worker: str, source: str) -> None:
+        """Note that a copy that was wanted is not made."""
+        if worker in self._members:
+            self._unexpect(worker, source)
+
+    def place(self, batch: Hashable, work: Work, now: float) -> Placed | None:
+        """Choose who does a batch; `None` where enough is placed."""
+        if batch in self._flights:
+            raise ValueError(f"{batch!r}: it is placed already")
+        if not self._free and self.room <= 0:
+            return None
+        needs = [self._need(source, size, now) for source, size in work.objects.items()]
+        behind = 0.0
+        if not self._free:
+            behind = BEHIND * min(len(self._flights) / self._threads, PLACED * self._ahead)
+        best, least = None, (inf, inf)
+        for member in self._candidates(needs, work.seconds, now):
+            wait_s = member.queue.wait_s(now)
+            if wait_s + work.seconds > least[0]:
+                continue
+            choice = _predicted(member, wait_s, needs, work.seconds, now)
+            if now + choice.end_s > member.ends:
+                continue
+            if (rank := choice.rank(behind)) < least:
+                best, least = choice, rank
+        return None if best is None else self._placed(batch, best, needs, now)
+
+    def begin(self, batch: Hashable, now: float) -> None:
+        """Note that a worker has begun with a batch: to fetch, or to compute."""
+        if (flight := self._flights.get(batch)) is not None:
+            flight.member.queue.begin(batch, now)
+            self._order(flight.member)
+
+    def end(self, batch: Hashable, now: float) -> list[Hashable]:
+        """Note that a batch is done, or called off; what its worker keeps of it, `hold` says.
+
+        Gives the parked batches that it is to have now.
+        """
+        if (flight := self._flights.pop(batch, None)) is None:
+            return []
+        member = flight.member
+        self._taken -= member.queue.placed
+        due = member.queue.remove(batch, now)
+        self._taken += member.queue.placed
+        self._order(member)
+        member.coming_bytes -= sum(flight.brings.values())
+        for source in flight.brings:
+            self._unexpect(member.name, source)
+        return due
+
+    @property
+    def room(self) -> float:
+        """How many more batches of a second are to be placed, unless a thread is free."""
+        return PLACED * self._threads * self._ahead - self._taken
+
+    def holders(self, source: str) -> Mapping[str, int]:
+        """Give who holds an object, and how many bytes of it."""
+        return self._holders.get(source, {})
+
+    def peers(self, source: str, asker: str, chosen: str | None = None) -> Iterator[str]:
+        """Give those that a worker may ask for an object, the one that was chosen first."""
+        holders = self._holders.get(source, {})
+        first = (chosen,) if chosen is not None and chosen in holders else ()
+        names = dict.fromkeys((*first, *islice(holders, ASKED + 1)))
+        names.pop(asker, None)
+        return islice(names, ASKED)
+
+    def is_coming(self, worker: str, source: str) -> bool:
+        """Tell whether an object is on its way to a worker."""
+        return worker in self._coming.get(source, {})
+
+    def load(self, worker: str, now: float) -> float:
+        """Give the seconds until a worker has a free thread."""
+        return self._members[worker].queue.wait_s(now)
+
+    def in_flight(self, worker: str) -> int:
+        """Give how many batches a worker has, without those that are parked."""
+        return self._members[worker].queue.sent
+
+    def _need(self, source: str, size: int, now: float) -> _Need:
+        holders = self._holders.get(source, {})
+        seconds = store_s = self._costs.store_s(source, size)
+        coming = self._coming.get(source, {})
+        wait_s = 0.0
+        peer = next((name for name in islice(holders, LOOKED) if holders[name] >= size), None)
+        if peer is None and coming:
+            # Cheaper for the store than to ask it twice, and often as soon.
+            peer, (ready, until) = next(iter(coming.items()))
+            wait_s = max(0.0, ready - now) if until >= now else inf
+        if peer is not None and (peer_s := wait_s + self._costs.peer_s(size)) < seconds:
+            seconds = peer_s
+        else:
+            peer = None
+        return _Need(source, size, holders, coming, peer, seconds, store_s)
+
+    def _candidates(self, needs: list[_Need], seconds: float, now: float) -> Iterable[_Member]:
+        """Give those to look at that may have another batch, each once."""
+        names = dict.fromkeys(self._first(seconds, now))
+        each = max(1, LOOKED // len(needs)) if needs else 0
+        for need in needs[:LOOKED]:
+            names.update(dict.fromkeys(islice(need.holders, each)))
+            names.update(dict.fromkeys(islice(need.coming, each)))
+        members = map(self._members.__getitem__, names)
+        return [member for member in members if member.has_room]
+
+    def _first(self, seconds: float, now: float) -> Iterator[str]:
+        """Give those that are free first."""
+        late = []
+        found = 0
+        for name in islice(self._free, 2 * LOOKED):
+            if self._members[name].ends < now + seconds:
+                late.append(name)
+            elif found < FREE:
+                found += 1
+                yield name
+        for name in late:
+            self._free.move_to_end(name)
+        if not found:
+            # Around now: those before it are late.
+            at = bisect_left(self._queued, (now, ""))
+            yield from (name for _, name in self._queued[max(0, at - FREE) : at + FREE])
+
+    def _placed(self, batch: Hashable, best: _Choice, needs: list[_Need], now: float) -> Placed:
+        """Give a batch to a worker."""
+        member, name = best.member, best.member.name
+        fetch: dict[str, str | None] = {}
+        brings: dict[str, int] = {}
+        for need in needs:
+            if need.holders.get(name, -1) < need.size and not _comes(need, name, now):
+                fetch[need.name] = need.peer
+                brings[need.name] = need.size - need.holders.get(name, 0)
+                self._expect(name, need.name, now + best.start_s, inf)
+            for used in (fetch.get(need.name), name):
+                if used is not None and used in need.holders:
+                    # To the end: others are looked at first the next time.
+                    need.holders[used] = need.holders.pop(used)
+        member.coming_bytes += sum(brings.values())
+        self._taken -= member.queue.placed
+        parked = member.queue.put(batch, best.end_s - best.wait_s, now)
+        self._taken += member.queue.placed
+        self._flights[batch] = _Flight(member, brings)
+        self._order(member)
+        copies = tuple(self._copies(best, needs, now))
+        return Placed(name, fetch, best.fetch_s, best.start_s, parked, copies)
+
+    def _copies(self, best: _Choice, needs: list[_Need], now: float) -> Iterator[tuple[str, str]]:
+        """Give the objects to copy: those that were waited for as long as a copy takes."""
+        if best.wait_s <= 0:
+            return
+        for need in needs:
+            if best.member.name not in need.holders:
+                continue
+            waited_s = self._waited_s.pop(need.name, 0.0) + best.wait_s
+            heir = self._heir(need, now) if waited_s >= need.seconds else None
+            if heir is None:
+                self._waited_s[need.name] = waited_s
+            else:
+                self._expect(heir, need.name, now + need.seconds, now + LATE * need.seconds)
+                yield need.name, heir
+
+    def _heir(self, need: _Need, now: float) -> str | None:
+        """Give a worker with a free thread, and room for an object that it has not."""
+        for name in islice(self._free, FREE):
+            member = self._members[name]
+            fits = member.held_bytes + need.size <= member.cache_bytes
+            stays = member.ends > now + LATE * need.seconds
+            if fits and stays and name not in need.holders and not _comes(need, name, now):
+                return name
+        return None
+
+    def _order(self, member: _Member) -> None:
+        """Put a worker where it belongs: with the free, the queued, or neither."""
+        self._unorder(member)
+        if member.queue.is_free:
+            self._free[member.name] = None
+        elif member.has_room:
+            member.queued = member.queue.free_at(), member.name
+            insort(self._queued, member.queued)
+
+    def _unorder(self, member: _Member) -> None:
+        self._free.pop(member.name, None)
+        if member.queued is not None:
+            del self._queued[bisect_left(self._queued, member.queued)]
+            member.queued = None
+
+    def _release(self, worker: str, source: str) -> None:
+        _remove(self._holders, source, worker)
+        if source not in self._holders:
+            self._waited_s.pop(source, None)
+
+    def _expect(self, worker: str, source: str, ready: float, until: float) -> None:
+        """Note that a worker will hold an object."""
+        self._coming.setdefault(source, {})[worker] = ready, until
+        self._members[worker].coming.add(source)
+
+    def _unexpect(self, worker: str, source: str) -> None:
+        member = self._members[worker]
+        if source in member.coming:
+            member.coming.remove(source)
+            _remove(self._coming, source, worker)
+
+
+def _remove(workers: dict[str, dict[str, Any]], source: str, worker: str) -> None:
+    """Take a worker from those of an object, and the object where it was the last."""
+    del workers[source][worker]
+    if not workers[source]:
+        del workers[source]
+
+
+def _predicted(
+    member: _Member, wait_s: float, needs: list[_Need], seconds: float, now: float
+) -> _Choice:
+    """Say what a batch would come to on a worker that is free after `wait_s`."""
+    name = member.name
+    fetch_s, missing_bytes, ready_s, store_s = 0.0, 0, 0.0, 0.0
+    for need in needs:
+        _, size, holders, coming, _, need_s, again_s = need
+        missing = size - holders.get(name, 0)
+        if missing <= 0:
+            continue
+        if coming and _comes(need, name, now):
+            ready_s = max(ready_s, coming[name][0] - now)
+            continue
+        missing_bytes += missing
+        fetch_s += need_s * missing / size
+        store_s += again_s * missing / size
+    start_s = max(wait_s + fetch_s, ready_s)
+    # What must go to make room has to be fetched again some time, and nobody else may have it.
+    excess = member.held_bytes + member.coming_bytes + missing_bytes - member.cache_bytes
+    spoils_s = store_s * min(1.0, excess / missing_bytes) if missing_bytes and excess > 0 else 0.0
+    return _Choice(member, wait_s, fetch_s, start_s, start_s + seconds, spoils_s)
+
+
+def _comes(need: _Need, worker: str, now: float) -> bool:
+    """Tell whether an object is on its way to a worker."""
+    return worker in need.coming and need.coming[worker][1] >= now

@@ -1,0 +1,446 @@
+"""Who gives the work of jobs to a pool, in batches, and keeps what comes of it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+import time
+from collections import Counter, deque
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from swathe import _swathe, trace
+from swathe.catalog import Outcome
+from swathe.catalog.database_errors import may_pass
+from swathe.catalog.records.jobs import Done
+from swathe.core.errors import CatalogError, CatalogSetupError, JobError, SwatheError
+from swathe.core.host import cores, this_host
+from swathe.workers.batch import batch_of
+from swathe.workers.local import LocalPool
+from swathe.workers.pool import internal, pauses
+from swathe.workers.restarting_thread import Lasting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swathe.catalog.records.jobs import Chunk, KeptJob
+    from swathe.jobs import Jobs
+    from swathe.workers.batch import Batch
+    from swathe.workers.pool import Pool
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LEASE_S = 60.0
+"""A runner that has not said for so long that it lives is dead."""
+RENEW_S = 10.0
+IDLE_S = 0.5
+"""How often to look whether another process has submitted or cancelled a job."""
+FIRST_CHUNK = 100
+MOST_GROWTH = 4.0
+"""How much larger the next chunk of a job may be."""
+KEEP_AGAIN_S = 0.1
+"""When to try again to keep what was done, at first, where the database cannot be used."""
+SPANS = 100
+"""So many stretches of work on a job are remembered, the last ones."""
+TRIES = 4
+"""How often to try what fails for a reason that does not look as if it passed."""
+
+
+class Runner:
+    """Works on jobs, a second or so at a time, fairly between users and their jobs."""
+
+    def __init__(self, jobs: Jobs, pool: Pool | None = None, *, threads: int | None = None) -> None:
+        """Take whose jobs, and what does them: else this process, with `threads` of the engine.
+
+        These are by default as many as there are cores.
+        """
+        self._jobs = jobs
+        self._pool = LocalPool(jobs.place, threads or cores()) if pool is None else pool
+        self._name = f"{this_host()} {os.getpid()} {_started(os.getpid())} {secrets.token_hex(4)}"
+        self._stopping = threading.Event()
+        self._threads: list[Lasting] = []
+        self._numbers = count()
+        self._given: dict[int, _Given] = {}
+        self._begun: set[int] = set()
+        self._unkept: dict[int, str] = {}  # by thread
+        self._pace = _Pace(self._pool.batch_s)
+        self._clock = _Clock()
+
+    def start(self) -> None:
+        """Start the threads. What dead runners had taken is worked on again."""
+        if self._threads:
+            raise JobError("the runner was started before; make a new one")
+        self._free_chunks()
+        self._pool.start(self._back)
+        for name, turn in (
+            ("swathe-jobs-giver", self._give),
+            ("swathe-jobs-keeper", self._keep),
+            ("swathe-jobs-tidy", self._tidy),
+        ):
+            thread = Lasting(name, turn, self._stopping)
+            thread.start()
+            self._threads.append(thread)
+
+    @property
+    def trouble(self) -> str:
+        """Why no work of jobs is given out, or what is done is not kept; empty where all is."""
+        if not self._threads:
+            return "not started"
+        return self._threads[0].trouble or next(iter(list(self._unkept.values())), "")
+
+    def stop(self, timeout_s: float = 30.0) -> None:
+        """End the threads, within a second or so; rows not done are given back.
+
+        Raises:
+            JobError: where a thread does not end in time.
+        """
+        self._stopping.set()
+        self._jobs.wake()
+        limit = time.monotonic() + timeout_s
+        for thread in self._threads:
+            if not thread.join(max(0.0, limit - time.monotonic())):
+                raise JobError(f"{thread.name}: still at work after {timeout_s} s")
+        if self._threads:
+            self._pool.stop(max(0.0, limit - time.monotonic()))
+
+    def _give(self) -> None:
+        """Take a chunk, if there is one, and give it to the pool when that wants more."""
+        if not self._pool.wanted(IDLE_S) or self._is_apart():
+            return
+        # Others may hold the database, or it is away for a while; the keeper looks as well.
+        chunk = self._jobs.catalog.take_chunk(self._name, LEASE_S, self._pace.rows)
+        if chunk is None:
+            self._jobs.pause(IDLE_S)
+        else:
+            self._jobs.wake()
+            if chunk.deaths and self._is_local:
+                self._wait_for_others()
+            self._give_chunk(next(self._numbers), chunk)
+
+    def _batch_of(self, chunk: Chunk) -> Batch:
+        batch = batch_of(self._jobs.catalog, chunk)
+        return replace(batch, cutout_bytes=self._jobs.limits.cutout_bytes)
+
+    @property
+    def _is_local(self) -> bool:
+        """Return whether this process cuts, and so may die of what it cuts."""
+        return isinstance(self._pool, LocalPool)
+
+    def _free_chunks(self) -> int:
+        return self._jobs.catalog.free_chunks(_is_dead, blames=self._is_local)
+
+    def _is_apart(self) -> bool:
+        """Wait a moment, and return true, while rows are done that a runner may have died of.
+
+        They are done alone: if it dies again, nothing else is to blame.
+        """
+        apart = self._is_local and any(each.chunk.deaths for each in list(self._given.values()))
+        if apart:
+            self._jobs.pause(IDLE_S)
+        return apart
+
+    def _wait_for_others(self) -> None:
+        """Wait until nothing is under way."""
+        while self._given and not self._stopping.is_set():
+            self._jobs.pause(IDLE_S)
+
+    def _give_chunk(self, number: int, chunk: Chunk) -> None:
+        self._clock.enter(chunk.job.number)
+        begun = time.perf_counter()
+        given = self._given[number] = _Given(chunk)
+        try:
+            if chunk.job.number not in self._begun:
+                self._begun.add(chunk.job.number)
+                trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
+            batch = self._tried(lambda: self._batch_of(chunk))
+            given.reading_s = time.perf_counter() - begun
+            given.counted_s = self._clock.add(chunk.job.number, given.reading_s)
+            given.stopped = self._stopped(chunk.job.id)
+            self._pool.give(number, batch, given.stopped)
+        except BaseException as error:  # a fault of ours must not stop the jobs of others
+            if isinstance(error, CatalogError) and _is_of_all(error):
+                self._back(number, Done([], complete=False))
+                raise  # so that it is tried again after a while
+            if not isinstance(error, SwatheError):
+                log.exception("%s: cannot be given out", _named(chunk))
+            self._back(number, Done([], complete=False, failure=internal(error)))
+
+    def _stopped(self, job: str) -> _Stopped:
+        """Give what tells whether a job is to stop: one for all chunks, that looks seldom."""
+        for given in list(self._given.values()):
+            stopped = given.stopped
+            if stopped is not None and stopped.job == job and not stopped.is_stopped:
+                return stopped
+        return _Stopped(self._jobs, job, self._stopping)
+
+    def _back(self, number: int, done: Done) -> None:
+        """Keep what became of a chunk. It raises nothing: who calls has other jobs to serve."""
+        given = self._given.pop(number)
+        chunk = given.chunk
+        if done.complete:
+            self._pace.note(chunk, len(done.rows), given.reading_s + done.seconds)
+        # A batch that was divided tells the sum of its parts, which may have been done at once.
+        seconds = min(done.seconds, time.perf_counter() - given.at)
+        seconds = given.counted_s + self._clock.add(chunk.job.number, seconds)
+        self._clock.leave(chunk.job.number)
+        try:
+            self._keep_done(chunk, replace(done, seconds=seconds))
+        except BaseException as error:
+            log.exception("%s: cannot be kept", _named(chunk))
+            self._give_up(chunk, internal(error))
+        self._jobs.wake()
+
+    def _keep_done(self, chunk: Chunk, done: Done) -> None:
+        """Mark rows as done, and do what is to be done at the end of a job."""
+        catalog = self._jobs.catalog
+        job = self._insist(lambda: catalog.finish_chunk(chunk, done))
+        if job is not None:
+            with suppress(CatalogError):  # the next chunk looks again
+                job = self._jobs.end_if_too_much(job)
+        if job is None:
+            self._tell_end(chunk, "cancelled")
+            with suppress(SwatheError):  # `tidy` does all of it, and tells
+                self._jobs.remove_if_gone(chunk.job.id)
+        elif job.phase in ("COMPLETED", "ERROR"):
+            self._tell_end(chunk, "ok" if job.phase == "COMPLETED" else "error")
+            self._ended(job)
+        elif job.phase == "ABORTED":
+            self._tell_end(chunk, "cancelled")
+
+    def _give_up(self, chunk: Chunk, reason: str) -> None:
+        """End a job of which something cannot be kept; what is done of it stays."""
+        self._tell_end(chunk, "error")
+        try:
+            self._insist(lambda: self._jobs.catalog.give_up(chunk, reason))
+        except Exception:
+            log.exception("%s: cannot be given up", _named(chunk))
+
+    def _insist(self, write: Callable[[], KeptJob | None]) -> KeptJob | None:
+        """Write to the catalogue; where it cannot be used, as soon as it can.
+
+        Where the runner is to end before, the next one does these rows again.
+
+        Raises:
+            CatalogError: where the reason does not pass.
+        """
+        me = threading.get_ident()
+        try:
+            for pause_s in pauses(KEEP_AGAIN_S):
+                try:
+                    return self._tried(write)
+                except CatalogError as error:
+                    if not _is_of_all(error):
+                        raise
+                    self._unkept[me] = f"what is done cannot be kept: {error}"
+                    log.warning("%s; trying again in %g s", error, pause_s)
+                    if self._stopping.wait(pause_s):
+                        break
+            return None
+        finally:
+            self._unkept.pop(me, None)
+
+    def _tried(self, act: Callable[[], T]) -> T:
+        """Use the catalogue: a few times, where it fails for a reason that may be the job's."""
+        for pause_s in islice(pauses(KEEP_AGAIN_S), TRIES - 1):
+            try:
+                return act()
+            except CatalogError as error:
+                if _is_of_all(error) or self._stopping.is_set():
+                    raise
+                log.warning("%s; trying again in %g s", error, pause_s)
+                self._stopping.wait(pause_s)
+        return act()
+
+    def _tell_end(self, chunk: Chunk, result: str) -> None:
+        if chunk.job.number in self._begun:
+            self._begun.discard(chunk.job.number)
+            trace.point("JOB_END", job=chunk.job.id, rows=chunk.job.rows, result=result)
+
+    def _ended(self, job: KeptJob) -> None:
+        """Note in the catalogue how the prediction came out."""
+        self._pace.forget(job.number)
+        self._jobs.remove_inputs(job)
+        if job.predicted is None:
+            return
+        low_s, high_s = job.predicted["interval_s"]
+        outcome = Outcome(
+            at=job.ended_at or job.created_at,
+            host=this_host(),
+            summary=f"job of {job.rows} rows, {job.options.get('operation', 'cut')}",
+            targets=job.counts["ok"],
+            root=job.predicted["root"],
+            predicted_s=job.predicted["seconds"],
+            low_s=low_s,
+            high_s=high_s,
+            actual_s=job.busy_s,
+            predicted_bytes=job.predicted["bytes"],
+            actual_bytes=job.bytes_moved,
+            predicted_requests=job.predicted["requests"],
+            actual_requests=job.requests,
+        )
+        try:
+            self._jobs.catalog.add_outcome(outcome)
+            if timings := _swathe.take_timings():
+                from swathe.costs.fit.from_real_reads import feed_back
+
+                feed_back(self._jobs.catalog, timings)
+        except SwatheError as error:
+            with suppress(SwatheError):  # it was deleted just now, or nothing can be kept
+                self._jobs.note(job.id, f"the prediction was not kept: {error}")
+
+    def _keep(self) -> None:
+        """Say that this runner lives, and free what dead ones had."""
+        if self._stopping.wait(RENEW_S):
+            return
+        self._jobs.catalog.renew_leases(self._name, LEASE_S)
+        if self._free_chunks():
+            self._jobs.wake()
+
+    def _tidy(self) -> None:
+        """Remove jobs whose time has come, and results of those that were deleted."""
+        self._jobs.tidy(self._stopping.is_set)
+        self._stopping.wait(RENEW_S)
+
+
+@dataclass
+class _Given:
+    """A chunk that the pool has.
+
+    Attributes:
+        reading_s: that it took to read it; `counted_s` of them as the job's.
+        stopped: tells it to stop.
+        at: when it was taken.
+    """
+
+    chunk: Chunk
+    reading_s: float = 0.0
+    counted_s: float = 0.0
+    stopped: _Stopped | None = None
+    at: float = field(default_factory=time.perf_counter)
+
+
+class _Stopped:
+    """Whether to stop with a job: asked often, it looks twice a second."""
+
+    def __init__(self, jobs: Jobs, job: str, stopping: threading.Event) -> None:
+        self._jobs, self.job, self._stopping = jobs, job, stopping
+        self._looked = time.monotonic()
+        self.is_stopped = False
+
+    def __call__(self) -> bool:
+        if self._stopping.is_set():
+            return True
+        now = time.monotonic()
+        if not self.is_stopped and now - self._looked > IDLE_S / 2:
+            self._looked = now
+            with suppress(CatalogError):  # it is away: what is being done goes on
+                self.is_stopped = not self._jobs.is_executing(self.job)
+        return self.is_stopped
+
+
+class _Pace:
+    """How many rows of each job make a chunk of the wanted length."""
+
+    def __init__(self, batch_s: float) -> None:
+        self._batch_s = batch_s
+        self._lock = threading.Lock()
+        self._rows: dict[tuple[int, bool], float] = {}
+
+    def rows(self, job: KeptJob, of_results: bool) -> int:
+        with self._lock:
+            known = self._rows.get((job.number, of_results))
+        if known is not None:
+            return max(1, int(known))
+        if of_results:
+            return 1
+        if job.predicted is not None and job.predicted["seconds"] > 0:
+            per_s = job.inputs / job.predicted["seconds"]
+            return max(1, min(FIRST_CHUNK, int(per_s * self._batch_s)))
+        return FIRST_CHUNK
+
+    def note(self, chunk: Chunk, rows: int, seconds: float) -> None:
+        if rows == 0:
+            return
+        key = (chunk.job.number, chunk.first >= chunk.job.inputs)
+        with self._lock:
+            self._rows[key] = min(self._batch_s / max(seconds, 1e-6), MOST_GROWTH) * rows
+
+    def forget(self, job: int) -> None:
+        with self._lock:
+            for key in ((job, False), (job, True)):
+                self._rows.pop(key, None)
+
+
+class _Clock:
+    """Seconds in which some thread was at work on a job, each counted once.
+
+    What waits for a thread, as behind batches of other jobs, is not at work.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._given: Counter[int] = Counter()
+        self._spans: dict[int, deque[tuple[float, float]]] = {}
+
+    def enter(self, job: int) -> None:
+        """Note that a chunk of a job was taken."""
+        with self._lock:
+            self._given[job] += 1
+            self._spans.setdefault(job, deque(maxlen=SPANS))
+
+    def add(self, job: int, seconds: float) -> float:
+        """Count a thread that was at work until now; gives those seconds not counted before."""
+        with self._lock:
+            now = time.perf_counter()
+            first, known_s = now - seconds, 0.0
+            spans = self._spans[job]
+            while spans and spans[-1][1] >= first:
+                begun, ended = spans.pop()
+                first, known_s = min(first, begun), known_s + ended - begun
+            spans.append((first, now))
+            return max(0.0, now - first - known_s)  # rounded
+
+    def leave(self, job: int) -> None:
+        """Note that a chunk came back."""
+        with self._lock:
+            self._given[job] -= 1
+            if not self._given[job]:
+                del self._given[job], self._spans[job]
+
+
+def _is_of_all(error: CatalogError) -> bool:
+    """Tell whether a fault is of the database, not of a job: what is done is kept once it is gone.
+
+    Where somebody must set it right, `Runner.trouble` says so meanwhile.
+    """
+    return may_pass(error) or isinstance(error, CatalogSetupError)
+
+
+def _named(chunk: Chunk) -> str:
+    return f"job {chunk.job.id}: rows {chunk.first} to {chunk.last}"
+
+
+def _started(pid: int) -> str:
+    """Give when a process started, in the kernel's words; nothing where there is none."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    # The name may hold anything.
+    return told.rpartition(")")[2].split()[19]
+
+
+def _is_dead(runner: str) -> bool:
+    """Tell whether a runner was of a process of this host that is gone."""
+    try:
+        host, pid, started, _ = runner.split(" ")
+        return host == this_host() and _started(int(pid)) != started
+    except ValueError:
+        return True

@@ -1,0 +1,1 @@
+"""Pools simulated, event by event."""

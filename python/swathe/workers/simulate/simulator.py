@@ -1,0 +1,488 @@
+"""A pool of workers as it would run: events in order of time, drawn from a seed.
+
+Placement, growth and what caches keep are the code that real workers use: the shelf of numbers
+is the engine's. Simulated are the storage, the links and the threads.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import inf
+from typing import Any
+
+from swathe._swathe import TRUSTED_S, SimulatedShelf
+from swathe.workers.autoscale.policy import (
+    Block,
+    Demand,
+    Growth,
+    Idle,
+    Limits,
+    ending,
+    hand_over,
+    leaving,
+)
+from swathe.workers.placement.decide import COPIES, Placement, Work
+from swathe.workers.placement.rates import Paces
+from swathe.workers.simulate.network import Line, Store, Wires
+from swathe.workers.simulate.result import Result, Round, Tally, responses
+from swathe.workers.simulate.state import Blocks, Task, Worker, first
+from swathe.workers.simulate.workload import Batch, Workload
+
+TICK_S = 1.0
+"""How often growth looks."""
+HEIRS = 32
+"""Of those that leave at the same time."""
+STUCK = 100_000
+"""After so many events in which no batch was done, and some for each worker, none ever will be."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The workers, all alike.
+
+    Attributes:
+        workers: how many; with `grow` at the start none but its minimum.
+        threads: of each.
+        cores: that all of them share, where they are on one machine; else each thread has its own.
+        core_s: that a batch takes of these for each second of computing, all it takes beside too.
+        cache_bytes: of each.
+        link_bytes_per_s: of each, in and out.
+        peer_latency_s: of a request to another worker.
+        dispatch_s: between one batch given out and the next: one scheduler serves all.
+        ahead: batches in flight per thread, at most.
+        predicted: how long batches are predicted to compute, before the first of an object that
+            its worker held is back, for each second that they do.
+        fails_s: mean time until a worker is lost; another comes after `start_s`.
+        walltime_s: after which a worker must end.
+        start_s: how long a worker takes to come.
+        grow: by the queue, within these limits; `None`: there are as many all the time.
+    """
+
+    workers: int
+    threads: int = 1
+    cores: float = inf
+    core_s: float = 1.0
+    cache_bytes: int = 10 << 30
+    link_bytes_per_s: float = 1.25e8
+    peer_latency_s: float = 1e-3
+    dispatch_s: float = 0.002
+    ahead: int = 2
+    predicted: float = 1.0
+    fails_s: float = inf
+    walltime_s: float = inf
+    start_s: float = 30.0
+    grow: Limits | None = None
+
+
+class StuckError(ValueError):
+    """No batch is ever done: workers end before one could be."""
+
+
+class Simulation:
+    """One run."""
+
+    def __init__(
+        self, pool: Pool, store: Store, workload: Workload, clients: int, rounds: int, seed: int
+    ) -> None:
+        """Take who works, on what, how often.
+
+        With `clients`, each asks for a batch when it has its last; with none all of a round is
+        there from the start, as a job is.
+        """
+        self._pool, self._workload = pool, workload
+        self._clients, self._rounds = clients, rounds
+        self._rng = random.Random(seed)
+        self._now = 0.0
+        self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._count = self._done_at = 0
+        self._cores = Line(pool.cores)
+        self._copying: set[str] = set()
+        self._wires = Wires(store, pool.link_bytes_per_s, pool.peer_latency_s)
+        self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), Paces()
+        self._workers: dict[str, Worker] = {}
+        self._joined = self._asked = self._busy = 0
+        self._growth = Growth(pool.grow) if pool.grow is not None else None
+        self._source: Iterator[Batch] = iter(())
+        self._pending: deque[Task] = deque()
+        self._undrawn = self._left = self._round = 0
+        self._dispatching = False
+        self._free_at = 0.0
+        self._round_at, self._round_bytes, self._round_cuts = 0.0, 0, 0
+        self._told = Tally()
+
+    def run(self) -> Result:
+        """Run until all is done.
+
+        Raises:
+            StuckError: where that will never be.
+        """
+        grow = self._growth
+        for _ in range(self._pool.workers if grow is None else grow.limits.minimum):
+            self._join()
+        stuck = STUCK + 20 * self._pool.workers * self._pool.threads
+        self._next_round()
+        if grow is not None:
+            self._grow()
+        while self._left:
+            if not self._events or self._count > self._done_at + stuck:
+                raise StuckError(
+                    f"after {self._now:,.0f} s none of {self._left:,} batches left was done: "
+                    "workers end before one is"
+                )
+            self._now, _, call, given = heapq.heappop(self._events)
+            self._wires.now = self._now
+            call(*given)
+        for worker in self._workers.values():
+            self._told.worker_s += self._now - worker.since
+        return self._told.result(self._pool.workers, self._pool.threads, self._now)
+
+    def _at(self, time: float, call: Callable[..., None], *given: Any) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (time, self._count, call, given))
+
+    # What is asked for.
+
+    def _next_round(self) -> None:
+        self._source = self._workload.batches(self._round)
+        self._undrawn = self._left = self._workload.count
+        for _ in range(self._clients):
+            self._ask()
+        self._dispatch()
+
+    def _ask(self) -> None:
+        """Let a client ask for its next batch."""
+        if self._undrawn:
+            self._undrawn -= 1
+            self._pending.append(Task(next(self._source), self._now, True))
+
+    def _next_task(self) -> Task | None:
+        if not self._pending and self._undrawn and not self._clients:
+            self._undrawn -= 1
+            self._pending.append(Task(next(self._source), self._now, False))
+        return self._pending[0] if self._pending else None
+
+    def _done(self, task: Task) -> None:
+        told, batch = self._told, task.batch
+        told.done_at.append(self._now)
+        told.cuts.append(batch.cuts)
+        told.responses.append(self._now - task.asked_at)
+        told.computing_s += batch.seconds
+        told.fetching_s += task.fetched_at - task.begun_at
+        self._round_cuts += batch.cuts
+        self._left -= 1
+        self._done_at = self._count
+        if task.client:
+            self._ask()
+        if not self._left:
+            seconds = self._now - self._round_at
+            moved = told.store_bytes - self._round_bytes
+            rate = self._round_cuts / max(seconds, 1e-9)
+            late = responses(told.responses[-self._workload.count :])
+            told.rounds.append(Round(seconds, rate, *late, moved))
+            self._round_at, self._round_bytes, self._round_cuts = self._now, told.store_bytes, 0
+            self._round += 1
+            if self._round < self._rounds:
+                self._next_round()
+
+    # Who does it.
+
+    def _dispatch(self) -> None:
+        """Give out a batch when the scheduler is free, if there is one."""
+        if not self._dispatching and (self._pending or (self._undrawn and not self._clients)):
+            self._dispatching = True
+            self._at(max(self._now, self._free_at), self._give)
+
+    def _give(self) -> None:
+        self._dispatching = False
+        task = self._next_task()
+        if task is None:
+            return
+        batch = task.batch
+        seconds = self._paces.expected_s("", self._pool.predicted * batch.seconds)
+        placed = self._placement.place(task, Work({batch.source: batch.bytes}, seconds), self._now)
+        if placed is None:
+            return  # whoever ends next asks again
+        self._pending.popleft()
+        if not task.client:
+            task.asked_at = self._now
+        self._free_at = self._now + self._pool.dispatch_s
+        worker = self._workers[placed.worker]
+        task.chosen = placed.fetch.get(batch.source)
+        if batch.source in placed.fetch and task.chosen is None:
+            task.from_store = batch.bytes
+            self._wires.to_come += batch.bytes
+        holders = self._placement.holders(batch.source)
+        self._told.of_held += bool(holders)
+        self._told.on_holder += worker.name in holders
+        self._busy += not worker.flights
+        worker.flights[task] = None
+        if not placed.parked:
+            self._depart(worker, task, self._free_at)
+        for source, heir in placed.copies:
+            self._spread(source, self._workers[heir])
+        self._dispatch()
+
+    def _depart(self, worker: Worker, task: Task, at: float) -> None:
+        """Send a batch to its worker, with who is to be asked for what it lacks."""
+        source = task.batch.source
+        told = self._placement.peers(source, worker.name, task.chosen)
+        coming = task.chosen is not None and self._placement.is_coming(task.chosen, source)
+        # One that is still fetching is waited for.
+        first = (task.chosen,) if coming and task.chosen is not None else ()
+        task.peers = tuple(dict.fromkeys((*first, *told)))
+        self._at(at, self._arrive, worker, task)
+
+    def _arrive(self, worker: Worker, task: Task) -> None:
+        if worker.gone:
+            return
+        worker.queue.append(task)
+        self._begin(worker)
+
+    def _begin(self, worker: Worker) -> None:
+        """Let a free thread take the next batch."""
+        if not worker.queue or len(worker.running) == self._pool.threads:
+            return
+        task = worker.queue.popleft()
+        worker.running[task] = None
+        self._placement.begin(task, self._now)
+        self._wires.to_come -= task.from_store
+        task.from_store = 0
+        task.begun_at = self._now
+        task.fetched_at = self._fetch(worker, task)
+        self._at(task.fetched_at, self._compute, worker, task)
+
+    def _compute(self, worker: Worker, task: Task) -> None:
+        seconds = task.batch.seconds
+        shared = self._cores.take(self._now, self._pool.core_s * seconds)
+        self._at(max(shared, self._now + seconds), self._end, worker, task)
+
+    def _end(self, worker: Worker, task: Task) -> None:
+        if worker.gone:
+            return
+        del worker.running[task]
+        del worker.flights[task]
+        for due in self._placement.end(task, self._now):
+            assert isinstance(due, Task)
+            self._depart(worker, due, self._now)
+        worker.changed[task.batch.source] = None
+        for source in worker.changed:
+            self._tell(worker, source)
+        worker.changed.clear()
+        if not task.fetched:
+            predicted_s = self._pool.predicted * task.batch.seconds
+            self._paces.learn("", predicted_s, self._now - task.begun_at)
+        if not worker.flights:
+            self._busy -= 1
+            worker.idle_since = self._now
+        self._done(task)
+        self._begin(worker)
+        self._dispatch()
+
+    # What moves.
+
+    def _fetch(self, worker: Worker, task: Task) -> float:
+        """Bring what a batch needs; gives when all of it is there."""
+        batch, told, wires = task.batch, self._told, self._wires
+        source, size = batch.source, batch.block_bytes
+        have = worker.blocks.get(source, Blocks())
+        here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
+        task.fetched = bool(missing)
+        # What another thread of this worker fetches comes once.
+        end = max(self._now, have.ready_at) if here & have.late else self._now
+        came_at = have.came_at if here else inf
+        peers = [self._workers[name] for name in task.peers if name in self._workers]
+        left = first(missing, worker.kept.young_bytes // size)
+        for peer in peers:
+            theirs = peer.blocks.get(source, Blocks())
+            waits = peer.name == task.chosen
+            given = (theirs.bits if waits else theirs.there(self._now)) & left
+            if given:
+                ready_at = theirs.ready_at if given & theirs.late else self._now
+                moved = given.bit_count() * size
+                end = max(end, wires.from_peer(worker.down, peer.up, moved, ready_at))
+                came_at = min(came_at, theirs.came_at)
+                told.peer_bytes += moved
+                left, missing = left & ~given, missing & ~given
+        asked = source not in worker.opened
+        if asked or self._now - came_at > TRUSTED_S:
+            # Whoever has it: the store says which version there is, at first with its header.
+            worker.opened.add(source)
+            end += wires.alone_s(0)
+        if missing:
+            # The store is asked for what peers had not.
+            moved = missing.bit_count() * size
+            end += wires.from_store(worker.down, moved) - self._now
+            came_at = min(came_at, end)
+            told.store_bytes += moved
+        told.cache_bytes += here.bit_count() * size
+        # What it costs to fetch a block again.
+        block_s = wires.alone_s(size)
+        if peers:
+            block_s = min(block_s, wires.peer_s(size))
+        new = Blocks(batch.blocks, size, end, batch.blocks & ~have.bits, came_at)
+        self._keep(worker, source, new, block_s)
+        return end
+
+    def _keep(self, worker: Worker, source: str, new: Blocks, block_s: float) -> None:
+        """Put blocks into the cache of a worker; what goes for them is gone."""
+        old = worker.blocks.get(source, Blocks())
+        late = new.late if old.ready_at <= self._now else old.late | new.late
+        both = Blocks(
+            old.bits | new.bits,
+            new.each,
+            max(old.ready_at, new.ready_at),
+            late,
+            min(old.came_at, new.came_at),
+        )
+        worker.blocks[source] = both
+        count = both.bits.bit_count()
+        for least, gone in worker.kept.note(source, count, both.each, block_s, self._now):
+            left = worker.blocks[least].without(gone)
+            if left.bits:
+                worker.blocks[least] = left
+            else:
+                del worker.blocks[least]
+            worker.changed[least] = None  # which it tells with the next batch that is done
+
+    def _tell(self, worker: Worker, source: str) -> None:
+        """Say what a worker holds of an object."""
+        size = worker.blocks.get(source, Blocks()).bytes
+        if not size:
+            self._placement.drop(worker.name, source)
+        elif self._placement.holders(source).get(worker.name) != size:
+            self._placement.hold(worker.name, source, size)
+
+    def _spread(self, source: str, heir: Worker) -> None:
+        """Copy a hot object to another worker, unless enough are being made."""
+        if heir.name in self._copying or len(self._copying) >= COPIES:
+            self._placement.forgo(heir.name, source)
+            return
+        self._copying.add(heir.name)
+        self._copy(source, heir)
+
+    def _copy(self, source: str, heir: Worker) -> float:
+        """Copy an object to another worker, from the one that has most; gives when it is there."""
+        holders = self._placement.holders(source)
+        giver = self._workers[max(holders, key=lambda name: holders[name])]
+        blocks = giver.blocks.get(source, Blocks())
+        end = self._wires.from_peer(heir.down, giver.up, blocks.bytes, blocks.ready_at)
+        self._told.peer_bytes += blocks.bytes
+        self._at(end, self._copied, heir, source, blocks._replace(ready_at=end))
+        return end
+
+    def _copied(self, heir: Worker, source: str, blocks: Blocks) -> None:
+        if blocks.bits and not heir.gone:
+            self._keep(heir, source, blocks, self._wires.peer_s(blocks.each))
+            self._tell(heir, source)
+        self._placement.forgo(heir.name, source)
+        self._copying.discard(heir.name)
+
+    # Who comes and goes.
+
+    def _join(self) -> None:
+        pool = self._pool
+        name = f"worker-{self._joined}"
+        self._joined += 1
+        worker = Worker(
+            name,
+            self._now,
+            SimulatedShelf(pool.cache_bytes),
+            Line(pool.link_bytes_per_s),
+            Line(pool.link_bytes_per_s),
+            self._now + pool.walltime_s,
+            idle_since=self._now,
+        )
+        self._workers[name] = worker
+        self._told.most_workers = max(self._told.most_workers, len(self._workers))
+        self._placement.join(name, pool.threads, pool.cache_bytes, ends=worker.ends)
+        if pool.fails_s < inf:
+            self._at(self._now + self._rng.expovariate(1 / pool.fails_s), self._lose, worker)
+        if worker.ends < inf:
+            self._at(worker.ends, self._lose, worker)
+        self._dispatch()
+
+    def _come(self) -> None:
+        self._asked -= 1
+        self._join()
+
+    def _ask_worker(self) -> None:
+        self._asked += 1
+        self._at(self._now + self._pool.start_s, self._come)
+
+    def _lose(self, worker: Worker) -> None:
+        """End a worker wherever it is; what it had to do goes elsewhere."""
+        if worker.gone:
+            return
+        self._told.lost += 1
+        self._told.lost_s += sum(self._now - task.begun_at for task in worker.running)
+        self._remove(worker, self._now)
+        if self._growth is None:
+            self._ask_worker()
+
+    def _remove(self, worker: Worker, end: float) -> None:
+        worker.gone = True
+        self._busy -= bool(worker.flights)
+        self._told.worker_s += end - worker.since
+        self._placement.leave(worker.name)
+        del self._workers[worker.name]
+        for task in reversed(worker.flights):
+            self._wires.to_come -= task.from_store
+            task.from_store = 0
+            self._pending.appendleft(task)
+        self._dispatch()
+
+    def _grow(self) -> None:
+        """Ask for workers, or let some go."""
+        assert self._growth is not None
+        limits = self._growth.limits
+        waiting = len(self._pending) + (0 if self._clients else self._undrawn)
+        demand = Demand(
+            waiting * self._workload.mean_s,
+            self._pool.threads,
+            self._busy,
+            ending((worker.ends for worker in self._workers.values()), limits, self._now)
+            if self._pool.walltime_s < inf
+            else 0,
+        )
+        surplus = len(self._workers) + self._asked - self._growth.target(demand, self._now)
+        for _ in range(-surplus):
+            self._ask_worker()
+        if surplus > 0:
+            idle = [
+                Idle(worker.name, worker.idle_since, self._worth_s(worker), worker.ends)
+                for worker in self._workers.values()
+                if not worker.flights and self._now - worker.idle_since >= limits.idle_s
+            ]
+            going = dict.fromkeys(leaving(idle, surplus, limits, self._now))
+            staying = (each for each in self._workers.values() if each.name not in going)
+            heirs = list(islice(staying, HEIRS))
+            for name in going:
+                self._hand_over(self._workers[name], heirs, limits)
+        self._at(self._now + TICK_S, self._grow)
+
+    def _alone(self, worker: Worker) -> Iterator[tuple[str, Blocks]]:
+        """Give what only this worker holds."""
+        for name, held in worker.blocks.items():
+            if self._placement.holders(name).keys() == {worker.name}:
+                yield name, held
+
+    def _worth_s(self, worker: Worker) -> float:
+        return sum(self._wires.alone_s(held.bytes) for _, held in self._alone(worker))
+
+    def _hand_over(self, worker: Worker, heirs: Sequence[Worker], limits: Limits) -> None:
+        """Let a worker go, and its heirs have what is worth it."""
+        rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
+        blocks = [
+            Block(name, held.bytes, self._wires.alone_s(held.bytes))
+            for name, held in self._alone(worker)
+        ]
+        end = self._now
+        rate = self._pool.link_bytes_per_s
+        for source, heir in hand_over(blocks, rooms, rate, limits.hand_over_s).given:
+            end = max(end, self._copy(source, self._workers[heir]))
+        self._remove(worker, end)

@@ -1,0 +1,178 @@
+"""What simulated workers have to do: batches drawn from a seed, or listed in a file."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Protocol
+
+from swathe.core.errors import TargetsError
+
+BLOCK = 1 << 16
+"""Bytes that are fetched and kept together."""
+ROWS = 1489
+ROW_BYTES = 2 * 2048
+"""Of the frames of the Sloan survey: 2048 x 1489 pixels of 16 bits, 6 MB."""
+CUT_ROWS = 100
+MOST_PLACES = 1000
+"""Of a batch: more cuts need no more of the frame."""
+COLUMNS = ("object", "bytes", "seconds")
+MOST_BATCHES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Targets on one object.
+
+    Attributes:
+        source: the object.
+        blocks: those it needs, a bit for each.
+        block_bytes: of each.
+        cuts: targets.
+        seconds: of computing.
+    """
+
+    source: str
+    blocks: int
+    block_bytes: int
+    cuts: int
+    seconds: float
+
+    @property
+    def bytes(self) -> int:
+        """Bytes it needs."""
+        return self.blocks.bit_count() * self.block_bytes
+
+
+class Workload(Protocol):
+    """Batches, again in each round."""
+
+    @property
+    def count(self) -> int:
+        """Batches of a round."""
+
+    @property
+    def mean_s(self) -> float:
+        """Mean seconds of computing of a batch."""
+
+    def batches(self, turn: int) -> Iterator[Batch]:
+        """Draw those of a round, in the order in which they are asked for."""
+
+
+@dataclass(frozen=True)
+class Crops:
+    """Cuts of 100 x 100 pixels from frames of 6 MB, at random places.
+
+    Attributes:
+        kind: `job`: frames in their order, as a job has its rows; `random`: any frame; `hot`: the
+            n-th frame in proportion to 1/n.
+        frames: how many there are.
+        count: batches of a round.
+        cuts: of each batch, all on one frame.
+        seconds: of computing a batch.
+        seed: of what is drawn.
+    """
+
+    kind: str
+    frames: int
+    count: int
+    cuts: int
+    seconds: float
+    seed: int
+
+    @property
+    def mean_s(self) -> float:
+        """Mean seconds of a batch."""
+        return self.seconds
+
+    def batches(self, turn: int) -> Iterator[Batch]:
+        """Draw those of a round."""
+        rng = random.Random(f"{self.seed} {turn}")
+        hotter = list(accumulate(1 / (1 + frame) for frame in range(self.frames)))
+        for number in range(self.count):
+            if self.kind == "job":
+                frame = number * self.frames // self.count
+            elif self.kind == "random":
+                frame = rng.randrange(self.frames)
+            else:
+                (frame,) = rng.choices(range(self.frames), cum_weights=hotter)
+            blocks = 0
+            for _ in range(min(self.cuts, MOST_PLACES)):
+                start = ROW_BYTES * int(rng.random() * (ROWS - CUT_ROWS + 1))
+                first, last = start // BLOCK, (start + ROW_BYTES * CUT_ROWS - 1) // BLOCK
+                blocks |= (1 << (last + 1)) - (1 << first)
+            yield Batch(f"frame-{frame}", blocks, BLOCK, self.cuts, self.seconds)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Batches of a file, each of which needs all the bytes it tells of its object."""
+
+    rows: Sequence[Batch]
+
+    @property
+    def count(self) -> int:
+        """Batches of a round."""
+        return len(self.rows)
+
+    @property
+    def mean_s(self) -> float:
+        """Mean seconds of a batch."""
+        return sum(row.seconds for row in self.rows) / len(self.rows)
+
+    def batches(self, turn: int) -> Iterator[Batch]:  # noqa: ARG002 - all are the same
+        """Give those of a round."""
+        return iter(self.rows)
+
+
+def read_workload(path: Path) -> Listed:
+    """Read a workload: CSV with the columns object, bytes, seconds, a row for each batch.
+
+    Raises:
+        TargetsError: where it cannot be read, or a row makes no sense.
+    """
+    rows: list[Batch] = []
+    sizes: dict[str, int] = {}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                raise TargetsError(
+                    f"{path}: expected the columns {', '.join(COLUMNS)}, "
+                    f"found {', '.join(reader.fieldnames or ()) or 'none'}"
+                )
+            for row in reader:
+                if len(rows) == MOST_BATCHES:
+                    raise TargetsError(f"{path}: more than {MOST_BATCHES:,} rows")
+                where = f"{path}: line {reader.line_num}"
+                batch = _batch(row, where)
+                if sizes.setdefault(batch.source, batch.bytes) != batch.bytes:
+                    raise TargetsError(
+                        f"{where}: {batch.source}: expected {sizes[batch.source]} bytes as before, "
+                        f"found {batch.bytes}"
+                    )
+                rows.append(batch)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise TargetsError(f"{path}: {error}") from error
+    if not rows:
+        raise TargetsError(f"{path}: it has no rows")
+    return Listed(rows)
+
+
+def _batch(row: dict[str, str | None], where: str) -> Batch:
+    name, size, seconds = (row[column] or "" for column in COLUMNS)
+    try:
+        found = Batch(name, 1, int(size), 1, float(seconds))
+    except ValueError:
+        found = None
+    if found is None or not (name and 0 < found.bytes < 1 << 50 and 0 <= found.seconds < 1e6):
+        raise TargetsError(
+            f"{where}: expected an object, its bytes and seconds, "
+            f"found {name!r}, {size!r} and {seconds!r}"
+        )
+    return found

@@ -1,0 +1,409 @@
+"""`swathe.connect` and `swathe portal`: jobs on a portal, over good and bad links."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import tarfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from astropy.io import fits
+from astropy.table import Table
+
+import swathe
+from swathe.catalog import Catalog
+from swathe.cli.app import main
+from swathe.client.portal import RemoteJob, RemotePortal
+from swathe.core import errors
+from tests.support.portals import Served, add_survey, served
+from tests.support.scripted_servers import Handler, serving
+
+TARGETS = 12
+ID = "A" * 22
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("client")
+    add_survey(made, targets=TARGETS)
+    return made
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path) -> Iterator[Served]:
+    with served(folder) as portal:
+        yield portal
+
+
+@pytest.fixture(scope="module")
+def portal(running: Served) -> Iterator[RemotePortal]:
+    with swathe.connect(running.url) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def done(portal: RemotePortal, folder: Path) -> RemoteJob:
+    job = portal.submit(folder / "targets.csv", name="all")
+    assert job.wait()["counts"]["ok"] == TARGETS
+    return job
+
+
+# ---- With a portal
+
+
+def test_targets_in_memory_are_as_good_as_a_file(portal: RemotePortal, folder: Path) -> None:
+    table = Table.read(folder / "targets.csv", format="ascii.csv")
+    columns = {name: table[name].tolist() for name in table.colnames}
+    forms = (folder / "targets.csv", str(folder / "targets.csv"), table, table.to_pandas(), columns)
+    assert [portal.estimate(form)["rows"] for form in forms] == [TARGETS] * 5
+    masked = Table(table, masked=True)
+    masked["x"].mask[0] = True
+    assert len(portal.estimate(masked)["faults"]) == 1
+
+
+def test_a_job_shows_itself_in_a_notebook(portal: RemotePortal, done: RemoteJob) -> None:
+    shown = done._repr_html_()
+    assert all(text in shown for text in (done.id, portal.url, "COMPLETED", f"{TARGETS} ok"))
+    lost = RemoteJob(portal, "<b>none</b>")._repr_html_()
+    assert "&lt;b&gt;none&lt;/b&gt;" in lost
+    assert "<b>" not in lost
+    with RemotePortal("http://127.0.0.1:9", None) as nowhere:
+        assert "127.0.0.1:9: " in RemoteJob(nowhere, "x")._repr_html_()
+
+
+def test_options_are_sent_and_checked(portal: RemotePortal, folder: Path) -> None:
+    job = portal.submit(folder / "targets.csv", start=False, mode="partial", fill=3.5)
+    told = job.status()
+    assert (told["phase"], told["options"]["fill"]) == ("PENDING", 3.5)
+    assert job.start()["phase"] != "PENDING"
+    with pytest.raises(errors.JobError, match="mode"):
+        portal.submit(folder / "targets.csv", mode="all")
+    with pytest.raises(errors.TargetsError, match="need the columns"):
+        portal.submit({"file": ["survey:frame-000001.fit"]})
+    with pytest.raises(errors.NotFoundError, match="no such table"):
+        portal.submit(folder / "none.csv")
+    with pytest.raises(errors.NoSuchJobError):
+        portal.job(ID)
+
+
+def test_rows_and_manifest_say_the_same(done: RemoteJob, tmp_path: Path) -> None:
+    rows = list(done.rows())
+    manifest = done.manifest(tmp_path / "m.ecsv")
+    assert [row["sha256"] for row in rows] == manifest["sha256"].tolist()
+    assert len(Table.read(tmp_path / "m.ecsv", format="ascii.ecsv")) == TARGETS
+    assert list(done.rows("error")) == []
+
+
+def test_fetched_files_are_those_of_cut_many(done: RemoteJob, folder: Path, tmp_path: Path) -> None:
+    table = Table.read(folder / "targets.csv", format="ascii.csv")
+    table["file"] = [
+        str(folder / "survey" / name.removeprefix("survey:")) for name in table["file"]
+    ]
+    swathe.cut_many(table, tmp_path / "direct", progress=False)
+    manifest = done.fetch(tmp_path / "fetched")
+    assert (tmp_path / "fetched" / "manifest.ecsv").exists()
+    assert len(list((tmp_path / "fetched").iterdir())) == TARGETS + 1
+    for name in manifest["path"].tolist():
+        found = fits.getdata(tmp_path / "fetched" / name)
+        np.testing.assert_array_equal(found, fits.getdata(tmp_path / "direct" / name))
+
+
+def test_results_do_not_replace_what_the_job_read(
+    done: RemoteJob, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWATHE_DATABASE", f"sqlite:///{tmp_path}/c.sqlite")
+    with Catalog.open() as catalog:
+        catalog.add_store("survey", str(folder / "survey"))
+    first = next(done.rows("ok"))
+    source = folder / "survey" / first["source"].removeprefix("survey:")
+    before = source.read_bytes()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / first["name"]).symlink_to(source)
+    (tmp_path / "all.zip").hardlink_to(source)
+    for output in ("out", "all.zip"):
+        with pytest.raises(errors.OutputError, match="it is the source"):
+            done.fetch(tmp_path / output, overwrite=True)
+    assert (tmp_path / "out" / first["name"]).is_symlink()
+    assert source.read_bytes() == before == (tmp_path / "all.zip").read_bytes()
+
+
+def test_fetching_again_mends_what_is_broken(done: RemoteJob, tmp_path: Path) -> None:
+    names = [row["name"] for row in done.rows()]
+    done.fetch(tmp_path)
+    whole = {name: (tmp_path / name).read_bytes() for name in names}
+    before = (tmp_path / names[3]).stat().st_mtime_ns
+    # Broken off; broken off with other bytes; other bytes; too long; gone.
+    (tmp_path / names[0]).rename(tmp_path / f".{names[0]}.part")
+    (tmp_path / f".{names[0]}.part").write_bytes(whole[names[0]][:5000])
+    (tmp_path / names[1]).unlink()
+    (tmp_path / f".{names[1]}.part").write_bytes(bytes(5000))
+    (tmp_path / names[2]).write_bytes(bytes(len(whole[names[2]])))
+    (tmp_path / names[4]).unlink()
+    (tmp_path / f".{names[4]}.part").write_bytes(bytes(100_000))
+    (tmp_path / names[5]).unlink()
+    done.fetch(tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in names} == whole
+    assert (tmp_path / names[3]).stat().st_mtime_ns == before
+    assert not list(tmp_path.glob(".*.part"))
+
+
+@pytest.mark.parametrize("suffix", ["zip", "tar"])
+def test_archives_are_fetched_whole(done: RemoteJob, tmp_path: Path, suffix: str) -> None:
+    manifest = done.fetch(tmp_path / f"all.{suffix}")
+    if suffix == "zip":
+        names = zipfile.ZipFile(tmp_path / "all.zip").namelist()
+    else:
+        with tarfile.open(tmp_path / "all.tar") as archive:
+            names = archive.getnames()
+    assert set(manifest["path"].tolist()) < set(names)
+    there = sorted(path.name for path in tmp_path.iterdir())
+    assert there == ["all.manifest.ecsv", f"all.{suffix}"]
+
+
+@pytest.mark.parametrize("output", ["fetched", "all.zip", "all.tar"])
+def test_a_stack_is_fetched_without_what_went_into_it(
+    portal: RemotePortal, tmp_path: Path, output: str
+) -> None:
+    place = {"ra": [10.0], "dec": [-1.05], "size_deg": [0.004]}
+    job = portal.submit(place, operation="stack")
+    assert job.wait()["counts"]["ok"] > 1
+    manifest = job.fetch(tmp_path / output)
+    assert [path for path in manifest["path"] if path] == ["stack.fits"]
+    if output == "fetched":
+        assert fits.getdata(tmp_path / output / "stack.fits").shape == (36, 36)
+
+
+def test_job_is_cancelled_and_resumed(portal: RemotePortal, folder: Path) -> None:
+    table = Table.read(folder / "targets.csv", format="ascii.csv")
+    many = {name: table[name].tolist() * 100 for name in table.colnames}
+    job = portal.submit(many)
+    assert job.cancel()["phase"] == "ABORTED"
+    assert job.resume()["phase"] != "ABORTED"
+    assert job.wait(timeout_s=0)["rows"] == 100 * TARGETS
+    assert job.wait()["counts"]["ok"] == 100 * TARGETS
+    job.delete()
+    with pytest.raises(errors.NoSuchJobError):
+        job.status()
+
+
+# ---- The command
+
+
+def test_command_submits_shows_and_fetches(
+    running: Served,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def run(*words: object, code: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["swathe", "portal", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert ended.value.code == code, err
+        return out if code == 0 else err
+
+    table = folder / "targets.csv"
+    assert "--url" in run("list", code=2)
+    monkeypatch.setenv("SWATHE_PORTAL", running.url)
+    told = json.loads(run("submit", table, "--estimate", "--json"))
+    assert told["rows"] == TARGETS
+    job = run("submit", table, "--name", "mine", "--format", "npy").strip()
+    told = json.loads(run("status", job, "--wait", "--json"))
+    assert (told["phase"], told["name"], told["counts"]["ok"]) == ("COMPLETED", "mine", TARGETS)
+    assert job in run("list")
+    assert f"{TARGETS} of {TARGETS} rows" in run("fetch", job, tmp_path / "out")
+    assert len(list((tmp_path / "out").glob("*.npy"))) == TARGETS
+    assert run("cancel", job).startswith(f"{job}: COMPLETED")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("file,x0,y0,width,height\nsurvey:none.fit,0,0,9,9\n")
+    run("submit", bad, "--wait", code=1)
+    failed = json.loads(run("list", "--json", "--last", "1"))["jobs"][0]["id"]
+    assert "missing" in run("status", failed, "--failed")
+    run("resume", failed)
+    assert "no job" in run("status", ID, code=2)
+
+
+# ---- With servers that behave badly
+
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@contextmanager
+def answering(*answers: Answer | None) -> Iterator[tuple[str, list[tuple[str, str, Any]]]]:
+    """A server that gives these answers in turn, the last for ever; `None`: hangs up."""
+    asked: list[tuple[str, str, Any]] = []
+
+    class Answering(Handler):
+        def do_GET(self) -> None:
+            self.taken()
+            answer = answers[min(len(asked), len(answers) - 1)]
+            asked.append((self.command, self.path, dict(self.headers)))
+            if answer is None:
+                self.close_connection = True
+            else:
+                status, headers, content = answer
+                self.answer(status, content, headers)
+
+        do_POST = do_GET
+
+    with serving(Answering) as url:
+        yield url, asked
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses between tries are noted, not waited for."""
+    pauses: list[float] = []
+    # Its own clock only: other threads may sleep.
+    own = SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic)
+    monkeypatch.setattr("swathe.client.portal.time", own)
+    return pauses
+
+
+GOOD: Answer = (200, {}, b"{}")
+BUSY: Answer = (503, {"Retry-After": "7"}, b'{"error": "locked", "kind": "CatalogError"}')
+
+
+def test_reading_is_tried_again(impatient: list[float]) -> None:
+    with answering(BUSY, None, (429, {}, b""), GOOD) as (url, asked):
+        swathe.connect(url).close()
+    assert len(asked) == 4
+    assert impatient == [7.0, 1.0, 2.0]
+
+
+def test_tries_are_bounded(impatient: list[float]) -> None:
+    with answering(BUSY) as (url, asked), pytest.raises(errors.CatalogError, match="locked"):
+        swathe.connect(url)
+    assert (len(asked), len(impatient)) == (6, 5)
+    with answering(None) as (url, asked), pytest.raises(errors.SourceError, match=url):
+        swathe.connect(url)
+    assert len(asked) == 6
+
+
+def test_submitting_is_not_tried_again() -> None:
+    with answering(GOOD, None) as (url, asked), swathe.connect(url) as portal:
+        with pytest.raises(errors.SourceError):
+            portal.submit({"file": ["a:b"]})
+        assert [method for method, _, _ in asked] == ["GET", "POST"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ((401, {}, b'{"error": "no", "kind": "TokenError"}'), errors.TokenError),
+        ((401, {}, b"<html>"), errors.TokenError),
+        ((403, {}, b"{}"), errors.AccessError),
+        ((404, {}, b""), errors.NotFoundError),
+        ((413, {}, b""), errors.LimitError),
+        ((422, {}, b'{"error": "x", "kind": "TargetsError"}'), errors.TargetsError),
+        ((422, {}, b'{"error": "x", "kind": "os"}'), errors.SwatheError),
+        ((500, {}, b""), errors.SourceError),
+        ((302, {"Location": "http://127.0.0.1:1/"}, b""), errors.SwatheError),
+        ((200, {}, b"[]"), errors.SourceError),
+        ((200, {}, b"<html>"), errors.SourceError),
+        ((200, {"Content-Length": "50"}, b"{}"), errors.SourceError),
+    ],
+)
+def test_answers_become_errors(answer: Answer, kind: type[Exception]) -> None:
+    with answering(answer) as (url, _), pytest.raises(kind) as raised:
+        swathe.connect(url)
+    assert isinstance(raised.value, errors.SwatheError)
+
+
+def test_limit_says_when_to_come_again() -> None:
+    busy: Answer = (429, {"Retry-After": "60"}, b'{"error": "many", "kind": "LimitError"}')
+    with answering(GOOD, busy) as (url, _), swathe.connect(url) as portal:
+        with pytest.raises(errors.LimitError) as raised:
+            portal.submit({"file": ["a:b"]})
+        assert raised.value.retry_after_s == 60
+
+
+def row(name: str, content: bytes) -> Answer:
+    told = {
+        "name": name,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "number": 0,
+        "source": "survey:a.fits",
+    }
+    return 200, {}, json.dumps({"rows": [told], "next": None}).encode()
+
+
+ENDED: Answer = (200, {}, b'{"phase": "COMPLETED", "rows": 1, "counts": {"ok": 1}}')
+
+
+@pytest.mark.parametrize("name", ["../a.fits", "/etc/a", "a/b", "", "..", ".a", "a\\b"])
+def test_names_that_lead_elsewhere_are_not_written(tmp_path: Path, name: str) -> None:
+    with (
+        answering(GOOD, ENDED, row(name, b"x")) as (url, _),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match="is no name of a result"),
+    ):
+        RemoteJob(portal, ID).fetch(tmp_path / "out")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "out"]
+
+
+def test_bytes_that_differ_from_their_checksum_are_no_result(tmp_path: Path) -> None:
+    evil: Answer = (200, {}, b"evil")
+    with (
+        answering(GOOD, ENDED, row("a.fits", b"good"), evil) as (url, asked),
+        swathe.connect(url) as portal,
+        pytest.raises(errors.SourceError, match="other bytes than its checksum"),
+    ):
+        RemoteJob(portal, ID).fetch(tmp_path)
+    assert len(asked) == 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_broken_archives_are_no_result(tmp_path: Path) -> None:
+    broken: Answer = (200, {}, b"no archive")
+    for suffix in ("zip", "tar"):
+        with (
+            answering(GOOD, ENDED, row("a.fits", b"good"), broken) as (url, _),
+            swathe.connect(url) as portal,
+            pytest.raises(errors.SourceError, match="the archive is broken"),
+        ):
+            RemoteJob(portal, ID).fetch(tmp_path / f"a.{suffix}")
+        assert not (tmp_path / f"a.{suffix}").exists()
+
+
+# ---- Tokens
+
+
+def test_token_is_sent_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: Answer = (401, {}, b'{"error": "not known", "kind": "TokenError"}')
+    with answering(GOOD, refused) as (url, asked):
+        portal = swathe.connect(url, "t0ken-hush")
+        assert asked[0][2]["Authorization"] == "Bearer t0ken-hush"
+        assert "hush" not in repr(portal) + str(vars(portal))
+        with pytest.raises(errors.TokenError) as raised:
+            portal.about()
+        assert "hush" not in f"{raised.value!r}"
+        monkeypatch.setenv("SWATHE_TOKEN", "from-environment")
+        with pytest.raises(errors.TokenError):
+            swathe.connect(url)
+        assert asked[-1][2]["Authorization"] == "Bearer from-environment"
+    with pytest.raises(errors.SettingsError) as told:
+        RemotePortal("http://127.0.0.1", "hush\nhush")
+    assert "hush" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "127.0.0.1:80", "ftp://a", "http://", "http://user:hush@a", "http://a?x=hush"]
+)
+def test_urls_of_no_portal(url: str) -> None:
+    with pytest.raises(errors.SettingsError) as raised:
+        swathe.connect(url)
+    assert "hush" not in str(raised.value)

@@ -1,0 +1,81 @@
+"""What this host computes with."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swathe import _swathe
+from swathe.core.sample_survey import NAXIS1, make_sample
+from swathe.costs.prediction import job_of
+from swathe.costs.probing.host import Frame, make_frames, measure_host, run_batch
+from swathe.files.targets.target_list import read_targets
+from tests.support.portals import wait_until
+
+
+@pytest.fixture(scope="module")
+def compute() -> dict[str, Any]:
+    return measure_host(quick=True)
+
+
+def test_all_costs_are_there(compute: dict[str, Any]) -> None:
+    tiles = compute["tile_byte_s"]
+    assert isinstance(tiles, dict)
+    assert {"RICE_1", "GZIP_1", "GZIP_2", "HCOMPRESS_1", "PLIO_1"} <= set(tiles)
+    single = {name: value for name, value in compute.items() if name != "tile_byte_s"}
+    names = (
+        "job_s",
+        "request_s",
+        "received_byte_s",
+        "object_s",
+        "cut_s",
+        "byte_s",
+        "gzip_byte_s",
+        "gzip_first_byte_s",
+        "restart_s",
+        "bzip2_byte_s",
+    )
+    assert set(single) == set(names)
+    for name, value in {**single, **tiles}.items():
+        assert isinstance(value, float)
+        each = name in ("job_s", "request_s", "object_s", "cut_s", "restart_s")
+        low, high = (1e-7, 0.1) if each else (1e-12, 1e-6)
+        assert low <= value < high, name
+    assert single["bzip2_byte_s"] > single["gzip_byte_s"]
+    assert tiles["HCOMPRESS_1"] > tiles["PLIO_1"]
+    assert tiles["RICE_1"] > tiles["NOCOMPRESS"]
+
+
+def test_the_engine_takes_them(compute: dict[str, Any], tmp_path: Path) -> None:
+    table = make_sample(tmp_path / "survey", 1, 1, 5)
+    job = job_of(read_targets(str(table), lambda *_: None))  # type: ignore[arg-type]
+    [estimate] = json.loads(job.estimate(json.dumps(compute)))
+    assert estimate["compute_s"] > 0
+    assert isinstance(job, _swathe.Job)
+
+
+def _takes_about(
+    wanted_s: float, path: Path, boxes: list[tuple[int, int, int, int]], folder: Path
+) -> bool:
+    ran = run_batch([path], boxes, folder)
+    return 0.1 < (ran.cpu_s + ran.unpack_s) / wanted_s < 10
+
+
+def test_unseen_batches_are_predicted_roughly(compute: dict[str, Any], tmp_path: Path) -> None:
+    frames: dict[str, Frame] = make_frames(300)
+    boxes = [(40 * at, 3 * at, 100, 90) for at in range(40)]
+    for kind in ("plain", "gzip"):
+        path = tmp_path / f"a{frames[kind].suffix}"
+        path.write_bytes(frames[kind].content)
+        costs = {name: value for name, value in compute.items() if isinstance(value, float)}
+        pixels = 2 * sum(width * height for _, _, width, height in boxes)
+        wanted = costs["object_s"] + len(boxes) * costs["cut_s"] + pixels * costs["byte_s"]
+        if kind == "gzip":
+            wanted += frames[kind].raw_bytes * costs["gzip_first_byte_s"]
+        # Other threads of this process count, too, and making files may take long for a while.
+        wait_until(partial(_takes_about, wanted, path, boxes, tmp_path))
+    assert frames["plain"].raw_bytes == 300 * NAXIS1 * 2

@@ -1,0 +1,157 @@
+"""Settings of a portal: what may be said, and what is told of what may not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swathe.core.errors import SettingsError
+from swathe.portal.config import Bounds, Config, config_of, read_config
+
+PAGE = Path(__file__).parents[2] / "docs/portal.md"
+
+
+def test_defaults_fit_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    monkeypatch.delenv("SWATHE_DATABASE")
+    config = read_config(None)
+    assert config.server.host == "127.0.0.1"
+    assert config.access.tokens == "none"
+    assert config.catalog.database == "sqlite:////data/swathe/catalog.sqlite"
+    assert config.results.folder == Path("/data/swathe/results")
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="not run from the sources")
+def test_the_page_names_every_limit_with_its_default() -> None:
+    page = PAGE.read_text()
+    for limit in fields(Bounds):
+        (told,) = re.findall(rf"^\| `limits\.{limit.name}` \| (\S+) \|", page, re.MULTILINE)
+        assert float(told) == limit.default, limit.name
+
+
+def test_every_section_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "swathe.toml"
+    path.write_text(
+        """
+        [server]
+        host = "::1"
+        port = 0
+        url = "https://archive.example"
+        [catalog]
+        database = "sqlite:////data/c.sqlite"
+        [results]
+        folder = "/data/results"
+        keep_days = 2
+        [access]
+        tokens = "required"
+        origins = ["https://viewer.example", "*"]
+        hosts = ["archive.example", "10.0.0.1:8080", "[::1]:80"]
+        [limits]
+        jobs = 3
+        body_mb = 0.5
+        [vo]
+        authority = "archive.example"
+        title = "An archive"
+        """
+    )
+    config = read_config(path)
+    assert (config.server.port, config.server.url) == (0, "https://archive.example")
+    assert config.results.keep_days == 2.0
+    assert config.access.hosts == ("archive.example", "10.0.0.1:8080", "[::1]:80")
+    assert (config.limits.jobs, config.limits.body_mb) == (3, 0.5)
+    assert config.vo.title == "An archive"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"sever": {}}, "unknown section: 'sever'; known are server, catalog"),
+        ({"server": {"prt": 1}}, "unknown key in [server]: 'prt'; known are host, port, url"),
+        ({"server": 4}, "server: expected a section [server], found 4"),
+        ({"server": {"port": "80"}}, "server.port: expected a whole number, found '80'"),
+        ({"server": {"port": True}}, "server.port: expected a whole number, found true"),
+        ({"server": {"port": 65536}}, "server.port: expected 0 (any free one) to 65535"),
+        ({"server": {"host": "a b"}}, "server.host: expected a host name or IP address"),
+        ({"server": {"host": ""}}, "server.host: expected a host name"),
+        ({"server": {"url": "archive.example"}}, "server.url: expected http(s)://host[:port]"),
+        ({"server": {"url": "http://a/b"}}, "server.url: expected http(s)://host[:port]"),
+        ({"results": {"folder": "results"}}, "results.folder: expected an absolute path"),
+        (
+            {"results": {"folder": "/data", "store": "lake:jobs"}},
+            "results.store: expected it or results.folder, not both, found 'lake:jobs'",
+        ),
+        ({"results": {"store": 5}}, "results.store: expected a text, found 5"),
+        ({"results": {"store": ""}}, "results.store: expected NAME:prefix, found ''"),
+        (
+            {"results": {"scratch": "/data"}},
+            "results.scratch: expected to come with results.store, found '/data'",
+        ),
+        (
+            {"results": {"store": "lake:", "scratch": "data"}},
+            "results.scratch: expected an absolute path, found 'data'",
+        ),
+        ({"results": {"keep_days": 31}}, "results.keep_days: expected at most limits.longest_days"),
+        ({"results": {"keep_days": float("nan")}}, "results.keep_days: expected a positive number"),
+        ({"access": {"tokens": "some"}}, "access.tokens: expected one of 'none', 'required'"),
+        ({"access": {"origins": "*"}}, "access.origins: expected a list of texts, found '*'"),
+        ({"access": {"origins": ["https://a/b"]}}, "access.origins: expected '*' or http(s)://"),
+        ({"access": {"hosts": ["http://a"]}}, "access.hosts: expected host or host:port"),
+        ({"access": {"hosts": ["a:99999"]}}, "access.hosts: expected host or host:port"),
+        ({"access": {"hosts": ["*"]}}, "access.hosts: expected host or host:port"),
+        ({"limits": {"jobs": 0}}, "limits.jobs: expected a positive number, found 0"),
+        ({"limits": {"jobs": 1.5}}, "limits.jobs: expected a whole number, found 1.5"),
+        ({"limits": {"body_mb": -1.0}}, "limits.body_mb: expected a positive number, found -1.0"),
+        ({"vo": {"authority": "a/b"}}, "vo.authority: expected three or more letters"),
+        ({"server": {"host": "0.0.0.0"}}, "server.host: 0.0.0.0 can be reached from other"),
+        ({"server": {"host": "::"}}, "server.host: :: can be reached from other machines"),
+        ({"server": {"host": "::"}, "access": {"open": True}}, "vo.authority: expected a name"),
+        ({"server": {"proxies": ["proxy.example"]}}, "server.proxies: expected IP addresses"),
+        ({"limits": {"share": 2.0}}, "limits.share: expected a part, at most 1, found 2.0"),
+        ({"server": {"host": "archive.example"}}, "set access.tokens = 'required', or access.open"),
+    ],
+)
+def test_what_makes_no_sense_is_told(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        config_of(given)
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("access", [{"tokens": "required"}, {"open": True}])
+def test_beyond_loopback_with_tokens_or_when_told(access: dict[str, Any]) -> None:
+    vo = {"authority": "archive.example"}
+    config = config_of({"server": {"host": "0.0.0.0"}, "access": access, "vo": vo})
+    assert config.server.host == "0.0.0.0"
+
+
+def test_address_given_at_start_is_checked_too() -> None:
+    assert Config().at(port=0).server.port == 0
+    with pytest.raises(SettingsError, match="can be reached from other machines"):
+        Config().at(host="0.0.0.0")
+
+
+@pytest.mark.parametrize("content", [b"[server", b"\xff", b"a = 1\na = 2"])
+def test_what_is_no_toml_is_told_with_its_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "swathe.toml"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError, match=r"swathe\.toml: is no TOML: "):
+        read_config(path)
+
+
+def test_results_in_a_store() -> None:
+    config = config_of({"results": {"store": "lake:jobs", "scratch": "/data/scratch"}})
+    assert (config.results.store, config.results.scratch) == ("lake:jobs", Path("/data/scratch"))
+    assert config_of({"results": {"store": "lake:"}}).results.scratch is None
+
+
+def test_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"none\.toml: cannot be read: No such file"):
+        read_config(tmp_path / "none.toml")
+
+
+def test_password_of_database_is_not_shown() -> None:
+    config = config_of({"catalog": {"database": "postgresql://u:hush-hush@host/name"}})
+    assert "hush-hush" not in repr(config)

@@ -1,0 +1,118 @@
+"""The REST interface keeps to its OpenAPI, whatever it is asked: schemathesis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from astropy.table import Table
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.support.portals import SECOND_S, Served, add_survey, finished, served, submitted
+
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+)
+
+
+@pytest.fixture(scope="module")
+def portal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("openapi")
+    add_survey(folder, targets=8)
+    with served(folder, "[limits]\nrows_waiting = 5000\njobs = 5\n") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def done(portal: Served) -> str:
+    """Id of a job that has ended."""
+    table = Table.read(portal.folder / "targets.csv", format="ascii.csv")
+    with httpx.Client(base_url=f"{portal.url}/api", timeout=SECOND_S) as client:
+        columns = {name: table[name].tolist() for name in table.colnames}
+        return str(finished(client, submitted(client, columns)["id"])["id"])
+
+
+@pytest.fixture(scope="module")
+def schema(portal: Served) -> Any:
+    return schemathesis.openapi.from_url(f"{portal.url}/api/openapi.json")
+
+
+OPERATIONS = (
+    "GET /about",
+    "GET /datasets",
+    "GET /datasets/{name}",
+    "GET /datasets/{name}/footprints",
+    "GET /stores",
+    "GET /stores/{name}",
+    "GET /find",
+    "GET /pool",
+    "GET /predictions",
+    "POST /estimate",
+    "POST /jobs",
+    "GET /jobs",
+    "GET /jobs/{job_id}",
+    "DELETE /jobs/{job_id}",
+    "PATCH /jobs/{job_id}",
+    "POST /jobs/{job_id}/start",
+    "POST /jobs/{job_id}/cancel",
+    "POST /jobs/{job_id}/resume",
+    "GET /jobs/{job_id}/rows",
+    "GET /jobs/{job_id}/manifest",
+    "GET /jobs/{job_id}/manifest.csv",
+    "GET /jobs/{job_id}/events",
+    "GET /jobs/{job_id}/archive.{kind}",
+    "GET /jobs/{job_id}/files/{name}",
+    "HEAD /jobs/{job_id}/files/{name}",
+    "GET /jobs/{job_id}/previews/{name}.png",
+)
+
+
+def test_every_route_is_described(schema: Any) -> None:
+    assert schema.raw_schema["openapi"].startswith("3.1")
+    assert schema.raw_schema["servers"] == [{"url": "/api"}]
+    found = {
+        f"{method.upper()} {path}"
+        for path, methods in schema.raw_schema["paths"].items()
+        for method in methods
+    }
+    assert found == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_answers_are_as_described(schema: Any, done: str, operation: str) -> None:
+    method, path = operation.split()
+
+    @given(case=schema[path][method].as_strategy())
+    @settings(
+        max_examples=15,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+    )
+    def ask(case: Any) -> None:
+        if "{job_id}" in path and method != "DELETE":
+            # Else nearly all would be asked of jobs that are none.
+            case.path_parameters["job_id"] = done
+        if method == "PATCH" and isinstance(case.body, dict):
+            # A time that has passed removes the job from under those that come after.
+            case.body.pop("expires_at", None)
+        if "wait" in (case.query or {}):
+            case.query["wait"] = 0
+        case.call_and_validate(checks=CHECKS, timeout=SECOND_S)
+
+    ask()

@@ -1,0 +1,55 @@
+"""Results in a folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swathe.core.errors import OutputError
+from swathe.stores.results import Folder
+
+
+def test_what_cannot_be_removed_is_told_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(tmp_path)
+    for job in ("one", "other"):
+        (tmp_path / job).mkdir()
+        (tmp_path / job / "a.fits").touch()
+        folder.put_away(job)
+    stuck = min(tmp_path.iterdir())
+    rmtree = shutil.rmtree
+
+    def refuse(path: Path, *given: Any, **options: Any) -> None:
+        if path == stuck and not options.get("ignore_errors"):
+            raise PermissionError(13, "Permission denied", str(path))
+        if path != stuck:
+            rmtree(path, *given, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", refuse)
+        with pytest.raises(OutputError, match=f"{stuck.name}: cannot remove it: .*denied"):
+            folder.remove("one", lambda: False)
+    # The other one is gone nevertheless.
+    assert list(tmp_path.iterdir()) == [stuck]
+    assert folder.remove("one", lambda: False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_was_put_away_is_removed(tmp_path: Path) -> None:
+    """Whoever keeps results in a folder of images has other folders there."""
+    names = (".gone-observing", ".gone-2026", ".gone-0123456789ABCDEF", ".gone-0123456789abcdef0")
+    kept = [tmp_path / name / "a.fits" for name in (*names, "images")]
+    for path in kept:
+        path.parent.mkdir()
+        path.touch()
+    (tmp_path / "job").mkdir()
+    folder = Folder(tmp_path)
+    folder.put_away("job")
+    assert len(list(tmp_path.iterdir())) == len(kept) + 1
+    assert folder.remove("job", lambda: False)
+    assert sorted(tmp_path.rglob("a.fits")) == sorted(kept)
+    assert len(list(tmp_path.iterdir())) == len(kept)

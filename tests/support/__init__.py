@@ -1,0 +1,1 @@
+"""Servers, pools, portals, files and traces for the tests."""

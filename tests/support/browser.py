@@ -1,0 +1,77 @@
+"""Pages looked at in Chromium. Screenshots are kept in build/screenshots."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+WIDE: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 740}
+
+Opened = Callable[..., "Page"]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Run the browser; without one the test is skipped."""
+    found = shutil.which("chromium")
+    if found is None:
+        pytest.skip("there is no chromium: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@contextmanager
+def visiting(browser: Browser) -> Iterator[Opened]:
+    """Open pages by `opened(address, home)`.
+
+    At the end nothing may have been complained of by the browser, nor fetched from elsewhere than
+    the home of its page, which is the address itself if it is not given.
+    """
+    faults: list[str] = []
+    contexts = []
+
+    def said(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            faults.append(message.text)
+
+    def opened(address: str, home: str = "", **settings: Any) -> Page:
+        within = (home or address, "data:", "blob:")
+
+        def asked(url: str) -> None:
+            if not url.startswith(within):
+                faults.append(f"asked for {url}")
+
+        context = browser.new_context(**{"viewport": WIDE, **settings})
+        context.set_default_timeout(120_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked(request.url))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", said)
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def keep(page: Page, name: str) -> None:
+    """Keep a picture of a page."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)

@@ -1,0 +1,51 @@
+"""What the tests of confined calls have run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from swathe.core.errors import TargetsError
+
+
+def repeat(text: str, times: int) -> bytes:
+    return text.encode() * times
+
+
+def spin() -> bytes:
+    while True:
+        pass
+
+
+def sleep(note: str) -> bytes:
+    """Begin another process too, and write down both."""
+    other = subprocess.Popen(["sleep", "600"])
+    Path(note).write_text(f"{os.getpid()} {other.pid}")
+    time.sleep(600)
+    return b""
+
+
+def die() -> bytes:
+    os.kill(os.getpid(), 9)
+    return b""
+
+
+def refuse() -> bytes:
+    raise TargetsError("row 3: no table")
+
+
+def blunder() -> bytes:
+    raise ZeroDivisionError("of ours")
+
+
+def write(path: str, length: int) -> bytes:
+    Path(path).write_bytes(bytes(length))
+    return b""
+
+
+def look() -> bytes:
+    """Give what is open beyond the standard streams, and the names of variables."""
+    numbers = [name for name in os.listdir("/proc/self/fd") if int(name) > 2]
+    return f"{len(numbers)} {' '.join(sorted(os.environ))}".encode()

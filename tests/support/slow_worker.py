@@ -1,0 +1,37 @@
+"""A worker of a pool that takes its time: `slow_worker.py SECONDS HOLD pool worker ...`.
+
+Batches take so much longer, and while there is a file HOLD only the first of the process ends.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from swathe.catalog.records.jobs import Done
+from swathe.cli.app import main
+from swathe.workers.dask import worker
+from swathe.workers.execute import run
+
+PAUSE_S = float(sys.argv.pop(1))
+HOLD = Path(sys.argv.pop(1))
+BATCHES = count()
+
+
+def slow(*given: Any) -> Done:
+    """Do a batch, and wait a little, or longer."""
+    time.sleep(PAUSE_S)
+    *_, stopped = given
+    if next(BATCHES):
+        while HOLD.exists() and not stopped():
+            time.sleep(0.05)
+    done = run(*given)
+    return replace(done, seconds=done.seconds + PAUSE_S)
+
+
+worker.run = slow  # type: ignore[assignment,attr-defined]  # all that it is for
+main()
