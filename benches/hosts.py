@@ -46,7 +46,7 @@ import psutil
 
 from report import machine
 from swathe.catalog import Catalog, this_host
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.host import cores
 from swathe.core.sample_survey import make_sample
 from swathe.costs.cost_model import Costs
@@ -55,7 +55,7 @@ from swathe.workers.batch import Batch
 from swathe.workers.dask.certificates import make_certificates
 from swathe.workers.dask.pool import DaskPool
 from swathe.workers.dask.tls import read_address
-from swathe.workers.pool import Moved
+from swathe.workers.pool import TrafficCounts
 from swathe.workers.simulate.network import Store
 from swathe.workers.simulate.simulator import Pool, Simulation
 from swathe.workers.simulate.workload import Batch as Simulated
@@ -187,10 +187,10 @@ def pool_of(workers: int, case: Case, server: str, folder: Path) -> Iterator[Any
             stack.enter_context(link(on, server))
             cache = folder / f"cache-{number}"
             stack.enter_context(worker(on, scheduler, certificates, cache, case.cache_bytes))
-        results, came = folder / "results", queue.SimpleQueue[Done]()
+        results, came = folder / "results", queue.SimpleQueue[ChunkResult]()
         pool = DaskPool(read_address(scheduler), Folder(results), certificates=certificates)
 
-        def take(number: int, done: Done) -> None:
+        def take(number: int, done: ChunkResult) -> None:
             came.put(done)
             for made in results.glob(f"*-{number}"):
                 shutil.rmtree(made)
@@ -214,7 +214,7 @@ def really(case: Case, workers: int, server: str, folder: Path, row_s: float) ->
             through(pool, came, numbered(names, turn, row_s))
             for turn, names in enumerate(case.rounds)
         ]
-        moved: Moved = pool.told().moved
+        moved: TrafficCounts = pool.told().moved
     return Came(seconds, moved.store_bytes, moved.peer_bytes, moved.near / moved.batches)
 
 

@@ -35,8 +35,8 @@ from astropy.table import Table
 import swathe
 from report import machine
 from swathe.catalog import Catalog
-from swathe.catalog.jobs.row_table import Rows
-from swathe.catalog.records.jobs import Done, KeptRow
+from swathe.catalog.jobs.row_table import RowTable
+from swathe.catalog.records.jobs import ChunkResult, RowRecord
 from swathe.core.sample_survey import make_sample
 from swathe.jobs import Folder, Options
 from swathe.workers import LocalPool, Pool
@@ -72,16 +72,16 @@ def targets(sample: Path, rows: int) -> dict[str, list[Any]]:
 
 def batches(columns: dict[str, list[Any]], of: int) -> list[Batch]:
     """Give them as batches of about so many rows, each frame in as few as can be."""
-    made: list[list[KeptRow]] = [[]]
+    made: list[list[RowRecord]] = [[]]
     for number, (file, x, y) in enumerate(zip(*columns.values(), strict=True)):
         if len(made[-1]) >= of:
             made.append([])
         corner = (round(x) - SIDE // 2, round(y) - SIDE // 2)
         made[-1].append(
-            KeptRow(number, number, None, str(number), str(number), f"survey:{file}", None,
+            RowRecord(number, number, None, str(number), str(number), f"survey:{file}", None,
                     (*corner, SIDE, SIDE), None, None)
         )  # fmt: skip
-    return [Batch(f"job{at}", at, Options(), Rows.of(rows)) for at, rows in enumerate(made)]
+    return [Batch(f"job{at}", at, Options(), RowTable.of(rows)) for at, rows in enumerate(made)]
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def process(*given: str) -> Iterator[str]:
         started.wait()
 
 
-def through(pool: Pool, came: queue.SimpleQueue[Done], given: list[Batch]) -> float:
+def through(pool: Pool, came: queue.SimpleQueue[ChunkResult], given: list[Batch]) -> float:
     """Do batches; gives the seconds."""
     begun = time.perf_counter()
     for number, batch in enumerate(given):
@@ -129,7 +129,7 @@ def measured(sample: Path, folder: Path, rows: int, of: int, rounds: int) -> dic
     given = batches(columns, of)
     place = Folder(folder / "results")
     seconds: dict[str, list[float]] = {"cut_many": [], "local": [], "dask": []}
-    came: dict[str, queue.SimpleQueue[Done]] = {}
+    came: dict[str, queue.SimpleQueue[ChunkResult]] = {}
     with (
         process("scheduler", "--port", "0") as scheduler,
         process("worker", scheduler, "--threads", str(THREADS)),
@@ -184,8 +184,8 @@ def frames_of(names: list[str], number: int, row_s: float) -> list[Batch]:
     high = HEIGHT // PARTS
     row_bytes = 2 * WIDTH * high
     for at, name in enumerate(names):
-        rows = Rows.of([
-            KeptRow(part, part, None, str(part), str(part), f"far:{name}", None,
+        rows = RowTable.of([
+            RowRecord(part, part, None, str(part), str(part), f"far:{name}", None,
                     (0, part * high, WIDTH, high), None, None)
             for part in range(PARTS)
         ])  # fmt: skip
@@ -214,7 +214,7 @@ def diffusion(sample: Path, folder: Path, workers: int, rounds: int) -> dict[str
             cache = ("--cache", str(folder / f"cache{number}"), "--cache-gb", "2")
             worker = ("worker", scheduler, "--threads", "1", "--name", f"w{number}")
             stack.enter_context(process(*worker, *cache))
-        pool, came = DaskPool(read_address(scheduler), place), queue.SimpleQueue[Done]()
+        pool, came = DaskPool(read_address(scheduler), place), queue.SimpleQueue[ChunkResult]()
         pool.start(lambda _number, done: came.put(done))
         try:
             until = time.monotonic() + PATIENCE_S

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import swathe
 from swathe.catalog.store_settings import _looks_secret
-from swathe.core.box import SECTION, section
+from swathe.core.box import SECTION, box_from_section
 from swathe.core.errors import DatasetError, RegionError
 from swathe.files.manifest import BLANKS, LINE_ENDS, _before_comment
 from swathe.portal.vo.parameters import NUMBER, SUB
@@ -297,5 +297,5 @@ def test_links_are_those_of_before(page: str) -> None:
 )
 def test_sections_are_bounded(text: str) -> None:
     with pytest.raises(RegionError) as caught:
-        section(text)
+        box_from_section(text)
     assert len(str(caught.value)) < 300

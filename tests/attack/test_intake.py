@@ -275,7 +275,7 @@ def test_estimates_try_few_of_many_missing_files(monkeypatch: pytest.MonkeyPatch
         tried.append(file)
         raise NotFoundError(f"{file}: not found")
 
-    monkeypatch.setattr(estimate, "opened", opened)
+    monkeypatch.setattr(estimate, "open_cached", opened)
     files = [f"missing-{number}.fits" for number in range(10_000)]
     table = {"file": files, **{name: [5] * len(files) for name in ("x0", "y0", "width", "height")}}
     read = read_targets(table, sky_of)

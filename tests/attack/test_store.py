@@ -177,12 +177,12 @@ def test_no_spelling_tells_where_a_store_lies(portal: Attacked, path: str) -> No
 
 @pytest.mark.parametrize("name", ["survey:.", "survey:", "survey:./", "survey:none.fits"])
 def test_errors_call_stores_by_name(store: Path, name: str) -> None:
-    from swathe.stores.registry import by_names
+    from swathe.stores.registry import with_store_names
 
     with pytest.raises(SwatheError) as raised:
         swathe.open(name)
-    assert str(store) not in by_names(str(raised.value))
-    assert by_names(f"{store}-2/a.fits") == f"{store}-2/a.fits"
+    assert str(store) not in with_store_names(str(raised.value))
+    assert with_store_names(f"{store}-2/a.fits") == f"{store}-2/a.fits"
 
 
 # ---- Credentials of others

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from swathe.catalog import Catalog
 from swathe.catalog.jobs.blocks import rows_at, rows_between
 from swathe.catalog.jobs.encoding import BLOCK_ROWS, packed_asked, packed_became, unpacked_rows
-from swathe.catalog.jobs.row_table import Coded, Rows
-from swathe.catalog.records.jobs import STATUSES, Chunk, Done, KeptJob, KeptRow
+from swathe.catalog.jobs.row_table import DictColumn, RowTable
+from swathe.catalog.records.jobs import STATUSES, Chunk, ChunkResult, JobRecord, RowRecord
 from swathe.catalog.tables import JobBlockTable, JobChunkTable
 from tests.support.postgres_server import at_version, new_database
 
@@ -26,7 +26,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 WHOLE = st.integers(-(1 << 53), 1 << 53)
 DEGREES = st.floats(-360, 360)
 KEPT = st.builds(
-    KeptRow,
+    RowRecord,
     number=st.integers(0, 1 << 31),
     position=st.just(0),
     result=st.none() | st.integers(0, 1 << 31),
@@ -46,14 +46,14 @@ KEPT = st.builds(
 
 
 @given(st.lists(KEPT, max_size=20))
-def test_rows_by_columns_are_the_same_rows(kept: list[KeptRow]) -> None:
-    rows = Rows.of(kept)
+def test_rows_by_columns_are_the_same_rows(kept: list[RowRecord]) -> None:
+    rows = RowTable.of(kept)
     assert list(rows) == kept
     assert [rows[at] for at in range(len(kept))] == kept
     assert rows == pickle.loads(pickle.dumps(rows))
     half = len(kept) // 2
     assert list(rows[half:]) == kept[half:]
-    assert list(Rows.joined([rows[half:], rows[:half]])) == kept[half:] + kept[:half]
+    assert list(RowTable.joined([rows[half:], rows[:half]])) == kept[half:] + kept[:half]
     assert list(rows.take(rows.has("ok", "error"))) == [
         row for row in kept if row.status in ("ok", "error")
     ]
@@ -61,7 +61,7 @@ def test_rows_by_columns_are_the_same_rows(kept: list[KeptRow]) -> None:
 
 @given(st.lists(TEXT, min_size=1, max_size=20), st.integers(0, 20))
 def test_some_rows_have_no_more_values_than_rows(texts: list[str], count: int) -> None:
-    column = Coded.of(texts)
+    column = DictColumn.of(texts)
     for some in (slice(count), np.arange(len(texts))[:count]):
         taken = column.take(some)
         assert taken.list() == texts[:count]
@@ -69,27 +69,27 @@ def test_some_rows_have_no_more_values_than_rows(texts: list[str], count: int) -
 
 
 @given(st.lists(KEPT, min_size=1, max_size=20), st.integers(0, 100))
-def test_what_is_packed_comes_back(kept: list[KeptRow], block: int) -> None:
+def test_what_is_packed_comes_back(kept: list[RowRecord], block: int) -> None:
     begins = block * BLOCK_ROWS
     kept = [row._replace(position=begins + at) for at, row in enumerate(kept)]
     # Of what waits, nothing is known yet.
     kept = [row if row.status != "waiting" else _new(row) for row in kept]
-    rows = Rows.of(kept)
+    rows = RowTable.of(kept)
     assert list(unpacked_rows(block, packed_asked(rows), packed_became(rows))) == kept
 
 
-def _new(row: KeptRow) -> KeptRow:
+def _new(row: RowRecord) -> RowRecord:
     return row._replace(reason="", bytes=0, version="", sha256="")
 
 
 COUNT = 2 * BLOCK_ROWS + 345
 
 
-def shuffled(count: int = COUNT) -> list[KeptRow]:
+def shuffled(count: int = COUNT) -> list[RowRecord]:
     """Rows in the order of their positions, which is not that of the list."""
     numbers = np.random.default_rng(7).permutation(count).tolist()
     return [
-        KeptRow(
+        RowRecord(
             number, at, None, f"t{number}", f"t{number}", f"s:{at // 700}", None, (at, 0, 5, 5),
             None, None,
         )
@@ -97,7 +97,7 @@ def shuffled(count: int = COUNT) -> list[KeptRow]:
     ]  # fmt: skip
 
 
-def ended(rows: list[KeptRow]) -> list[KeptRow]:
+def ended(rows: list[RowRecord]) -> list[RowRecord]:
     """The same when they are done: every tenth failed, every fourth is missing."""
     done = []
     for row in rows:
@@ -111,10 +111,10 @@ def ended(rows: list[KeptRow]) -> list[KeptRow]:
     return done
 
 
-def job_of(rows: list[KeptRow], inputs: int | None = None) -> KeptJob:
+def job_of(rows: list[RowRecord], inputs: int | None = None) -> JobRecord:
     now = datetime(2026, 11, 22, tzinfo=UTC)
     counts = dict.fromkeys(STATUSES, 0) | {"waiting": len(rows)}
-    return KeptJob(
+    return JobRecord(
         0, "a" * 22, "me", "", "QUEUED", {}, [], now, None, None, now, len(rows),
         len(rows) if inputs is None else inputs, counts, 0, None, 0.0, 0, 0, None, [], 1,
     )  # fmt: skip
@@ -128,7 +128,7 @@ def taken(catalog: Catalog, size: int) -> Chunk:
 
 def test_rows_are_found_by_number_status_and_name(catalog: Catalog) -> None:
     kept = shuffled()
-    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     by_number = sorted(kept)
     for start, limit in ((0, 10), (995, 10), (1000, 1000), (0, COUNT), (COUNT - 3, 9), (COUNT, 5)):
         assert catalog.job_rows(job.number, start=start, limit=limit) == by_number[start:][:limit]
@@ -136,7 +136,7 @@ def test_rows_are_found_by_number_status_and_name(catalog: Catalog) -> None:
     done = ended(kept)
     while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 130)) is not None:
         assert list(catalog.chunk_rows(chunk)) == kept[chunk.first : chunk.last + 1]
-        catalog.finish_chunk(chunk, Done(done[chunk.first : chunk.last + 1]))
+        catalog.finish_chunk(chunk, ChunkResult(done[chunk.first : chunk.last + 1]))
     by_number = sorted(done)
     assert list(catalog.job_rows(job.number, limit=COUNT)) == by_number
     for status in STATUSES:
@@ -160,17 +160,17 @@ def test_names_with_the_same_mark_are_told_apart(
     monkeypatch.setattr("swathe.catalog.jobs.encoding.mark_of", lambda name: len(name))
     monkeypatch.setattr("swathe.catalog.jobs.blocks.mark_of", lambda name: len(name))
     kept = shuffled()
-    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     for row in kept[::311]:
         assert catalog.row_named(job.number, row.name) == row
 
 
 def test_a_chunk_done_in_parts_is_marked_once(catalog: Catalog) -> None:
     kept = shuffled()
-    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     chunk = taken(catalog, 1500)
     done = ended(kept)[chunk.first : chunk.last + 1]
-    catalog.finish_chunk(chunk, Done(done[100:700], complete=False))
+    catalog.finish_chunk(chunk, ChunkResult(done[100:700], complete=False))
     assert catalog.job(job.id).counts["waiting"] == COUNT - 600
     again = taken(catalog, 1500)
     assert (again.first, again.last) == (chunk.first, chunk.last)
@@ -181,11 +181,11 @@ def test_a_chunk_done_in_parts_is_marked_once(catalog: Catalog) -> None:
 def test_failed_rows_of_many_blocks_wait_again(catalog: Catalog) -> None:
     kept = shuffled()
     kept[7] = kept[7]._replace(box=None)  # the list had it wrong
-    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     done = [row._replace(status="error", reason="x") if row.position == 7 else row
             for row in ended(kept)]  # fmt: skip
     while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 5000)) is not None:
-        catalog.finish_chunk(chunk, Done(done[chunk.first : chunk.last + 1]))
+        catalog.finish_chunk(chunk, ChunkResult(done[chunk.first : chunk.last + 1]))
     before = catalog.job(job.id)
     assert before.phase == "COMPLETED"
     after = catalog.resume_job(job.id, lambda _held: None)
@@ -198,7 +198,7 @@ def test_failed_rows_of_many_blocks_wait_again(catalog: Catalog) -> None:
     while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 5000)) is not None:
         rows = catalog.chunk_rows(chunk)
         found += rows.position.tolist()
-        catalog.finish_chunk(chunk, Done(rows.ended("ok")))
+        catalog.finish_chunk(chunk, ChunkResult(rows.ended("ok")))
     failed = [row.position for row in done if row.status in ("error", "missing")]
     assert found == [position for position in failed if position != 7]
     assert catalog.job(job.id).counts["ok"] == COUNT - 1
@@ -207,7 +207,7 @@ def test_failed_rows_of_many_blocks_wait_again(catalog: Catalog) -> None:
 def test_texts_that_no_database_takes_are_made_plain(catalog: Catalog) -> None:
     row = shuffled(1)[0]._replace(id="a\0b\ud800", source="s:\0x", hdu="h\ud800", box=None,
                                   status="error", reason="r\0\udfff")  # fmt: skip
-    job = catalog.add_job(job_of([row]), Rows.of([row]), lambda _held: None)
+    job = catalog.add_job(job_of([row]), RowTable.of([row]), lambda _held: None)
     found = catalog.job_rows(job.number)[0]
     assert (found.id, found.source, found.reason) == ("ab\\ud800", "s:x", "r\\udfff")
     assert found.hdu == "h\\ud800"
@@ -215,7 +215,7 @@ def test_texts_that_no_database_takes_are_made_plain(catalog: Catalog) -> None:
 
 def test_rows_of_many_blocks_keep_no_values_of_others(catalog: Catalog) -> None:
     kept = [row._replace(source=f"s:{row.position}") for row in shuffled()]
-    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     with catalog._reading() as session:
         few = rows_at(session, job.number, np.array([7, 1200, 2100]))
     assert few.source.values == ["s:7", "s:1200", "s:2100"]
@@ -227,7 +227,7 @@ def test_a_page_of_a_status_is_found_a_few_blocks_at_a_time(
     monkeypatch.setattr("swathe.catalog.jobs.blocks.READ_AT_ONCE", 1)
     kept = [row._replace(result=COUNT - 1 if row.number % 100 == 0 else None)
             for row in shuffled()]  # fmt: skip
-    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     by_number = sorted(kept)
     for start, limit in ((0, 1), (500, 30), (1200, 1000), (COUNT - 2, 9), (COUNT, 9), (3, 0)):
         found = catalog.job_rows(job.number, start=start, limit=limit, status="waiting")
@@ -237,19 +237,21 @@ def test_a_page_of_a_status_is_found_a_few_blocks_at_a_time(
 
 def test_what_is_read_together_is_of_one_time(catalog: Catalog) -> None:
     kept = shuffled()
-    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     chunk = taken(catalog, 100)
     with catalog._reading() as session:
         assert list(rows_between(session, job.number, 0, 9)) == kept[:10]
-        catalog.finish_chunk(chunk, Done(ended(kept)[: chunk.last + 1]))
+        catalog.finish_chunk(chunk, ChunkResult(ended(kept)[: chunk.last + 1]))
         assert list(rows_between(session, job.number, 0, 9)) == kept[:10]
     assert list(catalog.job_rows(job.number, start=kept[0].number, limit=1)) == ended(kept)[:1]
 
 
 def test_a_damaged_job_ends_and_others_go_on(catalog: Catalog) -> None:
     kept = shuffled()
-    damaged = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
-    sound = catalog.add_job(replace(job_of(kept), id="b" * 22), Rows.of(kept), lambda _held: None)
+    damaged = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
+    sound = catalog.add_job(
+        replace(job_of(kept), id="b" * 22), RowTable.of(kept), lambda _held: None
+    )
     with catalog._writing() as session:
         session.execute(sqlalchemy.delete(JobBlockTable).where(JobBlockTable.job == damaged.number))
     assert taken(catalog, 10).job.id == sound.id
@@ -263,14 +265,14 @@ def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:
     kept = shuffled(300)
     for at, row in enumerate(kept):
         kept[at] = row._replace(source=f"s:{at}")
-    job = catalog.add_job(job_of(kept), Rows.of(kept), lambda _held: None)
+    job = catalog.add_job(job_of(kept), RowTable.of(kept), lambda _held: None)
     first, second, third = (taken(catalog, 100) for _ in range(3))
     for failed in (first, third):
         rows = catalog.chunk_rows(failed).ended("error", "x")
-        catalog.finish_chunk(failed, Done(rows))
+        catalog.finish_chunk(failed, ChunkResult(rows))
     catalog.cancel_job(job.id)
     # The one in the middle is given back, as the job was cancelled.
-    catalog.finish_chunk(second, Done([], complete=False))
+    catalog.finish_chunk(second, ChunkResult([], complete=False))
     after = catalog.resume_job(job.id, lambda _held: None)
     assert after.counts["waiting"] == 300
     with catalog._reading() as session:
@@ -279,7 +281,7 @@ def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:
         ).all()
     assert [tuple(each) for each in chunks] == [(0, 99), (100, 199), (200, 299)]
     while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 5000)) is not None:
-        catalog.finish_chunk(chunk, Done(catalog.chunk_rows(chunk).ended("ok")))
+        catalog.finish_chunk(chunk, ChunkResult(catalog.chunk_rows(chunk).ended("ok")))
     counts = catalog.job(job.id).counts
     assert (counts["waiting"], counts["ok"]) == (0, 300)
 
@@ -287,7 +289,7 @@ def test_no_row_that_is_tried_again_is_in_two_chunks(catalog: Catalog) -> None:
 # ---- What was kept before
 
 
-def before(engine: sqlalchemy.Engine, number: int, phase: str, rows: list[KeptRow]) -> None:
+def before(engine: sqlalchemy.Engine, number: int, phase: str, rows: list[RowRecord]) -> None:
     """Keep a job as version 0008 did."""
     now = datetime(2026, 11, 1, tzinfo=UTC)
     waiting = sum(row.status == "waiting" for row in rows)
@@ -344,7 +346,7 @@ def test_jobs_of_before_are_packed_with_what_became_of_them(url: str) -> None:
         catalog.resume_job(f"{1:022}", lambda _held: None)
         chunk = taken(catalog, 10)
         again = replace(catalog.chunk_rows(chunk)).ended("ok")
-        job = catalog.finish_chunk(chunk, Done(again))
+        job = catalog.finish_chunk(chunk, ChunkResult(again))
         assert job is not None
         assert job.counts["ok"] == sum(row.status == "ok" for row in long) + len(again)
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import swathe
 from swathe.core import errors
-from swathe.core.box import around, checked, section
-from swathe.core.sky import Sky
+from swathe.core.box import box_around, box_from_section, validated_box
+from swathe.core.sky import SkyMapping
 from tests.conftest import assert_same, fits_bytes
 
 PLANE = np.arange(35 * 50, dtype=">i2").reshape(35, 50)
@@ -38,7 +38,7 @@ INF, NAN = math.inf, math.nan
 )
 @settings(max_examples=150)
 def test_around_rounds_as_cutout2d(x: float, y: float, height: int, width: int) -> None:
-    x0, y0, found_width, found_height = around(x, y, height, width)
+    x0, y0, found_width, found_height = box_around(x, y, height, width)
     assert (found_height, found_width) == (height, width)
     try:
         expected = Cutout2D(PLANE, (x, y), (height, width), mode="partial", fill_value=0)
@@ -67,7 +67,7 @@ def test_around_rounds_as_cutout2d(x: float, y: float, height: int, width: int) 
 )
 def test_around_refuses_what_is_no_box(x: float, y: float, height: float, width: float) -> None:
     with pytest.raises(errors.RegionError) as caught:
-        around(x, y, height, width)
+        box_around(x, y, height, width)
     assert len(str(caught.value)) < 200
 
 
@@ -77,13 +77,13 @@ def test_checked_refuses_what_is_no_whole_number(bad: float, place: int) -> None
     numbers: list[float] = [1, 2, 3, 4]
     numbers[place] = bad
     with pytest.raises(errors.RegionError) as caught:
-        checked(*numbers)
+        validated_box(*numbers)
     assert ("x0", "y0", "width", "height")[place] in str(caught.value)
     assert len(str(caught.value)) < 200
 
 
 def test_checked_gives_python_ints() -> None:
-    found = checked(int(np.int16(-1)), 2.0, np.float64(3), 4)
+    found = validated_box(int(np.int16(-1)), 2.0, np.float64(3), 4)
     assert found == (-1, 2, 3, 4)
     assert {type(number) for number in found} == {int}
 
@@ -93,8 +93,8 @@ def test_checked_gives_python_ints() -> None:
 @example(0, 0, 1, 1)
 def test_section_counts_from_one_and_includes_both_ends(x0: int, y0: int, w: int, h: int) -> None:
     text = f"[{x0 + 1}:{x0 + w},{y0 + 1}:{y0 + h}]"
-    assert section(text) == (x0, y0, w, h)
-    assert section(text.strip("[]").replace(":", " : ")) == (x0, y0, w, h)
+    assert box_from_section(text) == (x0, y0, w, h)
+    assert box_from_section(text.strip("[]").replace(":", " : ")) == (x0, y0, w, h)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_section_counts_from_one_and_includes_both_ends(x0: int, y0: int, w: int
 )  # fmt: skip
 def test_section_refuses_other_text(text: str) -> None:
     if text == "[1:2,1:2":
-        assert section(text) == (0, 0, 2, 2)
+        assert box_from_section(text) == (0, 0, 2, 2)
         return
     with pytest.raises(errors.RegionError):
-        section(text)
+        box_from_section(text)
 
 
 def tan_cards(**other: object) -> list[tuple[str, object]]:
@@ -189,7 +189,7 @@ def test_axes_of_the_sky_are_the_images_own() -> None:
     wcs = WCS(naxis=3)
     wcs.wcs.ctype = ["FREQ", "RA---TAN", "DEC--TAN"]
     wcs.wcs.cdelt = [1e6, -1e-3, 1e-3]
-    sky = Sky(lambda: wcs, "a.fits, HDU 0")
+    sky = SkyMapping(lambda: wcs, "a.fits, HDU 0")
     assert sky.axes_among(3) == (1, 2)
     with pytest.raises(errors.RegionError, match=r"^a\.fits, HDU 0: its sky has no pixels$"):
         sky.axes_among(2)

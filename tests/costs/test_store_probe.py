@@ -23,7 +23,7 @@ from swathe.costs.plots import probe_figure, save
 from swathe.costs.prediction import predict
 from swathe.costs.probing.probe_writes import Writing
 from swathe.costs.probing.read_buffer import BufferStudy, study_buffer
-from swathe.costs.probing.resolve_target import Place, find_place
+from swathe.costs.probing.resolve_target import ProbeTarget, find_place
 from swathe.costs.probing.save import keep_probe
 from swathe.costs.probing.store_probe import Probe, probe, read_table
 from swathe.stores.registry import stores_for
@@ -214,7 +214,7 @@ def test_writing_by_webdav_is_measured(
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"no folder")
-    there = Place("file:///", "file", (), writable=f"{tmp_path}/file/")
+    there = ProbeTarget("file:///", "file", (), writable=f"{tmp_path}/file/")
     with (
         Writing(there) as writing,
         pytest.raises(OutputError, match=r"file/\.swathe-probe-.*cannot"),

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 import swathe
 from swathe.core.errors import OutputError, OutputExistsError, RegionError, TargetsError
 from swathe.core.format import forecast_text, seconds_text
-from swathe.costs.prediction import job_of, sky_of
+from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.files.manifest import MANIFEST, Manifest
 from swathe.files.targets.target_list import read_targets
 from tests.support.fits_frames import (
@@ -889,7 +889,7 @@ def test_rows_are_gathered_by_columns(tmp_path: Path) -> None:
     table = cut_many(given, tmp_path / "many")
     read = read_targets(given, sky_of)
     names = [f"{row}.fits" for row in range(100)]
-    batch = job_of(read, names=names, output=str(tmp_path / "gathered"), threads=2).start()
+    batch = to_engine_job(read, names=names, output=str(tmp_path / "gathered"), threads=2).start()
     for wrong in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="timeout_s"):
             batch.gather(1, wrong)

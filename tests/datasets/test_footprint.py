@@ -18,7 +18,7 @@ from swathe.catalog import Footprint, GranuleCopy
 from swathe.catalog.datasets.granules import level_of
 from swathe.catalog.records.datasets import LEVELS, ORDER
 from swathe.core import errors
-from swathe.core.sky import Sky, read_wcs
+from swathe.core.sky import SkyMapping, read_wcs
 from swathe.datasets import healpix
 from swathe.datasets.footprint import footprint, on_image
 from swathe.datasets.search import NEAR, _Place, _that_show
@@ -31,13 +31,13 @@ PIXEL = 0.1
 POINTS = 400
 
 
-def made(shape: tuple[int, int], **cards: Any) -> Sky:
+def made(shape: tuple[int, int], **cards: Any) -> SkyMapping:
     """An image that is only a header."""
     header = fits.Header(cards)
-    return Sky(lambda: read_wcs(header.tostring().encode("ascii")), f"made {shape}")
+    return SkyMapping(lambda: read_wcs(header.tostring().encode("ascii")), f"made {shape}")
 
 
-def linear(code: str, ra: float, dec: float, shape: tuple[int, int], scale: float) -> Sky:
+def linear(code: str, ra: float, dec: float, shape: tuple[int, int], scale: float) -> SkyMapping:
     return made(
         shape,
         CTYPE1=f"RA---{code}", CTYPE2=f"DEC--{code}", CRVAL1=ra, CRVAL2=dec,
@@ -46,7 +46,7 @@ def linear(code: str, ra: float, dec: float, shape: tuple[int, int], scale: floa
     )  # fmt: skip
 
 
-def pixels(sky: Sky, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def pixels(sky: SkyMapping, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Where directions are on an image, by astropy alone."""
     lon, lat = degrees(vectors)
     place = SkyCoord(lon, lat, unit="deg").transform_to(wcs_to_celestial_frame(sky.wcs))
@@ -71,7 +71,7 @@ def inside(at: NDArray[np.float64], shape: Any, grow: float) -> NDArray[np.bool_
         return np.asarray(((at >= -0.5 - grow) & (at <= limits)).all(axis=1))
 
 
-def some_places(sky: Sky, shape: Any, place: Footprint) -> NDArray[np.float64]:
+def some_places(sky: SkyMapping, shape: Any, place: Footprint) -> NDArray[np.float64]:
     """Directions all over an image, close to its rim on both sides, around it, and anywhere."""
     rng = np.random.default_rng(5)
     size = np.array([shape[-1], shape[-2]])
@@ -117,7 +117,7 @@ def finds(place: Footprint, shape: Any, vector: NDArray[np.float64], radius_deg:
     return overlaps and bool(_that_show(circle, [(copy, place.outline)]))
 
 
-def check(sky: Sky, shape: Any) -> Footprint:
+def check(sky: SkyMapping, shape: Any) -> Footprint:
     """Compare what is found with astropy, everywhere."""
     with quiet():
         place = footprint(sky, shape)
@@ -137,7 +137,7 @@ def check(sky: Sky, shape: Any) -> Footprint:
         found = distances(polygons, vectors) <= NEAR
     else:
         assert place.wcs is not None
-        again = Sky(lambda: read_wcs(str(place.wcs).encode("ascii")), "again")
+        again = SkyMapping(lambda: read_wcs(str(place.wcs).encode("ascii")), "again")
         with quiet():
             found = on_image(again, shape[-1], shape[-2], vectors)
     wrong = (surely & ~found) | (found & ~perhaps)
@@ -239,7 +239,7 @@ def test_circles_are_found_by_their_distance() -> None:
         assert not finds(place, shape, start, radius_deg * (1 - 1e-4))
 
 
-def _pair(sky: Sky, *at: tuple[float, float]) -> NDArray[np.float64]:
+def _pair(sky: SkyMapping, *at: tuple[float, float]) -> NDArray[np.float64]:
     return sky.directions(*np.array(at).T)
 
 

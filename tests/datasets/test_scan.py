@@ -25,7 +25,7 @@ from swathe.datasets import scan as scanning
 from swathe.datasets.read_granules import granules_of, read_headers
 from swathe.datasets.store_prefix import split_place
 from swathe.stores.listing import Listed, Unlisted, _html_entries, matches
-from swathe.stores.webdav import Found
+from swathe.stores.webdav import WebdavEntry
 from tests.support.fits_frames import Runner, fits_bytes, frame, noise, sky_header
 from tests.support.servers import NGINX, FileServer, nginx
 
@@ -422,9 +422,9 @@ def test_indexes_as_apache_writes_them() -> None:
     <a href='sub/'>sub/</a>  2024-01-02 03:04  -
     <a href="http://other.example/x/c.fits">c</a> <a href="c.fits#top">c.fits</a></pre></html>"""
     assert _html_entries("http://h.example/x/", page) == [
-        Found("a b.fits", False, None, "2024-01-02 03:04"),
-        Found("sub", True, None, "2024-01-02 03:04"),
-        Found("c.fits", False, None, None),
+        WebdavEntry("a b.fits", False, None, "2024-01-02 03:04"),
+        WebdavEntry("sub", True, None, "2024-01-02 03:04"),
+        WebdavEntry("c.fits", False, None, None),
     ]
 
 

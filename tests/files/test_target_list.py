@@ -15,9 +15,9 @@ from astropy.wcs import WCS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swathe.core.box import around, checked
+from swathe.core.box import box_around, validated_box
 from swathe.core.errors import NotFoundError, RegionError, SwatheError, TargetsError
-from swathe.core.sky import Sky
+from swathe.core.sky import SkyMapping
 from swathe.files.targets import target_list
 from swathe.files.targets.columns import standard_columns
 from swathe.files.targets.table_files import read_listing
@@ -43,7 +43,7 @@ CENTER = {
 CENTER_BOXES = [[8, 28, 6, 5], [17, 37, 7, 8]]
 
 
-def no_sky(file: str, hdu: object) -> Sky:
+def no_sky(file: str, hdu: object) -> SkyMapping:
     raise AssertionError(f"the sky of {file} is not needed")
 
 
@@ -267,7 +267,7 @@ def test_bad_value_is_a_fault_of_its_row(way: str, name: str, value: Any, said: 
     columns[name] = [5, value, 5]
     if way == "sky":
         columns["size_deg"] = [value if name == "size_deg" and n == 1 else 0.001 for n in range(3)]
-    sky = Sky(lambda: WCS(sky_header(5, 5)), "a.fits")
+    sky = SkyMapping(lambda: WCS(sky_header(5, 5)), "a.fits")
     found = read_targets({"file": ["a.fits"] * 3} | columns, lambda *_: sky)
     assert found.faults.keys() == {1}
     status, reason = found.faults[1]
@@ -357,7 +357,7 @@ def test_placing_at_once_equals_one_by_one(way: str, data: st.DataObject) -> Non
         data.draw(st.lists(kind, min_size=6, max_size=6)) for kind in (values, values, sides, sides)
     )
     names = ("x", "y", "height", "width") if way == "center" else ("x0", "y0", "width", "height")
-    make = around if way == "center" else checked
+    make = box_around if way == "center" else validated_box
     found = read({"file": ["f"] * 6} | dict(zip(names, (a, b, c, d), strict=True)))
     for row, numbers in enumerate(zip(a, b, c, d, strict=True)):
         try:
@@ -384,11 +384,11 @@ def test_sky_targets_are_placed_as_by_cutout2d() -> None:
     from astropy.nddata import Cutout2D
 
     wcs = WCS(sky_header())
-    sky = Sky(lambda: wcs, "a.fits")
+    sky = SkyMapping(lambda: wcs, "a.fits")
     ra, dec = [10.0, 10.005, 9.995], [-1.0, -1.005, -0.995]
     asked: list[tuple[str, object]] = []
 
-    def sky_of(file: str, hdu: object) -> Sky:
+    def sky_of(file: str, hdu: object) -> SkyMapping:
         asked.append((file, hdu))
         return sky
 
@@ -406,7 +406,7 @@ def test_sky_targets_are_placed_as_by_cutout2d() -> None:
 
 
 def test_sky_targets_without_a_place_do_not_overlap() -> None:
-    sky = Sky(lambda: WCS(sky_header()), "a.fits")
+    sky = SkyMapping(lambda: WCS(sky_header()), "a.fits")
     table = {"file": ["a"] * 2, "ra": [10.0, 190.0], "dec": [-1.0, 1.0], "size_deg": [0.002] * 2}
     found = read_targets(table, lambda *_: sky)
     assert found.faults.keys() == {1}
@@ -417,9 +417,9 @@ def test_sky_targets_without_a_place_do_not_overlap() -> None:
     ("error", "status"), [(NotFoundError("gone"), "missing"), (RegionError("no WCS"), "error")]
 )
 def test_image_without_a_sky_fails_its_rows_only(error: SwatheError, status: str) -> None:
-    sky = Sky(lambda: WCS(sky_header()), "a.fits")
+    sky = SkyMapping(lambda: WCS(sky_header()), "a.fits")
 
-    def sky_of(file: str, hdu: object) -> Sky:
+    def sky_of(file: str, hdu: object) -> SkyMapping:
         if file == "bad":
             raise error
         return sky

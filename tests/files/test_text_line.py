@@ -25,9 +25,9 @@ from hypothesis import strategies as st
 import swathe
 from swathe.cli.app import main
 from swathe.core.angles import LONGEST_TEXT, Size, is_angle, parse_angle, parse_size
-from swathe.core.box import around, section
+from swathe.core.box import box_around, box_from_section
 from swathe.core.errors import RegionError, SwatheError, TargetsError
-from swathe.core.sky import Sky
+from swathe.core.sky import SkyMapping
 from swathe.costs.prediction import sky_of
 from swathe.files.targets import resolver
 from swathe.files.targets.positions import position, size_of
@@ -314,12 +314,12 @@ def test_lists_of_planes_follow_each_other(tmp_path: Path) -> None:
 )
 def test_sections_say_what_is_not_supported(text: str, said: str) -> None:
     with pytest.raises(RegionError, match=said):
-        section(text)
+        box_from_section(text)
 
 
 def test_pixels_in_errors_are_as_in_the_table() -> None:
     with pytest.raises(RegionError, match=r"height must be at least 1 pixel, not -4$"):
-        around(1, 1, -4.0, 5.0)
+        box_around(1, 1, -4.0, 5.0)
 
 
 def test_wcs_of_the_sun_is_refused_in_plain_words() -> None:
@@ -328,7 +328,7 @@ def test_wcs_of_the_sun_is_refused_in_plain_words() -> None:
     with pytest.raises(
         RegionError, match="expected a WCS in a frame of the sky, found axes HPLN-TAN"
     ):
-        Sky(lambda: WCS(header), "sun.fits").box(position((1, 2)), 0.1)
+        SkyMapping(lambda: WCS(header), "sun.fits").box(position((1, 2)), 0.1)
 
 
 def run_cli(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:

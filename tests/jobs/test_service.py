@@ -22,7 +22,7 @@ from sqlalchemy import event
 
 import swathe
 from swathe.catalog import Catalog, this_host
-from swathe.catalog.records.jobs import Chunk, Done, KeptJob, PastJob
+from swathe.catalog.records.jobs import Chunk, ChunkResult, JobRecord, PastJob
 from swathe.core.errors import (
     AccessError,
     JobError,
@@ -265,7 +265,7 @@ def test_results_that_cannot_be_written_end_the_job(
 # ---- Turns
 
 
-def no_size(_job: KeptJob, _of_results: bool) -> int:
+def no_size(_job: JobRecord, _of_results: bool) -> int:
     return 10
 
 
@@ -315,7 +315,7 @@ def test_chunks_of_the_dead_go_to_others(jobs: Jobs, catalog: Catalog, images: l
     assert firsts == [dead.first, late.first, None]
     # Who was taken for dead may not mark rows any more.
     rows = catalog.chunk_rows(dead)
-    assert catalog.finish_chunk(dead, Done(rows)) is None
+    assert catalog.finish_chunk(dead, ChunkResult(rows)) is None
     assert catalog.job(dead.job.id).counts["waiting"] == 60
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from swathe.core.errors import SettingsError
-from swathe.portal.config import Bounds, Config, config_of, read_config
+from swathe.portal.config import Config, LimitSettings, config_of, read_config
 
 PAGE = Path(__file__).parents[2] / "docs/portal.md"
 
@@ -28,7 +28,7 @@ def test_defaults_fit_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(not PAGE.exists(), reason="not run from the sources")
 def test_the_page_names_every_limit_with_its_default() -> None:
     page = PAGE.read_text()
-    for limit in fields(Bounds):
+    for limit in fields(LimitSettings):
         (told,) = re.findall(rf"^\| `limits\.{limit.name}` \| (\S+) \|", page, re.MULTILINE)
         assert float(told) == limit.default, limit.name
 

@@ -13,7 +13,7 @@ import pytest
 from swathe.catalog import Catalog
 from swathe.catalog.worker_replicas import WorkerReplicas
 from swathe.portal.save_worker_replicas import Replicas
-from swathe.workers.pool import Held, Member, Told
+from swathe.workers.pool import HeldObject, Member, PoolStatus
 from tests.support.fits_frames import Runner
 from tests.support.portals import wait_until
 from tests.support.servers import free_port
@@ -64,9 +64,9 @@ class Telling:
     """A pool that only tells."""
 
     def __init__(self) -> None:
-        self.now = Told("dask", "dask://host:1", "", 0, [Member("w0", "host", 1, 0)], [])
+        self.now = PoolStatus("dask", "dask://host:1", "", 0, [Member("w0", "host", 1, 0)], [])
 
-    def told(self) -> Told:
+    def told(self) -> PoolStatus:
         return self.now
 
 
@@ -85,7 +85,7 @@ def test_a_portal_keeps_what_its_pool_tells(
     with Replicas(catalog, pool):  # type: ignore[arg-type]
         wait_until(lambda: [each.address for each in catalog.worker_replicas()] == [TOLD.address])
         assert kept() == []
-        held = [Held("w0", f"web:{number}", 10 * number) for number in range(1, 6)]
+        held = [HeldObject("w0", f"web:{number}", 10 * number) for number in range(1, 6)]
         pool.now = replace(pool.now, held=held)
         largest = [("w0", "web:5", 50), ("w0", "web:4", 40), ("w0", "web:3", 30)]
         wait_until(lambda: kept() == largest)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import swathe
 from swathe.core.box import Box
 from swathe.core.errors import RegionError
-from swathe.core.sky import Sky
+from swathe.core.sky import SkyMapping
 from swathe.datasets.footprint import footprint
 from swathe.datasets.spherical import angle, directions
 from swathe.portal.vo.geometry.bounding_box import smallest_box
@@ -29,7 +29,7 @@ FINE = 4
 
 
 def places_of(header: fits.Header) -> Places:
-    return Places(Sky(lambda: WCS(header), "here"))
+    return Places(SkyMapping(lambda: WCS(header), "here"))
 
 
 def seen(
@@ -205,7 +205,7 @@ def test_other_frames_are_turned(frame: str) -> None:
         header["RADESYS"] = frame.partition(" ")[0]
         if " " in frame:
             header["EQUINOX"] = 1975.0
-    sky = Sky(lambda: WCS(header), "here")
+    sky = SkyMapping(lambda: WCS(header), "here")
     places = Places(sky)
     assert places.quick is (frame != "FK4")
     x, y = np.array([0.0, 100.0, 350.0]), np.array([0.0, 250.0, 20.0])

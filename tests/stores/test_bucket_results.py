@@ -25,10 +25,10 @@ from swathe.core.errors import (
     SettingsError,
     SourceError,
 )
-from swathe.jobs import Bucket, Folder, Jobs, Limits, Options, Place, place_named
+from swathe.jobs import Bucket, Folder, Jobs, Limits, Options, ResultStore, result_store_named
 from swathe.portal.app import open_portal
 from swathe.portal.config import config_of
-from swathe.stores.registry import native
+from swathe.stores.registry import to_native
 from tests.conftest import fits_bytes
 from tests.support import cloud_servers
 from tests.support.job_runner import PATIENCE_S, contents_of, ended, running, targets
@@ -78,12 +78,12 @@ def lake(
 
 
 @pytest.fixture
-def place(lake: str, catalog: Catalog, tmp_path: Path) -> Place:
-    return place_named(catalog, f"{lake}:jobs", tmp_path / "scratch")
+def place(lake: str, catalog: Catalog, tmp_path: Path) -> ResultStore:
+    return result_store_named(catalog, f"{lake}:jobs", tmp_path / "scratch")
 
 
 @pytest.fixture
-def jobs(catalog: Catalog, place: Place) -> Iterator[Jobs]:
+def jobs(catalog: Catalog, place: ResultStore) -> Iterator[Jobs]:
     with Jobs(catalog, place, limits=Limits()) as made:
         yield made
 
@@ -101,7 +101,7 @@ def images(tmp_path: Path) -> list[str]:
 
 def objects(catalog: Catalog, below: str = "") -> list[str]:
     """Paths of all that the store holds below a folder, hidden or not."""
-    listing = native([catalog.store("lake")]).list(f"lake:{below}")
+    listing = to_native([catalog.store("lake")]).list(f"lake:{below}")
     found = []
     while (page := listing.next_page()) is not None:
         found += [path for path, *_ in page]
@@ -245,7 +245,7 @@ def test_postgres_and_s3(
         monkeypatch.setenv("SWATHE_DATABASE", database)
         with Catalog.open(database) as catalog:
             catalog.add_store("lake", f"s3://archive/{tmp_path.name}")
-            place = place_named(catalog, "lake:", tmp_path / "scratch")
+            place = result_store_named(catalog, "lake:", tmp_path / "scratch")
             with Jobs(catalog, place, limits=Limits()) as jobs:
                 with running(jobs):
                     job = ended(jobs, jobs.submit(targets(images), Options(), "me"))
@@ -285,7 +285,7 @@ def test_deleted_jobs_leave_no_objects(
 
 
 def test_what_comes_after_a_job_was_deleted_is_removed_too(
-    jobs: Jobs, catalog: Catalog, place: Place, images: list[str], tmp_path: Path
+    jobs: Jobs, catalog: Catalog, place: ResultStore, images: list[str], tmp_path: Path
 ) -> None:
     """A process that was killed had put some results, and not yet seen that the job is gone."""
     job = jobs.submit(targets(images), Options(), "me")
@@ -325,7 +325,7 @@ def test_an_object_that_is_gone_is_told(jobs: Jobs, catalog: Catalog, images: li
     with running(jobs):
         job = ended(jobs, jobs.submit(targets(images, 4), Options(), "me"))
     name = jobs.rows(job.id, status="ok")[0].name
-    native([catalog.store("lake")]).remove(f"lake:jobs/{job.id}/0000/{name}")
+    to_native([catalog.store("lake")]).remove(f"lake:jobs/{job.id}/0000/{name}")
     with pytest.raises(NoSuchResultError, match=f"{name}: the result is gone"):
         jobs.result(job.id, name)
     with pytest.raises(NoSuchResultError, match=f"{name}: the result is gone"):
@@ -400,7 +400,7 @@ def test_a_job_goes_on_when_the_bucket_is_back(
 ) -> None:
     in_small_chunks(monkeypatch)
     with harbour():
-        place = place_named(catalog, "lake:jobs", tmp_path / "scratch")
+        place = result_store_named(catalog, "lake:jobs", tmp_path / "scratch")
         with Jobs(catalog, place, limits=Limits()) as jobs, running(jobs):
             job = jobs.submit(targets(images, 120), Options(), "me")
             while jobs.job(job.id).counts["ok"] == 0:
@@ -432,7 +432,7 @@ def test_a_job_that_cannot_put_its_results_says_so_and_is_resumed(
 ) -> None:
     monkeypatch.setattr("swathe.stores.bucket_results.PATIENCE_S", 0.0)
     with harbour():
-        place = place_named(catalog, "lake:jobs", tmp_path / "scratch")
+        place = result_store_named(catalog, "lake:jobs", tmp_path / "scratch")
     with Jobs(catalog, place, limits=Limits()) as jobs, running(jobs):
         job = ended(jobs, jobs.submit(targets(images), Options(), "me"))
         assert job.phase == "ERROR"
@@ -512,7 +512,7 @@ def test_a_bucket_that_is_not_there(
 
 def test_a_store_that_is_a_folder(catalog: Catalog, images: list[str], tmp_path: Path) -> None:
     catalog.add_store("disk", str(tmp_path / "a disk"))
-    place = place_named(catalog, "disk:jobs", None)
+    place = result_store_named(catalog, "disk:jobs", None)
     assert isinstance(place, Folder)
     with Jobs(catalog, place, limits=Limits()) as jobs, running(jobs):
         job = ended(jobs, jobs.submit(targets(images, 4), Options(), "me"))
@@ -521,9 +521,9 @@ def test_a_store_that_is_a_folder(catalog: Catalog, images: list[str], tmp_path:
     (tmp_path / "file").write_text("")
     catalog.add_store("blocked", str(tmp_path / "file"))
     with pytest.raises(OutputError, match="no folder for results"):
-        place_named(catalog, "blocked:jobs", None)
+        result_store_named(catalog, "blocked:jobs", None)
     with pytest.raises(NoSuchStoreError):
-        place_named(catalog, "none:jobs", None)
+        result_store_named(catalog, "none:jobs", None)
 
 
 def test_the_folder_for_temporary_files_is_nobody_elses(
@@ -533,13 +533,13 @@ def test_the_folder_for_temporary_files_is_nobody_elses(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     catalog.add_store("lake", "s3://archive")
-    (folder,) = [place_named(catalog, "lake:x", None).scratch("").resolve()]
+    (folder,) = [result_store_named(catalog, "lake:x", None).scratch("").resolve()]
     assert folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(OutputError, match="others may write there"):
-        place_named(catalog, "lake:x", None)
+        result_store_named(catalog, "lake:x", None)
     folder.rmdir()
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OutputError, match="others may write there"):
-        place_named(catalog, "lake:x", None)
+        result_store_named(catalog, "lake:x", None)

@@ -11,8 +11,8 @@ import pytest
 import swathe
 from swathe.catalog import Store
 from swathe.stores.listing import Listed, list_objects
-from swathe.stores.registry import native
-from swathe.stores.webdav import Found, found_in
+from swathe.stores.registry import to_native
+from swathe.stores.webdav import WebdavEntry, found_in
 from tests.support import cloud_servers, servers
 from tests.support.cloud_servers import ACCOUNT_KEY, Azurite
 from tests.support.fits_frames import Runner, frame
@@ -218,10 +218,10 @@ def test_what_webdav_says_of_a_folder() -> None:
         ("/elsewhere.fits", size),
     )
     assert list(found_in(f"{FOLDER}/", answer)) == [
-        Found("plain+x.fits", False, 7, "Sun"),
-        Found("Ä.fits", False, 7, None, "tag"),
-        Found("weak.fits", False, 7, None),
-        Found("sub", True, None, None),
+        WebdavEntry("plain+x.fits", False, 7, "Sun"),
+        WebdavEntry("Ä.fits", False, 7, None, "tag"),
+        WebdavEntry("weak.fits", False, 7, None),
+        WebdavEntry("sub", True, None, None),
     ]
 
 
@@ -247,7 +247,7 @@ def test_what_xrootd_lists_is_what_can_be_read(tmp_path: Path) -> None:
             listed = {each.path for each in found if isinstance(each, Listed)}
             assert listed == set(names)
             for name in listed:
-                source = native([store]).open(f"{store.name}:{name}")
+                source = to_native([store]).open(f"{store.name}:{name}")
                 assert source.read(0, source.size) == name.encode()
             (cut,) = (each for each in found if not isinstance(each, Listed))
             assert cut.path == "x?1" and "would give another object" in cut.reason

@@ -16,18 +16,18 @@ from swathe import _swathe
 from swathe.catalog import Catalog, this_host
 from swathe.core.errors import AccessError, NotFoundError
 from swathe.costs.fit.from_real_reads import feed_back
-from swathe.costs.prediction import job_of, sky_of
+from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.costs.probing.resolve_target import find_place
 from swathe.costs.probing.save import keep_probe
 from swathe.costs.probing.store_probe import probe
 from swathe.files.targets.target_list import read_targets
 from swathe.stores.registry import (
-    by_names,
     compute_costs,
     is_named,
     known_stores,
     spread_of,
     stores_for,
+    with_store_names,
 )
 from tests.support import servers
 from tests.support.fits_frames import contents, noise
@@ -77,10 +77,13 @@ def test_texts_name_files_of_stores_and_no_others(catalog: Catalog) -> None:
     roots = {"all": "/", "data": "/data", "inner": "/data/x", "web": "http://h/d"}
     for name, root in roots.items():
         catalog.add_store(name, root)
-    assert by_names("/data/a.fit, HDU 1: gone") == "data:a.fit, HDU 1: gone"
-    assert by_names("'/data/x/a.fit' and (http://h/d/b.fit)") == "'inner:a.fit' and (web:b.fit)"
+    assert with_store_names("/data/a.fit, HDU 1: gone") == "data:a.fit, HDU 1: gone"
+    assert (
+        with_store_names("'/data/x/a.fit' and (http://h/d/b.fit)")
+        == "'inner:a.fit' and (web:b.fit)"
+    )
     for other in ("/mnt/data/a.fit", "http://h/e/data/a.fit", "1/2 of it"):
-        assert by_names(other) == other
+        assert with_store_names(other) == other
 
 
 def test_a_store_added_later_is_seen(catalog: Catalog, frame: Path) -> None:
@@ -197,7 +200,7 @@ def test_what_is_kept_of_servers_is_read_as_files_are(
             )
             rows = {"file": ["web:a.fit"], "x0": [1], "y0": [1], "width": [100], "height": [50]}
             read = read_targets(rows, sky_of)
-            batch = job_of(read, names=["a"], output=str(tmp_path)).start()
+            batch = to_engine_job(read, names=["a"], output=str(tmp_path)).start()
             while batch.poll(0.1) is not None:
                 pass
             pieces.append(batch.finish()["from_cache"][1])

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from swathe.catalog import Catalog
-from swathe.catalog.jobs.row_table import Rows
-from swathe.catalog.records.jobs import Done, KeptRow
+from swathe.catalog.jobs.row_table import RowTable
+from swathe.catalog.records.jobs import ChunkResult, RowRecord
 from swathe.jobs import Folder, Options
 from swathe.workers.batch import Batch
 from swathe.workers.dask.pool import DaskPool
@@ -75,8 +75,8 @@ class Rig:
         high = SIDE // PARTS
         made = []
         for number in range(IMAGES):
-            rows = Rows.of([
-                KeptRow(at, at, None, f"{number}-{at}", f"{number}-{at}", f"web:{number}.fits",
+            rows = RowTable.of([
+                RowRecord(at, at, None, f"{number}-{at}", f"{number}-{at}", f"web:{number}.fits",
                         None, (0, at * high, SIDE, high), None, None)
                 for at in range(PARTS)
             ])  # fmt: skip
@@ -84,7 +84,7 @@ class Rig:
             made.append(Batch(job, 0, Options(), rows, row_bytes=2 * SIDE * SIDE / PARTS))
         return made
 
-    def do(self, at_work: started, times: int = 1) -> list[Done]:
+    def do(self, at_work: started, times: int = 1) -> list[ChunkResult]:
         """Do all images, and see that each cut is just of one of those that were put there."""
         given = [each for _ in range(times) for each in self.batches()]
         for number, each in enumerate(given):
@@ -154,6 +154,6 @@ def peer_bytes(work: started) -> int:
     return pool_of(work).told().moved.peer_bytes
 
 
-def notes(done: list[Done]) -> list[str]:
+def notes(done: list[ChunkResult]) -> list[str]:
     """What was noted about batches."""
     return [note for each in done for note in each.notes]

@@ -19,7 +19,7 @@ from astropy.table import Table
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.jobs import Jobs, Limits, Place
+from swathe.jobs import Jobs, Limits, ResultStore
 from swathe.workers.dask.pool import DaskPool
 from swathe.workers.dask.tls import read_address
 from swathe.workers.pool import Member
@@ -121,7 +121,7 @@ def pool_of(
         )
 
 
-def connected(address: str, place: Place, **settings: Any) -> DaskPool:
+def connected(address: str, place: ResultStore, **settings: Any) -> DaskPool:
     """A pool of the workers of a scheduler, not started."""
     return DaskPool(read_address(address), place, **settings)
 

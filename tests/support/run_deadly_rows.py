@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from swathe.catalog import Catalog
-from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.jobs.row_table import RowTable
 from swathe.jobs import Folder, Jobs, Limits
 from swathe.workers import Runner, execute
 
@@ -27,7 +27,7 @@ def main() -> None:
         runner.stop()
 
 
-def cut(work: execute._Work, rows: Rows) -> None:
+def cut(work: execute._Work, rows: RowTable) -> None:
     if "deadly" in rows.id:
         os.kill(os.getpid(), signal.SIGKILL)
     run(work, rows)

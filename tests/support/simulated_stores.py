@@ -10,7 +10,7 @@ import numpy as np
 
 from swathe import _swathe
 from swathe.costs.probing.probe_schedule import OPENING_BYTES
-from swathe.costs.probing.resolve_target import Place
+from swathe.costs.probing.resolve_target import ProbeTarget
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Timing:
     end_s: float
 
 
-def place(root: str = "http://simulated") -> Place:
+def place(root: str = "http://simulated") -> ProbeTarget:
     """Where a simulated store would be."""
-    return Place(root, f"{root}/o", (f"{root}/o",))
+    return ProbeTarget(root, f"{root}/o", (f"{root}/o",))
 
 
 @dataclass

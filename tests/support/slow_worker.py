@@ -12,26 +12,26 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.cli.app import main
 from swathe.workers.dask import worker
-from swathe.workers.execute import run
+from swathe.workers.execute import run_batch
 
 PAUSE_S = float(sys.argv.pop(1))
 HOLD = Path(sys.argv.pop(1))
 BATCHES = count()
 
 
-def slow(*given: Any) -> Done:
+def slow(*given: Any) -> ChunkResult:
     """Do a batch, and wait a little, or longer."""
     time.sleep(PAUSE_S)
     *_, stopped = given
     if next(BATCHES):
         while HOLD.exists() and not stopped():
             time.sleep(0.05)
-    done = run(*given)
+    done = run_batch(*given)
     return replace(done, seconds=done.seconds + PAUSE_S)
 
 
-worker.run = slow  # type: ignore[assignment,attr-defined]  # all that it is for
+worker.run_batch = slow  # type: ignore[assignment,attr-defined]  # all that it is for
 main()

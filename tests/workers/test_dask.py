@@ -24,9 +24,9 @@ from astropy.table import Table
 
 import swathe
 from swathe import trace
-from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.jobs.row_table import RowTable
 from swathe.core.errors import OutputError, SettingsError
-from swathe.jobs import Folder, Job, Jobs, Limits, Options, place_named
+from swathe.jobs import Folder, Job, Jobs, Limits, Options, result_store_named
 from swathe.portal.config import config_of
 from swathe.workers import Runner
 from swathe.workers.dask.certificates import ROLES, make_certificates
@@ -322,7 +322,7 @@ def test_a_row_that_kills_workers_is_the_only_error(
         pool = connected(scheduler.address, jobs.place)
         with started(pool) as at_work:
             members(pool, ready(6))
-            at_work.give(0, replace(batch([frame], 4), rows=Rows.of(rows)))
+            at_work.give(0, replace(batch([frame], 4), rows=RowTable.of(rows)))
             number, done = at_work.next()
             assert len(members(pool, lambda found: len(found) <= 1)) == 1
             at_work.give(1, batch([frame], 4, job="next"))
@@ -372,7 +372,7 @@ def test_results_in_a_bucket(
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         jobs.catalog.add_store("lake", "s3://bucket")
-        place = place_named(jobs.catalog, "lake:made", tmp_path / "scratch")
+        place = result_store_named(jobs.catalog, "lake:made", tmp_path / "scratch")
         with (
             Jobs(jobs.catalog, place, limits=Limits()) as into,
             pool_of(1) as (scheduler, _),

@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from swathe.catalog.records.jobs import Done
-from swathe.workers.dask.in_flight import DEATHS, MOST_DEATHS, Flight
+from swathe.catalog.records.jobs import ChunkResult
+from swathe.workers.dask.in_flight import DEATHS, MOST_DEATHS, PendingBatch
 from tests.workers.test_pool import batch, never
 
 
-def lead(rows: int, guilty: set[int]) -> tuple[Done, int]:
+def lead(rows: int, guilty: set[int]) -> tuple[ChunkResult, int]:
     """What becomes of a batch, some rows of which kill each worker; and how many died."""
-    first = Flight(7, batch(["images:0.fits"], rows), b"", never)
+    first = PendingBatch(7, batch(["images:0.fits"], rows), b"", never)
     flights, deaths, done, firsts = [first], 0, None, []
     while flights:
         flight = flights.pop()
@@ -38,7 +38,9 @@ def lead(rows: int, guilty: set[int]) -> tuple[Done, int]:
             ended = verdict
         else:
             rows_done = [row._replace(status="ok") for row in flight.batch.rows]
-            ended = Done(rows_done, 1.0, 10, 1, ["a note"], from_peers=(1, 2), from_cache=(3, 4))
+            ended = ChunkResult(
+                rows_done, 1.0, 10, 1, ["a note"], from_peers=(1, 2), from_cache=(3, 4)
+            )
         done = ended if flight.whole is None else flight.whole.add(ended)
         assert (done is None) == bool(flights)
     assert done is not None
@@ -66,7 +68,7 @@ def test_what_costs_too_much_is_given_up() -> None:
 
 
 def test_what_was_lost_without_blame_is_tried_again() -> None:
-    flight = Flight(0, batch(["images:0.fits"], 10), b"", never)
+    flight = PendingBatch(0, batch(["images:0.fits"], 10), b"", never)
     for _ in range(100):
         assert flight.verdict() is None
     flight.died()
@@ -78,7 +80,7 @@ def test_parts_are_counted_together() -> None:
     assert (done.bytes_moved, done.requests, done.seconds) == (20, 2, 2.0)
     assert (done.from_peers, done.from_cache) == ((2, 4), (6, 8))
     assert done.notes == ["a note"] * 2
-    flight = Flight(0, batch(["images:0.fits"], 2), b"", never)
+    flight = PendingBatch(0, batch(["images:0.fits"], 2), b"", never)
     flight.died()
     flight.died()
     halves = flight.verdict()
@@ -86,5 +88,5 @@ def test_parts_are_counted_together() -> None:
     whole = halves[0].whole
     assert whole is not None
     assert halves[1].whole is whole
-    assert whole.add(Done([], complete=False, failure="why")) is None
-    assert whole.add(Done([])) == Done([], complete=False, failure="why", notes=[])
+    assert whole.add(ChunkResult([], complete=False, failure="why")) is None
+    assert whole.add(ChunkResult([])) == ChunkResult([], complete=False, failure="why", notes=[])

@@ -16,14 +16,14 @@ import pytest
 
 import swathe
 from swathe.catalog import Catalog
-from swathe.catalog.jobs.row_table import Rows
-from swathe.catalog.records.jobs import Done, KeptRow
+from swathe.catalog.jobs.row_table import RowTable
+from swathe.catalog.records.jobs import ChunkResult, RowRecord
 from swathe.core.errors import JobError
 from swathe.jobs import Folder, Jobs, Limits, Options
 from swathe.workers import LocalPool, Pool, Runner
 from swathe.workers.batch import Batch, batch_of
-from swathe.workers.dask.in_flight import Flight
-from swathe.workers.execute import _Work, run
+from swathe.workers.dask.in_flight import PendingBatch
+from swathe.workers.execute import _Work, run_batch
 from swathe.workers.local import READY
 from swathe.workers.pool import LANES
 from tests.conftest import fits_bytes
@@ -85,7 +85,7 @@ def targets(images: list[str], count: int) -> dict[str, list[Any]]:
 def batch(images: list[str], rows: int = 40, job: str = "job", **given: Any) -> Batch:
     """A batch that comes from no database."""
     kept = [
-        KeptRow(
+        RowRecord(
             number=number,
             position=number,
             result=None,
@@ -99,7 +99,7 @@ def batch(images: list[str], rows: int = 40, job: str = "job", **given: Any) -> 
         )
         for number in range(rows)
     ]
-    return Batch(job=job, first=0, options=Options(), rows=Rows.of(kept), **given)
+    return Batch(job=job, first=0, options=Options(), rows=RowTable.of(kept), **given)
 
 
 def never() -> bool:
@@ -111,7 +111,7 @@ class started:  # noqa: N801 - used like a function
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.came: queue.SimpleQueue[tuple[int, Done]] = queue.SimpleQueue()
+        self.came: queue.SimpleQueue[tuple[int, ChunkResult]] = queue.SimpleQueue()
 
     def __enter__(self) -> started:
         self.pool.start(lambda number, done: self.came.put((number, done)))
@@ -124,7 +124,7 @@ class started:  # noqa: N801 - used like a function
         assert self.pool.wanted(PATIENCE_S)
         self.pool.give(number, batch, stopped)
 
-    def next(self) -> tuple[int, Done]:
+    def next(self) -> tuple[int, ChunkResult]:
         return self.came.get(timeout=PATIENCE_S)
 
 
@@ -133,7 +133,7 @@ class started:  # noqa: N801 - used like a function
 
 def test_a_batch_needs_no_database(images: list[str], tmp_path: Path) -> None:
     given = pickle.loads(pickle.dumps(batch(images)))
-    done = run(given, Folder(tmp_path / "results"), 1, never)
+    done = run_batch(given, Folder(tmp_path / "results"), 1, never)
     assert done.complete
     assert [row.status for row in sorted(done.rows)] == ["ok"] * 40
     made = sorted((tmp_path / "results/job/0000").iterdir())
@@ -144,9 +144,12 @@ def test_a_batch_needs_no_database(images: list[str], tmp_path: Path) -> None:
 def test_batches_and_what_becomes_of_them_arrive_as_they_were(images: list[str]) -> None:
     given = batch(images, 3)
     assert pickle.loads(pickle.dumps(given)) == given
-    none = replace(given, rows=Rows.of([]))
+    none = replace(given, rows=RowTable.of([]))
     assert pickle.loads(pickle.dumps(none)) == none
-    for done in (Done(given.rows, 1.5, 2, 3, ["a note"]), Done([], complete=False, failure="why")):
+    for done in (
+        ChunkResult(given.rows, 1.5, 2, 3, ["a note"]),
+        ChunkResult([], complete=False, failure="why"),
+    ):
         assert pickle.loads(pickle.dumps(done)) == done
 
 
@@ -155,9 +158,10 @@ def test_who_does_a_batch_again_takes_over(images: list[str], tmp_path: Path) ->
     (tmp_path / "results/job/.chunk-00-of-another").mkdir(parents=True)
     (tmp_path / "results/job/.chunk-0-killed").mkdir()
     (tmp_path / "results/job/.chunk-0-killed/5.fits").touch()
-    found: list[Done] = []
+    found: list[ChunkResult] = []
     threads = [
-        threading.Thread(target=lambda: found.append(run(given, place, 1, never))) for _ in "ab"
+        threading.Thread(target=lambda: found.append(run_batch(given, place, 1, never)))
+        for _ in "ab"
     ]
     for thread in threads:
         thread.start()
@@ -165,7 +169,7 @@ def test_who_does_a_batch_again_takes_over(images: list[str], tmp_path: Path) ->
         thread.join()
     assert any(done.complete for done in found)
     assert [done.failure for done in found] == [None, None]
-    alone = run(given, Folder(tmp_path / "alone"), 1, never)
+    alone = run_batch(given, Folder(tmp_path / "alone"), 1, never)
     expected = sorted(alone.rows)
     assert all(sorted(done.rows) == expected for done in found if done.complete)
     made = tmp_path / "results/job"
@@ -190,9 +194,9 @@ def test_what_was_taken_over_is_neither_done_nor_a_fault(
     place, given = Folder(tmp_path / "results"), batch(images, 300)
     with monkeypatch.context() as patched:
         patched.setattr(_Work, "_put", taken_over)
-        done = run(given, place, 1, never)
+        done = run_batch(given, place, 1, never)
     assert (len(done.rows), done.complete, done.failure) == (0, False, None)
-    done = run(given, place, 1, never)
+    done = run_batch(given, place, 1, never)
     assert (len(done.rows), done.complete, done.failure) == (300, True, None)
 
 
@@ -212,7 +216,7 @@ def test_a_batch_of_results_has_what_goes_into_them(
         while (chunk := catalog.take_chunk("r", 60.0, lambda _job, _results: 100)) is not None:
             given = pickle.loads(pickle.dumps(batch_of(catalog, chunk)))
             seen.append(given)
-            catalog.finish_chunk(chunk, run(given, jobs.place, 1, never))
+            catalog.finish_chunk(chunk, run_batch(given, jobs.place, 1, never))
         assert jobs.job(job.id).phase == "COMPLETED"
     cut, make = seen[:-1], seen[-1]
     assert {row.result for each in cut for row in each.rows} == set(cut[0].results) == {3}
@@ -250,7 +254,7 @@ def test_each_batch_comes_back_once(pool: Pool, images: list[str], tmp_path: Pat
             at_work.give(number, batch(images, job=f"job{number}"))
         came = dict(at_work.next() for _ in range(12))
     assert sorted(came) == list(range(12))
-    alone = run(batch(images, job="alone"), Folder(tmp_path / "alone"), 1, never)
+    alone = run_batch(batch(images, job="alone"), Folder(tmp_path / "alone"), 1, never)
     expected = sorted(row.sha256 for row in alone.rows)
     for number, done in came.items():
         assert done.complete
@@ -264,7 +268,7 @@ def test_each_batch_comes_back_once(pool: Pool, images: list[str], tmp_path: Pat
 def test_a_stopped_batch_comes_back_with_what_is_done(pool: Pool, images: list[str]) -> None:
     stopped = threading.Event()
     many = batch(images, 5000)
-    rows = Rows.of([row._replace(box=(0, 0, 2000, 2000)) for row in many.rows])
+    rows = RowTable.of([row._replace(box=(0, 0, 2000, 2000)) for row in many.rows])
     with started(pool) as at_work:
         at_work.give(7, replace(many, options=Options(mode="partial"), rows=rows), stopped.is_set)
         at_work.give(8, batch(images, job="other"))
@@ -280,7 +284,7 @@ def test_a_stopped_batch_comes_back_with_what_is_done(pool: Pool, images: list[s
 def test_stop_gives_all_back(pool: Pool, images: list[str]) -> None:
     stopped = threading.Event()
     many = batch(images, 5000)
-    rows = Rows.of([row._replace(box=(0, 0, 2000, 2000)) for row in many.rows])
+    rows = RowTable.of([row._replace(box=(0, 0, 2000, 2000)) for row in many.rows])
     at_work = started(pool)
     with at_work:
         at_work.give(1, replace(many, options=Options(mode="partial"), rows=rows), stopped.is_set)
@@ -304,7 +308,7 @@ def test_a_fault_of_ours_is_told(pool: Pool, images: list[str]) -> None:
     # Rows that go into a result which nobody tells.
     rows = [row._replace(result=99, sky=(1.0, 2.0, 0.1)) for row in given.rows]
     with started(pool) as at_work:
-        at_work.give(0, replace(given, rows=Rows.of(rows)))
+        at_work.give(0, replace(given, rows=RowTable.of(rows)))
         _, done = at_work.next()
         at_work.give(1, batch(images, job="next"))
         assert at_work.next()[1].complete
@@ -340,11 +344,11 @@ def test_a_lane_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     pool = LocalPool(Folder(tmp_path / "results"), 1)
     go = threading.Event()
 
-    def stuck(*_given: object) -> Done:
+    def stuck(*_given: object) -> ChunkResult:
         go.wait()
-        return Done([])
+        return ChunkResult([])
 
-    monkeypatch.setattr("swathe.workers.local.run", stuck)
+    monkeypatch.setattr("swathe.workers.local.run_batch", stuck)
     at_work = started(pool)
     at_work.__enter__()
     for number in range(LANES + READY):
@@ -389,7 +393,7 @@ def test_what_cannot_be_kept_ends_no_thread(
 ) -> None:
     came: queue.SimpleQueue[int] = queue.SimpleQueue()
 
-    def back(number: int, _done: Done) -> None:
+    def back(number: int, _done: ChunkResult) -> None:
         came.put(number)
         if number < 4:  # more than there are threads
             raise PanicError("nowhere to keep it")
@@ -416,7 +420,7 @@ def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
             raise KeyError("no such worker")
         return place(key, *given)
 
-    def asked(flight: Flight) -> Any:
+    def asked(flight: PendingBatch) -> Any:
         if flight.number == 2:
             raise ValueError("no such peer")
         return peers(flight)
@@ -439,7 +443,7 @@ def test_a_batch_that_cannot_be_placed_or_carried_fails_alone(
             at_work.give(number, batch(images, job=f"job{number}"))
         done = dict(at_work.next() for _ in range(5))
         slow = replace(batch(images, 400), options=Options(mode="partial"))
-        rows = Rows.of([row._replace(box=(0, 0, 2000, 2000)) for row in slow.rows])
+        rows = RowTable.of([row._replace(box=(0, 0, 2000, 2000)) for row in slow.rows])
         at_work.give(6, replace(slow, rows=rows), untold)
         done |= [at_work.next()]
     assert stopped == ["6"]
@@ -491,12 +495,12 @@ def test_a_batch_that_cannot_be_given_again_fails_alone(
     pool = connected(cluster.address, Folder(tmp_path / "results"))
     accept, again = pool._sending.accept, pool._sending._again
 
-    def accepted(flight: Flight) -> None:
+    def accepted(flight: PendingBatch) -> None:
         accept(flight)
         if flight.number == 2:
             pool._roster.lose_all()
 
-    def given(flight: Flight) -> None:
+    def given(flight: PendingBatch) -> None:
         if flight.number == 1:
             raise KeyError("no such objects")
         again(flight)

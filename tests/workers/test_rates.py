@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from swathe.workers.placement.rates import NEAR, PACED, TELLERS, UNMEASURED, Paces, Rates
+from swathe.workers.placement.rates import NEAR, PACED, TELLERS, UNMEASURED, ComputeRates, Rates
 
 
 def test_stores_and_workers_cost_what_was_measured() -> None:
@@ -51,7 +51,7 @@ def test_only_the_last_words_count() -> None:
 
 
 def test_jobs_take_what_they_took_before() -> None:
-    paces = Paces()
+    paces = ComputeRates()
     paces.learn("a", 0, 5.0)
     assert paces.of_job("a") is None
     assert paces.expected_s("a", 3.0) == 3.0

@@ -13,7 +13,7 @@ import pytest
 from swathe.workers.dask import worker
 from swathe.workers.dask.replication import Spreading
 from swathe.workers.dask.state import Crew, Worker
-from swathe.workers.dask.worker import Here, Pulled
+from swathe.workers.dask.worker import Pulled, WorkerState
 from swathe.workers.placement.decide import COPIES
 from swathe.workers.pool import HandOver
 
@@ -261,7 +261,7 @@ def test_few_copies_are_made_at_a_time() -> None:
 
 
 def test_one_that_is_to_end_joins_nobody_again() -> None:
-    here = Here()
+    here = WorkerState()
     here.end()
     # Whatever it is told, and by whom.
     joined = here.join(pickle.dumps(None))

@@ -22,8 +22,8 @@ from sqlalchemy.orm import Session
 from swathe.catalog import Catalog
 from swathe.catalog.database_errors import remedy
 from swathe.catalog.jobs import leases
-from swathe.catalog.jobs.row_table import Rows
-from swathe.catalog.records.jobs import Chunk, Done, KeptJob
+from swathe.catalog.jobs.row_table import RowTable
+from swathe.catalog.records.jobs import Chunk, ChunkResult, JobRecord
 from swathe.catalog.tables import JobBlockTable, JobTable
 from swathe.core.errors import CatalogError, CatalogSetupError, OutputError
 from swathe.jobs import Job, Jobs, Options
@@ -32,7 +32,7 @@ from swathe.portal.config import config_of
 from swathe.workers import LocalPool, Runner, execute
 from swathe.workers import runner as dispatch
 from swathe.workers.batch import Batch, batch_of
-from swathe.workers.execute import run
+from swathe.workers.execute import run_batch
 from swathe.workers.restarting_thread import Lasting
 from swathe.workers.runner import _Stopped
 from tests.conftest import fits_bytes
@@ -174,7 +174,7 @@ def test_what_cannot_be_kept_fails_its_job_and_keeps_what_was(
 ) -> None:
     finish, numbers = Catalog.finish_chunk, count()
 
-    def finished(catalog: Catalog, chunk: Chunk, done: Done) -> KeptJob | None:
+    def finished(catalog: Catalog, chunk: Chunk, done: ChunkResult) -> JobRecord | None:
         if chunk.job.id == two[0].id and next(numbers) >= 2:
             raise KeyError("a column")
         return finish(catalog, chunk, done)
@@ -197,7 +197,7 @@ def test_what_is_done_is_kept_when_the_catalogue_is_back(
 ) -> None:
     finish, back, tries = Catalog.finish_chunk, threading.Event(), []
 
-    def finished(catalog: Catalog, chunk: Chunk, done: Done) -> KeptJob | None:
+    def finished(catalog: Catalog, chunk: Chunk, done: ChunkResult) -> JobRecord | None:
         tries.append(done)
         if not back.is_set():
             raise told_as(error)
@@ -240,7 +240,7 @@ def test_what_the_database_will_never_do_fails_its_job(
             raise told_as(error)
         return batch_of(catalog, chunk)
 
-    def finished(catalog: Catalog, chunk: Chunk, done: Done) -> KeptJob | None:
+    def finished(catalog: Catalog, chunk: Chunk, done: ChunkResult) -> JobRecord | None:
         if where == "kept" and chunk.job.number == number:
             raise told_as(error)
         return finish(catalog, chunk, done)
@@ -296,7 +296,7 @@ def test_storages_that_can_never_be_looked_up_fail_a_job_and_others_wait(
     """As where a worker has a catalogue of its own that is set up wrongly."""
     cut, tries = execute._Work._cut, count()
 
-    def looked_up(work: execute._Work, rows: Rows) -> None:
+    def looked_up(work: execute._Work, rows: RowTable) -> None:
         if work.batch.job == two[0].id:
             raise told_as(READ_ONLY)
         if not next(tries):
@@ -311,12 +311,12 @@ def test_storages_that_can_never_be_looked_up_fail_a_job_and_others_wait(
 def test_what_a_pool_cannot_do_at_all_fails_its_job(
     jobs: Jobs, two: tuple[Job, Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def panics(batch: Batch, *given: Any) -> Done:
+    def panics(batch: Batch, *given: Any) -> ChunkResult:
         if batch.job == two[0].id:
             raise PanicError("at the disco")
-        return run(batch, *given)
+        return run_batch(batch, *given)
 
-    monkeypatch.setattr("swathe.workers.local.run", panics)
+    monkeypatch.setattr("swathe.workers.local.run_batch", panics)
     with running(jobs):
         assert_one_fails(jobs, two, "internal: PanicError: at the disco")
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from swathe.catalog.jobs.row_table import Rows
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.jobs.row_table import RowTable
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.jobs import Options
 from swathe.workers.batch import Batch
 from swathe.workers.dask import sender
-from swathe.workers.dask.in_flight import Flight
+from swathe.workers.dask.in_flight import PendingBatch
 from swathe.workers.dask.sender import Sending
 from swathe.workers.dask.state import Crew, Worker
 from swathe.workers.dask.worker import Peer, Worked
@@ -39,7 +39,7 @@ class Told:
     def release(self) -> None:
         """Forget it."""
 
-    def say(self, done: Done, **held: int) -> None:
+    def say(self, done: ChunkResult, **held: int) -> None:
         self.come.set_result(
             Worked(pickle.dumps(done), {f"web:{o}": n for o, n in held.items()}, None)
         )
@@ -66,7 +66,7 @@ class At:
         self.now = 0.0
         clock = SimpleNamespace(monotonic=lambda: self.now, monotonic_ns=lambda: id(object()))
         monkeypatch.setattr(sender, "time", clock)
-        self.scheduler, self.crew, self.kept = Scheduler(), Crew(), list[Done]()
+        self.scheduler, self.crew, self.kept = Scheduler(), Crew(), list[ChunkResult]()
         self.crew.client = self.scheduler  # type: ignore[assignment]  # all that is called of it
         for name in ("w0", "w1"):
             self.crew.workers[name] = Worker(name, "host", 1, "state", 10**9, placed=True)
@@ -81,9 +81,11 @@ class At:
         )  # fmt: skip
 
     async def give(self, source: str) -> None:
-        batch = Batch("job", 0, Options(), Rows.of([]))
+        batch = Batch("job", 0, Options(), RowTable.of([]))
         self.sending.accept(
-            Flight(len(self.sending.flights), batch, b"", lambda: False, {f"web:{source}": SIZE})
+            PendingBatch(
+                len(self.sending.flights), batch, b"", lambda: False, {f"web:{source}": SIZE}
+            )
         )
         await pauses()
 
@@ -99,8 +101,8 @@ async def until(wanted: Callable[[], bool]) -> None:
         await asyncio.sleep(0.001)
 
 
-def done(seconds: float, store: int = 0, peers: int = 0, cache: int = SIZE) -> Done:
-    return Done([], seconds, store, from_peers=(peers, 1), from_cache=(cache, 1))
+def done(seconds: float, store: int = 0, peers: int = 0, cache: int = SIZE) -> ChunkResult:
+    return ChunkResult([], seconds, store, from_peers=(peers, 1), from_cache=(cache, 1))
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -118,7 +120,7 @@ def run(test: Coroutine[Any, Any, None]) -> None:
     ],
 )
 def test_what_computing_takes_is_learnt_from_batches_that_fetched_nothing(
-    monkeypatch: pytest.MonkeyPatch, came: Done, next_s: float
+    monkeypatch: pytest.MonkeyPatch, came: ChunkResult, next_s: float
 ) -> None:
     """One that is on a holder may fetch for seconds all the same, what is not there any more."""
 

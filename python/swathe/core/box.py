@@ -21,7 +21,7 @@ LONGEST_SECTION = 200
 SECTION = re.compile(r"(?:\[\s*)?(\d+)\s*:\s*(\d+)\s*,\s*(\d+)\s*:\s*(\d+)\s*\]?")
 
 
-def checked(x0: float, y0: float, width: float, height: float) -> Box:
+def validated_box(x0: float, y0: float, width: float, height: float) -> Box:
     """Give the box as whole numbers.
 
     Raises:
@@ -40,7 +40,7 @@ def checked(x0: float, y0: float, width: float, height: float) -> Box:
     return int(x0), int(y0), int(width), int(height)
 
 
-def around(x: float, y: float, height: float, width: float) -> Box:
+def box_around(x: float, y: float, height: float, width: float) -> Box:
     """Give the box of `height` x `width` pixels around a position, rounded as `Cutout2D` does.
 
     Args:
@@ -52,19 +52,19 @@ def around(x: float, y: float, height: float, width: float) -> Box:
     Raises:
         RegionError: where a number is not finite, or a side is not positive.
     """
-    checked(0, 0, width, height)
+    validated_box(0, 0, width, height)
     for name, value in {"x": x, "y": y}.items():
         if not abs(value) <= LIMIT:
             raise RegionError(f"{name} must be a finite pixel position, within {LIMIT}")
-    return checked(math.ceil(x - width / 2), math.ceil(y - height / 2), width, height)
+    return validated_box(math.ceil(x - width / 2), math.ceil(y - height / 2), width, height)
 
 
-def pair(sides: Any) -> Any:
+def height_width(sides: Any) -> Any:
     """Give height and width of either both or one number for both."""
     return (sides, sides) if isinstance(sides, Real) else sides
 
 
-def section(text: str) -> Box:
+def box_from_section(text: str) -> Box:
     """Give the box of a FITS section `[x1:x2,y1:y2]`: one-based, inclusive.
 
     Raises:
@@ -77,7 +77,7 @@ def section(text: str) -> Box:
                 f"a section counts from 1 upwards, x1 <= x2 and y1 <= y2, not {text.strip()!r}: "
                 f"{axis} is {first}:{last}"
             )
-    return checked(x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1)
+    return validated_box(x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1)
 
 
 def section_ends(text: str) -> tuple[int, int, int, int]:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from swathe.core.angles import Size
-from swathe.core.box import LIMIT, Box, around, pair
+from swathe.core.box import LIMIT, Box, box_around, height_width
 from swathe.core.errors import NoOverlapError, RegionError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_wcs(header: bytes, tables: bytes = b"") -> WCS:
             return WCS(cards, hdus)
 
 
-class Sky:
+class SkyMapping:
     """Places in the sky on one image."""
 
     def __init__(self, wcs: Callable[[], WCS], label: str) -> None:
@@ -177,12 +177,12 @@ class Sky:
             raise NoOverlapError(f"{self.label}: the position has no place in its projection")
         if max(abs(x), abs(y)) > LIMIT / 2:
             raise NoOverlapError(f"{self.label}: the position lies far outside the image")
-        return around(x, y, height, width)
+        return box_around(x, y, height, width)
 
     def _sides(self, size: float | tuple[float, float] | Size) -> tuple[float, float]:
         """Give height and width in pixels."""
         if not isinstance(size, Size):
-            return self.shape(*pair(size))
+            return self.shape(*height_width(size))
         if size.unit == "deg":
             return self.shape(size.height, size.width)
         return size.height, size.width

@@ -17,7 +17,7 @@ from swathe.stores.registry import compute_costs, spread_of, stores_for
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey, Mode
-    from swathe.core.sky import Sky
+    from swathe.core.sky import SkyMapping
     from swathe.files.targets.target_list import Targets
 
 UNMEASURED_SPREAD = 1.0
@@ -175,7 +175,9 @@ def _expected_of(
     read: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
 ) -> Prediction:
     """Say what a list will cost, and why some of it cannot be cut."""
-    found = expected(job_of(read, mode=mode, planes=planes, threads=threads), machines=machines)
+    found = expected(
+        to_engine_job(read, mode=mode, planes=planes, threads=threads), machines=machines
+    )
     first: dict[str, str] = {}
     for row, (status, reason) in sorted(read.faults.items()):
         if status != "no-overlap":
@@ -183,7 +185,7 @@ def _expected_of(
     return replace(found, faults=[*found.faults, *list(first.values())[:MOST_FAULTS]])
 
 
-def job_of(
+def to_engine_job(
     read: Targets,
     rows: Iterable[int] | None = None,
     names: list[str] | None = None,
@@ -211,7 +213,7 @@ def job_of(
 
 
 def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
-    """Give first and last on NAXIS3 and the axes behind it, of planes as `KeptRow` has them."""
+    """Give first and last on NAXIS3 and the axes behind it, of planes as `RowRecord` has them."""
     return [] if planes is None else list(zip(planes[::2], planes[1::2], strict=True))
 
 
@@ -275,7 +277,7 @@ def _readable(found: Prediction) -> int:
     return sum(cost.objects - cost.unreadable for cost in found.per_store.values())
 
 
-def keep_outcome(
+def record_outcome(
     prediction: Prediction, meta: dict[str, Any], summary: str, cuts: int
 ) -> list[str]:
     """Note in the catalogue what became of a prediction, and how long real reads took.
@@ -317,11 +319,11 @@ def keep_outcome(
     return []
 
 
-def sky_of(file: str, hdu: HduKey | None) -> Sky:
+def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
     """Give the place in the sky of an image."""
-    from swathe.files.file import opened
+    from swathe.files.file import open_cached
 
-    return opened(file).image(hdu).sky
+    return open_cached(file).image(hdu).sky
 
 
 def _cost(estimate: dict[str, Any]) -> StoreCost:

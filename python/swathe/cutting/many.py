@@ -337,7 +337,7 @@ def _cut_into(
     started: float,
 ) -> Table:
     """Cut what an earlier run did not; return the manifest of all."""
-    from swathe.costs.prediction import expected, job_of
+    from swathe.costs.prediction import expected, to_engine_job
 
     read = work.read
     meta = {"output": place.path.name, "mode": settings["mode"], **_told(place.making, work)}
@@ -356,7 +356,7 @@ def _cut_into(
     paths = {row: names[row] for row in results}
     settings = {**settings, "threads": settings["threads"] or cores()}
     is_made = place.making.is_made
-    job = job_of(
+    job = to_engine_job(
         read,
         todo,
         [f"{row}.fits" if is_made else paths[row] for row in todo],
@@ -669,13 +669,15 @@ class _Run(NamedTuple):
         Raises:
             OutputError: if it cannot be opened.
         """
-        from swathe.costs.prediction import job_of
+        from swathe.costs.prediction import to_engine_job
 
         place = self.place
         if not place.making.is_made:
             return None
         settings = {"kind": place.kind, "append": self.end, "overwrite": place.overwrite}
-        return job_of(self.work.read, [], None, None, output=str(place.path), **settings).open()
+        return to_engine_job(
+            self.work.read, [], None, None, output=str(place.path), **settings
+        ).open()
 
     def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
         """Return what makes results of cutouts."""
@@ -738,7 +740,7 @@ def _keep_outcome(
 
     A prediction is compared with what was done of it only where that is the `whole`.
     """
-    from swathe.costs.prediction import keep_outcome
+    from swathe.costs.prediction import record_outcome
 
     meta = manifest.meta
     log.info(
@@ -752,7 +754,7 @@ def _keep_outcome(
     # What it takes to put images together is not predicted.
     is_predicted = whole and not making.is_combined
     cuts = meta["ok"] - meta["done_before"] if is_predicted else 0
-    meta["notes"] += keep_outcome(prediction, meta, summary, cuts)
+    meta["notes"] += record_outcome(prediction, meta, summary, cuts)
 
 
 def _collect(batch: _swathe.Batch, run: _Run, maker: Maker, show: Callable[[int], None]) -> None:

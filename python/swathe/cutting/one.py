@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from swathe._swathe import trace_is_on
-from swathe.core.box import around, checked, pair
+from swathe.core.box import box_around, height_width, validated_box
 from swathe.core.errors import CatalogError, ChangedError, NoOverlapError, RegionError, SwatheError
-from swathe.files.file import name_of, opened
+from swathe.files.file import name_of, open_cached
 from swathe.files.targets.positions import position, size_of
 from swathe.stores.registry import is_named
 from swathe.trace import point
@@ -79,10 +79,10 @@ def cut(
         try:
             image = file.image(hdu)
             if box is not None:
-                pixels = checked(*_as("box", "x0, y0, width, height", box))
+                pixels = validated_box(*_as("box", "x0, y0, width, height", box))
             elif center is not None and shape is not None:
                 x_y = _as("center", "x, y", center)
-                pixels = around(*x_y, *_as("shape", "height, width", pair(shape)))
+                pixels = box_around(*x_y, *_as("shape", "height, width", height_width(shape)))
             else:
                 assert place is not None and side is not None
                 pixels = image.sky.box(place, side)
@@ -93,10 +93,10 @@ def cut(
         return image.cut_all_axes(start, stop, mode, fill)
 
     try:
-        return cut_from(opened(name))
+        return cut_from(open_cached(name))
     except ChangedError:
         # What the index keeps of an object on a server may be behind.
-        return cut_from(opened(name, fresh=True))
+        return cut_from(open_cached(name, fresh=True))
 
 
 def _tell(file: File, name: str, error: SwatheError) -> None:

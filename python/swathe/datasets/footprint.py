@@ -17,7 +17,7 @@ import numpy as np
 
 from swathe.catalog.records.datasets import Footprint
 from swathe.core.errors import RegionError
-from swathe.core.sky import Sky
+from swathe.core.sky import SkyMapping
 from swathe.datasets import healpix
 from swathe.datasets.spherical import angle, degrees, distances, distances_to_sides, flat, middle
 
@@ -41,7 +41,7 @@ WIDE_CELLS = 16
 WIDE_GRID = 512
 
 
-def footprint(sky: Sky, shape: Sequence[int]) -> Footprint:
+def footprint(sky: SkyMapping, shape: Sequence[int]) -> Footprint:
     """Give what an image of a shape (NumPy order) covers.
 
     Raises:
@@ -76,7 +76,7 @@ def _along_sides(width: int, height: int, count: int) -> NDArray[np.float64]:
 
 
 def _outline(
-    sky: Sky, width: int, height: int, around: NDArray[np.float64]
+    sky: SkyMapping, width: int, height: int, around: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
     """Give the corners of a polygon, or none where there is no such."""
     tolerance = TOLERANCE_PIXELS * math.radians(min(sky.scales))
@@ -112,7 +112,7 @@ def _step(side: NDArray[np.float64], tolerance: float) -> int | None:
     return None
 
 
-def _is_true(corners: NDArray[np.float64], grid: NDArray[np.float64], sky: Sky) -> bool:
+def _is_true(corners: NDArray[np.float64], grid: NDArray[np.float64], sky: SkyMapping) -> bool:
     """Tell whether a polygon holds what the image shows, and nothing else."""
     centre, radius = middle(corners)
     if radius > LARGEST_OUTLINE or angle(grid, centre).max() > radius * 1.01 + 1e-9:
@@ -138,7 +138,7 @@ def _areas(corners: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def _with_outline(sky: Sky, corners: NDArray[np.float64]) -> Footprint:
+def _with_outline(sky: SkyMapping, corners: NDArray[np.float64]) -> Footprint:
     centre, radius = middle(corners)
     slack = TOLERANCE_PIXELS * math.radians(max(sky.scales))
     order = healpix.order_for(radius / 3)
@@ -151,7 +151,7 @@ def _with_outline(sky: Sky, corners: NDArray[np.float64]) -> Footprint:
     return _described(sky, centre, radius, healpix.ranges(touched, order), outline, None)
 
 
-def _without_outline(sky: Sky, width: int, height: int) -> Footprint:
+def _without_outline(sky: SkyMapping, width: int, height: int) -> Footprint:
     """Look from both sides: where pixels are in the sky, and which places are on the image."""
     counts = min(WIDE_GRID, 2 * width + 1), min(WIDE_GRID, 2 * height + 1)
     seen = sky.directions(*_all_over(width, height, *counts).T)
@@ -176,7 +176,11 @@ def _without_outline(sky: Sky, width: int, height: int) -> Footprint:
 
 
 def on_image(
-    sky: Sky, width: int, height: int, vectors: NDArray[np.float64], margin_pixels: float = 0.0
+    sky: SkyMapping,
+    width: int,
+    height: int,
+    vectors: NDArray[np.float64],
+    margin_pixels: float = 0.0,
 ) -> NDArray[np.bool_]:
     """Tell which directions lie on an image, or within a margin around it."""
     from astropy.coordinates import SkyCoord
@@ -195,7 +199,7 @@ def on_image(
 
 
 def _described(
-    sky: Sky,
+    sky: SkyMapping,
     centre: NDArray[np.float64],
     radius: float,
     ranges: list[tuple[int, int]],

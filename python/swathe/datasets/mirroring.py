@@ -26,7 +26,7 @@ from swathe.costs.cost_model import Costs, Sample
 from swathe.costs.probing.probe_writes import writing_costs
 from swathe.datasets.scan import Fault
 from swathe.stores.listing import HIDDEN, Listed, Unlisted, list_objects
-from swathe.stores.registry import LOCAL_ROOT, native
+from swathe.stores.registry import LOCAL_ROOT, to_native
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -210,7 +210,7 @@ def mirror(
         wanted.dataset, there=wanted.there, skipped=wanted.skipped, faults=list(wanted.faults)
     )
     stores = [catalog.store(name) for name in (wanted.source, wanted.store)]
-    engine = native(stores)
+    engine = to_native(stores)
     if delete:
         _delete(catalog, wanted, engine, report)
     if not wanted.copies:
@@ -260,7 +260,7 @@ def _url(store: Store, prefix: str) -> str:
     """Give the folder such that one has one name, whatever the scheme it is called by."""
     if store.url.startswith("file://"):
         return os.path.realpath(unquote(store.url.removeprefix("file://")) + f"/{prefix}")
-    if (asked := native([store]).asked_by_http(f"{store.name}:")) is None:
+    if (asked := to_native([store]).asked_by_http(f"{store.name}:")) is None:
         return f"{store.key}/{prefix}".rstrip("/")
     # The port is there if it is not the scheme's; http:// and https:// lead to the same folders.
     root = urlsplit(asked)

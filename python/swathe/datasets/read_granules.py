@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from swathe.catalog.records.datasets import Footprint, Granule
 from swathe.core.errors import RegionError, SwatheError
-from swathe.core.sky import Sky, read_wcs
+from swathe.core.sky import SkyMapping, read_wcs
 from swathe.datasets.footprint import footprint
 from swathe.datasets.header_metadata import band, origin, polarizations, times
-from swathe.files.file import opened
+from swathe.files.file import open_cached
 
 if TYPE_CHECKING:
     from astropy.io.fits import Header
@@ -66,7 +66,7 @@ def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
         NotFoundError, AccessError, SourceError: where it cannot be read.
         FormatError: where it is no FITS file.
     """
-    file = opened(path, fresh=True)
+    file = open_cached(path, fresh=True)
     if file.version == known_version:
         return ObjectHeaders(file.size, file.version, None, None)
     return headers_of(file)
@@ -147,7 +147,7 @@ def _granule(
 
 
 def _footprint(wcs: WCS, image: ImageHeader, label: str) -> Footprint:
-    sky, lengths = Sky(lambda: wcs, label), image.shape[::-1]
+    sky, lengths = SkyMapping(lambda: wcs, label), image.shape[::-1]
     first, second = sky.axes_among(len(lengths))
     found = footprint(sky, (lengths[second], lengths[first]))
     if found.outline is None and sky.axes != (0, 1):

@@ -18,7 +18,7 @@ from swathe.core.errors import FormatError, NotFoundError, SwatheError
 from swathe.core.host import cores
 from swathe.datasets.read_granules import ObjectHeaders, granules_of, read_headers
 from swathe.stores.listing import Listed, Unlisted
-from swathe.stores.registry import by_names
+from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -234,11 +234,13 @@ def _catalogued(
     if error is not None:
         report.faults.append(Fault(path, str(error)))
         if isinstance(error, FormatError):
-            return replace(replica, state="damaged", reason=by_names(str(error))), []
+            return replace(replica, state="damaged", reason=with_store_names(str(error))), []
         # What was moved away meanwhile, or cannot be reached, may be there the next time.
         state: State = "vanished" if before and isinstance(error, NotFoundError) else "failed"
         version = before.version if before else None
-        return replace(replica, state=state, version=version, reason=by_names(str(error))), None
+        return replace(
+            replica, state=state, version=version, reason=with_store_names(str(error))
+        ), None
     report.read += 1
     report.images += len(images)
     for image in images:

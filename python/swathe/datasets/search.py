@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe.catalog import Catalog, GranuleCopy
-    from swathe.core.sky import Sky
+    from swathe.core.sky import SkyMapping
 
 NEAR = 1e-10
 """Radians, 20 micro arc seconds: what rounding may put between a point and a polygon it is on."""
@@ -319,11 +319,11 @@ def _touches(shape: tuple[int, ...], cards: str, place: _Place) -> bool:
 
 
 @lru_cache(maxsize=64)
-def sky_of_cards(cards: str) -> Sky:
+def sky_of_cards(cards: str) -> SkyMapping:
     """Give the place in the sky of an image that has no outline."""
-    from swathe.core.sky import Sky, read_wcs
+    from swathe.core.sky import SkyMapping, read_wcs
 
-    return Sky(lambda: read_wcs(cards.encode("ascii")), "an image of a dataset")
+    return SkyMapping(lambda: read_wcs(cards.encode("ascii")), "an image of a dataset")
 
 
 def _disc(place: _Place) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ TOGETHER = 5_000
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchMatches:
     """Images, and which of them show each place.
 
     Attributes:
@@ -42,7 +42,7 @@ def find_each(
     dec_deg: NDArray[np.float64],
     wanted: Wanted,
     check: Callable[[int], None],
-) -> Found:
+) -> SearchMatches:
     """Give for each place the images that show it, as `find` with no radius does.
 
     Args:
@@ -70,7 +70,7 @@ def find_each(
     }
     for each in of:
         each.sort(key=rank.__getitem__)
-    return Found(found, of)
+    return SearchMatches(found, of)
 
 
 def _cells(ra_deg: NDArray[np.float64], dec_deg: NDArray[np.float64]) -> list[int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.experiments.clients.frames_in_store import Shelf, shelves
+from swathe.experiments.clients.frames_in_store import FramesInStore, shelves
 from swathe.experiments.clients.ramp_schedule import OK
 from swathe.experiments.clients.remote_hosts import as_array, run_here
 from swathe.experiments.results.environment_record import circumstances, memory_bytes
@@ -56,7 +56,9 @@ def load(
     return _study(settings, told, found)
 
 
-def _one(settings: Load, place: Shelf, mix: str) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+def _one(
+    settings: Load, place: FramesInStore, mix: str
+) -> tuple[list[dict[str, Any]], dict[str, Array]]:
     """Go through the levels; gives the work done at each, and the host over time."""
     levels = []
     with Monitor(settings.interval_s) as monitor:
@@ -76,7 +78,7 @@ def _one(settings: Load, place: Shelf, mix: str) -> tuple[list[dict[str, Any]], 
     return levels, host_over_time(list(monitor.samples))
 
 
-def reductions(settings: Load, place: Shelf, mix: str) -> dict[str, Any]:
+def reductions(settings: Load, place: FramesInStore, mix: str) -> dict[str, Any]:
     """Give cuts and stacks at random: a stack is the median of one place in several images."""
     rng = np.random.default_rng(settings.seed)
     what = []

@@ -16,7 +16,7 @@ from swathe import _swathe
 from swathe.core.errors import NotFoundError, SourceError
 from swathe.core.host import this_host
 from swathe.core.toml_settings import read_toml, wrong
-from swathe.experiments.clients.frames_in_store import Shelf, shelves
+from swathe.experiments.clients.frames_in_store import FramesInStore, shelves
 from swathe.experiments.clients.ramp_schedule import (
     FAILED,
     OK,
@@ -115,7 +115,7 @@ def _works(settings: Ramp, scratch: Path | None) -> Iterator[dict[str, dict[str,
         yield {place.shown: _cuts(settings, place) for place in stores}
 
 
-def _cuts(settings: Ramp, place: Shelf) -> dict[str, Any]:
+def _cuts(settings: Ramp, place: FramesInStore) -> dict[str, Any]:
     rng = np.random.default_rng(settings.seed)
     numbers = rng.integers(settings.frames, size=ASKED)
     boxes = place.boxes(ASKED, settings.size, rng)

@@ -15,7 +15,7 @@ import numpy as np
 from swathe import _swathe
 from swathe.core.host import cores
 from swathe.experiments.clients.frames_in_store import (
-    Shelf,
+    FramesInStore,
     child,
     environment,
     shelves,
@@ -116,7 +116,7 @@ def region(
 
 
 def _order(
-    settings: Region, case: Case, place: Shelf, turn: int, folder: Path, warm_up: str
+    settings: Region, case: Case, place: FramesInStore, turn: int, folder: Path, warm_up: str
 ) -> dict[str, Any]:
     rng = np.random.default_rng([settings.seed, turn, case.region])
     # Every image once before any comes again, as far as there are enough.
@@ -151,7 +151,7 @@ def fits(order: dict[str, Any], folder: Path) -> int:
     return max(1, int(budget_s * one["done"] / one["wall_s"]))
 
 
-def copy_rate(place: Shelf, frames: int) -> float:
+def copy_rate(place: FramesInStore, frames: int) -> float:
     """Bytes a second at which whole images are copied, one after the other: the ceiling."""
     known = known_stores() or _swathe.Stores("[]")
     started, moved = time.perf_counter(), 0
@@ -170,7 +170,7 @@ def _study(
     told: dict[str, Any],
     found: dict[Case, list[dict[str, Any]]],
     copies: dict[str, float],
-    places: dict[str, Shelf],
+    places: dict[str, FramesInStore],
 ) -> Study:
     from swathe.experiments.results import figures
 
@@ -227,7 +227,7 @@ def region_table(found: dict[Case, list[dict[str, Any]]], copies: dict[str, floa
     return Table(rows=rows, units={**units, "regions": "1/s", "cpu": "%", "of_image": "%"})
 
 
-def _sentences(table: Table, places: dict[str, Shelf]) -> list[str]:
+def _sentences(table: Table, places: dict[str, FramesInStore]) -> list[str]:
     told = []
     for row in table:
         if row["region"] == 100:

@@ -23,7 +23,7 @@ Client: TypeAlias = Literal[
 Way: TypeAlias = Literal["one", "many"]
 
 
-def told(default: Any, about: str, least: float | None = None, most: float | None = None) -> Any:
+def setting(default: Any, about: str, least: float | None = None, most: float | None = None) -> Any:
     """Give a field with what is told about it, and its bounds."""
     return field(default=default, metadata={"help": about, "least": least, "most": most})
 
@@ -32,32 +32,34 @@ def told(default: Any, about: str, least: float | None = None, most: float | Non
 class Common:
     """What all experiments that cut can be told."""
 
-    stores: tuple[str, ...] = told(
+    stores: tuple[str, ...] = setting(
         (), "Folder, URL or NAME: of a store with the frames; else a sample is made here."
     )
-    frames: int = told(60, "How many frames of each store are used.", 1, 100_000)
-    name: str = told(
+    frames: int = setting(60, "How many frames of each store are used.", 1, 100_000)
+    name: str = setting(
         "frame-{:06d}", "Name of a frame without its ending, by its number from 1, as in Python."
     )
-    suffix: str = told(".fit", "Ending of plain frames; .gz, .bz2 and .fz come after or instead.")
-    seed: int = told(1, "Of what is cut, and in which order.", 0)
+    suffix: str = setting(
+        ".fit", "Ending of plain frames; .gz, .bz2 and .fz come after or instead."
+    )
+    seed: int = setting(1, "Of what is cut, and in which order.", 0)
 
 
 @dataclass(frozen=True)
 class Single(Common):
     """One client: what each stage of a crop takes."""
 
-    methods: tuple[Method, ...] = told(
+    methods: tuple[Method, ...] = setting(
         ("GZ", "GUNZIP", "FIT", "bz2", "fz"), "How the frames are kept and read."
     )
-    crops: tuple[int, ...] = told((1, 10), "Crops of each image.", 1, 10_000)
-    clients: tuple[Client, ...] = told(
+    crops: tuple[int, ...] = setting((1, 10), "Crops of each image.", 1, 10_000)
+    clients: tuple[Client, ...] = setting(
         ("swathe", "swathe-indexed", "cfitsio", "fitsio", "astropy", "astropy-fsspec"), "Who cuts."
     )
-    size: int = told(100, "Side of a crop, pixels.", 1, 100_000)
-    images: int = told(20, "Images of each case and round.", 1, 100_000)
-    repeats: int = told(5, "Rounds, in each of which all cases take their turn.", 1, 1000)
-    budget_s: float = told(
+    size: int = setting(100, "Side of a crop, pixels.", 1, 100_000)
+    images: int = setting(20, "Images of each case and round.", 1, 100_000)
+    repeats: int = setting(5, "Rounds, in each of which all cases take their turn.", 1, 1000)
+    budget_s: float = setting(
         3.0, "After so long a case cuts from no other image in this round.", 0.01, 1e5
     )
 
@@ -66,13 +68,13 @@ class Single(Common):
 class Region(Common):
     """One client: regions of several sizes, and how many bytes they take."""
 
-    sizes: tuple[int, ...] = told((10, 100, 1000), "Sides of regions, pixels.", 1, 100_000)
-    ways: tuple[Way, ...] = told(
+    sizes: tuple[int, ...] = setting((10, 100, 1000), "Sides of regions, pixels.", 1, 100_000)
+    ways: tuple[Way, ...] = setting(
         ("one", "many"), "A region at a time, or all of a list together (cut_many)."
     )
-    regions: int = told(60, "Regions of each case and round.", 1, 1_000_000)
-    repeats: int = told(5, "Rounds, in each of which all cases take their turn.", 1, 1000)
-    budget_s: float = told(
+    regions: int = setting(60, "Regions of each case and round.", 1, 1_000_000)
+    repeats: int = setting(5, "Rounds, in each of which all cases take their turn.", 1, 1000)
+    budget_s: float = setting(
         10.0, "After so long no region is begun in this round; lists are cut to fit it.", 0.01, 1e5
     )
 
@@ -81,21 +83,21 @@ class Region(Common):
 class Ramp(Common):
     """Clients that join over time."""
 
-    portal: str = told("", "URL of a portal to ask instead of stores ($SWATHE_TOKEN is sent).")
-    dataset: str = told("", "Of the portal: only images of this dataset are asked for.")
-    model: Literal["closed", "open"] = told(
+    portal: str = setting("", "URL of a portal to ask instead of stores ($SWATHE_TOKEN is sent).")
+    dataset: str = setting("", "Of the portal: only images of this dataset are asked for.")
+    model: Literal["closed", "open"] = setting(
         "closed", "closed: asks when answered; open: at its rate whatever becomes of it."
     )
-    clients: int = told(100, "How many there are in the end.", 1, 10_000)
-    kind: Literal["process", "thread"] = told("process", "What each client is.")
-    join_s: float = told(0.5, "Seconds until the next one joins.", 0, 3600)
-    stay_s: float = told(10.0, "Seconds all stay after the last joined.", 0.1, 1e5)
-    rate: float = told(1.0, "Requests a second of each client, with the open model.", 1e-3, 1e5)
-    size: int = told(100, "Side of a crop, pixels.", 1, 100_000)
-    window_s: float = told(1.0, "Seconds of one point of the figures.", 0.05, 3600)
-    listen: str = told("", "HOST:PORT at which `bench join` of other hosts is awaited.")
-    hosts: int = told(0, "How many join; the clients are on them, none here.", 0, 1000)
-    offsets: str = told(
+    clients: int = setting(100, "How many there are in the end.", 1, 10_000)
+    kind: Literal["process", "thread"] = setting("process", "What each client is.")
+    join_s: float = setting(0.5, "Seconds until the next one joins.", 0, 3600)
+    stay_s: float = setting(10.0, "Seconds all stay after the last joined.", 0.1, 1e5)
+    rate: float = setting(1.0, "Requests a second of each client, with the open model.", 1e-3, 1e5)
+    size: int = setting(100, "Side of a crop, pixels.", 1, 100_000)
+    window_s: float = setting(1.0, "Seconds of one point of the figures.", 0.05, 3600)
+    listen: str = setting("", "HOST:PORT at which `bench join` of other hosts is awaited.")
+    hosts: int = setting(0, "How many join; the clients are on them, none here.", 0, 1000)
+    offsets: str = setting(
         "", "TOML file with the clock of each host minus ours, seconds; else it is estimated."
     )
 
@@ -104,27 +106,29 @@ class Ramp(Common):
 class Load(Common):
     """Mixes of reductions, and what the host does meanwhile."""
 
-    mixes: tuple[Literal["light", "heavy"], ...] = told(
+    mixes: tuple[Literal["light", "heavy"], ...] = setting(
         ("light", "heavy"), "light: mostly small cuts; heavy: mostly stacks of large ones."
     )
-    workers: tuple[int, ...] = told((1, 2, 4, 8), "Processes at work, one level after another.", 1)
-    level_s: float = told(5.0, "Seconds of each level.", 0.2, 1e5)
-    interval_s: float = told(0.5, "Between looks at the host.", 0.05, 3600)
-    small: int = told(100, "Side of a small cut, pixels.", 1, 100_000)
-    large: int = told(1000, "Side of a cut that is stacked, pixels.", 1, 100_000)
-    depth: int = told(20, "Images of a stack.", 1, 10_000)
-    full_percent: float = told(90.0, "From here on a resource has run out.", 1, 100)
+    workers: tuple[int, ...] = setting(
+        (1, 2, 4, 8), "Processes at work, one level after another.", 1
+    )
+    level_s: float = setting(5.0, "Seconds of each level.", 0.2, 1e5)
+    interval_s: float = setting(0.5, "Between looks at the host.", 0.05, 3600)
+    small: int = setting(100, "Side of a small cut, pixels.", 1, 100_000)
+    large: int = setting(1000, "Side of a cut that is stacked, pixels.", 1, 100_000)
+    depth: int = setting(20, "Images of a stack.", 1, 10_000)
+    full_percent: float = setting(90.0, "From here on a resource has run out.", 1, 100)
 
 
 @dataclass(frozen=True)
 class Buffer:
     """The read-buffer study."""
 
-    stores: tuple[str, ...] = told((), "Name of a store, NAME:path, URL or path.")
-    repeats: int = told(7, "How often with each size.", 1, 1000)
-    budget_s: float = told(30.0, "Seconds each store may take.", 0.1, 1e5)
-    budget_mb: float = told(1000.0, "MB each store may move.", 0.1, 1e7)
-    seed: int = told(1, "Of the order of reads.", 0)
+    stores: tuple[str, ...] = setting((), "Name of a store, NAME:path, URL or path.")
+    repeats: int = setting(7, "How often with each size.", 1, 1000)
+    budget_s: float = setting(30.0, "Seconds each store may take.", 0.1, 1e5)
+    budget_mb: float = setting(1000.0, "MB each store may move.", 0.1, 1e7)
+    seed: int = setting(1, "Of the order of reads.", 0)
 
 
 KINDS: dict[str, type[Any]] = {

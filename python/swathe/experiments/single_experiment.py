@@ -15,7 +15,7 @@ import numpy as np
 
 from swathe.core.errors import SettingsError, SourceError
 from swathe.experiments.clients.frames_in_store import (
-    Shelf,
+    FramesInStore,
     child,
     environment,
     shelves,
@@ -100,12 +100,14 @@ def single(
     return _study(settings, told, found.timed(), found.left_out())
 
 
-def can(client: str, method: str, place: Shelf) -> bool:
+def can(client: str, method: str, place: FramesInStore) -> bool:
     """Tell whether a client does this: fsspec is for sections of images on servers, in place."""
     return client != FSSPEC or (place.folder is None and method in ("FIT", "fz"))
 
 
-def _cases(settings: Single, stores: Sequence[Shelf], clients: Sequence[str]) -> dict[Case, Shelf]:
+def _cases(
+    settings: Single, stores: Sequence[FramesInStore], clients: Sequence[str]
+) -> dict[Case, FramesInStore]:
     """Give what is compared, and where the images of each case are."""
     return {
         Case(place.shown, method, crops, client): place
@@ -157,7 +159,7 @@ class _Found:
 
     def __init__(
         self,
-        cases: dict[Case, Shelf],
+        cases: dict[Case, FramesInStore],
         runs: _Runs,
         unable: dict[str, str],
         say: Callable[[str], None],
@@ -213,7 +215,7 @@ class _Runs:
         self.settings, self.folder, self.program = settings, folder, program
         self.warm_up = warm_up_image(folder)
 
-    def run(self, cases: dict[Case, Shelf], turn: int) -> dict[Case, dict[str, Any]]:
+    def run(self, cases: dict[Case, FramesInStore], turn: int) -> dict[Case, dict[str, Any]]:
         """Run them once; gives of each the rows that `cutting.work` gives, or an error."""
         if not cases:
             return {}
@@ -245,7 +247,7 @@ class _Runs:
         done = child("swathe.experiments.clients.single_client", order, variables, limit)
         return dict(zip(cases, done, strict=True))
 
-    def _case(self, case: Case, place: Shelf, turn: int) -> dict[str, Any]:
+    def _case(self, case: Case, place: FramesInStore, turn: int) -> dict[str, Any]:
         settings = self.settings
         rng = np.random.default_rng([settings.seed, turn])
         numbers = 1 + rng.permutation(settings.frames)[: settings.images]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey, Mode
     from swathe.core.box import Box
-    from swathe.core.sky import Sky
+    from swathe.core.sky import SkyMapping
 
     Slices: TypeAlias = int | slice | EllipsisType | tuple[int | slice | EllipsisType, ...]
 
@@ -60,7 +60,7 @@ def open(path: Source) -> File:
         NotFoundError, AccessError, SourceError: where it cannot be read.
         FormatError: where it is no FITS file.
     """
-    return opened(path, fresh=True)
+    return open_cached(path, fresh=True)
 
 
 class File:
@@ -355,15 +355,15 @@ class Image:
         return fits.Header.fromstring(self._native.header(self.index))
 
     @cached_property
-    def sky(self) -> Sky:
+    def sky(self) -> SkyMapping:
         """Its place in the sky.
 
         Raises:
             RegionError: where its WCS has no celestial axes.
         """
-        from swathe.core.sky import Sky
+        from swathe.core.sky import SkyMapping
 
-        return Sky(lambda: self.wcs, f"{self.path}, HDU {self.index}")
+        return SkyMapping(lambda: self.wcs, f"{self.path}, HDU {self.index}")
 
     @cached_property
     def wcs(self) -> WCS:
@@ -518,7 +518,7 @@ def reopen(name: str, version: str) -> File:
     Raises:
         ChangedError: If it has another version now.
     """
-    file = opened(name, fresh=True)
+    file = open_cached(name, fresh=True)
     if file.version != version:
         raise ChangedError(
             f"{file.path}: expected the version {version}, found {file.version}: it changed; "
@@ -565,7 +565,7 @@ def _refusal(description: str) -> TypeError:
     return TypeError(f"swathe.open: expected a path or URL, found {description}")
 
 
-def opened(path: Source, fresh: bool = False) -> File:
+def open_cached(path: Source, fresh: bool = False) -> File:
     """Open a file, or give the one opened before if it is still the same.
 
     What the index keeps of an object on a server is taken to be true, unless it is to be `fresh`;

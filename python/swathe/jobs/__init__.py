@@ -13,8 +13,8 @@ from swathe.core.errors import JobError, LimitError, NoSuchJobError, NoSuchResul
 from swathe.jobs.service import Jobs
 from swathe.jobs.types import ArchiveKind, Estimate, Job, Limits, Options, Result, Row
 from swathe.operations.formats import Format, Operation, Stack
-from swathe.stores.bucket_results import Bucket, place_named
-from swathe.stores.results import Folder, Place
+from swathe.stores.bucket_results import Bucket, result_store_named
+from swathe.stores.results import Folder, ResultStore
 
 __all__ = [
     "ArchiveKind",
@@ -32,10 +32,10 @@ __all__ = [
     "Operation",
     "Options",
     "Phase",
-    "Place",
     "Result",
+    "ResultStore",
     "Row",
     "RowStatus",
     "Stack",
-    "place_named",
+    "result_store_named",
 ]

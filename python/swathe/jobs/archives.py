@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from swathe.catalog.jobs.row_table import Rows
-    from swathe.catalog.records.jobs import KeptJob, KeptRow
+    from swathe.catalog.jobs.row_table import RowTable
+    from swathe.catalog.records.jobs import JobRecord, RowRecord
     from swathe.jobs.types import ArchiveKind, Options
-    from swathe.stores.results import Place
+    from swathe.stores.results import ResultStore
 
 IN_FOLDER = 1000
 """Rows whose results lie in one folder."""
@@ -47,19 +47,19 @@ REPLACED = {
 }
 
 
-def file_name(row: KeptRow, options: Options) -> str:
+def file_name(row: RowRecord, options: Options) -> str:
     """Give the name of a row's result; nothing of one that goes into another, or has none."""
     if row.status != "ok" or row.result is not None:
         return ""
     return f"{row.name}{SUFFIXES[options.format]}"
 
 
-def place_of(row: KeptRow, options: Options) -> str:
+def place_of(row: RowRecord, options: Options) -> str:
     """Give where among the results of the job that of a row lies, or will."""
     return f"{row.number // IN_FOLDER:04}/{row.name}{SUFFIXES[options.format]}"
 
 
-def places_of(rows: Rows, options: Options) -> list[str]:
+def places_of(rows: RowTable, options: Options) -> list[str]:
     """Give the same of many."""
     suffix = SUFFIXES[options.format]
     return [
@@ -73,7 +73,7 @@ def input_of(folder: Path, number: int) -> Path:
     return folder / INPUTS / f"{number // IN_FOLDER:04}" / f"{number}.npy"
 
 
-def result_of(place: Place, job: str, row: KeptRow, options: Options) -> Result:
+def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) -> Result:
     """Give the file of a row that is done.
 
     Raises:
@@ -92,7 +92,7 @@ def result_of(place: Place, job: str, row: KeptRow, options: Options) -> Result:
     )
 
 
-def manifest(job: KeptJob, pages: Iterable[Rows]) -> Iterator[bytes]:
+def manifest(job: JobRecord, pages: Iterable[RowTable]) -> Iterator[bytes]:
     """Give the manifest as ECSV, page by page."""
     options = job.options
     meta: dict[str, Any] = {
@@ -127,8 +127,8 @@ def manifest(job: KeptJob, pages: Iterable[Rows]) -> Iterator[bytes]:
 
 def archive(
     kind: ArchiveKind,
-    pages: Iterable[Sequence[KeptRow]],
-    place: Place,
+    pages: Iterable[Sequence[RowRecord]],
+    place: ResultStore,
     job: str,
     options: Options,
     manifest: Callable[[], Iterator[bytes]],
@@ -143,8 +143,8 @@ def archive(
 
 
 def _files(
-    pages: Iterable[Sequence[KeptRow]], place: Place, job: str, options: Options
-) -> Iterator[tuple[KeptRow, BinaryIO]]:
+    pages: Iterable[Sequence[RowRecord]], place: ResultStore, job: str, options: Options
+) -> Iterator[tuple[RowRecord, BinaryIO]]:
     """Give the result of each row that has one, to be read before the next is asked for."""
     for page in pages:
         rows = [row for row in page if file_name(row, options)]
@@ -157,7 +157,7 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
         yield part
 
 
-def _rest(row: KeptRow, file: BinaryIO) -> Iterator[bytes]:
+def _rest(row: RowRecord, file: BinaryIO) -> Iterator[bytes]:
     """Give what is left of a result, which must be as long as it was: others follow it.
 
     Raises:
@@ -172,7 +172,7 @@ def _rest(row: KeptRow, file: BinaryIO) -> Iterator[bytes]:
 
 
 def _zip(
-    files: Iterable[tuple[KeptRow, BinaryIO]],
+    files: Iterable[tuple[RowRecord, BinaryIO]],
     options: Options,
     last: Callable[[], Iterator[bytes]],
 ) -> Iterator[bytes]:
@@ -196,7 +196,7 @@ def _zip(
 
 
 def _tar(
-    files: Iterable[tuple[KeptRow, BinaryIO]],
+    files: Iterable[tuple[RowRecord, BinaryIO]],
     options: Options,
     last: Callable[[], Iterator[bytes]],
 ) -> Iterator[bytes]:
@@ -216,7 +216,7 @@ def _tar(
     yield bytes(2 * TAR_BLOCK)
 
 
-def _fits(files: Iterable[tuple[KeptRow, BinaryIO]], options: Options) -> Iterator[bytes]:
+def _fits(files: Iterable[tuple[RowRecord, BinaryIO]], options: Options) -> Iterator[bytes]:
     """Give one FITS file, each result an extension with its name as EXTNAME."""
     from astropy.io import fits
 
@@ -228,7 +228,7 @@ def _fits(files: Iterable[tuple[KeptRow, BinaryIO]], options: Options) -> Iterat
         yield from _rest(row, file)
 
 
-def _extension_header(file: BinaryIO, row: KeptRow, options: Options) -> bytes:
+def _extension_header(file: BinaryIO, row: RowRecord, options: Options) -> bytes:
     """Read the header of a FITS image, and give it as that of an extension.
 
     The other cards stay as they are, but for CHECKSUM, which is of another header.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.core.errors import SwatheError
 from swathe.core.host import cores
-from swathe.costs.prediction import Prediction, expected, job_of, plane_spans
-from swathe.files.file import opened
+from swathe.costs.prediction import Prediction, expected, plane_spans, to_engine_job
+from swathe.files.file import open_cached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def _of_engine(work: Work, options: Options) -> Prediction | None:
         parts.setdefault(work.planes[row], []).append(row)
     found = [
         expected(
-            job_of(work.read, part, mode=options.mode, planes=planes, threads=cores()),
+            to_engine_job(work.read, part, mode=options.mode, planes=planes, threads=cores()),
             LOOKED_INTO,
         )
         for planes, part in parts.items()
@@ -151,7 +151,7 @@ def bytes_out(work: Work, options: Options) -> int:
         if (file := int(work.read.file[row])) not in seen:
             seen.add(file)
             try:
-                image = opened(work.read.files[file]).image(work.read.hdus[work.read.hdu[row]])
+                image = open_cached(work.read.files[file]).image(work.read.hdus[work.read.hdu[row]])
                 lengths = image.shape[-3::-1]
                 spans = plane_spans(work.planes[row])
                 kept = [last - first for first, last in spans], lengths[len(spans) :]

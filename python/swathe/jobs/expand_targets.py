@@ -29,7 +29,7 @@ from swathe.files.targets.columns import standard_columns
 from swathe.files.targets.target_list import SKY, Targets, one_angle, read_list, read_targets, sound
 from swathe.jobs.types import read_planes
 from swathe.operations.stack import grown
-from swathe.stores.registry import by_names
+from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from swathe._swathe import HduKey
     from swathe.catalog import Catalog, Match
-    from swathe.core.sky import Sky
-    from swathe.datasets.search_many import Found
+    from swathe.core.sky import SkyMapping
+    from swathe.datasets.search_many import SearchMatches
     from swathe.jobs.types import Options
 
 IMAGES_PLACED = 32
@@ -64,7 +64,7 @@ class Work:
     Attributes:
         targets: how many the user gave.
         read: the rows to be cut, as the engine takes them.
-        planes: of each row, as `KeptRow` has them.
+        planes: of each row, as `RowRecord` has them.
         sky: of rows that are places in the sky: ra, dec, size in degrees.
         group: of stacks and `rgb`: the result that each row goes into.
         unread: rows with faults because their image could not be read, which may yet come right.
@@ -195,7 +195,7 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]
     """
     unreadable: set[str] = set()
 
-    def sky_if_allowed(file: str, hdu: HduKey | None) -> Sky:
+    def sky_if_allowed(file: str, hdu: HduKey | None) -> SkyMapping:
         _check(file, allowed)
         try:
             return sky_of(file, hdu)
@@ -205,7 +205,7 @@ def _read(table: Any, allowed: Callable[[str], None]) -> tuple[Targets, set[int]
 
     read = read_targets(table, sky_if_allowed, most_images=IMAGES_PLACED)
     for row, (status, reason) in read.faults.items():
-        read.faults[row] = status, by_names(reason)
+        read.faults[row] = status, with_store_names(reason)
     refused: dict[int, str] = {}
     for number, file in enumerate(read.files):
         try:
@@ -322,7 +322,7 @@ def _found(
     for dataset, rows in by_dataset.items():
         only = options.bands[0] if len(wanted_bands) == 1 else None
         wanted = Wanted(dataset=dataset, time=options.time, band=only)
-        found: Found = find_each(
+        found: SearchMatches = find_each(
             catalog,
             places[rows, 0] % 360.0,
             places[rows, 1],

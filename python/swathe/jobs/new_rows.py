@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from swathe import _swathe
-from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, Coded, Rows
-from swathe.catalog.records.jobs import KeptRow
+from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
+from swathe.catalog.records.jobs import RowRecord
 from swathe.core.errors import JobError, RegionError
 from swathe.costs.prediction import sky_of
 from swathe.files.targets.target_list import hdu_text, unique_names
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from swathe.jobs.expand_targets import Work
 
 
-def kept_rows(work: Work) -> Rows:
+def kept_rows(work: Work) -> RowTable:
     """Give the rows as the catalogue keeps them, by position: those of one object together.
 
     Rows with faults come first; results that are made of others last.
@@ -42,35 +42,35 @@ def kept_rows(work: Work) -> Rows:
     placed[[*read.unplaced, *work.unread, *faults]] = False
     sky = np.full((count, 3), np.nan) if work.sky is None else work.sky.copy()
     sky[wrong] = np.nan
-    inputs = Rows(
+    inputs = RowTable(
         number=np.arange(count),
         position=np.arange(count),
         result=into,
         id=read.ids,
         # What goes into others gets a name that no file can have.
         name=read.names if work.group is None else [f"{row}/" for row in range(count)],
-        source=Coded([_swathe.shown(file) for file in read.files], read.file),
-        hdu=Coded([hdu_text(hdu) for hdu in read.hdus], read.hdu),
+        source=DictColumn([_swathe.shown(file) for file in read.files], read.file),
+        hdu=DictColumn([hdu_text(hdu) for hdu in read.hdus], read.hdu),
         box=read.boxes,
         placed=placed,
-        planes=Coded.of(work.planes),
+        planes=DictColumn.of(work.planes),
         sky=sky,
         status=np.zeros(count, np.uint8),
-        reason=Coded.same("", count),
+        reason=DictColumn.same("", count),
         bytes=np.zeros(count, np.int64),
-        version=Coded.same("", count),
+        version=DictColumn.same("", count),
         sha256=np.zeros((count, DIGEST_BYTES), np.uint8),
     ).take(order)
     inputs.position = np.arange(count)
     if faults:
         told = [faults[row] for row in wrong.tolist()]
         status = np.array([CODES[cast("RowStatus", status)] for status, _ in told], np.uint8)
-        ended = inputs[: len(told)].ended(status, Coded.of([reason for _, reason in told]))
-        inputs = Rows.joined([ended, inputs[len(told) :]])
-    return Rows.joined([inputs, Rows.of(list(_result_rows(work, results)))])
+        ended = inputs[: len(told)].ended(status, DictColumn.of([reason for _, reason in told]))
+        inputs = RowTable.joined([ended, inputs[len(told) :]])
+    return RowTable.joined([inputs, RowTable.of(list(_result_rows(work, results)))])
 
 
-def _result_rows(work: Work, results: dict[str, int]) -> Iterator[KeptRow]:
+def _result_rows(work: Work, results: dict[str, int]) -> Iterator[RowRecord]:
     """Give the rows that are made of others, their size as box where that can be told."""
     if work.group is None or work.sky is None:
         return
@@ -89,7 +89,7 @@ def _result_rows(work: Work, results: dict[str, int]) -> Iterator[KeptRow]:
             except RegionError as error:
                 raise JobError(f"{name}: {error}") from error
             box, sky = (0, 0, side, side), (ra, dec, side * scale)
-        yield KeptRow(number, number, None, name, file_name, "", None, box, None, sky)
+        yield RowRecord(number, number, None, name, file_name, "", None, box, None, sky)
 
 
 def _scale_deg(work: Work) -> float | None:

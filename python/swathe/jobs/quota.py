@@ -12,7 +12,7 @@ from swathe.core.format import size_text
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from swathe.catalog.records.jobs import Held
+    from swathe.catalog.records.jobs import UserUsage
     from swathe.jobs.types import Limits
 
 SOON_S = 60
@@ -27,7 +27,7 @@ class Allowance:
         """Take the limits."""
         self._limits = limits
 
-    def check(self, held: Held, waiting: int = 0) -> None:
+    def check(self, held: UserUsage, waiting: int = 0) -> None:
         """See whether a user who has so much may have a job more, with so many rows to do.
 
         Raises:
@@ -47,7 +47,7 @@ class Allowance:
         if (told := self._results(held)) is not None:
             raise LimitError(told, LATER_S)
 
-    def check_again(self, held: Held) -> None:
+    def check_again(self, held: UserUsage) -> None:
         """See whether a user may let a job run that is pending.
 
         Raises:
@@ -56,7 +56,7 @@ class Allowance:
         # It counts among them.
         self.check(replace(held, jobs=held.jobs - 1))
 
-    def check_room(self, held: Held, least_bytes: int) -> None:
+    def check_room(self, held: UserUsage, least_bytes: int) -> None:
         """Check that results that take so much at least may be made.
 
         Raises:
@@ -70,7 +70,7 @@ class Allowance:
                 LATER_S if least_bytes <= most else None,
             )
 
-    def too_much(self, held: Held) -> str | None:
+    def too_much(self, held: UserUsage) -> str | None:
         """Say why a job of a user who has so much is ended, if it is."""
         told = self._results(held)
         return None if told is None else f"{told}, and resume the job"
@@ -82,7 +82,7 @@ class Allowance:
             return min(created_at + timedelta(seconds=self._limits.default_s), latest)
         return min(wanted, latest)
 
-    def _results(self, held: Held) -> str | None:
+    def _results(self, held: UserUsage) -> str | None:
         """Say that the results of a user take too much, if they do."""
         most = self._limits.result_bytes
         if held.bytes < most:

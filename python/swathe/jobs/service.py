@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swathe.catalog.jobs.row_table import Rows
-from swathe.catalog.records.jobs import ACTIVE, KeptJob
+from swathe.catalog.jobs.row_table import RowTable
+from swathe.catalog.records.jobs import ACTIVE, JobRecord
 from swathe.core.errors import JobError, NoSuchJobError, NoSuchResultError, SwatheError
 from swathe.jobs import archives as made
 from swathe.jobs.estimate import PAST, as_kept, bytes_out, predicted
@@ -19,7 +19,7 @@ from swathe.jobs.expand_targets import TOLD, Work, certain_bytes, expand
 from swathe.jobs.new_rows import kept_rows
 from swathe.jobs.quota import Allowance
 from swathe.jobs.types import Estimate, Job, Options, Result, Row
-from swathe.jobs.views import shown_job, shown_row
+from swathe.jobs.views import job_view, row_view
 from swathe.operations.formats import SUFFIXES
 from swathe.stores.results import Folder
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from swathe.catalog.records.jobs import Phase, RowStatus
     from swathe.costs.prediction import Prediction
     from swathe.jobs.types import ArchiveKind, Limits
-    from swathe.stores.results import Place
+    from swathe.stores.results import ResultStore
 
 PAGE_ROWS = 5_000
 """Rows of the user's list that are read at once: they may be in as many blocks of the database."""
@@ -73,7 +73,7 @@ class Jobs:
     def __init__(
         self,
         catalog: Catalog,
-        results: Path | Place,
+        results: Path | ResultStore,
         *,
         limits: Limits,
         allowed: Callable[[str], None] = _anything,
@@ -175,7 +175,7 @@ class Jobs:
         now = datetime.now(UTC)
         rows = kept_rows(work)
         counts = rows.counts()
-        job = KeptJob(
+        job = JobRecord(
             number=0,
             id=_new_id(),
             owner=owner,
@@ -201,7 +201,7 @@ class Jobs:
         )
         waiting = counts["waiting"]
         kept = self.catalog.add_job(job, rows, lambda held: self._allowance.check(held, waiting))
-        return self.start(kept.id) if start else shown_job(kept)
+        return self.start(kept.id) if start else job_view(kept)
 
     def job(self, job_id: str) -> Job:
         """Give a job.
@@ -209,7 +209,7 @@ class Jobs:
         Raises:
             NoSuchJobError: where there is none, as for all methods that take an id.
         """
-        return shown_job(self.catalog.job(job_id))
+        return job_view(self.catalog.job(job_id))
 
     def list(
         self,
@@ -220,7 +220,7 @@ class Jobs:
         last: int | None = None,
     ) -> JobList:
         """Give jobs, the newest first: of a user, in some phases, made after a time, the last n."""
-        return [shown_job(kept) for kept in self.catalog.jobs(owner, phases, after, last)]
+        return [job_view(kept) for kept in self.catalog.jobs(owner, phases, after, last)]
 
     def rows(
         self, job_id: str, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
@@ -229,7 +229,7 @@ class Jobs:
         job = self.catalog.job(job_id)
         options = Options.checked(job.options)
         kept = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
-        return [shown_row(row, options) for row in kept]
+        return [row_view(row, options) for row in kept]
 
     def start(self, job_id: str) -> Job:
         """Let a pending job run; of one that runs or has ended this is no error.
@@ -349,7 +349,7 @@ class Jobs:
         with self._news:
             self._news.wait(timeout_s)
 
-    def end_if_too_much(self, job: KeptJob) -> KeptJob:
+    def end_if_too_much(self, job: JobRecord) -> JobRecord:
         """End a job whose user has more results than are allowed; it can be resumed with fewer."""
         too_much = self._allowance.too_much
         if job.phase in ACTIVE and too_much(self.catalog.held(job.owner)) is not None:
@@ -373,7 +373,7 @@ class Jobs:
         except NoSuchJobError:
             self.place.put_away(job_id)
 
-    def remove_inputs(self, job: KeptJob) -> None:
+    def remove_inputs(self, job: JobRecord) -> None:
         """Remove what went into results, unless some of it may be tried again."""
         if job.counts["error"] == job.counts["missing"] == job.counts["waiting"] == 0:
             self.place.leave(job.id)
@@ -426,9 +426,9 @@ class Jobs:
     def _predicted(self, work: Work, options: Options) -> Prediction | None:
         return predicted(work, options, self.catalog.past_jobs(PAST))
 
-    def _changed_job(self, kept: KeptJob) -> Job:
+    def _changed_job(self, kept: JobRecord) -> Job:
         self.wake()
-        return shown_job(kept)
+        return job_view(kept)
 
     def _until(self, job_id: str, timeout_s: float, is_so: Callable[[Phase, int], bool]) -> int:
         """Wait until something is so of a job, or for a time; gives how often it has changed."""
@@ -444,13 +444,13 @@ class Jobs:
                 if self._told == told:
                     self._news.wait(min(left, LOOK_S))
 
-    def _pages(self, job: int, start: int = 0, limit: int = PAGE_ROWS) -> Iterator[Rows]:
+    def _pages(self, job: int, start: int = 0, limit: int = PAGE_ROWS) -> Iterator[RowTable]:
         while rows := self.catalog.job_rows(job, start=start, limit=limit):
             yield rows
             start += len(rows)
             limit = min(PAGE_GROWTH * limit, PAGE_ROWS)
 
-    def _done_rows(self, job_id: str, stopped: Callable[[], bool] = _never) -> Iterator[Rows]:
+    def _done_rows(self, job_id: str, stopped: Callable[[], bool] = _never) -> Iterator[RowTable]:
         """Give the rows in the user's order, as soon as they are done; all, once the job ended.
 
         Raises:

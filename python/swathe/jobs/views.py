@@ -8,13 +8,13 @@ from swathe.jobs.archives import file_name
 from swathe.jobs.types import Job, Options, Row
 
 if TYPE_CHECKING:
-    from swathe.catalog.records.jobs import KeptJob, KeptRow
+    from swathe.catalog.records.jobs import JobRecord, RowRecord
 
 SHOWN = ("seconds", "interval_s", "bytes", "requests")
 """What users see of a prediction."""
 
 
-def shown_job(kept: KeptJob) -> Job:
+def job_view(kept: JobRecord) -> Job:
     """Give a job that the catalogue keeps."""
     actual = None
     if kept.started_at is not None:
@@ -47,7 +47,7 @@ def shown_job(kept: KeptJob) -> Job:
     )
 
 
-def shown_row(kept: KeptRow, options: Options) -> Row:
+def row_view(kept: RowRecord, options: Options) -> Row:
     """Give a row that the catalogue keeps, of a job with these options."""
     return Row(
         number=kept.number,

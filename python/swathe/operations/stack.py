@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from swathe.core.errors import NoOverlapError, RegionError
-from swathe.core.sky import Sky
+from swathe.core.sky import SkyMapping
 from swathe.operations.formats import BANDS
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def aligned(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     if math.prod(data.shape[:-2]) != 1:
         raise RegionError(f"an image of {data.shape} has more than one plane; give planes")
     data = data.reshape(data.shape[-2:])
-    sky = Sky(lambda: cutout.wcs, f"{cutout.source}, HDU {cutout.hdu}")
+    sky = SkyMapping(lambda: cutout.wcs, f"{cutout.source}, HDU {cutout.hdu}")
     down, across = np.mgrid[: grid.side, : grid.side]
     lon, lat = grid.wcs().all_pix2world(across.ravel(), down.ravel(), 0)
     x, y = sky.pixels(SkyCoord(lon, lat, unit="deg", frame="icrs"))

@@ -19,7 +19,7 @@ from swathe.catalog import Catalog
 from swathe.core.confined import Confined
 from swathe.core.errors import NoSuchStoreError, OutputError, SettingsError, SwatheError
 from swathe.core.host import cores
-from swathe.jobs import Folder, Jobs, Limits, Place, place_named
+from swathe.jobs import Folder, Jobs, Limits, ResultStore, result_store_named
 from swathe.portal import health, pages, vo
 from swathe.portal.api import make_api, not_served
 from swathe.portal.config import growth_of
@@ -97,7 +97,7 @@ def open_portal(config: Config) -> Iterator[Portal]:
             _swathe.confine([])
 
 
-def place_of(config: Config, catalog: Catalog) -> Place:
+def place_of(config: Config, catalog: Catalog) -> ResultStore:
     """Give where results are kept, after a try.
 
     Raises:
@@ -108,12 +108,12 @@ def place_of(config: Config, catalog: Catalog) -> Place:
     try:
         if results.store is None:
             return Folder(results.folder)
-        return place_named(catalog, results.store, results.scratch)
+        return result_store_named(catalog, results.store, results.scratch)
     except (NoSuchStoreError, OutputError) as error:
         raise SettingsError(f"results.{name}: {error}") from error
 
 
-def pool_of(config: Config, place: Place, catalog: Catalog) -> Pool:
+def pool_of(config: Config, place: ResultStore, catalog: Catalog) -> Pool:
     """Give who does the work of jobs, which is not begun yet.
 
     Raises:

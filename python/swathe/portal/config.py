@@ -81,7 +81,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Doors:
+class AccessSettings:
     """Who may come in, and where URLs in targets may lead.
 
     Attributes:
@@ -100,7 +100,7 @@ class Doors:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class LimitSettings:
     """What one user, one job, one request may take.
 
     Attributes:
@@ -212,8 +212,8 @@ class Config:
     server: Server = field(default_factory=Server)
     catalog: Database = field(default_factory=Database)
     results: Results = field(default_factory=Results)
-    access: Doors = field(default_factory=Doors)
-    limits: Bounds = field(default_factory=Bounds)
+    access: AccessSettings = field(default_factory=AccessSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
     workers: Workers = field(default_factory=Workers)
     vo: Observatory = field(default_factory=Observatory)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from swathe.portal.uploads import Uploads
     from swathe.portal.users import Access, User
     from swathe.workers import Pool, Runner
-    from swathe.workers.pool import Told
+    from swathe.workers.pool import PoolStatus
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Portal:
         """Return the URL of a store; empty where only who sees all may know of the folder."""
         return store.url if self.sees_all(user) or not store.url.startswith("file:") else ""
 
-    def told(self, user: User | None) -> Told:
+    def told(self, user: User | None) -> PoolStatus:
         """Tell what a user may know of who does the work, and why it is not done."""
         told = self.pool.told()
         trouble = self.runner.trouble

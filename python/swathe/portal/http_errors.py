@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from swathe.core import errors
-from swathe.stores.registry import by_names
+from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ def text_of(error: errors.SwatheError) -> str:
     Errors of the database and of results name paths of this machine: of those only the last part is
     told, and the whole is in the log.
     """
-    text = by_names(str(error))
+    text = with_store_names(str(error))
     if isinstance(error, errors.CatalogError | errors.OutputError):
         log.warning("%s", text)
         return OWN_PATH.sub(r"\1", text)

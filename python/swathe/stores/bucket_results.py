@@ -24,14 +24,14 @@ from urllib.parse import unquote
 from swathe import _swathe
 from swathe.catalog import BUCKETS
 from swathe.core.errors import NoSuchResultError, NotFoundError, OutputError
-from swathe.stores.registry import native
-from swathe.stores.results import Folder, Found
+from swathe.stores.registry import to_native
+from swathe.stores.results import Folder, StoredResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from swathe.catalog import Catalog, Store
-    from swathe.stores.results import Files, Place
+    from swathe.stores.results import Files, ResultStore
 
 THREADS = 32
 """Each puts or removes one object at a time: most of the time it waits for the server."""
@@ -53,7 +53,7 @@ LARGE_BUFFER = 4 << 20
 MOST_AT_ONCE = 16 << 20
 
 
-def place_named(catalog: Catalog, text: str, scratch: Path | None) -> Place:
+def result_store_named(catalog: Catalog, text: str, scratch: Path | None) -> ResultStore:
     """Give `NAME:prefix` of a store of the catalogue that results can be written to.
 
     Args:
@@ -108,7 +108,7 @@ class Bucket:
             OutputError: where the local folder cannot be made.
         """
         self.store, self.prefix = store, prefix
-        self._engine = native([store])
+        self._engine = to_native([store])
         self._scratch = scratch.absolute()
         try:
             self._scratch.mkdir(parents=True, exist_ok=True)
@@ -192,11 +192,11 @@ class Bucket:
             while copies.poll(POLL_S) is not None and time.monotonic() < limit:
                 pass
 
-    def find(self, job: str, name: str) -> Found:
+    def find(self, job: str, name: str) -> StoredResult:
         """Give a result."""
         file = self._file(job, name)
         source = self._source(file)
-        return Found(file, source.size, lambda: reader(source, BUFFER))
+        return StoredResult(file, source.size, lambda: reader(source, BUFFER))
 
     def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
         """Give results to be read one after the other; some are fetched before."""

@@ -18,8 +18,8 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from swathe.catalog import WEBDAV
 from swathe.core.errors import AccessError, DatasetError, NotFoundError, SourceError
 from swathe.stores.folders import folders_of, is_within
-from swathe.stores.registry import native
-from swathe.stores.webdav import HEADERS, QUESTION, Found, found_in
+from swathe.stores.registry import to_native
+from swathe.stores.webdav import HEADERS, QUESTION, WebdavEntry, found_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def list_objects(
         if may_lack and not os.path.lexists(os.path.join(root, prefix)):
             return
         found = _local(root, prefix, folders_of(store.url, store.options))
-    elif native([store]).can_list(f"{store.name}:"):
+    elif to_native([store]).can_list(f"{store.name}:"):
         found = _in_bucket(store, prefix, may_lack)
     else:
         found = _served(store, prefix, may_lack)
@@ -219,7 +219,7 @@ def _local_error(path: str, error: OSError) -> Exception:
 
 
 def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
-    engine = native([store])
+    engine = to_native([store])
     token = engine.bearer(f"{store.name}:")
     root = (engine.asked_by_http(f"{store.name}:") or store.url).rstrip("/")
     scheme = store.url.partition("://")[0]
@@ -257,7 +257,7 @@ def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unli
 
 
 def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
-    listing = native([store]).list(f"{store.name}:{prefix}")
+    listing = to_native([store]).list(f"{store.name}:{prefix}")
     is_bucket = not prefix and store.url.count("/") == 2
     lacks = not (may_lack or is_bucket)
     before: Listed | None = None
@@ -302,7 +302,7 @@ NO_WEBDAV = (403, 405, 501)
 
 def _inside(
     url: str, token: str | None, by_webdav: bool | None, is_xrootd: bool
-) -> list[Found] | None:
+) -> list[WebdavEntry] | None:
     """Give what a WebDAV server says is in a folder; None where it is to be asked for an index.
 
     What is not known (None) of the first folder is so of all the others.
@@ -376,7 +376,7 @@ def _answer(
     return given, headers, content
 
 
-def _entries(url: str, kind: str, content: bytes) -> list[Found]:
+def _entries(url: str, kind: str, content: bytes) -> list[WebdavEntry]:
     if kind == "application/json":
         return _json_entries(url, content)
     if kind == "text/html":
@@ -387,11 +387,11 @@ def _entries(url: str, kind: str, content: bytes) -> list[Found]:
     )
 
 
-def _json_entries(url: str, content: bytes) -> list[Found]:
+def _json_entries(url: str, content: bytes) -> list[WebdavEntry]:
     """As nginx writes with `autoindex_format json`."""
     try:
         return [
-            Found(
+            WebdavEntry(
                 str(each["name"]).rstrip("/"),
                 each["type"] == "directory",
                 int(each["size"]) if "size" in each else None,
@@ -411,11 +411,11 @@ _HREF = re.compile(r"href\s*=\s*[\"']([^\"']*)[\"']", re.IGNORECASE)
 _TIMED = re.compile(r"(\d{1,4}-\w{2,3}-\d{2,4}\s+\d\d:\d\d(?::\d\d)?)(?:\s+(\S+))?")
 
 
-def _html_entries(url: str, page: str) -> list[Found]:
+def _html_entries(url: str, page: str) -> list[WebdavEntry]:
     """As nginx and Apache write: links to what is in the folder, time and size behind them."""
     if "<a" not in page.lower():
         raise DatasetError(f"{url}: expected an index of the folder; found a page without links")
-    found: dict[str, Found] = {}
+    found: dict[str, WebdavEntry] = {}
     base = urlsplit(url)
     for link, behind in _links(page):
         target = urlsplit(urljoin(url, html.unescape(link)))
@@ -426,7 +426,7 @@ def _html_entries(url: str, page: str) -> list[Found]:
             continue
         told = _TIMED.search(behind)
         size = int(told[2]) if told and told[2] and told[2].isdecimal() else None
-        found[name] = Found(name, below.endswith("/"), size, told[1] if told else None)
+        found[name] = WebdavEntry(name, below.endswith("/"), size, told[1] if told else None)
     return list(found.values())
 
 

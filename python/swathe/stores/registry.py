@@ -30,7 +30,7 @@ RELOAD_S = 5.0
 
 
 @dataclass(frozen=True)
-class Storages:
+class StoreSnapshot:
     """What a catalogue knows of storages, to be taken over by a process that has none.
 
     Attributes:
@@ -113,7 +113,7 @@ def local_paths(objects: Iterable[str]) -> list[str]:
     return [str(path) for path in paths if path is not None]
 
 
-def by_names(text: str) -> str:
+def with_store_names(text: str) -> str:
     """Give a text with files of stores called `NAME:path`, not by where they lie."""
     try:
         known = _known()
@@ -124,7 +124,7 @@ def by_names(text: str) -> str:
     return known.roots.sub(lambda found: f"{known.names[found[0]]}:", text)
 
 
-def native(stores: Iterable[Store]) -> _swathe.Stores:
+def to_native(stores: Iterable[Store]) -> _swathe.Stores:
     """Give these stores and no others as the engine takes them, with costs taken for granted."""
     described = [
         {"name": store.name, "root": _plain(store.url), "options": store.options}
@@ -145,7 +145,7 @@ def compute_costs() -> str | None:
     return known.compute if known else None
 
 
-def storages() -> Storages:
+def storages() -> StoreSnapshot:
     """Give what the catalogue knows of storages, as seen from all hosts.
 
     Raises:
@@ -165,10 +165,10 @@ def storages() -> Storages:
         ]
         hosts = {this_host(), *costs}
         compute = {host: found for host in hosts if (found := catalog.compute(host)) is not None}
-    return Storages(this_host(), stores, costs, spreads, compute)
+    return StoreSnapshot(this_host(), stores, costs, spreads, compute)
 
 
-def adopt(found: Storages) -> None:
+def use_snapshot(found: StoreSnapshot) -> None:
     """Use these storages from now on, whatever catalogue this process may have."""
     global _adopted
     _adopted = _of(found, this_host(), None)
@@ -193,7 +193,7 @@ def _load(url: str) -> _Known:
     return _of(found, this_host(), _state(url))
 
 
-def _of(found: Storages, host: str, state: object) -> _Known:
+def _of(found: StoreSnapshot, host: str, state: object) -> _Known:
     """Give storages as the engine takes them, as seen from a host."""
     costs, spreads, compute = found.seen_from(host)
     described = [{**store, "root": _plain(store["root"])} for store in found.stores]

@@ -27,7 +27,7 @@ Files = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredResult:
     """A result.
 
     Attributes:
@@ -41,7 +41,7 @@ class Found:
     open: Callable[[], BinaryIO]
 
 
-class Place(Protocol):
+class ResultStore(Protocol):
     """What jobs ask of the place of their results."""
 
     def scratch(self, job: str) -> Path:
@@ -54,7 +54,7 @@ class Place(Protocol):
             OutputError: where some cannot be put there.
         """
 
-    def find(self, job: str, name: str) -> Found:
+    def find(self, job: str, name: str) -> StoredResult:
         """Give a result.
 
         Raises:
@@ -127,14 +127,14 @@ class Folder:
             yield from range(done, done + moved)
             done += moved
 
-    def find(self, job: str, name: str) -> Found:
+    def find(self, job: str, name: str) -> StoredResult:
         """Give a result."""
         path = self._root / job / name
         try:
             size = path.stat().st_size
         except OSError as error:
             raise NoSuchResultError(f"{path.name}: the result is gone: {error}") from error
-        return Found(str(path), size, lambda: path.open("rb"))
+        return StoredResult(str(path), size, lambda: path.open("rb"))
 
     def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
         """Give results to be read one after the other."""

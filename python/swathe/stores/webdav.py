@@ -21,7 +21,7 @@ QUESTION = b"""<?xml version="1.0" encoding="utf-8"?>
 HEADERS = {"Depth": "1", "Content-Type": 'application/xml; charset="utf-8"'}
 
 
-class Found(NamedTuple):
+class WebdavEntry(NamedTuple):
     """Something in a folder: its name, and what the server says of it.
 
     `fault` is why it does not say whether this is a folder.
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     fault: str | None = None
 
 
-def found_in(url: str, content: bytes, is_encoded: bool = True) -> Iterator[Found]:
+def found_in(url: str, content: bytes, is_encoded: bool = True) -> Iterator[WebdavEntry]:
     """Give what is in a folder, of the answer to `QUESTION`.
 
     Args:
@@ -84,7 +84,7 @@ def _path(href: str, is_encoded: bool) -> str:
     return re.sub("/+", "/", href).rstrip("/")
 
 
-def _found(name: str, response: ET.Element) -> Found:
+def _found(name: str, response: ET.Element) -> WebdavEntry:
     told: dict[str, ET.Element] = {}
     # Of all of it, where nothing else is said.
     refusals = [response.findtext("{DAV:}status", "")]
@@ -109,4 +109,4 @@ def _found(name: str, response: ET.Element) -> Found:
     # A weak ETag is not that of every byte.
     etag = tag.strip('"') if tag and not tag.startswith("W/") else None
     bytes_ = int(size) if size and size.isdecimal() else None
-    return Found(name, is_folder, bytes_, text("getlastmodified"), etag, fault)
+    return WebdavEntry(name, is_folder, bytes_, text("getlastmodified"), etag, fault)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.jobs.row_table import RowTable
 from swathe.jobs.types import Options
 
 if TYPE_CHECKING:
     from swathe.catalog import Catalog
-    from swathe.catalog.records.jobs import Chunk, KeptRow
+    from swathe.catalog.records.jobs import Chunk, RowRecord
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Batch:
     job: str
     first: int
     options: Options
-    rows: Rows
+    rows: RowTable
     makes: bool = False
-    results: Mapping[int, KeptRow] = field(default_factory=dict)
-    inputs: Mapping[int, Rows] = field(default_factory=dict)
+    results: Mapping[int, RowRecord] = field(default_factory=dict)
+    inputs: Mapping[int, RowTable] = field(default_factory=dict)
     row_bytes: float = 0.0
     row_s: float = 0.0
     cutout_bytes: int | None = None
@@ -58,7 +58,7 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
     rows = catalog.chunk_rows(chunk)
     makes = chunk.first >= job.inputs
     wanted = [] if makes else np.unique(rows.result[rows.result >= 0]).tolist()
-    inputs = catalog.rows_into(job.number, rows.number.tolist()) if makes else Rows.of([])
+    inputs = catalog.rows_into(job.number, rows.number.tolist()) if makes else RowTable.of([])
     predicted = job.predicted or {}
     return Batch(
         job=job.id,

@@ -23,23 +23,23 @@ import numpy as np
 
 from swathe import _swathe, trace
 from swathe.catalog.database_errors import may_pass
-from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, Coded, Rows
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import CatalogError, NoOverlapError, OutputError, RegionError, SwatheError
-from swathe.costs.prediction import job_of, sky_of
+from swathe.costs.prediction import sky_of, to_engine_job
 from swathe.cutting.many import POLL_S
 from swathe.files.targets.target_list import SKY, Targets, parse_hdu, read_targets
 from swathe.jobs.archives import input_of, places_of
 from swathe.jobs.types import Options
 from swathe.operations.formats import SUFFIXES, Written, convert, whole
 from swathe.operations.stack import Grid, Input, align, grown, made, without_images
-from swathe.stores.registry import by_names
-from swathe.stores.results import Place, move
+from swathe.stores.registry import with_store_names
+from swathe.stores.results import ResultStore, move
 from swathe.workers.batch import summed
 
 if TYPE_CHECKING:
     from swathe._swathe import HduKey
-    from swathe.catalog.records.jobs import KeptRow, RowStatus
+    from swathe.catalog.records.jobs import RowRecord, RowStatus
     from swathe.workers.batch import Batch
 
 PUT_BYTES = 256 << 20
@@ -54,7 +54,9 @@ ASIDE = ".chunk-"
 """In the local folder of a job: where results of a batch are made."""
 
 
-def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -> Done:
+def run_batch(
+    batch: Batch, place: ResultStore, threads: int, stopped: Callable[[], bool]
+) -> ChunkResult:
     """Do the rows of a batch, as far as they are not stopped.
 
     Args:
@@ -71,7 +73,7 @@ def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -
     ):
         done = _run(batch, place, threads, stopped)
         if _swathe.trace_is_on():
-            event.add(bytes=int(Rows.of(done.rows).bytes.sum()))
+            event.add(bytes=int(RowTable.of(done.rows).bytes.sum()))
         if done.failure is not None:
             event.add(result="error", reason=done.failure)
         elif not done.complete:
@@ -79,21 +81,25 @@ def run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -
     return done
 
 
-def _run(batch: Batch, place: Place, threads: int, stopped: Callable[[], bool]) -> Done:
+def _run(
+    batch: Batch, place: ResultStore, threads: int, stopped: Callable[[], bool]
+) -> ChunkResult:
     begun = time.perf_counter()
     try:
         return _Work(batch, place, threads, stopped).run()
     except (CatalogError, OutputError) as error:
         if isinstance(error, CatalogError) and may_pass(error):
             # Where storages are could not be looked up: later.
-            return Done([], time.perf_counter() - begun, complete=False)
+            return ChunkResult([], time.perf_counter() - begun, complete=False)
         failure = str(error)
     except Exception as error:  # a fault of ours must not stop the jobs of others
         failure = f"internal: {type(error).__name__}: {error}"
     except BaseException as error:  # what would end the thread, as a panic of the engine
         reason = f"internal: {type(error).__name__}: {error}"
-        return Done(batch.rows.ended("error", by_names(reason)), time.perf_counter() - begun)
-    return Done([], time.perf_counter() - begun, complete=False, failure=failure)
+        return ChunkResult(
+            batch.rows.ended("error", with_store_names(reason)), time.perf_counter() - begun
+        )
+    return ChunkResult([], time.perf_counter() - begun, complete=False, failure=failure)
 
 
 @dataclass
@@ -101,17 +107,17 @@ class _Work:
     """Does one batch, as `run`."""
 
     batch: Batch
-    place: Place
+    place: ResultStore
     threads: int
     stopped: Callable[[], bool]
-    parts: list[Rows] = field(default_factory=list, init=False)
-    single: list[KeptRow] = field(default_factory=list, init=False)
+    parts: list[RowTable] = field(default_factory=list, init=False)
+    single: list[RowRecord] = field(default_factory=list, init=False)
     notes: list[str] = field(default_factory=list, init=False)
     bytes_moved: int = field(default=0, init=False)
     requests: int = field(default=0, init=False)
     from_peers: tuple[int, int] = field(default=(0, 0), init=False)
     from_cache: tuple[int, int] = field(default=(0, 0), init=False)
-    made: list[tuple[Rows, list[str]]] = field(default_factory=list, init=False)
+    made: list[tuple[RowTable, list[str]]] = field(default_factory=list, init=False)
     made_bytes: int = field(default=0, init=False)
     failure: str | None = field(default=None, init=False)
 
@@ -134,7 +140,7 @@ class _Work:
     def _aside(self) -> str:
         return str(self.aside)
 
-    def run(self) -> Done:
+    def run(self) -> ChunkResult:
         """Do the rows.
 
         Raises:
@@ -165,9 +171,9 @@ class _Work:
             shutil.rmtree(self.aside, ignore_errors=True)
         if taken_over:
             # By one who has the same rows, and may be the one that nobody waits for.
-            return Done([], time.perf_counter() - begun, complete=False)
+            return ChunkResult([], time.perf_counter() - begun, complete=False)
         done = self.done()
-        return Done(
+        return ChunkResult(
             done,
             time.perf_counter() - begun,
             self.bytes_moved,
@@ -179,9 +185,9 @@ class _Work:
             from_cache=self.from_cache,
         )
 
-    def done(self) -> Rows:
+    def done(self) -> RowTable:
         """Give what is done: many at once, or one by one."""
-        return Rows.joined([*self.parts, Rows.of(self.single)])
+        return RowTable.joined([*self.parts, RowTable.of(self.single)])
 
     def _take_over(self) -> None:
         """Remove what others left of the same batch, who are dead or taken for it."""
@@ -195,7 +201,7 @@ class _Work:
         """Tell whether to do no more."""
         return self.failure is not None or self.stopped()
 
-    def _cut(self, rows: Rows) -> None:
+    def _cut(self, rows: RowTable) -> None:
         placed = self._placed(rows)
         planes = placed.planes.few()
         for code, pair in enumerate(planes.values):
@@ -204,7 +210,7 @@ class _Work:
             of_pair = placed if len(planes.values) == 1 else placed.take(planes.codes == code)
             self._cut_planes(of_pair, pair)
 
-    def _placed(self, rows: Rows) -> Rows:
+    def _placed(self, rows: RowTable) -> RowTable:
         """Give rows with their boxes; those that have no place in their image are done."""
         if rows.placed.all():
             return rows
@@ -218,9 +224,9 @@ class _Work:
             if self._ends():
                 break
             found.append(self._placed_on_image(later.take(images == image)))
-        return Rows.joined(found)
+        return RowTable.joined(found)
 
-    def _placed_on_image(self, rows: Rows) -> Rows:
+    def _placed_on_image(self, rows: RowTable) -> RowTable:
         columns = {
             "file": rows.source.list(),
             "hdu": [hdu or "" for hdu in rows.hdu.list()],
@@ -233,15 +239,15 @@ class _Work:
         self._end(rows.take(list(read.faults)), list(read.faults.values()))
         return replace(rows, box=boxes, placed=good).take(good)
 
-    def _end(self, rows: Rows, faults: Sequence[tuple[str, str]]) -> None:
+    def _end(self, rows: RowTable, faults: Sequence[tuple[str, str]]) -> None:
         """Take down why rows cannot be cut."""
         if len(rows):
             status = np.array([CODES[cast("RowStatus", status)] for status, _ in faults], np.uint8)
-            reason = Coded.of([by_names(reason) for _, reason in faults])
+            reason = DictColumn.of([with_store_names(reason) for _, reason in faults])
             self.parts.append(rows.ended(status, reason))
 
-    def _cut_planes(self, rows: Rows, planes: tuple[int, ...] | None) -> None:
-        job = job_of(
+    def _cut_planes(self, rows: RowTable, planes: tuple[int, ...] | None) -> None:
+        job = to_engine_job(
             _targets(rows),
             range(len(rows)),
             [f"{number}.fits" for number in rows.number.tolist()],
@@ -268,7 +274,7 @@ class _Work:
         self._count(cost)
         self.notes += cost["notes"]
 
-    def _is_plain(self, rows: Rows) -> bool:
+    def _is_plain(self, rows: RowTable) -> bool:
         """Tell whether results are what the engine cuts, as it writes it."""
         return self.options.format == "fits" and not (rows.result >= 0).any()
 
@@ -281,7 +287,7 @@ class _Work:
 
     def _take(
         self,
-        rows: Rows,
+        rows: RowTable,
         targets: bytes,
         size: bytes,
         sha256: bytes,
@@ -295,7 +301,7 @@ class _Work:
         cut = rows.take(np.frombuffer(targets, np.int64)).ended(
             "ok",
             size=np.frombuffer(size, np.int64),
-            version=Coded(versions, np.frombuffer(version, np.int32)),
+            version=DictColumn(versions, np.frombuffer(version, np.int32)),
             sha256=np.frombuffer(sha256, np.uint8).reshape(-1, DIGEST_BYTES),
         )
         if failed:
@@ -312,7 +318,7 @@ class _Work:
                 return  # to put each onto a grid takes its time
             self._convert(row)
 
-    def _convert(self, row: KeptRow) -> None:
+    def _convert(self, row: RowRecord) -> None:
         """Make of what was cut for a row what is asked for."""
         cut = self.aside / f"{row.number}.fits"
         if row.result is not None:
@@ -341,7 +347,7 @@ class _Work:
                 "by limits.cutout_mb"
             )
 
-    def _aligned(self, row: KeptRow, cut: Path) -> KeptRow:
+    def _aligned(self, row: RowRecord, cut: Path) -> RowRecord:
         """Put the pixels of a row onto the grid of the result it goes into."""
         assert row.result is not None and row.sky is not None
         grid = _grid_of(self.batch.results[row.result])
@@ -360,7 +366,7 @@ class _Work:
         move(str(new), str(input_of(self.folder, row.number)), str(self.folder))
         return row._replace(bytes=0, sha256="")
 
-    def _make(self, rows: Rows) -> None:
+    def _make(self, rows: RowTable) -> None:
         """Make results of the rows that go into them."""
         for row in rows:
             if self._ends():
@@ -384,7 +390,7 @@ class _Work:
                 continue
             self._keep_new(row, new)
 
-    def _made(self, new: Path, grid: Grid, rows: Sequence[KeptRow]) -> bool:
+    def _made(self, new: Path, grid: Grid, rows: Sequence[RowRecord]) -> bool:
         """Make a result of rows; tells whether it was not stopped before.
 
         Raises:
@@ -399,7 +405,7 @@ class _Work:
         options = self.options
         return made(new, grid, inputs, options.format, options.stack, self._ends)
 
-    def _restored(self, rows: Sequence[KeptRow], into: KeptRow) -> str | None:
+    def _restored(self, rows: Sequence[RowRecord], into: RowRecord) -> str | None:
         """Cut again what is no longer there of rows; tells why, where that cannot be.
 
         The local folder may have been emptied, or be that of another machine.
@@ -409,18 +415,18 @@ class _Work:
             return None
         again = replace(self, batch=replace(self.batch, results={into.number: into}))
         again.aside = self.aside
-        again._cut(Rows.of(lost))
+        again._cut(RowTable.of(lost))
         self._count(vars(again))
         failed = next((row for row in again.done() if row.status != "ok"), None)
         if failed is None:
             return None
         return f"{failed.id}: its pixels are gone, and cannot be cut again: {failed.reason}"
 
-    def _keep_new(self, row: KeptRow, new: Path) -> None:
+    def _keep_new(self, row: RowRecord, new: Path) -> None:
         row = row._replace(status="ok", **Written.of(new)._asdict())
-        self._keep(Rows.of([row]), [str(new)])
+        self._keep(RowTable.of([row]), [str(new)])
 
-    def _keep(self, rows: Rows, new: list[str]) -> None:
+    def _keep(self, rows: RowTable, new: list[str]) -> None:
         """Have results put in their place, soon."""
         self.made.append((rows, new))
         self.made_bytes += int(rows.bytes.sum())
@@ -430,7 +436,7 @@ class _Work:
     def _put(self) -> None:
         """Put what was made in its place: a row is done when its result is there."""
         made, self.made, self.made_bytes = self.made, [], 0
-        rows = Rows.joined([part for part, _ in made])
+        rows = RowTable.joined([part for part, _ in made])
         new = list(chain.from_iterable(paths for _, paths in made))
         # The engine may have told of many at once.
         piece = (np.cumsum(rows.bytes) - rows.bytes) // PUT_BYTES
@@ -440,7 +446,7 @@ class _Work:
                 self._put_piece(rows[first:end], new[first:end])
             first = end
 
-    def _put_piece(self, rows: Rows, new: Sequence[str]) -> None:
+    def _put_piece(self, rows: RowTable, new: Sequence[str]) -> None:
         files = list(zip(new, places_of(rows, self.options), strict=True))
         there: list[int] = []
         try:
@@ -451,7 +457,7 @@ class _Work:
         self.parts.append(rows if len(there) == len(rows) else rows.take(there))
 
 
-def _grid_of(row: KeptRow) -> Grid | None:
+def _grid_of(row: RowRecord) -> Grid | None:
     """Return the grid of a result; `None` where its size is not known."""
     if row.box is None or row.sky is None:
         return None
@@ -465,12 +471,12 @@ def _pixels(cut: Path) -> int:
     return math.prod(native.shape(native.find()))
 
 
-def _ended(row: KeptRow, status: str, reason: str) -> KeptRow:
-    told = by_names(reason)
+def _ended(row: RowRecord, status: str, reason: str) -> RowRecord:
+    told = with_store_names(reason)
     return row._replace(status=cast("RowStatus", status), reason=told, bytes=0, sha256="")
 
 
-def _targets(rows: Rows) -> Targets:
+def _targets(rows: RowTable) -> Targets:
     """Give rows as the engine takes them."""
     source, hdu = rows.source.few(), rows.hdu.few()
     hdus: list[HduKey | None] = [None if text is None else parse_hdu(text) for text in hdu.values]

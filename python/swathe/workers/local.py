@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import JobError
 from swathe.core.host import this_host
-from swathe.workers.execute import run
-from swathe.workers.pool import BATCH_S, LANES, Back, Member, Moved, Told, internal
+from swathe.workers.execute import run_batch
+from swathe.workers.pool import BATCH_S, LANES, Back, Member, PoolStatus, TrafficCounts, internal
 
 if TYPE_CHECKING:
-    from swathe.jobs import Place
+    from swathe.jobs import ResultStore
     from swathe.workers.batch import Batch
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ READY = 1
 class LocalPool:
     """Threads of this process."""
 
-    def __init__(self, place: Place, threads: int, *, batch_s: float = BATCH_S) -> None:
+    def __init__(self, place: ResultStore, threads: int, *, batch_s: float = BATCH_S) -> None:
         """Take the place of results, and how many threads of the engine each batch may use."""
         self._place, self._engine_threads = place, threads
         self._batch_s = batch_s
@@ -37,7 +37,7 @@ class LocalPool:
         )
         self._lanes: list[threading.Thread] = []
         self._batches = self._busy = 0
-        self._moved = Moved()
+        self._moved = TrafficCounts()
         self._lock = threading.Lock()
 
     @property
@@ -78,13 +78,13 @@ class LocalPool:
             if lane.is_alive():
                 raise JobError(f"{lane.name}: still at work after {timeout_s} s")
 
-    def told(self) -> Told:
+    def told(self) -> PoolStatus:
         """Tell the state."""
         host = this_host()
         with self._lock:
             batches, busy, moved = self._batches, self._busy, self._moved
         member = Member(host, host, LANES, busy, batches - busy)
-        return Told("local", "", "", batches, [member], [], moved)
+        return PoolStatus("local", "", "", batches, [member], [], moved)
 
     def _work(self, back: Back) -> None:
         while (given := self._given.get()) is not None:
@@ -100,12 +100,12 @@ class LocalPool:
                     self._batches, self._busy = self._batches - 1, self._busy - 1
                 self._free.release()
 
-    def _done(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> Done:
+    def _done(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> ChunkResult:
         try:
-            done = run(batch, self._place, self._engine_threads, stopped)
+            done = run_batch(batch, self._place, self._engine_threads, stopped)
         except BaseException as error:  # a fault of ours, or a panic: its job is to end for it
             log.exception("batch %d of job %s: cannot be done", number, batch.job)
-            return Done([], complete=False, failure=internal(error))
+            return ChunkResult([], complete=False, failure=internal(error))
         with self._lock:
             self._moved = self._moved.with_done(done, near=False)
         return done

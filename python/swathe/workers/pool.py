@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import SwatheError
 from swathe.core.format import size_text
 
@@ -25,14 +25,14 @@ BATCH_S = 1.0
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 
-Back = Callable[[int, Done], None]
+Back = Callable[[int, ChunkResult], None]
 """Takes what became of a batch, by its number; it may take as long as keeping that does.
 
 It is to raise nothing: nobody is there to hear it."""
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldObject:
     """So many bytes of an object that a worker keeps, as it told last."""
 
     worker: str
@@ -128,7 +128,7 @@ class HandOver:
 
 
 @dataclass(frozen=True)
-class Moved:
+class TrafficCounts:
     """Where the bytes came from that batches read, since the pool was started.
 
     Attributes:
@@ -153,7 +153,7 @@ class Moved:
     copied_bytes: int = 0
     handed_bytes: int = 0
 
-    def with_done(self, done: Done, *, near: bool) -> Moved:
+    def with_done(self, done: ChunkResult, *, near: bool) -> TrafficCounts:
         """Give the same with a batch that was done."""
         return replace(
             self,
@@ -169,7 +169,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Grown:
+class GrowthStatus:
     """How a pool grows.
 
     Attributes:
@@ -192,7 +192,7 @@ class Grown:
 
 
 @dataclass(frozen=True)
-class Told:
+class PoolStatus:
     """The state of a pool.
 
     Attributes:
@@ -214,9 +214,9 @@ class Told:
     trouble: str
     batches: int
     workers: Sequence[Member]
-    held: Sequence[Held]
-    moved: Moved = field(default_factory=Moved)
-    grown: Grown | None = None
+    held: Sequence[HeldObject]
+    moved: TrafficCounts = field(default_factory=TrafficCounts)
+    grown: GrowthStatus | None = None
     hand_overs: Sequence[HandOver] = ()
     peer_s: float = 0.0
     peer_bytes_per_s: float = 0.0
@@ -259,5 +259,5 @@ class Pool(Protocol):
             JobError: where that takes longer.
         """
 
-    def told(self) -> Told:
+    def told(self) -> PoolStatus:
         """Tell the state."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from swathe import _swathe, trace
 from swathe.catalog import Outcome
 from swathe.catalog.database_errors import may_pass
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import CatalogError, CatalogSetupError, JobError, SwatheError
 from swathe.core.host import cores, this_host
 from swathe.workers.batch import batch_of
@@ -28,7 +28,7 @@ from swathe.workers.restarting_thread import Lasting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from swathe.catalog.records.jobs import Chunk, KeptJob
+    from swathe.catalog.records.jobs import Chunk, JobRecord
     from swathe.jobs import Jobs
     from swathe.workers.batch import Batch
     from swathe.workers.pool import Pool
@@ -166,11 +166,11 @@ class Runner:
             self._pool.give(number, batch, given.stopped)
         except BaseException as error:  # a fault of ours must not stop the jobs of others
             if isinstance(error, CatalogError) and _is_of_all(error):
-                self._back(number, Done([], complete=False))
+                self._back(number, ChunkResult([], complete=False))
                 raise  # so that it is tried again after a while
             if not isinstance(error, SwatheError):
                 log.exception("%s: cannot be given out", _named(chunk))
-            self._back(number, Done([], complete=False, failure=internal(error)))
+            self._back(number, ChunkResult([], complete=False, failure=internal(error)))
 
     def _stopped(self, job: str) -> _Stopped:
         """Give what tells whether a job is to stop: one for all chunks, that looks seldom."""
@@ -180,7 +180,7 @@ class Runner:
                 return stopped
         return _Stopped(self._jobs, job, self._stopping)
 
-    def _back(self, number: int, done: Done) -> None:
+    def _back(self, number: int, done: ChunkResult) -> None:
         """Keep what became of a chunk. It raises nothing: who calls has other jobs to serve."""
         given = self._given.pop(number)
         chunk = given.chunk
@@ -197,7 +197,7 @@ class Runner:
             self._give_up(chunk, internal(error))
         self._jobs.wake()
 
-    def _keep_done(self, chunk: Chunk, done: Done) -> None:
+    def _keep_done(self, chunk: Chunk, done: ChunkResult) -> None:
         """Mark rows as done, and do what is to be done at the end of a job."""
         catalog = self._jobs.catalog
         job = self._insist(lambda: catalog.finish_chunk(chunk, done))
@@ -222,7 +222,7 @@ class Runner:
         except Exception:
             log.exception("%s: cannot be given up", _named(chunk))
 
-    def _insist(self, write: Callable[[], KeptJob | None]) -> KeptJob | None:
+    def _insist(self, write: Callable[[], JobRecord | None]) -> JobRecord | None:
         """Write to the catalogue; where it cannot be used, as soon as it can.
 
         Where the runner is to end before, the next one does these rows again.
@@ -263,7 +263,7 @@ class Runner:
             self._begun.discard(chunk.job.number)
             trace.point("JOB_END", job=chunk.job.id, rows=chunk.job.rows, result=result)
 
-    def _ended(self, job: KeptJob) -> None:
+    def _ended(self, job: JobRecord) -> None:
         """Note in the catalogue how the prediction came out."""
         self._pace.forget(job.number)
         self._jobs.remove_inputs(job)
@@ -353,7 +353,7 @@ class _Pace:
         self._lock = threading.Lock()
         self._rows: dict[tuple[int, bool], float] = {}
 
-    def rows(self, job: KeptJob, of_results: bool) -> int:
+    def rows(self, job: JobRecord, of_results: bool) -> int:
         with self._lock:
             known = self._rows.get((job.number, of_results))
         if known is not None:

@@ -28,7 +28,7 @@ from swathe.catalog.jobs.encoding import (
     unpacked_places,
     unpacked_rows,
 )
-from swathe.catalog.jobs.row_table import CODES, Coded, Rows
+from swathe.catalog.jobs.row_table import CODES, DictColumn, RowTable
 from swathe.catalog.records.checks import plain_text
 from swathe.catalog.tables import JobBlockTable
 from swathe.core.errors import CatalogError
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sqlalchemy.orm import Session
 
-    from swathe.catalog.records.jobs import KeptRow, RowStatus
+    from swathe.catalog.records.jobs import RowRecord, RowStatus
 
 LONGEST_REASON = 1_000
 LONGEST_NAME = 1_000
@@ -46,7 +46,7 @@ READ_AT_ONCE = 100
 """Blocks."""
 
 
-def insert_rows(session: Session, job: int, rows: Rows) -> None:
+def insert_rows(session: Session, job: int, rows: RowTable) -> None:
     """Keep the rows of a new job, in the order of their positions."""
     rows = _plain(rows)
     count = -(-len(rows) // BLOCK_ROWS)
@@ -72,17 +72,17 @@ def insert_rows(session: Session, job: int, rows: Rows) -> None:
         session.execute(insert(JobBlockTable), made)
 
 
-def _plain(rows: Rows) -> Rows:
+def _plain(rows: RowTable) -> RowTable:
     """Give rows with texts as every database takes them."""
     return replace(
         rows,
         id=_plain_texts(rows.id, LONGEST_NAME),
-        source=Coded(_plain_texts(rows.source.values, LONGEST_SOURCE), rows.source.codes),
-        hdu=Coded(
+        source=DictColumn(_plain_texts(rows.source.values, LONGEST_SOURCE), rows.source.codes),
+        hdu=DictColumn(
             [hdu if hdu is None else plain_text(hdu, LONGEST_NAME) for hdu in rows.hdu.values],
             rows.hdu.codes,
         ),
-        reason=Coded(_plain_texts(rows.reason.values, LONGEST_REASON), rows.reason.codes),
+        reason=DictColumn(_plain_texts(rows.reason.values, LONGEST_REASON), rows.reason.codes),
     )
 
 
@@ -97,36 +97,36 @@ def _plain_texts(texts: list[str], longest: int) -> list[str]:
     return [plain_text(text, longest) for text in texts]
 
 
-def rows_between(session: Session, job: int, first: int, last: int) -> Rows:
+def rows_between(session: Session, job: int, first: int, last: int) -> RowTable:
     """Give the rows from one position to another, the last included."""
-    return Rows.joined(list(parts_between(session, job, first, last)))
+    return RowTable.joined(list(parts_between(session, job, first, last)))
 
 
-def parts_between(session: Session, job: int, first: int, last: int) -> Iterator[Rows]:
+def parts_between(session: Session, job: int, first: int, last: int) -> Iterator[RowTable]:
     """Give the same block by block."""
     wanted = range(first // BLOCK_ROWS, last // BLOCK_ROWS + 1)
     for block in _blocks(session, job, wanted):
         yield block.take((block.position >= first) & (block.position <= last))
 
 
-def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> Rows:
+def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> RowTable:
     """Give the rows at some positions, in their order."""
     order = np.argsort(positions, kind="stable")
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
-    return Rows.joined(list(parts_at(session, job, positions[order]))).take(back)
+    return RowTable.joined(list(parts_at(session, job, positions[order]))).take(back)
 
 
-def parts_at(session: Session, job: int, positions: NDArray[np.int64]) -> Iterator[Rows]:
+def parts_at(session: Session, job: int, positions: NDArray[np.int64]) -> Iterator[RowTable]:
     """Give the rows at some positions, which ascend, block by block."""
     for block, part in _blocks_of(session, job, positions):
         yield block.take(positions[part] - block.position[0])
 
 
-def rows_numbered(session: Session, job: int, first: int, count: int) -> Rows:
+def rows_numbered(session: Session, job: int, first: int, count: int) -> RowTable:
     """Give at most so many rows of the user's list from a number on."""
     if count <= 0:
-        return Rows.of([])
+        return RowTable.of([])
     last = first + count - 1
     query = (
         select(JobBlockTable.number, JobBlockTable.places)
@@ -140,12 +140,12 @@ def rows_numbered(session: Session, job: int, first: int, count: int) -> Rows:
     for number, places in session.execute(query):
         begins = number * BLOCK_ROWS
         parts.append(unpacked_places(places)[max(0, first - begins) : last + 1 - begins])
-    return rows_at(session, job, np.concatenate(parts)) if parts else Rows.of([])
+    return rows_at(session, job, np.concatenate(parts)) if parts else RowTable.of([])
 
 
 def rows_with_status(
     session: Session, job: int, statuses: Sequence[RowStatus], start: int = 0, most: int = 1
-) -> Rows:
+) -> RowTable:
     """Give rows with one of some statuses in the order of the user's list, from a number on."""
     query = _having(job, statuses).with_only_columns(
         JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became
@@ -167,7 +167,7 @@ def rows_with_status(
     return rows_at(session, job, first[1])
 
 
-def all_with_status(session: Session, job: int, *statuses: RowStatus) -> Iterator[Rows]:
+def all_with_status(session: Session, job: int, *statuses: RowStatus) -> Iterator[RowTable]:
     """Give all rows with one of some statuses, block by block."""
     numbers = list(session.scalars(_having(job, statuses)))
     for block in _blocks(session, job, numbers):
@@ -184,7 +184,7 @@ def _having(job: int, statuses: Sequence[RowStatus]) -> Any:
     )
 
 
-def rows_into(session: Session, job: int, results: Sequence[int]) -> Rows:
+def rows_into(session: Session, job: int, results: Sequence[int]) -> RowTable:
     """Give the rows that go into some results, in the order of the user's list."""
     query = select(JobBlockTable.number, JobBlockTable.asked).where(JobBlockTable.job == job)
     positions = [np.empty(0, np.int64)]
@@ -197,7 +197,7 @@ def rows_into(session: Session, job: int, results: Sequence[int]) -> Rows:
     return rows.take(np.argsort(rows.number))
 
 
-def row_named(session: Session, job: int, name: str) -> KeptRow | None:
+def row_named(session: Session, job: int, name: str) -> RowRecord | None:
     """Give the row whose file has a name."""
     count = session.scalar(
         select(func.count()).select_from(JobBlockTable).where(JobBlockTable.job == job)
@@ -225,7 +225,7 @@ def end_of_object(session: Session, job: int, at: int, most: int) -> int:
     return at + int(np.flatnonzero(same)[-1])
 
 
-def mark_rows(session: Session, job: int, rows: Rows) -> None:
+def mark_rows(session: Session, job: int, rows: RowTable) -> None:
     """Keep what became of rows."""
     rows = _plain(rows.take(np.argsort(rows.position)))
     _mark(session, job, rows.position, lambda _block, part: rows[part])
@@ -234,7 +234,7 @@ def mark_rows(session: Session, job: int, rows: Rows) -> None:
 def let_wait(session: Session, job: int, positions: NDArray[np.int64]) -> None:
     """Make the rows at some positions, which ascend, wait again."""
 
-    def waiting(block: Rows, part: slice) -> Rows:
+    def waiting(block: RowTable, part: slice) -> RowTable:
         return block.take(positions[part] - block.position[0]).ended("waiting")
 
     _mark(session, job, positions, waiting)
@@ -244,7 +244,7 @@ def _mark(
     session: Session,
     job: int,
     positions: NDArray[np.int64],
-    became: Callable[[Rows, slice], Rows],
+    became: Callable[[RowTable, slice], RowTable],
 ) -> None:
     """Keep what became of the rows at positions, which ascend, told for those of each block."""
     values = []
@@ -268,9 +268,9 @@ def _mark(
         )
 
 
-def _marked(block: Rows, rows: Rows) -> Rows:
+def _marked(block: RowTable, rows: RowTable) -> RowTable:
     """Give a block with what became of some of its rows."""
-    together = Rows.joined([block, rows])
+    together = RowTable.joined([block, rows])
     newest = np.arange(len(block))
     newest[rows.position - block.position[0]] = len(block) + np.arange(len(rows))
     return together.take(newest)
@@ -278,14 +278,14 @@ def _marked(block: Rows, rows: Rows) -> Rows:
 
 def _blocks_of(
     session: Session, job: int, positions: NDArray[np.int64]
-) -> Iterator[tuple[Rows, slice]]:
+) -> Iterator[tuple[RowTable, slice]]:
     """Give the blocks of some positions, which ascend, and which of those are in each."""
     for block in _blocks(session, job, np.unique(positions // BLOCK_ROWS).tolist()):
         begins = block.position[0]
         yield block, slice(*np.searchsorted(positions, (begins, begins + BLOCK_ROWS)).tolist())
 
 
-def _blocks(session: Session, job: int, numbers: Sequence[int]) -> Iterator[Rows]:
+def _blocks(session: Session, job: int, numbers: Sequence[int]) -> Iterator[RowTable]:
     """Give blocks, in order."""
     columns = select(JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became)
     for at in range(0, len(numbers), READ_AT_ONCE):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, Coded, Rows
+from swathe.catalog.jobs.row_table import CODES, DIGEST_BYTES, DictColumn, RowTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def _narrow(column: NDArray[Any]) -> NDArray[Any]:
     return column
 
 
-def _coded(column: Coded[Any], usual: Any) -> Any:
+def _coded(column: DictColumn[Any], usual: Any) -> Any:
     """Give a column as it is packed: nothing where all is as usual."""
     column = column.few()
     if column.values == [usual]:
@@ -80,16 +80,16 @@ def _coded(column: Coded[Any], usual: Any) -> Any:
     return [column.values, column.codes.tolist() if len(column.values) > 1 else []]
 
 
-def _uncoded(columns: Mapping[str, Any], name: str, usual: Any, count: int) -> Coded[Any]:
+def _uncoded(columns: Mapping[str, Any], name: str, usual: Any, count: int) -> DictColumn[Any]:
     if name not in columns:
-        return Coded.same(usual, count)
+        return DictColumn.same(usual, count)
     values, codes = columns[name]
     if len(values) == 1:
-        return Coded.same(values[0], count)
-    return Coded(values, np.array(codes, np.int32))
+        return DictColumn.same(values[0], count)
+    return DictColumn(values, np.array(codes, np.int32))
 
 
-def packed_asked(rows: Rows) -> bytes:
+def packed_asked(rows: RowTable) -> bytes:
     """Give what is asked for by the rows of a block."""
     return pack(
         {
@@ -106,12 +106,12 @@ def packed_asked(rows: Rows) -> bytes:
     )
 
 
-def _boxes(rows: Rows) -> dict[str, Any]:
+def _boxes(rows: RowTable) -> dict[str, Any]:
     placed = rows.placed
     return {"box": rows.box, "placed": None if placed.all() else placed}
 
 
-def packed_became(rows: Rows) -> bytes | None:
+def packed_became(rows: RowTable) -> bytes | None:
     """Give what became of the rows of a block; nothing where all wait."""
     if (rows.status == WAITING).all():
         return None
@@ -128,7 +128,7 @@ def packed_became(rows: Rows) -> bytes | None:
     )
 
 
-def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> Rows:
+def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> RowTable:
     """Give the rows of a block."""
     columns = unpack(asked)
     number = columns["number"].astype(np.int64)
@@ -138,7 +138,7 @@ def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> Rows:
     planes = _uncoded(columns, "planes", None, count)
     digest = outcome.get("sha256")
     size = outcome.get("bytes")
-    return Rows(
+    return RowTable(
         number=number,
         position=np.arange(count) + block * BLOCK_ROWS,
         result=columns["result"].astype(np.int64) if "result" in columns else np.full(count, -1),
@@ -148,7 +148,7 @@ def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> Rows:
         hdu=_uncoded(columns, "hdu", None, count),
         box=boxes["box"].astype(np.int64),
         placed=boxes.get("placed", np.ones(count, bool)),
-        planes=Coded([each and tuple(each) for each in planes.values], planes.codes),
+        planes=DictColumn([each and tuple(each) for each in planes.values], planes.codes),
         sky=columns["sky"] if "sky" in columns else np.full((count, 3), np.nan),
         status=outcome["status"] if outcome else np.full(count, WAITING, np.uint8),
         reason=_uncoded(outcome, "reason", "", count),
@@ -158,7 +158,7 @@ def unpacked_rows(block: int, asked: bytes, became: bytes | None) -> Rows:
     )
 
 
-def statuses_of(rows: Rows) -> int:
+def statuses_of(rows: RowTable) -> int:
     """Give which statuses rows have: a bit for each."""
     return statuses_bits(np.unique(rows.status).tolist())
 

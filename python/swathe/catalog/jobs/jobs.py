@@ -30,9 +30,17 @@ from swathe.catalog.jobs.mapping import (
     unknown_job,
 )
 from swathe.catalog.jobs.retry import retry
-from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.checks import plain_text
-from swathe.catalog.records.jobs import ACTIVE, Held, KeptJob, KeptRow, PastJob, Phase, RowStatus
+from swathe.catalog.records.jobs import (
+    ACTIVE,
+    JobRecord,
+    PastJob,
+    Phase,
+    RowRecord,
+    RowStatus,
+    UserUsage,
+)
 from swathe.catalog.tables import DeletedJobTable, JobBlockTable, JobChunkTable, JobTable
 from swathe.core.errors import JobError
 
@@ -40,7 +48,9 @@ from swathe.core.errors import JobError
 class JobQueue(Database):
     """The jobs of all users."""
 
-    def add_job(self, job: KeptJob, rows: Rows, check: Callable[[Held], None]) -> KeptJob:
+    def add_job(
+        self, job: JobRecord, rows: RowTable, check: Callable[[UserUsage], None]
+    ) -> JobRecord:
         """Keep a job with its rows, by position; `check` raises where its user has too much.
 
         The number that `job` has does not count.
@@ -52,7 +62,7 @@ class JobQueue(Database):
             insert_rows(session, number, rows)
             return kept_job(found_job(session, job.id))
 
-    def job(self, job_id: str) -> KeptJob:
+    def job(self, job_id: str) -> JobRecord:
         """Give a job.
 
         Raises:
@@ -67,7 +77,7 @@ class JobQueue(Database):
         phases: Sequence[Phase] = (),
         after: datetime | None = None,
         last: int | None = None,
-    ) -> list[KeptJob]:
+    ) -> list[JobRecord]:
         """Give jobs, the newest first."""
         query = select(JobTable).order_by(JobTable.number.desc())
         if owner is not None:
@@ -83,25 +93,25 @@ class JobQueue(Database):
 
     def job_rows(
         self, job: int, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
-    ) -> Rows:
+    ) -> RowTable:
         """Give rows of a job, by its number, in the user's order."""
         with self._reading() as session:
             if status is not None:
                 return rows_with_status(session, job, [status], start, limit)
             return rows_numbered(session, job, start, limit)
 
-    def job_results(self, job: int, numbers: Sequence[int]) -> Rows:
+    def job_results(self, job: int, numbers: Sequence[int]) -> RowTable:
         """Give results that are made of rows, by their numbers."""
         with self._reading() as session:
             # They are the last, in either order.
             return rows_at(session, job, np.array(numbers, np.int64))
 
-    def rows_into(self, job: int, results: Sequence[int]) -> Rows:
+    def rows_into(self, job: int, results: Sequence[int]) -> RowTable:
         """Give the rows that go into some results, in the user's order."""
         with self._reading() as session:
             return rows_into(session, job, results)
 
-    def row_named(self, job: int, name: str) -> KeptRow | None:
+    def row_named(self, job: int, name: str) -> RowRecord | None:
         """Give the row whose file has a name, without suffix."""
         if plain_text(name, len(name)) != name:
             return None  # no database can hold it
@@ -110,7 +120,7 @@ class JobQueue(Database):
 
     # ---- What users change
 
-    def start_job(self, job_id: str, check: Callable[[Held], None]) -> KeptJob:
+    def start_job(self, job_id: str, check: Callable[[UserUsage], None]) -> JobRecord:
         """Let a pending job run. Others stay as they are."""
 
         def change(session: Session, job: JobTable) -> None:
@@ -121,7 +131,7 @@ class JobQueue(Database):
 
         return self._change(job_id, change)
 
-    def cancel_job(self, job_id: str) -> KeptJob:
+    def cancel_job(self, job_id: str) -> JobRecord:
         """Stop a job. One that has ended stays as it is."""
 
         def change(_session: Session, job: JobTable) -> None:
@@ -130,7 +140,7 @@ class JobQueue(Database):
 
         return self._change(job_id, change)
 
-    def fail_job(self, job_id: str, reason: Callable[[Held], str | None]) -> KeptJob:
+    def fail_job(self, job_id: str, reason: Callable[[UserUsage], str | None]) -> JobRecord:
         """End a job if there is a reason that its user can see to, by what that one has.
 
         One that has ended stays as it is.
@@ -142,7 +152,7 @@ class JobQueue(Database):
 
         return self._change(job_id, change)
 
-    def resume_job(self, job_id: str, check: Callable[[Held], None]) -> KeptJob:
+    def resume_job(self, job_id: str, check: Callable[[UserUsage], None]) -> JobRecord:
         """Let failed rows be worked on again, and those that were never done.
 
         Raises:
@@ -161,7 +171,7 @@ class JobQueue(Database):
 
     def change_job(
         self, job_id: str, *, name: str | None = None, expires_at: datetime | None = None
-    ) -> KeptJob:
+    ) -> JobRecord:
         """Set what a job is called, or when it ends to be kept."""
 
         def change(_session: Session, job: JobTable) -> None:
@@ -197,7 +207,7 @@ class JobQueue(Database):
         with self._writing() as session:
             session.execute(delete(DeletedJobTable).where(DeletedJobTable.id == job_id))
 
-    def _change(self, job_id: str, change: Callable[[Session, JobTable], None]) -> KeptJob:
+    def _change(self, job_id: str, change: Callable[[Session, JobTable], None]) -> JobRecord:
         with self._writing() as session:
             job = found_job(session, job_id, lock=True)
             change(session, job)
@@ -213,7 +223,7 @@ class JobQueue(Database):
 
         self._change(job_id, change)
 
-    def held(self, owner: str) -> Held:
+    def held(self, owner: str) -> UserUsage:
         """Give how much a user has."""
         with self._reading() as session:
             return _held(session, owner)
@@ -259,11 +269,11 @@ class JobQueue(Database):
         return found[0], found[1]
 
 
-def _held(session: Session, owner: str) -> Held:
+def _held(session: Session, owner: str) -> UserUsage:
     active = JobTable.phase.in_(ACTIVE)
     mine = JobTable.owner == owner
     jobs, rows = session.execute(
         select(func.count(), func.coalesce(func.sum(JobTable.waiting), 0)).where(mine, active)
     ).one()
     size = session.scalar(select(func.coalesce(func.sum(JobTable.bytes), 0)).where(mine))
-    return Held(int(jobs), int(rows), int(size or 0))
+    return UserUsage(int(jobs), int(rows), int(size or 0))

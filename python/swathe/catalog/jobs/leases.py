@@ -26,9 +26,9 @@ from swathe.catalog.jobs.blocks import (
     rows_with_status,
 )
 from swathe.catalog.jobs.mapping import add_notes, fail, kept_job
-from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.jobs.row_table import RowTable
 from swathe.catalog.records.checks import plain_text
-from swathe.catalog.records.jobs import ACTIVE, FAILED, Chunk, ChunkState, Done, KeptJob
+from swathe.catalog.records.jobs import ACTIVE, FAILED, Chunk, ChunkResult, ChunkState, JobRecord
 from swathe.catalog.tables import JobChunkTable, JobTable
 from swathe.core.errors import CatalogError
 
@@ -47,7 +47,7 @@ class Chunks(Database):
     """What runners have taken."""
 
     def take_chunk(
-        self, runner: str, lease_s: float, size: Callable[[KeptJob, bool], int]
+        self, runner: str, lease_s: float, size: Callable[[JobRecord, bool], int]
     ) -> Chunk | None:
         """Give a runner something to do, if there is.
 
@@ -80,7 +80,7 @@ class Chunks(Database):
                         return chunk
         return None
 
-    def finish_chunk(self, chunk: Chunk, done: Done) -> KeptJob | None:
+    def finish_chunk(self, chunk: Chunk, done: ChunkResult) -> JobRecord | None:
         """Mark rows as done, and give back those that are not.
 
         Gives the job as it is then, or nothing where the chunk is no longer this runner's: then
@@ -91,7 +91,7 @@ class Chunks(Database):
             taken = session.get(JobChunkTable, (chunk.job.number, chunk.first))
             if job is None or taken is None or taken.runner != chunk.runner:
                 return None
-            _mark(session, job, Rows.of(done.rows))
+            _mark(session, job, RowTable.of(done.rows))
             job.busy_s += done.seconds
             job.bytes_moved += done.bytes_moved
             job.requests += done.requests
@@ -174,12 +174,12 @@ class Chunks(Database):
                     _divide(session, job, chunk)
             return True
 
-    def chunk_rows(self, chunk: Chunk) -> Rows:
+    def chunk_rows(self, chunk: Chunk) -> RowTable:
         """Give the rows of a chunk that are still to do."""
         with self._reading() as session:
             # Of those tried again, few may wait among many that are done.
             parts = parts_between(session, chunk.job.number, chunk.first, chunk.last)
-            return Rows.joined([part.take(part.has("waiting")) for part in parts])
+            return RowTable.joined([part.take(part.has("waiting")) for part in parts])
 
 
 def _taken(
@@ -187,7 +187,7 @@ def _taken(
     number: int,
     runner: str,
     lease_until: datetime,
-    size: Callable[[KeptJob, bool], int],
+    size: Callable[[JobRecord, bool], int],
 ) -> Chunk | None:
     """Take something of a job for a runner, if there is."""
     now = datetime.now(UTC)
@@ -261,7 +261,7 @@ def _free_chunk(session: Session, job: JobTable) -> JobChunkTable | None:
 
 
 def _next_chunk(
-    session: Session, job: JobTable, size: Callable[[KeptJob, bool], int]
+    session: Session, job: JobTable, size: Callable[[JobRecord, bool], int]
 ) -> JobChunkTable | None:
     """Give the next rows that were never given out."""
     first = job.cursor
@@ -311,14 +311,14 @@ def _divide(session: Session, job: JobTable, chunk: JobChunkTable) -> None:
     waiting = [
         rows.take(rows.has("waiting")) for rows in parts_between(session, job.number, first, last)
     ]
-    _mark(session, job, Rows.joined(waiting).ended("error", "stopped the worker twice"))
+    _mark(session, job, RowTable.joined(waiting).ended("error", "stopped the worker twice"))
     session.delete(chunk)
     session.flush()
     end_if_done(session, job)
     job.changes += 1
 
 
-def _mark(session: Session, job: JobTable, rows: Rows) -> None:
+def _mark(session: Session, job: JobTable, rows: RowTable) -> None:
     mark_rows(session, job.number, rows)
     counts = rows.counts()
     job.waiting -= len(rows)

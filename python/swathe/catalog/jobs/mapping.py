@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.jobs.blocks import LONGEST_NAME, LONGEST_REASON
 from swathe.catalog.records.checks import plain_text
-from swathe.catalog.records.jobs import ACTIVE, STATUSES, KeptJob
+from swathe.catalog.records.jobs import ACTIVE, STATUSES, JobRecord
 from swathe.catalog.tables import JobTable
 from swathe.core.errors import NoSuchJobError
 
@@ -80,7 +80,7 @@ PLAIN = (
 """What a job has under the same name in the database."""
 
 
-def job_values(job: KeptJob) -> dict[str, Any]:
+def job_values(job: JobRecord) -> dict[str, Any]:
     """Give a new job as the database keeps it."""
     values = {name: getattr(job, name) for name in PLAIN}
     for name, status in zip(COUNTED, STATUSES, strict=True):
@@ -95,9 +95,9 @@ def job_values(job: KeptJob) -> dict[str, Any]:
     return values
 
 
-def kept_job(job: JobTable) -> KeptJob:
+def kept_job(job: JobTable) -> JobRecord:
     """Give a job as a plain value."""
-    return KeptJob(
+    return JobRecord(
         number=job.number,
         counts={status: getattr(job, name) for name, status in zip(COUNTED, STATUSES, strict=True)},
         parameters=[(name, value) for name, value in job.parameters],

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from swathe.catalog.jobs.blocks import all_with_status, let_wait, parts_at
 from swathe.catalog.jobs.leases import LARGEST_CHUNK
-from swathe.catalog.jobs.row_table import CODES, Rows
+from swathe.catalog.jobs.row_table import CODES, RowTable
 from swathe.catalog.records.jobs import FAILED
 from swathe.catalog.tables import JobChunkTable, JobTable
 
@@ -47,7 +47,7 @@ def retry(session: Session, job: JobTable) -> None:
         session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))
 
 
-def _brief(parts: Iterator[Rows]) -> NDArray[Any]:
+def _brief(parts: Iterator[RowTable]) -> NDArray[Any]:
     """Give what is needed of rows."""
     found = [np.empty(0, BRIEF)]
     for rows in parts:

@@ -1,6 +1,6 @@
 """Rows of a job by columns: as an object each of 100,000 would take as long as cutting it does.
 
-A `Rows` is also a sequence of `KeptRow`, for whoever looks at few.
+A `RowTable` is also a sequence of `RowRecord`, for whoever looks at few.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from swathe.catalog.records.jobs import STATUSES, KeptRow, RowStatus
+from swathe.catalog.records.jobs import STATUSES, RowRecord, RowStatus
 
 if TYPE_CHECKING:
     from typing import Self
@@ -28,7 +28,7 @@ DIGEST_DIGITS = 2 * DIGEST_BYTES
 
 
 @dataclass(frozen=True, eq=False)
-class Coded(Generic[T]):
+class DictColumn(Generic[T]):
     """A column that has few distinct values, and the number of that of each row."""
 
     values: list[T]
@@ -47,7 +47,7 @@ class Coded(Generic[T]):
         return cls([value], np.zeros(count, np.int32))
 
     @classmethod
-    def joined(cls, parts: Sequence[Coded[T]]) -> Self:
+    def joined(cls, parts: Sequence[DictColumn[T]]) -> Self:
         """Give one column after the other."""
         numbers: dict[T, int] = {}
         codes = []
@@ -56,20 +56,20 @@ class Coded(Generic[T]):
             codes.append(np.array(new, np.int32)[part.codes])
         return cls(list(numbers), np.concatenate(codes))
 
-    def take(self, rows: Any) -> Coded[T]:
+    def take(self, rows: Any) -> DictColumn[T]:
         """Give the values of some rows, of which there are then no more than rows."""
-        taken = Coded(self.values, self.codes[rows])
+        taken = DictColumn(self.values, self.codes[rows])
         # Else a few rows of each of many blocks would keep the values of all of them.
         return taken.few() if len(taken.values) > len(taken) else taken
 
-    def few(self) -> Coded[T]:
+    def few(self) -> DictColumn[T]:
         """Give the same column, without values that no row has."""
         used, codes = np.unique(self.codes, return_inverse=True)
-        return Coded([self.values[code] for code in used.tolist()], codes.astype(np.int32))
+        return DictColumn([self.values[code] for code in used.tolist()], codes.astype(np.int32))
 
     def __reduce__(self) -> tuple[Any, ...]:
         few = self.few()
-        return Coded, (few.values, few.codes)
+        return DictColumn, (few.values, few.codes)
 
     def list(self) -> list[T]:
         """Give the value of each row."""
@@ -80,8 +80,8 @@ class Coded(Generic[T]):
 
 
 @dataclass(eq=False, kw_only=True)
-class Rows(Sequence[KeptRow]):
-    """Rows of a job; the columns are those of `KeptRow`, where they are not told here.
+class RowTable(Sequence[RowRecord]):
+    """Rows of a job; the columns are those of `RowRecord`, where they are not told here.
 
     Attributes:
         result: -1 of rows that go into no other.
@@ -96,24 +96,24 @@ class Rows(Sequence[KeptRow]):
     result: NDArray[np.int64]
     id: list[str]
     name: list[str]
-    source: Coded[str]
-    hdu: Coded[str | None]
+    source: DictColumn[str]
+    hdu: DictColumn[str | None]
     box: NDArray[np.int64]
     placed: NDArray[np.bool_]
-    planes: Coded[tuple[int, ...] | None]
+    planes: DictColumn[tuple[int, ...] | None]
     sky: NDArray[np.float64]
     status: NDArray[np.uint8]
-    reason: Coded[str]
+    reason: DictColumn[str]
     bytes: NDArray[np.int64]
-    version: Coded[str]
+    version: DictColumn[str]
     sha256: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, rows: Sequence[KeptRow]) -> Rows:
+    def of(cls, rows: Sequence[RowRecord]) -> RowTable:
         """Give rows by columns."""
-        if isinstance(rows, Rows):
+        if isinstance(rows, RowTable):
             return rows
-        names, count = KeptRow._fields, len(rows)
+        names, count = RowRecord._fields, len(rows)
         given: Any = dict(zip(names, zip(*rows, strict=True), strict=True)) if count else {}
         column = {name: given.get(name, ()) for name in names}
         nowhere = (np.nan,) * 3
@@ -123,21 +123,21 @@ class Rows(Sequence[KeptRow]):
             result=np.array([-1 if each is None else each for each in column["result"]], np.int64),
             id=list(column["id"]),
             name=list(column["name"]),
-            source=Coded.of(column["source"]),
-            hdu=Coded.of(column["hdu"]),
+            source=DictColumn.of(column["source"]),
+            hdu=DictColumn.of(column["hdu"]),
             box=np.array([each or (0,) * 4 for each in column["box"]], np.int64).reshape(count, 4),
             placed=np.array([each is not None for each in column["box"]], bool),
-            planes=Coded.of(column["planes"]),
+            planes=DictColumn.of(column["planes"]),
             sky=np.array([each or nowhere for each in column["sky"]], float).reshape(count, 3),
             status=np.array([CODES[each] for each in column["status"]], np.uint8),
-            reason=Coded.of(column["reason"]),
+            reason=DictColumn.of(column["reason"]),
             bytes=np.array(column["bytes"], np.int64),
-            version=Coded.of(column["version"]),
+            version=DictColumn.of(column["version"]),
             sha256=digests(column["sha256"]),
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
+    def joined(cls, parts: Sequence[RowTable]) -> RowTable:
         """Give some rows after the others."""
         parts = [part for part in parts if len(part)]
         if len(parts) < 2:
@@ -145,15 +145,15 @@ class Rows(Sequence[KeptRow]):
         columns: dict[str, Any] = {}
         for field in fields(cls):
             of_each: list[Any] = [getattr(part, field.name) for part in parts]
-            if isinstance(of_each[0], Coded):
-                columns[field.name] = Coded.joined(of_each)
+            if isinstance(of_each[0], DictColumn):
+                columns[field.name] = DictColumn.joined(of_each)
             elif isinstance(of_each[0], list):
                 columns[field.name] = list(chain.from_iterable(of_each))
             else:
                 columns[field.name] = np.concatenate(of_each)
         return cls(**columns)
 
-    def take(self, rows: Any) -> Rows:
+    def take(self, rows: Any) -> RowTable:
         """Give rows by a slice, their places in this, or a mask."""
         if not isinstance(rows, slice):
             rows = np.asarray(rows, None if len(rows) else np.int64)
@@ -163,29 +163,29 @@ class Rows(Sequence[KeptRow]):
         columns: dict[str, Any] = {}
         for field in fields(self):
             column: Any = getattr(self, field.name)
-            if isinstance(column, Coded):
+            if isinstance(column, DictColumn):
                 columns[field.name] = column.take(rows)
             elif not isinstance(column, list) or isinstance(rows, slice):
                 columns[field.name] = column[rows]
             else:
                 columns[field.name] = [column[row] for row in wanted]
-        return Rows(**columns)
+        return RowTable(**columns)
 
     def ended(
         self,
         status: RowStatus | NDArray[np.uint8],
-        reason: str | Coded[str] = "",
+        reason: str | DictColumn[str] = "",
         *,
         size: NDArray[np.int64] | None = None,
-        version: Coded[str] | None = None,
+        version: DictColumn[str] | None = None,
         sha256: NDArray[np.uint8] | None = None,
-    ) -> Rows:
+    ) -> RowTable:
         """Give the same rows with what became of them."""
         count = len(self)
         return replace(
             self,
             status=np.full(count, CODES[status]) if isinstance(status, str) else status,
-            reason=Coded.same(reason, count) if isinstance(reason, str) else reason,
+            reason=DictColumn.same(reason, count) if isinstance(reason, str) else reason,
             bytes=np.zeros(count, np.int64) if size is None else size,
             version=self.version if version is None else version,
             sha256=np.zeros((count, DIGEST_BYTES), np.uint8) if sha256 is None else sha256,
@@ -210,15 +210,15 @@ class Rows(Sequence[KeptRow]):
         return len(self.number)
 
     @overload
-    def __getitem__(self, row: int) -> KeptRow: ...
+    def __getitem__(self, row: int) -> RowRecord: ...
     @overload
-    def __getitem__(self, row: slice) -> Rows: ...
-    def __getitem__(self, row: int | slice) -> KeptRow | Rows:
+    def __getitem__(self, row: slice) -> RowTable: ...
+    def __getitem__(self, row: int | slice) -> RowRecord | RowTable:
         if isinstance(row, slice):
             return self.take(row)
         return next(iter(self.take(np.array([row]))))
 
-    def __iter__(self) -> Iterator[KeptRow]:
+    def __iter__(self) -> Iterator[RowRecord]:
         boxes: Any = map(tuple, self.box.tolist())
         if not self.placed.all():
             boxes = [box if there else None for box, there in zip(boxes, self.placed, strict=True)]
@@ -247,7 +247,7 @@ class Rows(Sequence[KeptRow]):
             hexadecimal(self.sha256),
             strict=True,
         )
-        return map(KeptRow._make, columns)
+        return map(RowRecord._make, columns)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

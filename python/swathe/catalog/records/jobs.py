@@ -19,7 +19,7 @@ STATUSES: tuple[RowStatus, ...] = ("waiting", "ok", "no-overlap", "missing", "er
 
 
 @dataclass(frozen=True)
-class KeptJob:
+class JobRecord:
     """A job as the database has it; times are UTC.
 
     Attributes:
@@ -52,7 +52,7 @@ class KeptJob:
     changes: int
 
 
-class KeptRow(NamedTuple):
+class RowRecord(NamedTuple):
     """A row of a job: a tuple, for there are 100,000, and each is changed once.
 
     Attributes:
@@ -91,7 +91,7 @@ class Chunk:
     `deaths` are the runners that died while they had them.
     """
 
-    job: KeptJob
+    job: JobRecord
     first: int
     last: int
     runner: str
@@ -99,7 +99,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Done:
+class ChunkResult:
     """What became of a chunk, so far.
 
     Attributes:
@@ -112,7 +112,7 @@ class Done:
         from_cache: bytes that the worker had, and in how many pieces.
     """
 
-    rows: Sequence[KeptRow]
+    rows: Sequence[RowRecord]
     seconds: float = 0.0
     bytes_moved: int = 0
     requests: int = 0
@@ -141,7 +141,7 @@ class PastJob:
 
 
 @dataclass(frozen=True)
-class Held:
+class UserUsage:
     """What a user has: jobs that have not ended, rows waiting in them, bytes of all results."""
 
     jobs: int

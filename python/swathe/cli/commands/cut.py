@@ -244,7 +244,8 @@ def _section_of(text: str) -> Box:
         typer.BadParameter: where it is written otherwise.
         RegionError: where it is empty.
     """
-    from swathe.core.box import section, section_ends
+    from swathe.core.box import box_from_section as section
+    from swathe.core.box import section_ends
 
     try:
         section_ends(text)

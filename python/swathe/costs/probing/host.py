@@ -19,7 +19,7 @@ import numpy as np
 from swathe import _swathe
 from swathe.core.sample_survey import NAXIS1, draw, fits_bytes, header
 from swathe.costs.fit.robust_stats import middle
-from swathe.costs.prediction import job_of
+from swathe.costs.prediction import to_engine_job
 from swathe.costs.probing.loopback_server import loopback
 from swathe.files.targets.target_list import read_targets
 
@@ -51,7 +51,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Ran:
+class BatchTiming:
     """What a batch on one thread took.
 
     Attributes:
@@ -189,7 +189,7 @@ def make_frames(rows: int) -> dict[str, Frame]:
     return frames
 
 
-def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> Ran:
+def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> BatchTiming:
     """Cut these boxes out of each file, on one thread."""
     cuts = [(str(file), *box) for file in files for box in boxes]
     columns = zip(("file", "x0", "y0", "width", "height"), zip(*cuts, strict=True), strict=True)
@@ -197,7 +197,7 @@ def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> Ran:
     output = Path(tempfile.mkdtemp(dir=folder))
     begun_s, began_s = time.perf_counter(), time.process_time()
     names = [f"{number}.fits" for number in range(len(cuts))]
-    batch = job_of(read, names=names, output=str(output), threads=1).start()
+    batch = to_engine_job(read, names=names, output=str(output), threads=1).start()
     done: list[str] = []
     while (rows := batch.poll(0.1)) is not None:
         done += rows.status
@@ -205,7 +205,7 @@ def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> Ran:
     wall_s, cpu_s = time.perf_counter() - begun_s, time.process_time() - began_s
     assert done == ["ok"] * len(cuts), "made frames can be cut"
     unpack_s = stages["open"] + stages["read"] + stages["decode"]
-    return Ran(max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"], wall_s)
+    return BatchTiming(max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"], wall_s)
 
 
 def _no_sky(*_: object) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from swathe.costs.cost_model import Costs, Sample
-    from swathe.costs.probing.resolve_target import Place
+    from swathe.costs.probing.resolve_target import ProbeTarget
 
 STREAMS = (1, 8)
 """Objects written at the same time: one, and as many as a mirror writes."""
@@ -33,7 +33,7 @@ class Writing:
     Each is verified as every copy is (docs/design/010), which is part of what it takes.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ProbeTarget) -> None:
         """Take the store.
 
         Raises:

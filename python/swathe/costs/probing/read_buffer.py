@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from swathe.costs.probing.reader_protocol import Reader
-    from swathe.costs.probing.resolve_target import Place
+    from swathe.costs.probing.resolve_target import ProbeTarget
 
 SIZES = tuple(KIB << power for power in range(15))
 REPEATS = 7
@@ -114,7 +114,7 @@ class BufferStudy:
 
 
 def study_buffer(
-    place: Place,
+    place: ProbeTarget,
     *,
     repeats: int = REPEATS,
     budget_s: float = 30.0,
@@ -214,7 +214,7 @@ def _turns(repeats: int, sizes: int, rng: np.random.Generator) -> Iterator[tuple
 
 
 def _read(
-    reader: Reader, place: Place, ranges: list[tuple[int, int]], length: int
+    reader: Reader, place: ProbeTarget, ranges: list[tuple[int, int]], length: int
 ) -> tuple[int, float]:
     """Read ranges of the object, one after the other; gives their bytes, and the seconds."""
     name = place.objects[0]

@@ -24,7 +24,7 @@ NAME_ONE = "name an object to read: --object PATH, or the store's option probe_o
 
 
 @dataclass(frozen=True)
-class Place:
+class ProbeTarget:
     """Where something is measured.
 
     Attributes:
@@ -60,7 +60,7 @@ class Place:
         return stores.local_path(name)
 
 
-def find_place(name: str, objects: Sequence[str] = ()) -> Place:
+def find_place(name: str, objects: Sequence[str] = ()) -> ProbeTarget:
     """Find what is meant by a store's name, `NAME:path`, a URL or a path.
 
     Args:
@@ -99,7 +99,7 @@ def find_place(name: str, objects: Sequence[str] = ()) -> Place:
     writable = f"{folder}/" if folder is not None else None
     if is_store and path is None and stores.is_writable(f"{name}:"):
         writable = f"{name}:"
-    return Place(named, _swathe.shown(name), tuple(chosen), stores, folder, writable)
+    return ProbeTarget(named, _swathe.shown(name), tuple(chosen), stores, folder, writable)
 
 
 def _largest_listed(name: str) -> list[str]:

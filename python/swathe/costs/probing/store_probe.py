@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from swathe.costs.probing.reader_protocol import Reader, Timing
-    from swathe.costs.probing.resolve_target import Place
+    from swathe.costs.probing.resolve_target import ProbeTarget
 
 WRITINGS = 3
 """How often objects of each size are written."""
@@ -105,7 +105,7 @@ class Probe:
 
 
 def probe(
-    place: Place,
+    place: ProbeTarget,
     *,
     quick: bool = False,
     budget_s: float | None = None,
@@ -156,7 +156,7 @@ class _Run:
 
     def __init__(
         self,
-        place: Place,
+        place: ProbeTarget,
         parameters: Parameters,
         reader: Reader,
         clock: Callable[[], float],

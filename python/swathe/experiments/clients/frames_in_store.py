@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swathe import _swathe
 from swathe.core.errors import RegionError
 from swathe.files.file import open as open_file
-from swathe.stores.registry import Storages, adopt, known_stores, storages
+from swathe.stores.registry import StoreSnapshot, known_stores, storages, use_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ Box = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Shelf:
+class FramesInStore:
     """A store with frames.
 
     Attributes:
@@ -84,7 +84,7 @@ class Shelf:
         return [(int(x), int(y), width, height) for x, y in zip(x0, y0, strict=True)]
 
 
-def shelf(given: str, settings: Common) -> Shelf:
+def shelf(given: str, settings: Common) -> FramesInStore:
     """Look at the first frame of a store.
 
     Raises:
@@ -101,7 +101,7 @@ def shelf(given: str, settings: Common) -> Shelf:
     if len(shape) < 2:
         raise RegionError(f"{_swathe.shown(name)}: its first image has {len(shape)} axes, not 2")
     bitpix = next(hdu.bitpix for hdu in file.hdus if list(hdu.shape) == list(shape))
-    return Shelf(
+    return FramesInStore(
         given,
         _swathe.shown(given).rstrip(":"),
         path,
@@ -120,7 +120,7 @@ def _object(given: str, name: str) -> str:
 
 
 @contextmanager
-def shelves(settings: Common, scratch: Path | None = None) -> Iterator[list[Shelf]]:
+def shelves(settings: Common, scratch: Path | None = None) -> Iterator[list[FramesInStore]]:
     """Give the stores of an experiment; where none is named, a sample survey that is made here."""
     if settings.stores:
         yield [shelf(given, settings) for given in settings.stores]
@@ -186,7 +186,7 @@ def with_storages(order: dict[str, Any]) -> dict[str, Any]:
 def take_over(order: dict[str, Any]) -> None:
     """Use the stores that an order came with."""
     if "storages" in order:
-        adopt(Storages(**order["storages"]))
+        use_snapshot(StoreSnapshot(**order["storages"]))
 
 
 def child(module: str, order: dict[str, Any], variables: dict[str, str], timeout_s: float) -> Any:

@@ -50,7 +50,7 @@ PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
-class Came:
+class HostResult:
     """What came of the clients of a host.
 
     Attributes:
@@ -338,7 +338,7 @@ class Clients:
         self.start = start
         self._write(str(start))
 
-    def records(self) -> Came:
+    def records(self) -> HostResult:
         """Wait for what all did.
 
         Raises:
@@ -361,7 +361,9 @@ class Clients:
         said = (self.path / "errors").read_text(errors="replace").splitlines()
         failures = [line.removeprefix(FAILURE) for line in said if line.startswith(FAILURE)]
         percent = 100 * busy / (busy + idle) if busy + idle > 0 else 0.0
-        return Came((self.path / "records.npy").read_bytes(), percent, next(iter(failures), ""))
+        return HostResult(
+            (self.path / "records.npy").read_bytes(), percent, next(iter(failures), "")
+        )
 
     def _write(self, text: str) -> None:
         assert self.process.stdin is not None
@@ -386,7 +388,7 @@ def busy_and_idle() -> tuple[float, float]:
     return sum(times.values()) - idle, idle
 
 
-def run_here(order: dict[str, Any]) -> tuple[float, Came]:
+def run_here(order: dict[str, Any]) -> tuple[float, HostResult]:
     """Run clients in a process of their own; gives when the first joined, and what all did."""
     with Clients(order) as tester:
         start = Clock().now() + LEAD_S

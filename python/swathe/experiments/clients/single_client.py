@@ -57,9 +57,9 @@ class Swathe:
 
     def read(self, path: str) -> Any:
         """Open an image, whatever is known of it from before."""
-        from swathe.files.file import opened
+        from swathe.files.file import open_cached
 
-        return opened(path).image()
+        return open_cached(path).image()
 
     def crop(self, image: Any, box: Box) -> Any:
         """Read the pixels and make the header."""

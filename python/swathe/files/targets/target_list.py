@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from unicodedata import combining, normalize
 
 from swathe.core.angles import Size
-from swathe.core.box import LIMIT, around, checked
+from swathe.core.box import LIMIT, box_around, validated_box
 from swathe.core.errors import NoOverlapError, NotFoundError, RegionError, SwatheError, TargetsError
-from swathe.core.sky import Sky, coordinates
+from swathe.core.sky import SkyMapping, coordinates
 from swathe.files.targets.cells import floats, is_missing, text_of, texts
 from swathe.files.targets.columns import BOX, CENTER, Bad, Choices, standard_columns
 from swathe.files.targets.frames import frame_named
 from swathe.files.targets.positions import is_equatorial, size_of
 from swathe.files.targets.table_files import READERS, Listing, read_listing, table_of_lines
-from swathe.stores.registry import by_names, is_named
+from swathe.stores.registry import is_named, with_store_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,7 +125,7 @@ class Combined:
 
 def read_targets(
     given: Any,
-    sky_of: Callable[[str, HduKey | None], Sky],
+    sky_of: Callable[[str, HduKey | None], SkyMapping],
     store: str | None = None,
     most_images: int | None = None,
     choices: Choices | None = None,
@@ -378,7 +378,7 @@ def _in_store(name: str, store: str) -> str:
     """Give the object of a store that is meant: of another store, or of a folder that is one."""
     is_in_store = is_named(name)
     if not is_in_store and ("://" in name or os.path.isabs(name)):
-        place = by_names(name if "://" in name else os.path.normpath(name))
+        place = with_store_names(name if "://" in name else os.path.normpath(name))
         if not is_named(place):
             raise TargetsError(f"{name}: is no path in the store {store}, nor in any other")
         name, is_in_store = place, True
@@ -452,7 +452,7 @@ def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
     import numpy as np
 
     numbers = _float_columns(columns)
-    make = around if way == CENTER else checked
+    make = box_around if way == CENTER else validated_box
     if numbers is None:
         good = np.zeros(len(targets), bool)
     else:
@@ -502,7 +502,7 @@ def _set_box(targets: Targets, row: int, make: Callable[[], Box]) -> None:
 def _place_in_sky(
     targets: Targets,
     columns: Mapping[str, Any],
-    sky_of: Callable[[str, HduKey | None], Sky],
+    sky_of: Callable[[str, HduKey | None], SkyMapping],
     most_images: int | None,
 ) -> None:
     """Fill in the boxes of targets given in the sky, those of one image together."""

@@ -23,7 +23,7 @@ REST = 20
 
 
 @dataclass(frozen=True)
-class Held:
+class DatasetCounts:
     """A dataset and what its images have in common."""
 
     dataset: Dataset
@@ -31,7 +31,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedValue:
     """What was made of a state: good as long as that is so, and of another until some time."""
 
     made: Any
@@ -46,11 +46,13 @@ class Holdings:
         """Take the catalogue to read."""
         self._catalog = catalog
         self._lock = threading.Lock()
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, CachedValue] = {}
 
-    def all(self) -> list[Held]:
+    def all(self) -> list[DatasetCounts]:
         """Give all datasets, in order of their names."""
-        found: list[Held] = self._known("", self._catalog.changes(), self._read, rests=True)
+        found: list[DatasetCounts] = self._known(
+            "", self._catalog.changes(), self._read, rests=True
+        )
         return found
 
     def begin(self) -> None:
@@ -58,10 +60,10 @@ class Holdings:
         with suppress(SwatheError):  # who asks for the page is told
             self.map()
 
-    def one(self, dataset: Dataset) -> Held:
+    def one(self, dataset: Dataset) -> DatasetCounts:
         """Give what is known of a dataset, which may have been added just now."""
         held = {each.dataset.name: each for each in self.all()}
-        return held.get(dataset.name) or Held(dataset, Summary())
+        return held.get(dataset.name) or DatasetCounts(dataset, Summary())
 
     def map(self, dataset: str | None = None) -> SkyMap:
         """Draw where the images of a dataset, or of all, lie."""
@@ -74,10 +76,10 @@ class Holdings:
         found: SkyMap = self._known(f"map:{dataset or ''}", held, draw)
         return found
 
-    def _read(self) -> list[Held]:
+    def _read(self) -> list[DatasetCounts]:
         summaries = self._catalog.summaries()
         found = self._catalog.datasets()
-        return [Held(each, summaries.get(each.name, Summary())) for each in found]
+        return [DatasetCounts(each, summaries.get(each.name, Summary())) for each in found]
 
     def _known(self, name: str, state: Any, make: Callable[[], Any], *, rests: bool = False) -> Any:
         """Give what was made of this state, perhaps of one before; one at a time makes it anew."""
@@ -88,6 +90,6 @@ class Holdings:
                 made = make()
                 taken = time.monotonic() - started
                 rest = max(FRESH_S, REST * taken) if rests else 0.0
-                kept = Kept(made, state, time.monotonic() + rest)
+                kept = CachedValue(made, state, time.monotonic() + rest)
                 self._kept[name] = kept
             return kept.made

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from swathe.jobs import Estimate
-    from swathe.portal.pages.archive_counts import Held
+    from swathe.portal.pages.archive_counts import DatasetCounts
     from swathe.portal.uploads import Uploads
 
 router = APIRouter(route_class=PageRoute)
@@ -171,7 +171,7 @@ def _faults(estimate: Estimate, pasted: Pasted) -> list[tuple[str, str]]:
     return [(f"Line {line}", fault) for line, fault in lines]
 
 
-def _example(request: Request, held: Sequence[Held]) -> dict[str, str]:
+def _example(request: Request, held: Sequence[DatasetCounts]) -> dict[str, str]:
     """Return a file and a place that this archive has, for the hints of the form."""
     catalog = portal_of(request).catalog
     for each in held:

@@ -16,7 +16,7 @@ from swathe.core.errors import SwatheError
 from swathe.portal.access import needs
 from swathe.portal.vo import files
 from swathe.portal.vo.discovery import links, query, vosi
-from swathe.portal.vo.errors import VoError, told
+from swathe.portal.vo.errors import VoError, to_vo_error
 from swathe.portal.vo.service import service_of
 from swathe.portal.vo.soda import sync, uws
 
@@ -53,7 +53,7 @@ def _answering(handler: Handler, scope: Scope | None) -> Callable[[Request], Awa
         except VoError as error:
             return error.response()
         except SwatheError as error:
-            return (await run_in_threadpool(told, error)).response()
+            return (await run_in_threadpool(to_vo_error, error)).response()
 
     return answer
 

@@ -81,7 +81,7 @@ def busy(why: str) -> VoError:
     return VoError("ServiceUnavailable", why, 503, HEADERS[503])
 
 
-def told(error: SwatheError) -> VoError:
+def to_vo_error(error: SwatheError) -> VoError:
     """Give what is told of an error."""
     if isinstance(error, VoError):
         return error

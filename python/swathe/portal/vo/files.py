@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from swathe.catalog import Match
-    from swathe.portal.vo.images import Held
+    from swathe.portal.vo.images import OpenImage
     from swathe.portal.vo.service import Service
 
 PREVIEW_TYPE = "image/png"
@@ -104,7 +104,7 @@ def _did(request: Request) -> str:
     return did
 
 
-def _picture(held: Held) -> bytes:
+def _picture(held: OpenImage) -> bytes:
     from swathe.files.preview import picture
 
     if len(held.lengths) < 2:

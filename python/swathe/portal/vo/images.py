@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from swathe.datasets.spherical import directions
-from swathe.files.file import File, opened
+from swathe.files.file import File, open_cached
 from swathe.portal.vo.axes import spectral_axis, stokes_axis, time_axis
 from swathe.portal.vo.errors import usage
 from swathe.portal.vo.geometry.fast_wcs import Places
@@ -48,7 +48,7 @@ ROUNDING = 1e-12
 State = tuple[int, int, int, int]
 
 
-class Held:
+class OpenImage:
     """An image that is open, and what is known of its axes once that was asked for."""
 
     def __init__(self, did: str, match: Match, image: Image, state: State | None) -> None:
@@ -150,9 +150,9 @@ class Images:
         """Take where they are found."""
         self._portal = portal
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._held: OrderedDict[str, OpenImage] = OrderedDict()
 
-    def kept(self, did: str) -> Held | None:
+    def kept(self, did: str) -> OpenImage | None:
         """Give an image without reading anything, where that can be done."""
         with self._lock:
             held = self._held.get(did)
@@ -175,7 +175,7 @@ class Images:
             raise usage(f"ID: there is no image {did[:500]!r} here", 404)
         return found
 
-    def get(self, did: str, fresh: bool = False) -> Held:
+    def get(self, did: str, fresh: bool = False) -> OpenImage:
         """Give an image; `fresh`: as it is now, whatever is known of it.
 
         Raises:
@@ -197,9 +197,9 @@ class Images:
             before.checked_at = time.monotonic()
             return before
         self._portal.sources.allowed(match.file)
-        file = opened(match.file, fresh=fresh)
+        file = open_cached(match.file, fresh=fresh)
         own = did_of(self._portal.config.vo.authority, match)
-        held = Held(own, match, file[match.granule.hdu], _state(file.path))
+        held = OpenImage(own, match, file[match.granule.hdu], _state(file.path))
         with self._lock:
             self._held[did] = held
             self._held.move_to_end(did)

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from swathe.core.box import section
+from swathe.core.box import box_from_section
 from swathe.core.errors import RegionError
 from swathe.files.targets.target_list import parse_hdu
 from swathe.portal.vo.errors import VoError, usage
@@ -290,6 +290,6 @@ def sub(name: str, value: str) -> tuple[HduKey | None, Box | None]:
         raise usage(f"{name}: expected [ext][x1:x2,y1:y2], found {shown(value)}")
     try:
         hdu = parse_hdu(found[1]) if found[1] and found[1].strip() else None
-        return hdu, section(found[2]) if found[2] else None
+        return hdu, box_from_section(found[2]) if found[2] else None
     except RegionError as error:
         raise usage(f"{name}: {error}") from None

@@ -21,16 +21,16 @@ from swathe.workers.autoscale.policy import (
     leaving,
 )
 from swathe.workers.autoscale.providers.provider import name_in, slot_of
-from swathe.workers.placement.rates import Paces
-from swathe.workers.pool import FINISH_S, Grown, Pool, internal, pauses
+from swathe.workers.placement.rates import ComputeRates
+from swathe.workers.pool import FINISH_S, GrowthStatus, Pool, internal, pauses
 from swathe.workers.restarting_thread import Lasting
 
 if TYPE_CHECKING:
-    from swathe.catalog.records.jobs import Done
+    from swathe.catalog.records.jobs import ChunkResult
     from swathe.catalog.reservations import Reserved, Waiting
     from swathe.workers.autoscale.providers.provider import Provider, Started
     from swathe.workers.batch import Batch
-    from swathe.workers.pool import Back, Member, Told
+    from swathe.workers.pool import Back, Member, PoolStatus
 
 log = logging.getLogger(__name__)
 
@@ -112,11 +112,11 @@ class GrowingPool:
         self._paused_until = 0.0
         self._pauses = pauses(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._failed = ""
-        self._last = Grown(kind, 0, limits.minimum, limits.maximum, 0, "", [])
+        self._last = GrowthStatus(kind, 0, limits.minimum, limits.maximum, 0, "", [])
         # Of several threads.
         self._lock = threading.Lock()
         self._jobs: dict[int, str] = {}
-        self._paces = Paces()
+        self._paces = ComputeRates()
         self._ending = threading.Event()
         self._thread: Lasting | None = None
 
@@ -130,7 +130,7 @@ class GrowingPool:
     def start(self, back: Back) -> None:
         """Begin; and begin to look who is wanted."""
 
-        def note(number: int, done: Done) -> None:
+        def note(number: int, done: ChunkResult) -> None:
             self._note(number, done)
             back(number, done)
 
@@ -162,13 +162,13 @@ class GrowingPool:
             except SwatheError as error:
                 log.warning("workers were not ended: %s", error)
 
-    def told(self) -> Told:
+    def told(self) -> PoolStatus:
         """Tell the state."""
         return replace(self._pool.told(), grown=self._last)
 
     # ---- What a row takes
 
-    def _note(self, number: int, done: Done) -> None:
+    def _note(self, number: int, done: ChunkResult) -> None:
         with self._lock:
             job = self._jobs.pop(number, None)
             if job is not None:

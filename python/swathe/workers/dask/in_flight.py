@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from swathe.catalog.jobs.row_table import Rows
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.jobs.row_table import RowTable
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.workers.batch import summed
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MOST_DEATHS = 24
 
 
 @dataclass(eq=False)
-class Flight:
+class PendingBatch:
     """A batch on its way, or a part of one.
 
     Attributes:
@@ -52,7 +52,7 @@ class Flight:
     payload: bytes
     stopped: Callable[[], bool]
     objects: Mapping[str, int] = field(default_factory=dict)
-    whole: Whole | None = None
+    whole: DividedBatch | None = None
     deaths: int = 0
     worker: str = ""
     key: str = ""
@@ -72,7 +72,7 @@ class Flight:
         """Forget who had it."""
         self.worker, self.began, self.task = "", False, None
 
-    def verdict(self) -> Done | list[Flight] | None:
+    def verdict(self) -> ChunkResult | list[PendingBatch] | None:
         """Say what to do where it was lost: what became of it, its halves, or to try it again."""
         cost = self.deaths if self.whole is None else self.whole.deaths
         rows = self.batch.rows
@@ -81,11 +81,11 @@ class Flight:
         if len(rows) > 1 and cost < MOST_DEATHS:
             return self._halves()
         reason = f"{cost} workers died while they were doing the batch it was in"
-        return Done(rows.ended("error", reason))
+        return ChunkResult(rows.ended("error", reason))
 
-    def _halves(self) -> list[Flight]:
+    def _halves(self) -> list[PendingBatch]:
         if self.whole is None:
-            self.whole = Whole(self.deaths)
+            self.whole = DividedBatch(self.deaths)
         rows = self.batch.rows
         middle = len(rows) // 2
         halves = []
@@ -96,7 +96,7 @@ class Flight:
             sent = pickle.dumps(batch)
             # Divided again after one more; a row that is alone has two more.
             halves.append(
-                Flight(
+                PendingBatch(
                     self.number,
                     batch,
                     sent,
@@ -110,23 +110,23 @@ class Flight:
 
 
 @dataclass(eq=False)
-class Whole:
+class DividedBatch:
     """A batch that was divided, what it has cost, and what came of it so far."""
 
     deaths: int
     parts: int = 1
-    done: Done | None = None
+    done: ChunkResult | None = None
 
-    def add(self, done: Done) -> Done | None:
+    def add(self, done: ChunkResult) -> ChunkResult | None:
         """Take what became of a part; gives what became of all, with the last."""
         self.parts -= 1
         self.done = done if self.done is None else _joined(self.done, done)
         return None if self.parts else self.done
 
 
-def _joined(one: Done, other: Done) -> Done:
-    return Done(
-        Rows.joined([Rows.of(one.rows), Rows.of(other.rows)]),
+def _joined(one: ChunkResult, other: ChunkResult) -> ChunkResult:
+    return ChunkResult(
+        RowTable.joined([RowTable.of(one.rows), RowTable.of(other.rows)]),
         one.seconds + other.seconds,
         one.bytes_moved + other.bytes_moved,
         one.requests + other.requests,

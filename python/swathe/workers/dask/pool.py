@@ -16,24 +16,24 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.core.errors import JobError
 from swathe.core.paths import default_url
 from swathe.workers.dask.connection import Connection
-from swathe.workers.dask.in_flight import Flight
+from swathe.workers.dask.in_flight import PendingBatch
 from swathe.workers.dask.membership import Roster
 from swathe.workers.dask.processes import configure
 from swathe.workers.dask.replication import Spreading
 from swathe.workers.dask.sender import Sending
 from swathe.workers.dask.state import Crew, Worker
 from swathe.workers.dask.worker_config import Briefing
-from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, Told, pauses
+from swathe.workers.pool import BATCH_S, HAND_OVER_S, LANES, PoolStatus, pauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from swathe.jobs import Place
+    from swathe.jobs import ResultStore
     from swathe.workers.batch import Batch
     from swathe.workers.dask.tls import Address
     from swathe.workers.pool import Back
@@ -53,7 +53,7 @@ class DaskPool:
     def __init__(
         self,
         address: Address,
-        place: Place,
+        place: ResultStore,
         *,
         certificates: Path | None = None,
         insecure: bool = False,
@@ -109,7 +109,7 @@ class DaskPool:
         # Read by other threads.
         self._lock = threading.Condition()
         self._room = 0
-        self._last_told = Told("dask", str(address), "not started", 0, [], [])
+        self._last_told = PoolStatus("dask", str(address), "not started", 0, [], [])
 
     @property
     def digest(self) -> str:
@@ -145,7 +145,7 @@ class DaskPool:
         """Take a batch."""
         self._briefing.look(batch)
         objects = self._briefing.objects(batch)
-        flight = Flight(number, batch, pickle.dumps(batch), stopped, objects)
+        flight = PendingBatch(number, batch, pickle.dumps(batch), stopped, objects)
         with self._lock:
             self._room -= 1
         self._loop.call_soon_threadsafe(self._sending.accept, flight)
@@ -165,11 +165,11 @@ class DaskPool:
             raise JobError(f"{self._thread.name}: still at work after {timeout_s} s")
         self._keepers.shutdown()
 
-    def told(self) -> Told:
+    def told(self) -> PoolStatus:
         """Tell the state."""
         if self._thread is None or not self._thread.is_alive():
             return self._last_told
-        asked: concurrent.futures.Future[Told] = concurrent.futures.Future()
+        asked: concurrent.futures.Future[PoolStatus] = concurrent.futures.Future()
         with suppress(RuntimeError, TimeoutError):  # it ends just now
             self._loop.call_soon_threadsafe(lambda: asked.set_result(self._state()))
             return asked.result(TELL_S)
@@ -190,7 +190,7 @@ class DaskPool:
         self._crew.spawn(self._watch())
         await self._connection.keep(self._ending)
         for flight in list(self._sending.flights):
-            self._sending.give_back(flight, Done([], complete=False))
+            self._sending.give_back(flight, ChunkResult([], complete=False))
         while self._keeping:
             await asyncio.sleep(0.01)
         self._crew.end()
@@ -216,7 +216,7 @@ class DaskPool:
     def _note_moved(self, **more: int) -> None:
         self._sending.note_moved(**more)
 
-    def _keep(self, flight: Flight, done: Done) -> None:
+    def _keep(self, flight: PendingBatch, done: ChunkResult) -> None:
         """Have what became of a batch kept, by another thread."""
         self._keeping += 1
 
@@ -242,11 +242,11 @@ class DaskPool:
             if self._room > 0:
                 self._lock.notify_all()
 
-    def _state(self) -> Told:
+    def _state(self) -> PoolStatus:
         crew = self._crew
         workers, held = crew.told()
         peer_s, peer_bytes_per_s = crew.rates.peer
-        return Told(
+        return PoolStatus(
             "dask",
             str(self._address),
             self._connection.trouble,

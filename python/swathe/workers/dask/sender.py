@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swathe.catalog.records.jobs import Done
+from swathe.catalog.records.jobs import ChunkResult
 from swathe.workers.dask import worker as member
 from swathe.workers.dask.state import AHEAD
 from swathe.workers.placement.decide import Work
-from swathe.workers.placement.rates import Paces
-from swathe.workers.pool import Moved, internal
+from swathe.workers.placement.rates import ComputeRates
+from swathe.workers.pool import TrafficCounts, internal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
     from swathe.workers.batch import Batch
-    from swathe.workers.dask.in_flight import Flight
+    from swathe.workers.dask.in_flight import PendingBatch
     from swathe.workers.dask.state import Crew, Worker
     from swathe.workers.dask.worker_config import Briefing
 
@@ -50,7 +50,7 @@ class Sending:
         *,
         join: Callable[[str, Worker], Awaitable[None]],
         copy: Callable[[str, str], None],
-        keep: Callable[[Flight, Done], None],
+        keep: Callable[[PendingBatch, ChunkResult], None],
         changed: Callable[[], None],
     ) -> None:
         """Take whose batches they are, who is there, and what these are told.
@@ -65,13 +65,13 @@ class Sending:
             keep: is told what became of a batch.
             changed: is told when another batch may be wanted, or no longer.
         """
-        self.flights: dict[Flight, None] = {}
-        self.moved = Moved()
+        self.flights: dict[PendingBatch, None] = {}
+        self.moved = TrafficCounts()
         self._name, self._crew, self._briefing, self._batch_s = name, crew, briefing, batch_s
         self._join, self._copy, self._keep, self._changed = join, copy, keep, changed
-        self._by_key: dict[str, Flight] = {}
-        self._pending: deque[Flight] = deque()
-        self._paces = Paces()
+        self._by_key: dict[str, PendingBatch] = {}
+        self._pending: deque[PendingBatch] = deque()
+        self._paces = ComputeRates()
         self._spread = False
 
     @property
@@ -89,7 +89,7 @@ class Sending:
             flight.began = True
             self._crew.placement.begin(key, time.monotonic())
 
-    def accept(self, flight: Flight) -> None:
+    def accept(self, flight: PendingBatch) -> None:
         """Take a batch that was wanted."""
         self.flights[flight] = None
         self._pending.append(flight)
@@ -127,7 +127,7 @@ class Sending:
                 self._copy(source, heir)
         self._changed()
 
-    def _work(self, flight: Flight) -> Work:
+    def _work(self, flight: PendingBatch) -> Work:
         """Say what a batch will take: as predicted, and as others took beside what was of them."""
         batch = flight.batch
         return Work(flight.objects, self._paces.expected_s(batch.job, self._predicted_s(batch)))
@@ -136,20 +136,20 @@ class Sending:
         """Give the seconds of computing that were predicted, or else those it is to take."""
         return len(batch.rows) * batch.row_s or self._batch_s
 
-    def _peers(self, flight: Flight) -> dict[str, list[member.Peer]]:
+    def _peers(self, flight: PendingBatch) -> dict[str, list[member.Peer]]:
         """Give who else has blocks of the objects of a batch, the one that was chosen first."""
         return {
             source: self._crew.peers(source, flight.worker, flight.fetch.get(source))
             for source in flight.objects
         }
 
-    def _depart(self, flight: Flight) -> None:
+    def _depart(self, flight: PendingBatch) -> None:
         """Send a batch to its worker."""
         if self._crew.client is not None:
             worker = self._crew.workers[flight.worker]
             flight.task = self._crew.spawn(self._fly(self._crew.client, worker, flight))
 
-    async def _fly(self, client: Client, worker: Worker, flight: Flight) -> None:
+    async def _fly(self, client: Client, worker: Worker, flight: PendingBatch) -> None:
         """Have a batch done, and give back what became of it, whatever goes wrong."""
         try:
             await self._carry(client, worker, flight)
@@ -160,7 +160,7 @@ class Sending:
             # Else it is given again when that is seen.
         self.place_all()
 
-    async def _peers_have_it(self, flight: Flight) -> None:
+    async def _peers_have_it(self, flight: PendingBatch) -> None:
         """Wait for peers that still fetch what is to come of them, no longer than the store takes.
 
         That they have it sooner is what was predicted when it was placed.
@@ -173,7 +173,7 @@ class Sending:
                     return
                 await asyncio.sleep(LOOK_S)
 
-    async def _carry(self, client: Client, worker: Worker, flight: Flight) -> None:
+    async def _carry(self, client: Client, worker: Worker, flight: PendingBatch) -> None:
         address, key = flight.worker, flight.key
         await self._peers_have_it(flight)
         if self._by_key.get(key) is not flight or self._crew.workers.get(address) is not worker:
@@ -195,7 +195,7 @@ class Sending:
         )
         try:
             worked = await future
-            done: Done = pickle.loads(worked.done)
+            done: ChunkResult = pickle.loads(worked.done)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)
@@ -205,7 +205,7 @@ class Sending:
                 return  # it is given again when the worker is seen to be gone
             self._land(worker, flight)
             failure = f"internal: worker {worker.name}: {type(error).__name__}: {error}"
-            self.give_back(flight, Done([], complete=False, failure=failure))
+            self.give_back(flight, ChunkResult([], complete=False, failure=failure))
         else:
             self._land(worker, flight)
             self._crew.hold(address, worked.held)
@@ -218,13 +218,13 @@ class Sending:
         finally:
             future.release()
 
-    def _land(self, worker: Worker, flight: Flight) -> None:
+    def _land(self, worker: Worker, flight: PendingBatch) -> None:
         worker.flights.pop(flight.key, None)
         self._by_key.pop(flight.key, None)
         for key in self._crew.placement.end(flight.key, time.monotonic()):
             self._depart(self._by_key[str(key)])
 
-    def again(self, flight: Flight) -> None:
+    def again(self, flight: PendingBatch) -> None:
         """Put a batch that was lost first in the queue, unless it is to blame."""
         try:
             self._again(flight)
@@ -232,18 +232,18 @@ class Sending:
             log.exception("batch %d: cannot be given again", flight.number)
             self.give_back(flight, _failed(error))
 
-    def _again(self, flight: Flight) -> None:
+    def _again(self, flight: PendingBatch) -> None:
         self._by_key.pop(flight.key, None)
         flight.reset()
         if flight.told_at is not None:
-            self.give_back(flight, Done([], complete=False))
+            self.give_back(flight, ChunkResult([], complete=False))
             return
         if flight not in self.flights:
             return
         verdict = flight.verdict()
         if verdict is None:
             self._pending.appendleft(flight)
-        elif isinstance(verdict, Done):
+        elif isinstance(verdict, ChunkResult):
             self.give_back(flight, verdict)
         else:
             for half in verdict:
@@ -252,7 +252,7 @@ class Sending:
             self.flights.update(dict.fromkeys(verdict))
             self._pending.extendleft(reversed(verdict))
 
-    def give_back(self, flight: Flight, done: Done) -> None:
+    def give_back(self, flight: PendingBatch, done: ChunkResult) -> None:
         """Have what became of a batch kept, by another thread."""
         if flight not in self.flights:
             return
@@ -279,10 +279,10 @@ class Sending:
         now = time.monotonic()
         for flight in list(self.flights):
             if flight.told_at is not None and now - flight.told_at > STOP_S:
-                self.give_back(flight, Done([], complete=False))
+                self.give_back(flight, ChunkResult([], complete=False))
         self._changed()
 
-    def _stop_flights(self, found: Sequence[tuple[Flight, Exception | None]]) -> None:
+    def _stop_flights(self, found: Sequence[tuple[PendingBatch, Exception | None]]) -> None:
         """Tell workers to stop; what is not with them, or failed, is given back at once."""
         keys: dict[str, list[str]] = {}
         for flight, error in found:
@@ -292,7 +292,7 @@ class Sending:
             if error is not None:
                 self.give_back(flight, _failed(error))
             elif flight.task is None:
-                self.give_back(flight, Done([], complete=False))
+                self.give_back(flight, ChunkResult([], complete=False))
         if keys and self._crew.client is not None:
             every = [key for of_worker in keys.values() for key in of_worker]
             self._crew.spawn(self._tell_to_stop(self._crew.client, every, list(keys)))
@@ -304,9 +304,9 @@ class Sending:
             )
 
 
-def _asked_to_stop(flights: Sequence[Flight]) -> list[tuple[Flight, Exception | None]]:
+def _asked_to_stop(flights: Sequence[PendingBatch]) -> list[tuple[PendingBatch, Exception | None]]:
     """Give the batches that are to stop, and those of which that cannot be told, and why."""
-    found: list[tuple[Flight, Exception | None]] = []
+    found: list[tuple[PendingBatch, Exception | None]] = []
     for flight in flights:
         try:
             if flight.stopped():
@@ -317,11 +317,11 @@ def _asked_to_stop(flights: Sequence[Flight]) -> list[tuple[Flight, Exception | 
     return found
 
 
-def _computed(flight: Flight, done: Done) -> bool:
+def _computed(flight: PendingBatch, done: ChunkResult) -> bool:
     """Tell whether a batch took what it takes to compute it: it fetched nothing to speak of."""
     fetched = done.bytes_moved + done.from_peers[0]
     return not flight.objects or fetched <= LITTLE * done.from_cache[0]
 
 
-def _failed(error: Exception) -> Done:
-    return Done([], complete=False, failure=internal(error))
+def _failed(error: Exception) -> ChunkResult:
+    return ChunkResult([], complete=False, failure=internal(error))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from swathe.workers.placement.decide import ASKED, Placement
 from swathe.workers.placement.rates import Rates
-from swathe.workers.pool import Held, Member
+from swathe.workers.pool import HeldObject, Member
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from swathe.workers.dask.in_flight import Flight
+    from swathe.workers.dask.in_flight import PendingBatch
     from swathe.workers.dask.worker import Peer
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Worker:
     parted: bool = False
     placed: bool = False
     joining: asyncio.Lock = field(default_factory=asyncio.Lock)
-    flights: dict[str, Flight] = field(default_factory=dict)
+    flights: dict[str, PendingBatch] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     peer: Peer | None = None
 
@@ -94,14 +94,14 @@ class Crew:
         found = (self.workers[name].peer for name in names if name in self.workers)
         return [peer for peer in found if peer is not None][:ASKED]
 
-    def told(self) -> tuple[list[Member], list[Held]]:
+    def told(self) -> tuple[list[Member], list[HeldObject]]:
         """Tell who is there, and what they hold."""
         workers, held = [], []
         for each in self.workers.values():
             busy = sum(flight.began for flight in each.flights.values())
             held_bytes, worth_s = 0, 0.0
             for source, size in each.held.items():
-                held.append(Held(each.name, source, size))
+                held.append(HeldObject(each.name, source, size))
                 held_bytes += size
                 if len(self.placement.holders(source)) == 1:
                     worth_s += self.rates.store_s(source, size)

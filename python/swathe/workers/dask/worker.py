@@ -22,17 +22,17 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from swathe import _swathe, trace
-from swathe.catalog.jobs.row_table import Rows
+from swathe.catalog.jobs.row_table import RowTable
 from swathe.core.errors import OutputError, SwatheError
 from swathe.core.host import in_url, this_host
 from swathe.jobs import Bucket, Folder
-from swathe.stores.registry import Storages, adopt
-from swathe.workers.execute import run
+from swathe.stores.registry import StoreSnapshot, use_snapshot
+from swathe.workers.execute import run_batch
 
 if TYPE_CHECKING:
     from swathe._swathe import Described
     from swathe.catalog import Store
-    from swathe.jobs import Place
+    from swathe.jobs import ResultStore
     from swathe.workers.batch import Batch
 
 TOPIC = "swathe-pool"
@@ -77,7 +77,7 @@ class Invitation:
 
     pool: str
     place: FolderAt | BucketAt
-    storages: Storages
+    storages: StoreSnapshot
     hosts: tuple[str, ...]
 
 
@@ -129,7 +129,7 @@ class NotJoinedError(SwatheError):
     """A batch came to a worker that knows too little, or no longer the same, to do it."""
 
 
-def invite(pool: str, place: Place, storages: Storages, hosts: tuple[str, ...]) -> bytes:
+def invite(pool: str, place: ResultStore, storages: StoreSnapshot, hosts: tuple[str, ...]) -> bytes:
     """Give what a worker is told when it joins.
 
     Raises:
@@ -168,14 +168,14 @@ def _token(path: Path) -> str:
     return made
 
 
-class Here:
+class WorkerState:
     """The state of this process."""
 
     def __init__(self, scratch: Path | None = None) -> None:
         """Take the folder where results for a bucket are made; else a temporary one."""
         self._scratch = scratch
         self._lock = threading.Lock()
-        self._place: Place | None = None
+        self._place: ResultStore | None = None
         self._pool = self._state = ""
         self._last = 0.0
         self._at_work = 0
@@ -223,7 +223,7 @@ class Here:
             place = self._checked(told.place)
         except SwatheError as error:
             return Joined(host, cache_bytes, f"{host}: {error}")
-        adopt(told.storages)
+        use_snapshot(told.storages)
         _swathe.confine(list(told.hosts))
         with self._lock:
             self._pool, self._place, self._state = told.pool, place, state_of(invitation)
@@ -254,7 +254,7 @@ class Here:
         """Let it stay so long, where it is to end; with 0 it may go."""
         self._granted = time.monotonic() + seconds
 
-    def _checked(self, at: FolderAt | BucketAt) -> Place:
+    def _checked(self, at: FolderAt | BucketAt) -> ResultStore:
         """Give the place of results, after a look.
 
         Raises:
@@ -301,7 +301,7 @@ class Here:
             batch: Batch = pickle.loads(payload)
             self._make_room(batch.job, place)
             _swathe.blocks_are_at(peers)
-            done = run(batch, place, 1, stopped)
+            done = run_batch(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody asks for them here
             return Worked(pickle.dumps(done), self._newly_held(batch), _swathe.peer_costs())
         finally:
@@ -312,7 +312,7 @@ class Here:
 
     def _newly_held(self, batch: Batch) -> dict[str, int]:
         """Give how much is held of the objects of a batch, and of some others if that is new."""
-        rows = Rows.joined([batch.rows, *batch.inputs.values()])
+        rows = RowTable.joined([batch.rows, *batch.inputs.values()])
         with self._lock:
             old = [name for name, _ in zip(self._held, range(LOOKED_AT), strict=False)]
         names = list(dict.fromkeys([*rows.source.few().values, *old]))
@@ -360,7 +360,7 @@ class Here:
         with self._lock:
             self._halts += 1
 
-    def _make_room(self, job: str, place: Place) -> None:
+    def _make_room(self, job: str, place: ResultStore) -> None:
         """Remove what is left of jobs of long ago, where no portal can."""
         if isinstance(place, Folder):
             return
@@ -384,7 +384,7 @@ def _record() -> None:
         print(f"swathe: {error}", file=sys.stderr)  # noqa: T201
 
 
-here = Here()
+here = WorkerState()
 """That of this process."""
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from swathe.core.errors import CatalogError
 from swathe.core.host import this_host
-from swathe.stores.registry import NAMED, Storages, storages
+from swathe.stores.registry import NAMED, StoreSnapshot, storages
 from swathe.workers.dask import worker
 
 if TYPE_CHECKING:
-    from swathe.jobs import Place
+    from swathe.jobs import ResultStore
     from swathe.workers.batch import Batch
     from swathe.workers.placement.rates import Rates, Speed
 
@@ -25,7 +25,7 @@ STORAGES_S = 5.0
 class Briefing:
     """What workers are told: the invitation, and by what it is known."""
 
-    def __init__(self, pool: str, place: Place, hosts: tuple[str, ...], rates: Rates) -> None:
+    def __init__(self, pool: str, place: ResultStore, hosts: tuple[str, ...], rates: Rates) -> None:
         """Take whose workers they are, where results go, which servers users may name.
 
         What was measured of stores is told to `rates`.
@@ -69,14 +69,14 @@ class Briefing:
                 counts[source] = rows
         return {source: round(count * batch.row_bytes) for source, count in counts.items()}
 
-    def _tell(self, found: Storages) -> None:
+    def _tell(self, found: StoreSnapshot) -> None:
         self._storages, self._asked_at = found, time.monotonic()
         invitation = worker.invite(self._pool, self._place, found, self._hosts)
         self._invitation = invitation, worker.state_of(invitation)
         self._rates.of_stores(_costs(found))
 
 
-def _costs(found: Storages) -> dict[str, Speed]:
+def _costs(found: StoreSnapshot) -> dict[str, Speed]:
     """Give seconds of a request and bytes per second of each store, as measured from here."""
     measured, _, _ = found.seen_from(this_host())
     costs = {}

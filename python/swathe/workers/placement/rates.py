@@ -80,7 +80,7 @@ class Rates:
         return request_s + size / bytes_per_s
 
 
-class Paces:
+class ComputeRates:
     """What jobs take, as the batches that came back took: for each row, or each second predicted.
 
     For one thread.

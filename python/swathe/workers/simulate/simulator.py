@@ -27,7 +27,7 @@ from swathe.workers.autoscale.policy import (
     leaving,
 )
 from swathe.workers.placement.decide import COPIES, Placement, Work
-from swathe.workers.placement.rates import Paces
+from swathe.workers.placement.rates import ComputeRates
 from swathe.workers.simulate.network import Line, Store, Wires
 from swathe.workers.simulate.result import Result, Round, Tally, responses
 from swathe.workers.simulate.state import Blocks, Task, Worker, first
@@ -103,7 +103,7 @@ class Simulation:
         self._cores = Line(pool.cores)
         self._copying: set[str] = set()
         self._wires = Wires(store, pool.link_bytes_per_s, pool.peer_latency_s)
-        self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), Paces()
+        self._placement, self._paces = Placement(self._wires, ahead=pool.ahead), ComputeRates()
         self._workers: dict[str, Worker] = {}
         self._joined = self._asked = self._busy = 0
         self._growth = Growth(pool.grow) if pool.grow is not None else None

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from swathe.core.errors import SwatheError
 from swathe.portal.vo.discovery.descriptors import DATALINK, DATALINK_TYPE, soda
 from swathe.portal.vo.discovery.votable import Field, document, info, results, table
-from swathe.portal.vo.errors import VoError, told, usage
+from swathe.portal.vo.errors import VoError, to_vo_error, usage
 from swathe.portal.vo.files import PREVIEW_TYPE, is_served, media_type_of
 from swathe.portal.vo.parameters import read_parameters
 
@@ -62,7 +62,7 @@ def _document(service: Service, request: Request, ids: Sequence[str]) -> bytes:
             rows.append(_row(did, error=f"NotFoundFault: {error}", semantics="#this"))
             continue
         except SwatheError as error:
-            rows.append(_row(did, error=f"TransientFault: {told(error)}", semantics="#this"))
+            rows.append(_row(did, error=f"TransientFault: {to_vo_error(error)}", semantics="#this"))
             continue
         rows += _rows(service, request, did, match, f"soda-{len(services)}")
         states = _states(service, did, match)

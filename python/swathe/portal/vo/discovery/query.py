@@ -21,7 +21,7 @@ from swathe.datasets.search import NEAR
 from swathe.portal.vo import parameters
 from swathe.portal.vo.discovery import descriptors
 from swathe.portal.vo.discovery.votable import MEDIA_TYPE, Field, document, info, results, table
-from swathe.portal.vo.errors import VoError, busy, told, usage
+from swathe.portal.vo.errors import VoError, busy, to_vo_error, usage
 from swathe.portal.vo.geometry.overlap import shows
 from swathe.portal.vo.identifiers import did_of
 
@@ -179,7 +179,7 @@ async def query(service: Service, request: Request) -> Response:
         given = await parameters.read_parameters(request)
         content = await service.workers.run(lambda: _document(service, request, given))
     except SwatheError as error:
-        wrong = told(error)
+        wrong = to_vo_error(error)
         refusal = document(results(info("QUERY_STATUS", "ERROR", wrong.line)))
         return Response(refusal, wrong.status, dict(wrong.headers), MEDIA_TYPE)
     return Response(content, 200, media_type=MEDIA_TYPE)

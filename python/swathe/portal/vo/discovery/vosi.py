@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, Response
 from swathe.portal.vo.discovery import descriptors
 from swathe.portal.vo.discovery.votable import plain
 from swathe.portal.vo.identifiers import did_of
-from swathe.stores.registry import by_names
+from swathe.stores.registry import with_store_names
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -105,7 +105,7 @@ def _trouble(service: Service) -> str:
     """Say why jobs are not worked on, in words for everybody; empty where they are."""
     portal = service.portal
     portal.catalog.stores()
-    return by_names(portal.told(None).trouble)
+    return with_store_names(portal.told(None).trouble)
 
 
 def _some(service: Service) -> Match | None:

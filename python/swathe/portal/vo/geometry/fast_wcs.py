@@ -1,7 +1,7 @@
 """From places in the sky to pixels of one image and back, fast.
 
-What `Sky` does by way of astropy's coordinates takes milliseconds, whatever the number of places.
-Most frames are ICRS turned: then one matrix does the same. All distortions count.
+What `SkyMapping` does by way of astropy's coordinates takes milliseconds, whatever the number of
+places. Most frames are ICRS turned: then one matrix does the same. All distortions count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from swathe.datasets.spherical import degrees, directions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from swathe.core.sky import Sky
+    from swathe.core.sky import SkyMapping
 
 Pixels = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 
@@ -23,7 +23,7 @@ Pixels = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 class Places:
     """The sky on one image; places are ICRS unit vectors, pixels count from 0."""
 
-    def __init__(self, sky: Sky) -> None:
+    def __init__(self, sky: SkyMapping) -> None:
         """Take what does it slowly."""
         self._sky = sky
         self._wcs = sky.wcs
@@ -60,7 +60,7 @@ class Places:
         return there @ self._turn if self._turn.size else there
 
 
-def _turn(sky: Sky) -> NDArray[np.float64] | None:
+def _turn(sky: SkyMapping) -> NDArray[np.float64] | None:
     """Give the matrix from ICRS to the image's frame: empty if it is ICRS, `None` if none does."""
     from astropy.coordinates import FK5, ICRS, Galactic, SkyCoord
     from astropy.wcs.utils import wcs_to_celestial_frame

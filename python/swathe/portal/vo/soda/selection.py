@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from swathe.files.file import Image
     from swathe.portal.vo.cutout_request import Wanted
-    from swathe.portal.vo.images import Held
+    from swathe.portal.vo.images import OpenImage
     from swathe.portal.vo.parameters import Interval
 
 
@@ -33,7 +33,7 @@ class Pixels:
         return math.prod(last - first for first, last in zip(self.start, self.stop, strict=True))
 
 
-def select(held: Held, wanted: Wanted) -> Pixels | None:
+def select(held: OpenImage, wanted: Wanted) -> Pixels | None:
     """Give the pixels that are wanted of an image; none where there are no such.
 
     Raises:
@@ -65,7 +65,7 @@ def select(held: Held, wanted: Wanted) -> Pixels | None:
     return Pixels(image, start, stop)
 
 
-def _narrow_planes(held: Held, wanted: Wanted, start: list[int], stop: list[int]) -> bool:
+def _narrow_planes(held: OpenImage, wanted: Wanted, start: list[int], stop: list[int]) -> bool:
     """Take no more planes than needed; tells whether there are any."""
     if wanted.band is None and wanted.time is None and not wanted.states:
         return True

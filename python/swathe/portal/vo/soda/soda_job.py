@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from swathe.core.errors import CatalogError, NotFoundError, SwatheError
 from swathe.portal.vo import parameters
 from swathe.portal.vo.cutout_request import PLACES, Wanted, read_place
-from swathe.portal.vo.errors import VoError, told, usage
+from swathe.portal.vo.errors import VoError, to_vo_error, usage
 from swathe.portal.vo.soda.selection import select
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from swathe.catalog import Match
     from swathe.catalog.records.jobs import RowStatus
-    from swathe.portal.vo.images import Held, Images
+    from swathe.portal.vo.images import Images, OpenImage
     from swathe.portal.vo.parameters import Parameters, Part
 
 MOST_COMBINATIONS = 1000
@@ -103,12 +103,12 @@ def _told(faults: Mapping[int, SwatheError], count: int) -> dict[int, tuple[RowS
     if len(faults) == count > 0:
         raise faults[0]
     return {
-        row: ("missing" if isinstance(error, NotFoundError) else "error", told(error).line)
+        row: ("missing" if isinstance(error, NotFoundError) else "error", to_vo_error(error).line)
         for row, error in faults.items()
     }
 
 
-def _row(held: Held, wanted: Wanted) -> tuple[Any, ...]:
+def _row(held: OpenImage, wanted: Wanted) -> tuple[Any, ...]:
     pixels = select(held, wanted)
     file = held.match.file
     if pixels is None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from swathe.files.file import Image
     from swathe.portal.vo.cutout_request import Wanted
-    from swathe.portal.vo.images import Held
+    from swathe.portal.vo.images import OpenImage
     from swathe.portal.vo.parameters import Parameters
     from swathe.portal.vo.service import Service
     from swathe.portal.vo.soda.selection import Pixels
@@ -91,7 +91,7 @@ def _cut(service: Service, did: str, wanted: Wanted, media_type: str) -> Respons
         return _cut_from(service, images.get(did, fresh=True), wanted, media_type)
 
 
-def _cut_from(service: Service, held: Held, wanted: Wanted, media_type: str) -> Response:
+def _cut_from(service: Service, held: OpenImage, wanted: Wanted, media_type: str) -> Response:
     with service.memory.take(_outline_bytes(wanted)):
         pixels = select(held, wanted)
     if pixels is None:
@@ -134,7 +134,7 @@ def _outline_bytes(wanted: Wanted) -> int:
     return len(region.corners) * CORNER_BYTES if isinstance(region, Polygon) else 0
 
 
-def _fits(held: Held, pixels: Pixels) -> Response:
+def _fits(held: OpenImage, pixels: Pixels) -> Response:
     return Response(_content(pixels), 200, _attached(held, pixels, "fits"), FITS)
 
 
@@ -143,7 +143,7 @@ def _content(pixels: Pixels) -> bytes:
     return native.cut(index, pixels.start, pixels.stop, "strict", None).fits()
 
 
-def _attached(held: Held, pixels: Pixels, suffix: str) -> dict[str, str]:
+def _attached(held: OpenImage, pixels: Pixels, suffix: str) -> dict[str, str]:
     """Say what the file is to be called: that of the image, HDU, first pixel."""
     stem = UNSAFE.sub("_", held.match.granule.path.rpartition("/")[2].partition(".")[0])[:60]
     first = "-".join(str(at + 1) for at in pixels.start[:2])
