@@ -176,8 +176,8 @@ fn what_a_stuck_writer_leaves_is_dropped_and_counted_once() {
 fn of_a_full_memory_every_lost_event_is_counted() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("run.ulm");
     for limit in (300..700).step_by(20) {
+        let path = folder.path().join(format!("{limit}.ulm"));
         let recorder = begin(Memory::open(&path, limit).expect("a file"));
         for number in 0..5 {
             tell(number);
