@@ -442,6 +442,11 @@ def test_large_cut(visitor: Visitor) -> None:
         fits.PrimaryHDU(data, header).writeto(path, overwrite=True)
         with visitor.cut(PLAIN, SUB="[1:1200,1:900]") as hdus:
             assert_same(np.array(hdus[0].data), data[:900].astype(">i4"))
+        answer = visitor.sync(PLAIN, SUB="[1:1199,1:900]")
+        assert int(answer.headers["content-length"]) == len(answer.content)
+        assert len(answer.content) % 2880 == 0
+        end = -(1199 * 900 * 4) % 2880
+        assert end and answer.content[-end:] == bytes(end)
         with path.open("r+b") as file:
             huge = fits.Header(header, copy=True)
             huge["NAXIS1"], huge["NAXIS2"], huge["BITPIX"] = 10_000, 10_000, -32

@@ -14,15 +14,17 @@ from swathe.core.host import cores
 from swathe.portal.vo.errors import busy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.types import Receive, Scope, Send
+    from typing_extensions import Buffer
 
 MOST_WAITING = 200
 """Requests that wait for a thread or have one; more are told to come again."""
 
 MOST_BYTES = 1_000_000_000
 """Of large answers that are made or sent; some clients are slow to take them."""
+PIECE_BYTES = 1 << 20
 
 T = TypeVar("T")
 
@@ -77,21 +79,32 @@ class Share:
 
 
 class LargeAnswer(Response):
-    """An answer that holds its share of the memory until it is sent."""
+    """An answer that holds its share of the memory until it is sent.
+
+    It is sent as it is in memory, a piece at a time: nobody else is answered while it is copied.
+    """
 
     def __init__(
-        self, share: Share, content: bytes, headers: Mapping[str, str], media_type: str
+        self, share: Share, parts: Sequence[Buffer], headers: Mapping[str, str], media_type: str
     ) -> None:
         """Take the share, and what to send."""
-        super().__init__(content, 200, headers, media_type)
         self._share = share
+        self._parts = [memoryview(part).cast("B") for part in parts]
+        length = str(sum(map(len, self._parts)))
+        super().__init__(b"", 200, {**headers, "Content-Length": length}, media_type)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Send it."""
+        begin = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         try:
-            await super().__call__(scope, receive, send)
+            await send(begin)
+            for part in self._parts:
+                for at in range(0, len(part), PIECE_BYTES):
+                    piece = bytes(part[at : at + PIECE_BYTES])
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
         finally:
-            self.body = b""
+            self._parts.clear()
             self._share.release()
 
 

@@ -24,7 +24,9 @@ from swathe.portal.vo.thread_limit import LargeAnswer
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from typing_extensions import Buffer
 
+    from swathe._swathe import Cutout
     from swathe.files.file import Image
     from swathe.portal.vo.cutout_request import Wanted
     from swathe.portal.vo.images import OpenImage
@@ -43,6 +45,8 @@ MOST_PIXELS = 1 << 25
 """Of a picture."""
 CORNER_BYTES = 400_000
 """Of a polygon: with 1000 corners two are looked for at once, for they take seconds."""
+BLOCK = 2880
+"""Bytes of a block of a FITS file."""
 SMALL = 1_000_000
 """Bytes of pixels that are cut without a thread of their own: from a page cache in 0.3 ms."""
 UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -107,7 +111,7 @@ def _cut_from(service: Service, held: OpenImage, wanted: Wanted, media_type: str
         if size <= SMALL:
             return _fits(held, pixels)
         share = service.memory.take(size)
-        return LargeAnswer(share, _content(pixels), _attached(held, pixels, "fits"), FITS)
+        return LargeAnswer(share, _parts(pixels), _attached(held, pixels, "fits"), FITS)
     start, stop = list(pixels.start), list(pixels.stop)
     for axis in range(2, len(start)):
         stop[axis] = start[axis] + 1
@@ -135,12 +139,19 @@ def _outline_bytes(wanted: Wanted) -> int:
 
 
 def _fits(held: OpenImage, pixels: Pixels) -> Response:
-    return Response(_content(pixels), 200, _attached(held, pixels, "fits"), FITS)
+    return Response(_cutout(pixels).fits(), 200, _attached(held, pixels, "fits"), FITS)
 
 
-def _content(pixels: Pixels) -> bytes:
+def _cutout(pixels: Pixels) -> Cutout:
     native, index = pixels.image._native, pixels.image.index
-    return native.cut(index, pixels.start, pixels.stop, "strict", None).fits()
+    return native.cut(index, pixels.start, pixels.stop, "strict", None)
+
+
+def _parts(pixels: Pixels) -> list[Buffer]:
+    """Return a FITS file in parts, whose pixels are those of the engine, not a copy."""
+    cutout = _cutout(pixels)
+    size = len(memoryview(cutout.stored))
+    return [cutout.header, cutout.stored, bytes(-size % BLOCK)]
 
 
 def _attached(held: OpenImage, pixels: Pixels, suffix: str) -> dict[str, str]:
