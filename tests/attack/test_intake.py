@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -356,6 +357,36 @@ def test_m2_long_pasted_lists_are_read_by_a_process_of_their_own(portal: Served,
     assert answer.status_code == 200
     assert seen - begun
     assert TOLD[kind] in answer.text
+
+
+class SlowResolver(BaseHTTPRequestHandler):
+    """Answers as Sesame, after a second."""
+
+    def do_GET(self) -> None:
+        time.sleep(1)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"#=S=Simbad\n%J 10.6847083 +41.2687500 = 00:42:44.33 +41:16:07.5\n")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_names_of_objects_hold_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others waited until each name of a list was known: 150 s for 50 names of 3 s."""
+    add_survey(tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), SlowResolver) as resolver:
+        threading.Thread(target=resolver.serve_forever).start()
+        monkeypatch.setenv("SWATHE_RESOLVER", f"http://127.0.0.1:{resolver.server_port}/")
+        try:
+            with served(tmp_path) as portal:
+                names = json.dumps({"targets": [f"M {at} 30arcsec" for at in range(1, 6)]})
+                with others_are_answered(portal):
+                    answer = send_json(portal, names.encode())
+                assert answer.status_code == 200, answer.text
+                assert answer.json()["targets"] == 5
+        finally:
+            resolver.shutdown()
 
 
 def row_of(side: int, **options: Any) -> dict[str, Any]:
