@@ -316,6 +316,8 @@ def test_m2_pasted_lists(portal: Served) -> None:
     with others_are_answered(portal):
         answer = httpx.post(f"{portal.url}/new", files={"targets": (None, text)}, timeout=600)
     assert "expected lines of 20000 characters" in answer.text
+    assert len(answer.text) < 100_000, "a list of megabytes is not repeated"
+    assert "too long to be shown here again" in answer.text
 
 
 PASTED = {

@@ -34,6 +34,8 @@ router = APIRouter(route_class=PageRoute)
 may_submit = needs("submit")
 MOST_FIELDS = 40
 LONGEST_NAME = 200
+REPEATED = 1_000_000
+"""Characters of a pasted list that the form still repeats: escaped, it may be six times as long."""
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 FIELDS = {
     "targets": "",
@@ -194,11 +196,16 @@ def _form(
 ) -> Response:
     held = holdings_of(request).all()
     stores = portal_of(request).catalog.stores()
+    fields = asked.fields
+    unrepeated = len(fields["targets"]) if len(fields["targets"]) > REPEATED else 0
+    if unrepeated:
+        fields = {**fields, "targets": ""}
     return page(
         request,
         "new.html",
         code=code,
-        fields=asked.fields,
+        fields=fields,
+        unrepeated=unrepeated,
         file_name=asked.file_name,
         error=error,
         submitted=bool(error) and code != 200,
