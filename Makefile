@@ -13,7 +13,7 @@ export SWATHE_TEST_DATA ?= $(abspath ../shared/data)
 
 .PHONY: run test test-rust test-python test-more test-all lint fmt bench bench-plan bench-find bench-portal \
 	bench-simulate bench-workers bench-hosts bench-trace bench-trace-view experiments fuzz lock \
-	audit clean
+	audit docs clean
 
 run: $(VENV)/built
 	$(BIN)/python -m swathe.cli.commands.demo $(ARGS) $(if $(FILES),--files $(FILES))
@@ -84,6 +84,10 @@ experiments: $(VENV)/built
 fuzz:
 	fuzz/run $(or $(SECONDS_EACH),30)
 
+# The site of docs/, into build/docs. Its own packages are installed here only.
+docs: $(VENV)/built $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
 # The versions that are installed, with their hashes; what CI and the tests use is dev.lock.
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command 'make lock' pyproject.toml
@@ -93,6 +97,7 @@ lock: $(VENV)/ready
 	$(LOCK) $(ARGS) --extra dev --extra portal --output-file requirements/dev.lock
 	$(LOCK) $(ARGS) --extra portal --output-file requirements/portal.lock
 	$(LOCK) $(ARGS) --extra cluster --output-file requirements/cluster.lock
+	$(LOCK) $(ARGS) --extra docs --constraint requirements/dev.lock --output-file requirements/docs.lock
 
 # Not a part of CI: both ask for advisories in the internet, and fail where they get none.
 audit: $(VENV)/ready
@@ -113,6 +118,11 @@ clean:
 $(VENV)/ready: requirements/dev.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	touch $@
+
+# Versions that dev.lock has, too, are the same in both.
+$(VENV)/docs: requirements/docs.lock $(VENV)/ready | $(VENV)/built
+	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/docs.lock
 	touch $@
 
 # Asked every time, cheap when nothing changed: cargo and pip know what is out of date.
