@@ -75,7 +75,7 @@ def page(studies: dict[str, list[Study]]) -> str:
         "left below `build/bench/experiments`; `make experiments ARGS='--only ramp'` measures one "
         f"part of them anew ({', '.join(studies)}). How to run such experiments on your own "
         "stores: [experiments.md](../experiments.md). Figures of 2005 and 2007 are those of "
-        "section 8 of the design.",
+        "the studies themselves.",
         f"Measured {machines(studies)}. Servers, the proxy that makes the links, and clients "
         "share these cores: what is limited by the CPU below would be faster with machines of "
         "their own. Frames are 2048 x 1489 pixels of 16 bits, as in 2005, in memory. The "
@@ -440,7 +440,7 @@ def conclusions(found: Found) -> str:
             f"clients their lead {grows(lan, peaks['local'] / peaks['nginx-lan'])} over the LAN "
             f"and {grows(wan, peaks['local'] / peaks['nginx-wan'])} over the WAN.",
             "",
-            "Of section 8, predictions (180.57 s for 197.40 s) are measured by `make bench-plan`, "
+            "Predictions (180.57 s for 197.40 s) are measured by `make bench-plan`, "
             "and today's readers by `make bench`: [benchmarks.md](../benchmarks.md). Striped "
             "servers (DPSS) are not part of Swathe yet.",
         ]
