@@ -306,7 +306,7 @@ def test_an_archive_is_replaced_when_the_new_one_is_whole(
         with pytest.raises(Died):
             cut_many(boxes(("c", image)), path, overwrite=True)
     assert {file: file.read_bytes() for file in before} == before
-    with pytest.raises(OutputExistsError, match=r"\.part; give --resume to go on"):
+    with pytest.raises(OutputExistsError, match=r"\.part; give --resume to continue"):
         cut_many(boxes(("c", image)), path)
     with pytest.raises(OutputExistsError, match="exists already"):
         cut_many(boxes(("c", image)), path, resume=True)

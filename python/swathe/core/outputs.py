@@ -259,7 +259,7 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def publish(new: Path, path: Path, *, overwrite: bool) -> None:
-    """Give a complete file its final name; remove it if that fails.
+    """Rename a complete file to its final name; remove it if that fails.
 
     Raises:
         OutputExistsError: if a file of this name exists and `overwrite` is false.
