@@ -484,7 +484,7 @@ def test_archives_share_a_folder_each_with_its_manifest(files: list[Path], tmp_p
         assert again.meta["bytes_moved"] == 0
 
 
-@pytest.mark.parametrize(("resume", "error"), [(False, "exists already"), (True, "no manifest")])
+@pytest.mark.parametrize(("resume", "error"), [(False, "exists already"), (True, "not a manifest")])
 def test_a_file_that_is_no_manifest_is_left_alone(
     resume: bool, error: str, files: list[Path], tmp_path: Path
 ) -> None:
