@@ -339,9 +339,7 @@ def test_what_is_wrong_is_told_of_its_result(images: list[Path], tmp_path: Path)
     assert results(tmp_path / "o").keys() == {"ok.fits"}
     rows["size_deg"][0] = 2.0
     found = cut_many(rows, tmp_path / "large", operation="stack")
-    assert found["reason"][5] == (
-        "would be 20000 pixels wide; a combined image may be 8192"
-    )
+    assert found["reason"][5] == ("would be 20000 pixels wide; a combined image may be 8192")
 
 
 def test_pictures_need_three_images(images: list[Path], tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ def _main(number: int, imports: list[str]) -> None:
                 else:  # the call was cancelled
                     selector.unregister(key.fileobj)
                     _kill({key.data: children[key.data]})
-            for child in _ended(children):
+            for child in _reap(children):
                 leash = children.pop(child)
                 with suppress(KeyError):
                     selector.unregister(leash)
@@ -295,7 +295,7 @@ def _kill(children: Mapping[int, socket.socket]) -> None:
         os.kill(child, signal.SIGKILL)  # not yet waited for, so the number is still its own
 
 
-def _ended(children: Mapping[int, socket.socket]) -> list[int]:
+def _reap(children: Mapping[int, socket.socket]) -> list[int]:
     """Return the children that have ended; kill what they started."""
     ended = []
     for child in children:

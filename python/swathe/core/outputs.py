@@ -349,7 +349,7 @@ def sole_writer(path: Path) -> Iterator[None]:
             are empty and are removed, so a file with content is not a lock.
     """
     lock = path.with_name(f".{path.name}.lock")
-    handle = _locked(lock, path)
+    handle = _open_lock(lock, path)
     try:
         yield
     finally:
@@ -357,7 +357,7 @@ def sole_writer(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _locked(lock: Path, path: Path) -> int:
+def _open_lock(lock: Path, path: Path) -> int:
     """Open and lock the lock's file, and check that it still has its name."""
     while True:
         try:

@@ -80,8 +80,7 @@ class Stars:
 
     Attributes:
         x: centres in zero-based pixels along NAXIS1, rounded to 0.001 pixel. The profile is drawn
-            at
-            the rounded position, so these are exact and not a measurement.
+            at the rounded position, so these are exact and not a measurement.
         y: centres along NAXIS2, likewise.
         peak: height of the profile above the sky at its centre, in counts, before saturation.
     """

@@ -43,7 +43,7 @@ def pack_table(table: Table) -> bytes:
             head, values = packed
             heads.append({"name": name, **head, "lengths": [len(part) for part in values]})
             parts += values
-    return _joined({"columns": heads, "meta": _short(table.meta)}, parts)
+    return _join({"columns": heads, "meta": _short(table.meta)}, parts)
 
 
 def unpack_table(packed: bytes) -> Table:
@@ -73,7 +73,7 @@ def pack_lists(columns: Mapping[str, list[Any]], rest: Mapping[str, Any]) -> byt
         pieces = [json.dumps(values[at : at + PIECE_ROWS]).encode() for at in starts]
         lengths.append(list(map(len, pieces)))
         parts += pieces
-    return _joined({"names": list(columns), "lengths": lengths, "rest": rest}, parts)
+    return _join({"names": list(columns), "lengths": lengths, "rest": rest}, parts)
 
 
 def unpack_lists(packed: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
@@ -88,7 +88,7 @@ def unpack_lists(packed: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     return columns, head["rest"]
 
 
-def _joined(head: Mapping[str, Any], parts: list[bytes]) -> bytes:
+def _join(head: Mapping[str, Any], parts: list[bytes]) -> bytes:
     first = json.dumps(head).encode()
     return b"".join([LENGTH.pack(len(first)), first, *parts])
 

@@ -161,18 +161,18 @@ def predict(
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
         target_list = read_targets(targets, sky_of, choices=choices)
-        return _expected_of(target_list, mode, planes, threads, workers)
+        return _predict_list(target_list, mode, planes, threads, workers)
     for name in stores:
         if not is_named(f"{name}:x"):
             raise NoSuchStoreError(f"there is no store {name!r}")
     predictions = {}
     for name in stores:
         target_list = read_targets(targets, sky_of, store=name, choices=choices)
-        predictions[name] = _expected_of(target_list, mode, planes, threads, workers)
+        predictions[name] = _predict_list(target_list, mode, planes, threads, workers)
     return mixture(predictions, threads * workers)
 
 
-def _expected_of(
+def _predict_list(
     target_list: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
 ) -> Prediction:
     """Return the predicted cost of a list, with reasons why some targets cannot be cut."""

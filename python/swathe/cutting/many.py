@@ -346,7 +346,7 @@ def _cut_into(
     from swathe.costs.prediction import expected, to_engine_job
 
     target_list = work.read
-    meta = {"output": place.path.name, "mode": settings["mode"], **_told(place.making, work)}
+    meta = {"output": place.path.name, "mode": settings["mode"], **_run_options(place.making, work)}
     meta["swathe"] = _swathe.__version__
     shown = [_swathe.shown(file) for file in target_list.files]
     sources = [shown[file] for file in target_list.file.tolist()]
@@ -403,7 +403,7 @@ def _cut_into(
     return manifest.table()
 
 
-def _told(making: Making, work: _Work) -> dict[str, Any]:
+def _run_options(making: Making, work: _Work) -> dict[str, Any]:
     """Return the options of the run, as the manifest records them."""
     options: dict[str, Any] = {"operation": making.operation, "format": making.format}
     if making.operation == "stack":

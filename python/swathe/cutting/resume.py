@@ -28,8 +28,7 @@ def whole_members(
 
     After a power cut an archive may hold less than its manifest says, or more. Members follow each
     other. From the first of our `names` with a wrong size on, no member is kept. The manifest is
-    not
-    kept either; it is written anew. In `.fits` a result has this many `extensions`.
+    not kept either; it is written anew. In `.fits` a result has this many `extensions`.
 
     Raises:
         OutputError: if the archive cannot be read.

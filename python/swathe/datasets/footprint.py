@@ -148,7 +148,7 @@ def _with_outline(sky: SkyMapping, corners: NDArray[np.float64]) -> Footprint:
     touched = near[distances(polygons, middles) <= healpix.cell_radius(order) + slack]
     lon, lat = degrees(corners)
     outline = np.column_stack([lon, lat]).ravel().tolist()
-    return _described(sky, centre, radius, healpix.ranges(touched, order), outline, None)
+    return _make_footprint(sky, centre, radius, healpix.ranges(touched, order), outline, None)
 
 
 def _without_outline(sky: SkyMapping, width: int, height: int) -> Footprint:
@@ -172,7 +172,7 @@ def _without_outline(sky: SkyMapping, width: int, height: int) -> Footprint:
     farthest = float(angle(middles[shown], centre).max(initial=0)) + healpix.cell_radius(order + 1)
     radius = min(max(radius, farthest), math.pi)
     wcs: str = sky.wcs.to_header_string(relax=True)
-    return _described(sky, centre, radius, healpix.ranges(cells, order), None, wcs)
+    return _make_footprint(sky, centre, radius, healpix.ranges(cells, order), None, wcs)
 
 
 def on_image(
@@ -198,7 +198,7 @@ def on_image(
     return inside
 
 
-def _described(
+def _make_footprint(
     sky: SkyMapping,
     centre: NDArray[np.float64],
     radius: float,

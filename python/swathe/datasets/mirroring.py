@@ -142,7 +142,7 @@ def plan(
     source, target = catalog.store(dataset_record.store), catalog.store(store)
     prefix = dataset_record.prefix if prefix is None else prefix
     _check_apart(dataset_record, source, target, prefix)
-    copies_there, unlisted = _listed(target, prefix)
+    copies_there, unlisted = _list_target(target, prefix)
     copies = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
     result = Plan(dataset, source.name, store, prefix)
     sizes = []
@@ -150,7 +150,7 @@ def plan(
     present = 0
     unmatched = dict(copies)
     objects = catalog.replicas(dataset, source.name)
-    refusal = _taken(source, target, objects, copies_there)
+    refusal = _refusals(source, target, objects, copies_there)
     for replica in objects:
         path = replica.object_path
         if replica.state == "vanished":
@@ -177,7 +177,7 @@ def plan(
         sizes.append(int(replica.version.partition(" ")[0]))
     remaining = [copy for copy in unmatched.values() if copy.state != "vanished"]
     _sort_out(result, remaining, target, copies_there, unlisted)
-    seconds, measured = _predicted(catalog, (source, target), sizes, threads)
+    seconds, measured = _predict_time(catalog, (source, target), sizes, threads)
     return replace(
         result,
         there=present,
@@ -226,7 +226,7 @@ def mirror(
     try:
         while (outcomes := copies.poll(POLL_S)) is not None:
             if outcomes:
-                replicas = [_noted(wanted, copied, report) for copied in outcomes]
+                replicas = [_replica_of(wanted, copied, report) for copied in outcomes]
                 # Recorded at once: an object that is not recorded is copied again.
                 catalog.put_objects(
                     wanted.dataset, wanted.store, [(replica, None) for replica in replicas]
@@ -268,7 +268,7 @@ def _url(store: Store, prefix: str) -> str:
     return f"//{root.netloc.lower()}{path}"
 
 
-def _listed(store: Store, prefix: str) -> tuple[dict[str, Listed], list[str]]:
+def _list_target(store: Store, prefix: str) -> tuple[dict[str, Listed], list[str]]:
     """Return the objects by path, and the paths that could not be listed."""
     entries = list(list_objects(store, prefix, None, may_lack=True))
     return (
@@ -292,7 +292,7 @@ def _sort_out(
     for folder in {copy.path.rpartition("/")[0] for copy in copies}:
         if result.prefix and not f"{folder}/".startswith(f"{result.prefix}/"):
             try:
-                more, silent = _listed(target, folder)
+                more, silent = _list_target(target, folder)
             except SwatheError:  # deleting reports the error
                 more, silent = {}, [folder]
             copies_there.update(more)
@@ -327,7 +327,7 @@ def _is_there(copy: Replica, now: Listed | None) -> bool:
     return now.mark == copy.modified or (sized and not tag.startswith(FILE_TAG))
 
 
-def _taken(
+def _refusals(
     source: Store, target: Store, objects: Sequence[Replica], copies_there: Mapping[str, Listed]
 ) -> Callable[[str, bool], str | None]:
     """Return a function that says why a path of the target must not be written, or `None`."""
@@ -408,7 +408,7 @@ def _begin(catalog: Catalog, work: Plan) -> None:
     )
 
 
-def _noted(work: Plan, copied: _swathe.Copied, report: Report) -> Replica:
+def _replica_of(work: Plan, copied: _swathe.Copied, report: Report) -> Replica:
     """Return the record of an object that was copied, or could not be."""
     path, to = work.copies[copied.number]
     if copied.kind is None:
@@ -446,7 +446,7 @@ def _delete(catalog: Catalog, work: Plan, engine: _swathe.Stores, report: Report
     report.deleted = len(deleted)
 
 
-def _predicted(
+def _predict_time(
     catalog: Catalog, stores: tuple[Store, Store], sizes: list[int], threads: int
 ) -> tuple[float, bool]:
     """Return the predicted time to copy, and whether the stores were measured.

@@ -97,7 +97,7 @@ def scan(
     store = catalog.dataset(dataset).store
     replicas = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
     report = Report(dataset)
-    listed, unlisted = _sorted_out(objects, report)
+    listed, unlisted = _sort_out(objects, report)
     returned = [
         path
         for path, now in listed.items()
@@ -121,7 +121,7 @@ def scan(
     if reread:
         to_read = [(now, before and replace(before, version=None)) for now, before in to_read]
     for outcome, before in _headers(store, to_read, threads or THREADS_PER_CORE * cores()):
-        replica, images = _catalogued(outcome, before, report)
+        replica, images = _catalogue_entry(outcome, before, report)
         keeper.add(replica, images)
         finished += 1
         show(finished, total)
@@ -140,7 +140,7 @@ def scan(
     return report
 
 
-def _sorted_out(
+def _sort_out(
     objects: Iterable[Listed | Unlisted], report: Report
 ) -> tuple[dict[str, Listed], list[str]]:
     listed: dict[str, Listed] = {}
@@ -209,7 +209,7 @@ def _headers(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _catalogued(
+def _catalogue_entry(
     outcome: _Read, before: Replica | None, report: Report
 ) -> tuple[Replica, list[Granule] | None]:
     """Return the record of an object and its granules; `None` to keep the known granules."""

@@ -208,13 +208,13 @@ class File:
             if info.kind in IMAGES:
                 return image  # a damaged one, whose use raises the error
             raise NotAnImageError(
-                f"{self.path}, HDU {_called(info)}: expected an image, "
+                f"{self.path}, HDU {_hdu_label(info)}: expected an image, "
                 f"found {HOLDINGS[info.kind]}; {self._where_images_are()}"
             ) from None
         return image
 
     def _where_images_are(self) -> str:
-        images = [_called(info) for info in self.hdus if info.kind in IMAGES]
+        images = [_hdu_label(info) for info in self.hdus if info.kind in IMAGES]
         if not images:
             return "no HDU of the file holds an image"
         shown = ", ".join(images[:MOST_NAMED]) + (", ..." if len(images) > MOST_NAMED else "")
@@ -229,7 +229,7 @@ MOST_NAMED = 20
 """Number of HDUs named in an error."""
 
 
-def _called(info: _swathe.HduInfo) -> str:
+def _hdu_label(info: _swathe.HduInfo) -> str:
     """Return number and name of an HDU as text."""
     return str(info.index) if info.name is None else f"{info.index} ({info.name})"
 

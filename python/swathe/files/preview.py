@@ -60,7 +60,7 @@ def grey(
     if not (np.isfinite(black) and 0 < spread < np.inf):
         black, spread = float(plane[finite].min()), 1.0
     scaled = np.clip((np.where(finite, plane, black) - black) / spread, 0, 1)
-    return np.asarray(_stretched(scaled, stretch)[::-1] * 255).round().astype(np.uint8)
+    return np.asarray(_stretch(scaled, stretch)[::-1] * 255).round().astype(np.uint8)
 
 
 def _limits(
@@ -78,7 +78,7 @@ def _limits(
     return black, white
 
 
-def _stretched(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
+def _stretch(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
     from astropy.visualization import AsinhStretch, LinearStretch, LogStretch, SqrtStretch
 
     ways = {

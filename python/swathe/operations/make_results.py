@@ -113,7 +113,7 @@ def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
     Raises:
         TargetsError: if the targets have no bands.
     """
-    combined = _combined(read)
+    combined = _combined_of(read)
     if not combined.has_bands:
         raise TargetsError("the targets: expected a column 'band', as bands are given; found none")
     return read.of_rows([row for row, band in enumerate(combined.bands) if band in bands])
@@ -128,10 +128,9 @@ def results_of(
     """Return the results to be made, and their pixel size in degrees: that of the first image.
 
     The boxes are made larger, since images may be rotated. A fault of a result becomes a fault of
-    its
-    targets, which are then not cut.
+    its targets, which are then not cut.
     """
-    combined = _combined(read)
+    combined = _combined_of(read)
     groups: dict[str, list[int]] = {}
     usual = "stack" if making.operation == "stack" else "rgb"
     for row, group in enumerate(combined.groups):
@@ -140,7 +139,7 @@ def results_of(
     sky = combined.sky.tolist()
     results = Results(list(groups), unique_names(list(groups)), [], [], [], sky)
     for number, rows in enumerate(groups.values()):
-        inputs, fault = _chosen(rows, combined, making)
+        inputs, fault = _choose_inputs(rows, combined, making)
         results.inputs.append(inputs if fault is None else rows)
         if fault is not None:
             _refuse(results, read, number, fault)
@@ -159,7 +158,7 @@ def results_of(
     return results, scale
 
 
-def _combined(targets: Targets) -> Combined:
+def _combined_of(targets: Targets) -> Combined:
     if targets.combined is None:
         raise TargetsError("the targets: expected sky positions, found boxes")
     return targets.combined
@@ -172,7 +171,9 @@ def _refuse(results: Results, targets: Targets, number: int, fault: str) -> None
         targets.faults.setdefault(row, ("error", f"{results.ids[number]}: {fault}"))
 
 
-def _chosen(rows: list[int], combined: Combined, making: Making) -> tuple[list[int], str | None]:
+def _choose_inputs(
+    rows: list[int], combined: Combined, making: Making
+) -> tuple[list[int], str | None]:
     """Return the rows of a result in their order, or the reason why it cannot be made."""
     if making.format != "rgb":
         return rows, None
@@ -291,9 +292,9 @@ class Converter:
         if told.status != "ok":
             yield told
         elif not self.bench.stopped():
-            yield self._converted(told)
+            yield self._convert(told)
 
-    def _converted(self, ended: Ended) -> Ended:
+    def _convert(self, ended: Ended) -> Ended:
         name = self.bench.shown / self.bench.paths[ended.row]
         try:
             return self.bench.put(ended, converted(self.bench.cut(ended.row), name))
@@ -334,25 +335,25 @@ class Combiner:
             self._ended.update({row: self.faults[row] for row in rows if row in self.faults})
             self._left[result] = len(rows - self.faults.keys())
             if not self._left[result]:
-                yield from self._made(result)
+                yield from self._make(result)
 
     def take(self, told: Ended) -> Iterator[Ended]:
         """Yield the row, and its result if this was the last image it waited for."""
         if told.status == "ok":
             if self.bench.stopped():
                 return
-            told = self._aligned(told)
+            told = self._align(told)
         yield told
         self._ended[told.row] = told.status, told.reason
         result = self._into[told.row]
         self._left[result] -= 1
         if not self._left[result]:
-            yield from self._made(result)
+            yield from self._make(result)
 
     def _pixels(self, row: int) -> Path:
         return self.bench.scratch / f"{row}.npy"
 
-    def _aligned(self, ended: Ended) -> Ended:
+    def _align(self, ended: Ended) -> Ended:
         """Resample the pixels of a row to the grid of its result."""
         ra, dec, _ = self.results.sky[ended.row]
         grid = self.results.grids[self._into[ended.row]]
@@ -370,7 +371,7 @@ class Combiner:
             cut.unlink()
         return ended
 
-    def _made(self, result: int) -> Iterator[Ended]:
+    def _make(self, result: int) -> Iterator[Ended]:
         """Make a result, unless the run is to stop."""
         row = self.first + result
         new = Ended(row, "error", version=self.results.digests[result])

@@ -195,13 +195,13 @@ def made(
     images = _Images([each.pixels for each in inputs], stopped)
     match stack:
         case "mean":
-            stacked = _weighted(images, grid, lambda _pixels: 1.0)
+            stacked = _weighted_mean(images, grid, lambda _pixels: 1.0)
         case "weighted":
-            stacked = _weighted(images, grid, _inverse_variance)
+            stacked = _weighted_mean(images, grid, _inverse_variance)
         case "median":
             stacked = _by_blocks(images, grid, path, _median)
         case "sigma-clipped":
-            stacked = _by_blocks(images, grid, path, _clipped)
+            stacked = _by_blocks(images, grid, path, _clipped_mean)
     if images.was_stopped:
         return False
     _write(path, grid, inputs, stack, *stacked)
@@ -234,7 +234,7 @@ class _Images:
 Stacked = tuple["NDArray[np.float64]", "NDArray[np.int32]"]
 
 
-def _weighted(
+def _weighted_mean(
     images: _Images, grid: Grid, weigh: Callable[[NDArray[np.float32]], float]
 ) -> Stacked:
     """Return the weighted mean of the valid images at each pixel, and their number."""
@@ -311,7 +311,7 @@ def _median(block: NDArray[np.float64]) -> Stacked:
         return np.nanmedian(block, axis=1), np.isfinite(block).sum(axis=1, dtype=np.int32)
 
 
-def _clipped(block: NDArray[np.float64]) -> Stacked:
+def _clipped_mean(block: NDArray[np.float64]) -> Stacked:
     """Return the mean after clipping values far from the median, in several rounds."""
     values = np.where(np.isfinite(block), block, np.nan)
     with warnings.catch_warnings():

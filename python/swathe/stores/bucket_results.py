@@ -137,7 +137,7 @@ class Bucket:
                     raise OutputError(f"{self}: cannot write to it: {copied.reason}")
             if self._engine.open(file).read(0, len(content)) != content:
                 raise OutputError(f"{self}: an object read back differs from what was written")
-            if not self._listed(folder):
+            if not self._list_paths(folder):
                 raise OutputError(f"{self}: an object just written is not listed")
             self._engine.remove(file)
         except OSError as error:
@@ -206,7 +206,7 @@ class Bucket:
         try:
             for name in names:
                 file = self._file(job, name)
-                coming.append(pool.submit(copy_context().run, self._opened, file))
+                coming.append(pool.submit(copy_context().run, self._open_result, file))
                 if len(coming) > AHEAD:
                     with coming.popleft().result() as opened:
                         yield opened
@@ -216,7 +216,7 @@ class Bucket:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _opened(self, file: str) -> BinaryIO:
+    def _open_result(self, file: str) -> BinaryIO:
         source = self._source(file)
         if source.size <= SMALL:
             return io.BytesIO(source.read(0, source.size))
@@ -240,7 +240,7 @@ class Bucket:
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
         """Remove the objects of a job."""
         self.leave(job)
-        paths = self._listed(job)
+        paths = self._list_paths(job)
         pool = ThreadPoolExecutor(THREADS, "swathe-remove")
         try:
             removals = pool.map(
@@ -253,7 +253,7 @@ class Bucket:
             pool.shutdown(cancel_futures=True)
         return True
 
-    def _listed(self, folder: str) -> list[str]:
+    def _list_paths(self, folder: str) -> list[str]:
         """Return the paths in the store of all objects in a folder."""
         listing = self._engine.list(self._file(f"{folder}/"))
         listed_paths = []

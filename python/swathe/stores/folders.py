@@ -34,7 +34,6 @@ def _real(path: str) -> str:
 
     Parts after the first missing one are not looked up: untrusted names may have a thousand parts,
     and lists may have a hundred thousand names.
-    thousand parts, and lists of them a hundred thousand names.
     """
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if not path.startswith("/") or ".." in parts:

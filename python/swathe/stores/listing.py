@@ -95,10 +95,10 @@ def list_objects(
     elif to_native([store]).can_list(f"{store.name}:"):
         entries = _in_bucket(store, prefix, may_lack)
     else:
-        entries = _served(store, prefix, may_lack)
+        entries = _list_served(store, prefix, may_lack)
     for each in entries:
         if isinstance(each, Unlisted) or matches(each.path, prefix, pattern):
-            yield _checked(each)
+            yield _check_length(each)
 
 
 def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed | Unlisted]:
@@ -129,7 +129,7 @@ def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed |
             )
         if path not in names and matches(path, prefix, pattern):
             names.add(path)
-            yield _checked(Listed(path))
+            yield _check_length(Listed(path))
 
 
 _SET = re.compile(r"\[!?(?:\][^\]]*(\])|[^\]]*(\]?))")
@@ -161,7 +161,7 @@ def matches(path: str, prefix: str, pattern: str | None) -> bool:
     return fnmatch.fnmatchcase(compared, pattern)
 
 
-def _checked(entry: Listed | Unlisted) -> Listed | Unlisted:
+def _check_length(entry: Listed | Unlisted) -> Listed | Unlisted:
     try:
         length = len(entry.path.encode())
     except UnicodeEncodeError:
@@ -177,7 +177,7 @@ def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed 
     if not is_within(start, folders):
         raise AccessError(f"{start}: leads out of its store")
     if os.path.isfile(start):
-        yield _stated(prefix, os.stat(start))
+        yield _entry_of_file(prefix, os.stat(start))
         return
     waiting = [prefix]
     while waiting:
@@ -201,12 +201,12 @@ def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed 
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(path)
                 elif entry.is_file():
-                    yield _stated(path, entry.stat())
+                    yield _entry_of_file(path, entry.stat())
             except OSError as error:
                 yield Unlisted(path, f"{error.strerror}")
 
 
-def _stated(path: str, stat: os.stat_result) -> Listed:
+def _entry_of_file(path: str, stat: os.stat_result) -> Listed:
     return Listed(path, stat.st_size, str(stat.st_mtime_ns))
 
 
@@ -218,7 +218,7 @@ def _local_error(path: str, error: OSError) -> Exception:
     return SourceError(f"{path}: {error.strerror}")
 
 
-def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
+def _list_served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
     engine = to_native([store])
     token = engine.bearer(f"{store.name}:")
     root = (engine.asked_by_http(f"{store.name}:") or store.url).rstrip("/")

@@ -57,7 +57,7 @@ class StoreSnapshot:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _CatalogContent:
     """Content of a catalogue, and the state of the catalogue when it was read.
 
     `names` holds the names of stores by root; `roots` is a pattern that finds roots in a text.
@@ -71,8 +71,8 @@ class _Known:
     compute: str | None
 
 
-_loaded: _Known | None = None
-_adopted: _Known | None = None
+_loaded: _CatalogContent | None = None
+_adopted: _CatalogContent | None = None
 _local: tuple[object, _swathe.Stores | None] | None = None
 
 
@@ -98,7 +98,7 @@ def is_named(path: str) -> bool:
 
 def known_stores() -> _swathe.Stores | None:
     """Return all stores of the catalogue; `None` if there is no catalogue."""
-    content = _known()
+    content = _load_if_changed()
     return content.stores if content else None
 
 
@@ -117,7 +117,7 @@ def local_paths(objects: Iterable[str]) -> list[str]:
 def with_store_names(text: str) -> str:
     """Return a text in which paths and URLs of stores are replaced by `NAME:path`."""
     try:
-        content = _known()
+        content = _load_if_changed()
     except CatalogError:
         content = _loaded  # the text may be about the missing catalogue
     if content is None or not content.names:
@@ -136,13 +136,13 @@ def to_native(stores: Iterable[Store]) -> _swathe.Stores:
 
 def spread_of(root: str) -> float:
     """Return half the relative range of the middle 80 % of measured over predicted times."""
-    content = _known()
+    content = _load_if_changed()
     return content.spreads.get(root, 0.0) if content else 0.0
 
 
 def compute_costs() -> str | None:
     """Return the computing costs of this host as JSON; `None` if they were not measured."""
-    content = _known()
+    content = _load_if_changed()
     return content.compute if content else None
 
 
@@ -179,7 +179,7 @@ def use_snapshot(found: StoreSnapshot) -> None:
     _adopted = _of(found, this_host(), None)
 
 
-def _known() -> _Known | None:
+def _load_if_changed() -> _CatalogContent | None:
     global _loaded
     if _adopted is not None:
         return _adopted
@@ -192,13 +192,13 @@ def _known() -> _Known | None:
     return _loaded
 
 
-def _load(url: str) -> _Known:
+def _load(url: str) -> _CatalogContent:
     # Loading may change the files, so their state is read after it.
     snapshot = storages()
     return _of(snapshot, this_host(), _state(url))
 
 
-def _of(snapshot: StoreSnapshot, host: str, state: object) -> _Known:
+def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
     """Return stores in the engine's form, as seen from a host."""
     costs, spreads, compute = snapshot.seen_from(host)
     described = [{**store, "root": _plain(store["root"])} for store in snapshot.stores]
@@ -212,7 +212,7 @@ def _of(snapshot: StoreSnapshot, host: str, state: object) -> _Known:
     compute_json = None if compute is None else json.dumps(compute)
     relative_spreads = {_plain(root): spread for root, spread in spreads.items()}
     stores = _swathe.Stores(json.dumps(described), json.dumps(measured), compute_json)
-    return _Known(state, stores, names, _any_of(names), relative_spreads, compute_json)
+    return _CatalogContent(state, stores, names, _any_of(names), relative_spreads, compute_json)
 
 
 def _any_of(roots: Iterable[str]) -> re.Pattern[str]:

@@ -68,7 +68,7 @@ def found_in(url: str, content: bytes, is_encoded: bool = True) -> Iterator[Webd
         raise SourceError(f"{url}: expected an answer about {folder}/; found {len(by_path)} others")
     for path, response in by_path:
         below = path.removeprefix(f"{folder}/")
-        entry = _found(below, response)
+        entry = _entry(below, response)
         if path == folder and entry.fault:
             raise SourceError(f"{url}: {entry.fault}")
         if path != folder and below != path and "/" not in below:
@@ -84,7 +84,7 @@ def _path(href: str, is_encoded: bool) -> str:
     return re.sub("/+", "/", href).rstrip("/")
 
 
-def _found(name: str, response: ET.Element) -> WebdavEntry:
+def _entry(name: str, response: ET.Element) -> WebdavEntry:
     properties: dict[str, ET.Element] = {}
     # Properties of the whole response, if it is not divided by status.
     refusals = [response.findtext("{DAV:}status", "")]

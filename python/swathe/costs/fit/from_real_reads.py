@@ -53,13 +53,13 @@ def feed_back(catalog: Catalog, timings: Iterable[Timing]) -> list[str]:
             root = root_url(key)
         except StoreSettingsError:
             continue  # a scheme that stores do not have
-        catalog.add_samples(root, this_host(), _kept(of_root))
+        catalog.add_samples(root, this_host(), _sample_records(of_root))
         if _follow(catalog, root):
             changed.append(root)
     return changed
 
 
-def _kept(timings: Sequence[Timing]) -> list[KeptSample]:
+def _sample_records(timings: Sequence[Timing]) -> list[KeptSample]:
     now = datetime.now(UTC)
     return [
         KeptSample("read", size, flying, seconds, min(first_byte_s, seconds), now, "read")

@@ -123,10 +123,10 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     if not best.any():
         return costs
     best = np.clip(best, -math.log(most), math.log(most))
-    return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)))
+    return _scale_costs(costs, dict(zip(_PARTS, best.tolist(), strict=True)))
 
 
-def _changed(costs: Costs, factors: dict[str, float]) -> Costs:
+def _scale_costs(costs: Costs, factors: dict[str, float]) -> Costs:
     """Return costs with times multiplied by the exponentials of these factors."""
     times = {name: math.exp(min(max(factor, -20), 20)) for name, factor in factors.items()}
     empty = costs.request[0][1]

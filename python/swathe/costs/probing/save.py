@@ -29,7 +29,7 @@ def keep_probe(catalog: Catalog, found: Probe) -> None:
     parameters = {**found.parameters.as_dict(), "cache": found.cache, "stopped": found.stopped}
     moved = found.bytes_moved
     number = catalog.add_probe(found.root, found.host, parameters, found.seconds, moved)
-    catalog.add_samples(found.root, found.host, _kept(found.samples), number)
+    catalog.add_samples(found.root, found.host, _sample_records(found.samples), number)
     profile = found.profile
     notes = [*profile.notes, *found.notes]
     costs, now = profile.costs.as_dict(), datetime.now(UTC)
@@ -68,7 +68,7 @@ def keep_host(catalog: Catalog, compute: dict[str, object]) -> None:
     catalog.put_compute(this_host(), compute, datetime.now(UTC))
 
 
-def _kept(samples: Iterable[Sample]) -> list[KeptSample]:
+def _sample_records(samples: Iterable[Sample]) -> list[KeptSample]:
     return [
         KeptSample(
             kind=sample.kind,

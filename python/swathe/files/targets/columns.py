@@ -122,7 +122,7 @@ def standard_columns(table: Table, choices: Choices | None = None) -> dict[str, 
 def _standard(table: Table, choices: Choices) -> dict[str, Any]:
     columns = _by_key(table)
     if choices.file is not None:
-        columns["file"] = _filled_file(columns.get("file"), choices.file, len(table))
+        columns["file"] = _fill_file(columns.get("file"), choices.file, len(table))
     is_whole = all(name in columns for name in BOX) or all(name in columns for name in CENTER)
     has_size = choices.size is not None or any(name in columns for name in SIZE_COLUMNS)
     if not is_whole or has_size:
@@ -174,7 +174,7 @@ def _by_key(table: Table) -> dict[str, Any]:
     return columns
 
 
-def _filled_file(column: Any, file: str, count: int) -> list[str]:
+def _fill_file(column: Any, file: str, count: int) -> list[str]:
     from swathe.files.targets.cells import texts
 
     return [file] * count if column is None else [name or file for name in texts(column)]
@@ -194,7 +194,7 @@ def _pixels(column: Any, name: str) -> Any:
 def _pair(table: Table, columns: Mapping[str, Any], choices: Choices) -> Pair | str | None:
     """Return the columns of the position, or the name of the one column of coordinates."""
     if choices.ra is not None or choices.dec is not None:
-        return _chosen(table, choices)
+        return _chosen_pair(table, choices)
     if "ra" in columns and "dec" in columns:
         names = {name.strip().lower(): name for name in table.colnames}
         return Pair(names["ra"], names["dec"], _coosys(table[names["ra"]]) or "icrs")
@@ -214,7 +214,7 @@ def _pair(table: Table, columns: Mapping[str, Any], choices: Choices) -> Pair | 
     return _frameless(table, choices)
 
 
-def _chosen(table: Table, choices: Choices) -> Pair:
+def _chosen_pair(table: Table, choices: Choices) -> Pair:
     choice_of = {"ra": choices.ra, "dec": choices.dec}
     for what, name in choice_of.items():
         if name is None:
@@ -328,8 +328,8 @@ def _icrs(
     lon = _angles(table[pair.lon], pair.lon, is_equatorial(_parts(usual)[0]))
     lat = _angles(table[pair.lat], pair.lat, False)
     if names is None:
-        return _turned(lon, lat, _frame(usual))
-    return _turned_each(lon, lat, names)
+        return _to_icrs(lon, lat, _frame(usual))
+    return _rows_to_icrs(lon, lat, names)
 
 
 def _parts(frame: str) -> tuple[str, str | None]:
@@ -351,7 +351,7 @@ def _frame_names(column: Any, usual: str, count: int) -> list[str] | None:
     return [name or usual for name in names] if count else None
 
 
-def _turned(lon: Any, lat: Any, frame: BaseCoordinateFrame) -> tuple[Any, Any]:
+def _to_icrs(lon: Any, lat: Any, frame: BaseCoordinateFrame) -> tuple[Any, Any]:
     """Convert columns of degrees to ICRS, in the rows where both are valid."""
     import numpy as np
 
@@ -369,7 +369,7 @@ def _turned(lon: Any, lat: Any, frame: BaseCoordinateFrame) -> tuple[Any, Any]:
     return ra, dec
 
 
-def _turned_each(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
+def _rows_to_icrs(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
     """Convert rows with several frames; an unknown frame is a fault of its rows."""
     import numpy as np
 
@@ -378,7 +378,7 @@ def _turned_each(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
         rows = [row for row, each in enumerate(names) if each == name]
         try:
             frame = _frame(name)
-            some = _turned(_taken(lon, rows), _taken(lat, rows), frame)
+            some = _to_icrs(_take_rows(lon, rows), _take_rows(lat, rows), frame)
         except RegionError as error:
             ra[rows] = Bad(str(error), name)
             continue
@@ -386,7 +386,7 @@ def _turned_each(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
     return ra, dec
 
 
-def _taken(column: Any, rows: list[int]) -> Any:
+def _take_rows(column: Any, rows: list[int]) -> Any:
     import numpy as np
 
     return np.asarray(column)[rows]
@@ -425,11 +425,11 @@ def _of_coordinates(column: Any, frame: str | None) -> tuple[Any, Any]:
         raise TargetsError(
             f"the column of coordinates cannot be converted to ICRS: {error}"
         ) from error
-    ra, dec = (_unmasked(angle.deg) for angle in (place.ra, place.dec))
+    ra, dec = (_nan_if_masked(angle.deg) for angle in (place.ra, place.dec))
     return np.atleast_1d(ra), np.atleast_1d(dec)
 
 
-def _unmasked(values: Any) -> NDArray[np.float64]:
+def _nan_if_masked(values: Any) -> NDArray[np.float64]:
     """Return numbers; masked ones are NaN."""
     import numpy as np
 
@@ -450,7 +450,7 @@ def _angles(column: Any, name: str, hours: bool) -> Any:
     kind = getattr(getattr(column, "dtype", None), "kind", "O")
     unit = getattr(column, "unit", None)
     if kind in "iuf" or hasattr(column, "to_value"):
-        return _unmasked(_value(column)) * _scale(unit, name)
+        return _nan_if_masked(_value(column)) * _scale(unit, name)
     scale, hours = _text_unit(unit, name, hours)
     what = "ra" if hours else name.strip()
 
@@ -556,7 +556,7 @@ def _squares(column: Any, name: str) -> Any:
     has_unit = unit is not None and bool(str(unit))
     bare_deg = SIZES_DEG.get(name)
     if kind in "iuf" or hasattr(column, "to_value"):
-        numbers = _unmasked(_value(column))
+        numbers = _nan_if_masked(_value(column))
         if (has_unit and is_pixel(unit)) or (not has_unit and name == "size_pix"):
             return _pixel_squares(numbers)
         if not has_unit and bare_deg is None:

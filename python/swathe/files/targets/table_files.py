@@ -155,7 +155,7 @@ def _set_unit(table: Table, name: str, unit: str) -> None:
     table[name].unit = Unit(unit.strip('"'), parse_strict="silent")
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     is_packed = path.suffix.lower() == PACKED
     return cast("IO[bytes]", gzip.open(path)) if is_packed else path.open("rb")
 
@@ -166,7 +166,7 @@ def _text(path: Path) -> str:
     Raises:
         TargetsError: if the text is larger.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         content = bytearray()
         # Reading all at once would allocate memory for the largest text.
         while block := file.read(BLOCK_BYTES):
@@ -180,7 +180,7 @@ def _text(path: Path) -> str:
 
 def _csv_mark(path: Path) -> str:
     """Return the separator of a CSV: comma, or semicolon as in some languages."""
-    with _opened(path) as file:
+    with _open(path) as file:
         first = file.readline(LONGEST_ROW).decode("utf-8-sig", "replace")
     if "," in first or header_of(first) is None:
         return ","

@@ -149,8 +149,8 @@ def read_targets(
     columns = standard_columns(table, choices)
     if "file" not in columns:
         raise TargetsError(
-            f"the targets need a column 'file'; found: {_listed(table.colnames)}; or give one file "
-            "for all: --file, file= in Python"
+            f"the targets need a column 'file'; found: {_names_text(table.colnames)}; or give "
+            "one file for all: --file, file= in Python"
         )
     if combined:
         columns = one_angle(columns, "a stack or rgb")
@@ -158,7 +158,7 @@ def read_targets(
     if combined and way != SKY:
         raise TargetsError(
             f"a stack or rgb needs targets in the sky: {', '.join(SKY)}; "
-            f"found: {_listed(table.colnames)}"
+            f"found: {_names_text(table.colnames)}"
         )
     count = len(table)
     named_files, number = numbered(texts(columns["file"]))
@@ -322,11 +322,11 @@ def _way(columns: Mapping[str, Any], table: Table) -> tuple[str, ...]:
     if len(ways) != 1:
         expected = " or ".join(f"({', '.join(shown[way])})" for way in (ways or shown))
         what = "have more than one of" if ways else "need the columns"
-        raise TargetsError(f"the targets {what} {expected}; found: {_listed(table.colnames)}")
+        raise TargetsError(f"the targets {what} {expected}; found: {_names_text(table.colnames)}")
     return ways[0]
 
 
-def _listed(names: Any) -> str:
+def _names_text(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
 
 

@@ -81,7 +81,7 @@ def parse_line(text: str, *, hours: bool = True) -> Line:
         file, words = words[0], words[1:]
     if _begins_position(words):
         return _in_sky(file, words, text, hours)
-    return _named(words, text)
+    return _named_object(words, text)
 
 
 def parse_position(text: str, *, hours: bool = True) -> tuple[float, float, bool]:
@@ -181,11 +181,14 @@ def _spaced_position(words: list[str], hours: bool) -> tuple[tuple[float, float]
     """Return a position such as `10 00 28.6 +02 12 21`, and the words after it."""
     wholes, seconds = (*words[:2], *words[3:5]), (words[2], words[5])
     if all(map(_DIGITS.fullmatch, wholes)) and all(map(_SECONDS.fullmatch, seconds)):
-        return (_spaced(words[:3], "ra", hours), _spaced(words[3:6], "dec", False)), words[6:]
+        return (
+            _spaced_angle(words[:3], "ra", hours),
+            _spaced_angle(words[3:6], "dec", False),
+        ), words[6:]
     return _position(words, hours)
 
 
-def _spaced(words: list[str], what: str, hours: bool) -> float:
+def _spaced_angle(words: list[str], what: str, hours: bool) -> float:
     """Return the degrees of `10 00 28.6`."""
     whole = words[0]
     sign = whole[0] if whole[0] in "+-" else ""
@@ -194,7 +197,7 @@ def _spaced(words: list[str], what: str, hours: bool) -> float:
     return from_parts(sign, whole.lstrip("+-"), words[1], words[2], what, hours=hours)
 
 
-def _named(words: list[str], text: str) -> Line:
+def _named_object(words: list[str], text: str) -> Line:
     """Return the position of an object from its name."""
     size = None
     if len(words) > 1 and is_angle(words[-1]) and not words[-1].lstrip("+-").isdecimal():
