@@ -115,7 +115,9 @@ def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
     """
     combined = _combined_of(read)
     if not combined.has_bands:
-        raise TargetsError("the targets: expected a column 'band', as bands are given; found none")
+        raise TargetsError(
+            "the targets: expected a column 'band', since bands are given; found none"
+        )
     return read.of_rows([row for row, band in enumerate(combined.bands) if band in bands])
 
 

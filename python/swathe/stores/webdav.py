@@ -57,7 +57,7 @@ def found_in(url: str, content: bytes, is_encoded: bool = True) -> Iterator[Webd
         responses = ET.fromstring(content).findall("{DAV:}response")
     except (ET.ParseError, ValueError) as error:
         raise SourceError(
-            f"{url}: expected what is in the folder, as XML: {error}; found {content[:60]!r}"
+            f"{url}: expected the entries of the folder, as XML: {error}; found {content[:60]!r}"
         ) from error
     folder = _path(url, True)
     by_path = [
