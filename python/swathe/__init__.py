@@ -1,4 +1,4 @@
-"""Swathe cuts regions out of very large FITS images, at the speed of the disk.
+"""Swathe cuts regions from very large FITS images, at the speed of the storage.
 
 >>> import swathe
 >>> c = swathe.cut("frame.fit.gz", center=(812.4, 533.9), shape=(100, 100))
@@ -19,7 +19,7 @@ from swathe.datasets.search import find
 from swathe.files.cutout import Cutout
 from swathe.files.file import File, Image, open
 
-# `import swathe.errors` and `from swathe.errors import ...`, though it lies in `core`.
+# `import swathe.errors` and `from swathe.errors import ...`, though the module is in `core`.
 sys.modules[f"{__name__}.errors"] = errors
 
 __all__ = [
@@ -40,5 +40,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return the public names: modules that these come from are no part of the interface."""
+    """Return the public names; the modules that define them are not part of the interface."""
     return list(__all__)

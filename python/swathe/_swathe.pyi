@@ -1,4 +1,4 @@
-"""The native half of Swathe. Use the classes of the package, which have defaults and units."""
+"""Native module of Swathe. Use the classes of the package, which have defaults and units."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,81 +9,81 @@ from typing_extensions import Buffer
 
 __version__: str
 TRUSTED_S: float
-"""Seconds after which a server is asked again whether an object is still the same."""
+"""Seconds for which the version of an object is trusted; then its server is asked again."""
 
 Mode: TypeAlias = Literal["trim", "partial", "strict"]
 OutputKind: TypeAlias = Literal["folder", "zip", "tar", "fits"]
 HduKey: TypeAlias = int | str | tuple[str, int]
 
 class Stores:
-    """The storages that are known."""
+    """Stores known to the engine."""
 
     def __init__(self, described: str, costs: str = "{}", compute: str | None = None) -> None:
-        """Take a JSON list of `{"name", "root", "options"}`, and costs measured, by `store_key`.
+        """Set a JSON list of `{"name", "root", "options"}`, and measured costs by `store_key`.
 
-        `compute` is what computing costs on this host, as `measure_host` gives it.
+        `compute` is the computing cost of this host, as `measure_host` returns it.
         """
 
     def locate(self, path: str) -> tuple[str, str]:
-        """Key of the store of an object, see `store_key`, and the object's URL or path."""
+        """Return the `store_key` of an object's store, and the object's URL or path."""
 
     def is_writable(self, path: str) -> bool:
-        """Whether an object can be written: to a folder, a bucket, WebDAV or XRootD."""
+        """Check whether an object can be written: in a folder, a bucket, WebDAV or XRootD."""
 
     def can_list(self, path: str) -> bool:
-        """Whether `list` lists what the store of an object holds."""
+        """Check whether `list` can list the store of an object."""
 
     def local_path(self, path: str) -> Path | None:
-        """The path of an object that is a file of this machine; None of others."""
+        """Return the path of an object that is a file of this machine; else None."""
 
     def bearer(self, path: str) -> str | None:
-        """The bearer token that the server of an object is sent."""
+        """Return the bearer token that is sent to the server of an object."""
 
     def asked_by_http(self, path: str) -> str | None:
-        """The URL by which the server of an object is asked for it; None of buckets."""
+        """Return the URL by which the server of an object is asked for it; None for buckets."""
 
     def open(self, path: str) -> Source:
         """Open an object to read its bytes."""
 
     def list(self, place: str) -> Listing:
-        """The objects of a bucket at or below `NAME:prefix`, or below `NAME:prefix/`, by pages."""
+        """List a bucket's objects at or below `NAME:prefix`, or below `NAME:prefix/`, by pages."""
 
     def remove(self, path: str) -> None:
-        """Remove an object, if there is one, of a folder, a bucket, or a WebDAV server."""
+        """Remove an object, if it exists, from a folder, a bucket, or a WebDAV server."""
 
 class Source:
-    """An open object, whatever it holds; all that is read is of one version, or an error."""
+    """An open object of any format; all reads are of one version, or raise an error."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
 
     @property
     def version(self) -> str: ...
     def read(self, start: int, stop: int) -> bytes:
-        """The bytes `[start, stop)`, at most 64 MiB."""
+        """Return the bytes `[start, stop)`, at most 64 MiB."""
 
     def measure(
         self, requests: Sequence[tuple[int, int]], streams: int, *, fresh: bool = False
     ) -> list[Timing]:
-        """Time reads of `(offset, length)`, so many in flight; `fresh`: each anew connected."""
+        """Time reads of `(offset, length)`, `streams` in flight; `fresh`: on new connections."""
 
 class Listing:
-    """The objects of a bucket, page by page."""
+    """Objects of a bucket, page by page."""
 
     def next_page(self) -> list[tuple[str, int, str, str | None]] | None:
-        """Path in the store, bytes, time and ETag of some; `None` when all were given."""
+        """Return path in the store, bytes, time and ETag of some objects; `None` at the end."""
 
 class Copies:
-    """Objects that are being copied by threads of their own, until this is dropped."""
+    """Copies made by threads of their own, until this object is dropped."""
 
     def __init__(
         self, orders: Sequence[tuple[str, str, str]], threads: int, stores: Stores
     ) -> None:
-        """Take the object, the version it must have, and where to."""
+        """Set the orders: object, expected version, and destination."""
 
     def poll(self, timeout_s: float) -> list[Copied] | None:
-        """What was done since the last call, perhaps nothing; `None` when all is told."""
+        """Return the copies ended since the last call, perhaps none; `None` at the end."""
 
     @property
     def bytes(self) -> int:
@@ -92,29 +92,29 @@ class Copies:
     def cancel(self) -> None: ...
 
 class Copied:
-    """An object that was copied, or could not be."""
+    """Outcome of one copy."""
 
     @property
     def number(self) -> int:
-        """Which of the orders."""
+        """Number of the order."""
 
     @property
     def version(self) -> str:
-        """That of the copy."""
+        """Version of the copy."""
 
     @property
     def read_back(self) -> bool:
-        """Whether it was, because the store tells no MD5 of what it was sent."""
+        """Whether the copy was read again, since the store reports no MD5."""
 
     @property
     def kind(self) -> str | None:
-        """Class of the error, if it could not be copied."""
+        """Class of the error, if the copy failed."""
 
     @property
     def reason(self) -> str: ...
 
 class Timing:
-    """One request of a measurement; seconds since the measurement began."""
+    """Times of one request of a measurement, in seconds since its begin."""
 
     @property
     def bytes(self) -> int: ...
@@ -126,13 +126,13 @@ class Timing:
     def end_s(self) -> float: ...
 
 def open(url: str, stores: Stores | None = None, fresh: bool = False) -> Object:
-    """Open an object; `fresh`: ask its server which version it has, whatever the index says."""
+    """Open an object; `fresh`: get its version from the server, not from the index."""
 
 def store_key(root: str, options: Mapping[str, str]) -> str:
-    """Root under which what is measured of a store is filed: `catalog.Store.key`."""
+    """Return the key under which measurements of a store are filed: `catalog.Store.key`."""
 
 def assumed_costs(local: bool) -> str:
-    """Costs taken for granted of a store before it was probed, as JSON."""
+    """Return the costs assumed for a store that was not probed, as JSON."""
 
 def measure(
     url: str,
@@ -145,19 +145,19 @@ def measure(
     """Open an object and time reads of it: `Source.measure`."""
 
 def measure_open(url: str, stores: Stores | None = None) -> tuple[float, int]:
-    """Open an object anew: seconds, and its bytes."""
+    """Open an object anew; return the seconds, and its size in bytes."""
 
 def measure_restarts(path: str) -> list[float]:
-    """Seconds that decoding takes to start at each seek point of a compressed file."""
+    """Return the seconds to start decoding at each seek point of a compressed file."""
 
 def take_timings() -> list[tuple[str, int, int, float, float]]:
-    """Timings of real requests since the last call.
+    """Return the timings of real requests since the last call.
 
-    Each is root of the store, bytes, requests in flight, seconds to the first byte, seconds.
+    Each has the root of the store, bytes, requests in flight, seconds to the first byte, seconds.
     """
 
 class Kept:
-    """What a folder of kept things holds: the blocks of files on servers, or the index."""
+    """Contents of a cache folder: blocks of files on servers, or the index."""
 
     @property
     def name(self) -> str: ...
@@ -165,102 +165,103 @@ class Kept:
     def folder(self) -> Path: ...
     @property
     def values(self) -> int:
-        """Files."""
+        """Number of files."""
 
     @property
     def bytes(self) -> int:
-        """What they take on disk."""
+        """Bytes used on disk."""
 
     @property
     def limit(self) -> int:
         """Bytes allowed."""
 
 def kept(name: Literal["blocks", "index"]) -> Kept:
-    """Look what is kept."""
+    """Return the contents of a cache folder."""
 
 def clear_kept(name: Literal["blocks", "index"]) -> None:
-    """Remove all that is kept."""
+    """Remove all contents of a cache folder."""
 
 class SimulatedShelf:
-    """What a block cache would hold: it keeps and evicts as those on disk do, without the bytes.
+    """Simulated block cache: it stores and evicts as the cache on disk does, without the bytes.
 
-    Objects are in blocks of equal size, and go block by block. Times are seconds of the caller's.
+    Objects are divided into blocks of equal size, and evicted by blocks. Times are in seconds of
+    the caller's clock.
     """
 
     def __init__(self, limit_bytes: int) -> None: ...
     @property
     def bytes(self) -> int:
-        """What is taken."""
+        """Bytes used."""
 
     @property
     def young_bytes(self) -> int:
-        """What stays until it is read: no more is asked of peers for one read."""
+        """Bytes protected until they are read; no more are fetched from peers for one read."""
 
     def note(
         self, name: str, blocks: int, block_bytes: int, seconds: float, now_s: float
     ) -> list[tuple[str, int]]:
-        """Note that an object was used of which so many blocks are here now, old and new.
+        """Record a use of an object, of which this many blocks are cached now, old and new.
 
-        Each takes `seconds` to fetch again. Gives how many blocks must go of what.
+        Each block takes `seconds` to fetch again. Return the number of blocks to evict, by object.
         """
 
     def drop(self, name: str) -> None:
-        """Note that an object is not here any more."""
+        """Record that an object is no longer cached."""
 
 def confine(hosts: list[str]) -> None:
     """Let these servers, `host` or `host:port`, redirect only to each other, in this process.
 
-    All others lead anywhere.
+    Other servers may redirect anywhere.
     """
 
 def share_blocks(
     address: str, token: str, certificates: tuple[str, str, str] | None = None
 ) -> int | None:
-    """Give blocks to other workers from now on, on a free port, and ask them for theirs.
+    """Serve cached blocks to other workers on a free port, and fetch theirs.
 
     Args:
-        address: to listen at, a number.
-        token: without it nobody gets any.
-        certificates: that of the authority, one's own and its key; then by TLS only, and with
-            certificates of the same authority.
+        address: numeric address to listen on.
+        token: secret that other workers must send.
+        certificates: certificate of the authority, own certificate and its key. With them only TLS
+            is used, with certificates of the same authority.
 
-    Gives the port; nothing where no blocks are kept.
+    Return the port; `None` if no blocks are cached.
     """
 
 def blocks_are_at(peers: dict[str, list[tuple[str, str]]]) -> None:
-    """Tell which workers have blocks of objects: URL and token of each, to be asked in order."""
+    """Set the workers that have blocks of objects: URL and token of each, in order of use."""
 
 def blocks_of(objects: list[str]) -> list[int]:
-    """Give how many bytes are kept of objects that this process has opened, by these names."""
+    """Return the cached bytes of objects that this process has opened, by these names."""
 
 Described = tuple[str, str, int, float, float, list[int]]
-"""Of an object: URL, place and version, size, seconds of a request to its store and of a byte,
-and numbers of the cells that are here."""
+"""Description of an object: URL, place and version, size, seconds per request to its store and per
+byte, and numbers of the cached cells."""
 
 def blocks_described(objects: list[str]) -> list[Described | None]:
-    """Tell what others must know to pull objects that this process has opened, by these names."""
+    """Return descriptions of objects that this process has opened, for others to pull them."""
 
 def pull_blocks(
     name: str, told: Described, peers: list[tuple[str, str]], limit_s: float, only: bool
 ) -> tuple[int, int]:
-    """Fetch blocks of an object from workers that have them; gives bytes, and how many came.
+    """Fetch blocks of an object from workers; return bytes and number of the blocks fetched.
 
     Args:
-        name: of the object.
-        told: what one of them says of it.
-        peers: URL and token of each, to be asked in order.
-        limit_s: no longer than that.
-        only: nobody else will have it, so that it is worth what its store asks for it.
+        name: name of the object.
+        told: description of the object by one of the workers.
+        peers: URL and token of each worker, in order of use.
+        limit_s: time limit in seconds.
+        only: whether no other worker will have it. Then the costs of its store count in full.
     """
 
 def peer_costs() -> tuple[float, float] | None:
-    """Tell what other workers cost of late: seconds until they answer, bytes per second."""
+    """Return recent costs of other workers: seconds until they answer, bytes per second."""
 
 def rename_each(moves: list[tuple[str, str]]) -> int:
-    """Rename files, in order, up to the first that cannot be; tells how many were."""
+    """Rename files in order, up to the first failure; return the number of renamed files."""
 
 def shown(url: str) -> str:
-    """Give a path or URL as anyone may see it: without password, and "..." for what is secret."""
+    """Return a path or URL that is safe to show: no password, and "..." for secrets."""
 
 class Object:
     """An open object at one version."""
@@ -271,25 +272,25 @@ class Object:
     def kind(self) -> Literal["plain", "gzip", "bzip2", "compress"]: ...
     @property
     def size(self) -> int:
-        """Bytes as stored."""
+        """Stored size in bytes."""
 
     @property
     def version(self) -> str: ...
     def notes(self) -> list[str]:
-        """What the user should be told, since the last call."""
+        """Return the warnings since the last call."""
 
     def hdus(self) -> list[HduInfo]: ...
     def find(self, hdu: HduKey | None = None) -> int:
-        """The number of an HDU; the first image by default."""
+        """Return the number of an HDU; the first image by default."""
 
     def shape(self, hdu: int) -> list[int]:
-        """Shape of an image, NumPy order."""
+        """Return the shape of an image in NumPy order."""
 
     def header(self, hdu: int) -> bytes:
-        """Header blocks, of a compressed image as if it were not."""
+        """Return header blocks; for a compressed image, those of the uncompressed one."""
 
     def wcs_hdus(self, hdu: int) -> bytes:
-        """A FITS file of the lookup tables the image's WCS names; empty where it names none."""
+        """Return a FITS file of the lookup tables that the image's WCS names; empty if none."""
 
     def cut(
         self,
@@ -302,7 +303,7 @@ class Object:
         """Cut `[start, stop)`, zero-based, NAXIS1 first, all axes of the image."""
 
 class HduInfo:
-    """What is in an HDU; shapes in NumPy order."""
+    """Properties of an HDU; shapes in NumPy order."""
 
     @property
     def index(self) -> int: ...
@@ -324,14 +325,14 @@ class HduInfo:
     def data_start(self) -> int: ...
     @property
     def problem(self) -> str | None:
-        """Why the image cannot be cut from, if it cannot."""
+        """Reason if regions cannot be cut from the image."""
 
 class Cutout:
-    """A complete FITS file of a region, in memory."""
+    """A cutout as a complete FITS file in memory."""
 
     @property
     def stored(self) -> Buffer:
-        """The stored pixels, big-endian."""
+        """Stored pixels, big-endian."""
 
     @property
     def bitpix(self) -> int: ...
@@ -352,7 +353,7 @@ class Cutout:
     def fits(self) -> bytes: ...
 
 class Job:
-    """Many targets: boxes of images, and where the cutouts go."""
+    """Many targets: boxes of images, and the output of the cutouts."""
 
     def __init__(
         self,
@@ -379,70 +380,69 @@ class Job:
         """Start cutting."""
 
     def open(self) -> Output:
-        """Open its output, for results that are made in Python; nothing is cut.
+        """Open the output for results made in Python; nothing is cut.
 
         Raises:
-            OutputError: if it cannot be written.
+            OutputError: if the output cannot be written.
         """
 
     def estimate(
         self, compute: str | None = None, most: int | None = None, machines: int = 1
     ) -> str:
-        """What it will cost, storage by storage, as a JSON list.
+        """Return the predicted cost by store, as a JSON list.
 
-        Of each storage at most `most` objects are looked into; so many `machines` like this one
-        share the work. `compute` are the costs of this host, as JSON.
+        At most `most` objects per store are inspected. `machines` like this one share the work.
+        `compute` is the computing cost of this host, as JSON.
         """
 
 class Output:
-    """The output of a job, open for results that are made in Python."""
+    """Output of a job, open for results made in Python."""
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a result by the rules of a batch; of `.fits` it is the bytes of extensions.
+        """Write a result by the rules of a batch; for `.fits`, `content` is the extensions.
 
         Raises:
-            OutputExistsError: if there is a file of this name that is not to be replaced.
-            OutputError: if it cannot be written, or is a source.
+            OutputExistsError: if the file exists and may not be replaced.
+            OutputError: if the file cannot be written, or is a source.
         """
 
     def close(self, manifest: bytes) -> None:
-        """Close it, as `Batch.close`."""
+        """Close the output, as `Batch.close` does."""
 
 class Batch:
     """A running batch."""
 
     def poll(self, timeout_s: float) -> Rows | None:
-        """Rows finished since the last call, perhaps none; `None` when all are told."""
+        """Return the rows finished since the last call, perhaps none; `None` at the end."""
 
     def gather(
         self, enough: int, timeout_s: float
     ) -> tuple[bytes, bytes, bytes, list[str], bytes, list[tuple[int, str, str]]] | None:
-        """Rows finished since the last call, by columns, as soon as there are `enough`.
+        """Return the rows finished since the last call by columns, when there are `enough`.
 
-        After `timeout_s` those there are, perhaps none; `None` when all are told. Targets and
-        bytes are 64-bit integers, digests 32 bytes each; then the versions there are, and the
-        number of that of each row, 32 bits; place among these rows, status and reason of what
-        failed.
+        After `timeout_s` fewer are returned, perhaps none; `None` at the end. Targets and bytes are
+        64-bit integers, digests 32 bytes each. Then follow the distinct versions, and the number of
+        each row's version, 32 bits; then index among these rows, status and reason of failed rows.
         """
 
     def cancel(self) -> None: ...
     def finish(self) -> dict[str, Any]:
-        """Wait for the threads; seconds per stage, bytes, notes."""
+        """Wait for the threads; return seconds per stage, bytes and warnings."""
 
     def close(self, manifest: bytes) -> None:
-        """Close the output of a finished batch: an archive ends with the manifest, and is named.
+        """Close the output of a finished batch: an archive gets the manifest and its name.
 
-        A batch that is not closed leaves an unfinished archive; a folder lacks nothing.
+        Without this call an archive stays unfinished; a folder lacks nothing.
 
         Raises:
-            OutputExistsError: if there is such an archive that is not to be replaced.
+            OutputExistsError: if the archive exists and may not be replaced.
             OutputError: if it cannot be written.
         """
 
 def zip_members(path: str) -> list[tuple[str, int, int]]:
-    """Return the whole members of a zip archive: name, bytes, and where each ends.
+    """Return the complete members of a zip archive: name, bytes, and end of each.
 
-    Its directory, which one that was broken off lacks, is not needed.
+    The central directory is not needed; an interrupted archive has none.
     """
 
 class Rows:
@@ -462,7 +462,7 @@ class Rows:
     def sha256(self) -> list[str]: ...
 
 class Column(Buffer):
-    """Numbers of one kind, in the byte order of the machine."""
+    """Numbers of one type, in the byte order of the machine."""
 
 def read_ulm(
     paths: Sequence[str | Path],
@@ -473,28 +473,28 @@ def read_ulm(
     list[tuple[int, str]],
     int,
 ]:
-    """Read events: times, names, other columns by key, damaged lines, how many those are."""
+    """Read events: times, names, other columns by key, damaged lines, number of damaged lines."""
 
 def trace_start(place: str, prog: str, host: str, token: str | None) -> None:
     """Start recording events."""
 
 def trace_stop() -> tuple[int, int, int]:
-    """Stop; events that were recorded, dropped and written."""
+    """Stop recording; return the number of events recorded, dropped and written."""
 
 def trace_is_on() -> bool:
-    """Tell whether events are recorded."""
+    """Check whether events are recorded."""
 
 def trace_forget() -> None:
-    """Record nothing in this process, a forked child."""
+    """Stop recording in this process, a forked child."""
 
 def trace_event(name: str, fields: Mapping[str, str | int | float | None]) -> None:
-    """Record an event; an error where RESULT is `error`."""
+    """Record an event; it is an error if RESULT is `error`."""
 
 class Scope:
-    """Ids that all events of a context carry: of a thread, or of one of its tasks."""
+    """Ids that all events of a context carry, for a thread or one of its tasks."""
 
     def enter(self) -> None:
-        """Make them those of this context."""
+        """Use these ids in this context."""
 
 def trace_scope(ids: Mapping[str, str | int | float | None], keep: bool) -> Scope:
-    """Add ids to all events of this context, `keep`: those it lacks; gives those of before."""
+    """Add ids to all events of this context (`keep`: only missing ones); return the former ids."""

@@ -310,7 +310,7 @@ USAGE = 2
         ),
         ("cut --targets good.csv -o OUT --format gif", 6, "format: expected one of fits, npy,"),
         ("cut --targets good.csv -o OUT --format rgb", USAGE, "needs targets in the sky: ra, dec"),
-        ("cut --targets good.csv -o OUT --operation stack --format png", 6, "as a stack is"),
+        ("cut --targets good.csv -o OUT --operation stack --format png", 6, "for a stack"),
         ("cut --targets good.csv -o OUT --stack median", USAGE, "goes with --operation stack"),
         ("cut --targets good.csv -o OUT --bands i,r,g", 6, "bands: expected format rgb"),
         ("cut --targets good.csv -o OUT --format rgb --bands i,r", 6, "expected three, red first"),

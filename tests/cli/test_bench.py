@@ -128,7 +128,7 @@ def test_every_key_is_a_flag(kind: str) -> None:
         ("[single]\nname = 'frame'\n", "single.name: expected a name with a number"),
         ("[single]\nname = 'f-{}-{}'\n", "single.name: expected a name with a number"),
         ("single = 3\n", "single: expected a section [single]"),
-        ("[single\n", "is no TOML"),
+        ("[single\n", "is not valid TOML"),
     ],
 )
 def test_mistakes_in_a_file_are_told(text: str, told: str, tmp_path: Path) -> None:

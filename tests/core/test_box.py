@@ -191,7 +191,7 @@ def test_axes_of_the_sky_are_the_images_own() -> None:
     wcs.wcs.cdelt = [1e6, -1e-3, 1e-3]
     sky = SkyMapping(lambda: wcs, "a.fits, HDU 0")
     assert sky.axes_among(3) == (1, 2)
-    with pytest.raises(errors.RegionError, match=r"^a\.fits, HDU 0: its sky has no pixels$"):
+    with pytest.raises(errors.RegionError, match=r"^a\.fits, HDU 0: its sky axes have no pixels$"):
         sky.axes_among(2)
 
 

@@ -41,7 +41,7 @@ def test_a_call_gives_bytes(confined: Confined) -> None:
     [
         ("repeat", {"text": "a", "times": 10**12}, Bounds(), "needs more than 512 MB to read"),
         ("repeat", {"text": "a", "times": 3 << 20}, Bounds(answer_mb=1), "more than 1 MB of valu"),
-        ("spin", {}, Bounds(cpu_s=1), "was killed; it may take 512 MB and 1 s"),
+        ("spin", {}, Bounds(cpu_s=1), "was killed; its limits are 512 MB of memory and 1 s"),
         ("spin", {}, Bounds(wall_s=0.5), "needs more than 0.5 s to read"),
         ("die", {}, Bounds(), "was killed"),
     ],

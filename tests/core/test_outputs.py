@@ -122,7 +122,7 @@ def test_messages_name_the_file_and_no_temporary_one(tmp_path: Path) -> None:
         (tmp_path / "none" / "x", rf"none/x: cannot write: the folder {tmp_path}/none does not"),
         (tmp_path / "file" / "x", "file/x: cannot write: the folder .*file exists and is not a"),
         (tmp_path, "cannot write: it is a folder"),
-        (Path("/dev/null"), "/dev/null: cannot write: it is no regular file"),
+        (Path("/dev/null"), "/dev/null: cannot write: it is not a regular file"),
     ):
         with pytest.raises(OutputError, match=said):
             save(path, overwrite=True)
@@ -306,7 +306,7 @@ def test_an_archive_is_replaced_when_the_new_one_is_whole(
         with pytest.raises(Died):
             cut_many(boxes(("c", image)), path, overwrite=True)
     assert {file: file.read_bytes() for file in before} == before
-    with pytest.raises(OutputExistsError, match=r"\.part; give --resume to go on"):
+    with pytest.raises(OutputExistsError, match=r"\.part; give --resume to continue"):
         cut_many(boxes(("c", image)), path)
     with pytest.raises(OutputExistsError, match="exists already"):
         cut_many(boxes(("c", image)), path, resume=True)
@@ -574,7 +574,7 @@ def test_the_command_changes_no_source(image: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["{0}", "memory:{0}", "{0}?rotate_mb=1&keep=1"])
 def test_events_are_not_written_to_an_image(place: str, image: Path) -> None:
     before = image.read_bytes()
-    with pytest.raises(OutputError, match=r"a\.fits: exists and is no trace"):
+    with pytest.raises(OutputError, match=r"a\.fits: exists and is not a trace"):
         swathe.trace.start(place.format(image))
     assert image.read_bytes() == before
 
@@ -584,14 +584,14 @@ def test_an_image_whose_header_names_an_event_is_no_trace(place: str, image: Pat
     with fits.open(image, mode="update") as hdus:
         hdus[0].header["HISTORY"] = "DATE=20261121013038.0 NL.EVNT=CUT_START"
     before = image.read_bytes()
-    with pytest.raises(OutputError, match=r"a\.fits: exists and is no trace"):
+    with pytest.raises(OutputError, match=r"a\.fits: exists and is not a trace"):
         swathe.trace.start(place.format(image))
     assert image.read_bytes() == before
 
 
 def test_a_trace_that_rotates_replaces_no_image(image: Path, tmp_path: Path) -> None:
     old = image.rename(tmp_path / "run[1].ulm.2")
-    with pytest.raises(OutputError, match=r"run\[1\]\.ulm\.2: exists and is no trace"):
+    with pytest.raises(OutputError, match=r"run\[1\]\.ulm\.2: exists and is not a trace"):
         swathe.trace.start(f"{tmp_path}/run[1].ulm?rotate_mb=1&keep=3")
     assert fits.getdata(old).shape == (20, 20)
 

@@ -167,7 +167,7 @@ def test_bandwidth_lost_in_latency_is_told() -> None:
     rng = np.random.default_rng(1)
     times = (0.3 * np.exp(rng.normal(0, 0.1, 40))).tolist()
     profile = fit(samples([1024, 4096] * 20, times))
-    assert any("bandwidth of one stream does not show" in note for note in profile.notes)
+    assert any("bandwidth of one stream is hidden" in note for note in profile.notes)
     assert valid(profile.costs)
 
 
@@ -192,16 +192,16 @@ def test_an_outlier_in_twenty_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("reason", "bad"),
     [
-        ("time not possible", Sample("read", 1, 0.0)),
-        ("time not possible", Sample("read", 1, -1.0)),
-        ("time not possible", Sample("read", 1, math.nan)),
-        ("time not possible", Sample("read", 1, math.inf)),
+        ("impossible time", Sample("read", 1, 0.0)),
+        ("impossible time", Sample("read", 1, -1.0)),
+        ("impossible time", Sample("read", 1, math.nan)),
+        ("impossible time", Sample("read", 1, math.inf)),
         ("first byte before the start or after the end", Sample("read", 1, 1.0, first_byte_s=2.0)),
         ("first byte before the start or after the end", Sample("read", 1, 1.0, first_byte_s=-1.0)),
-        ("size is not what was asked for", Sample("read", 1, 1.0, asked_bytes=2)),
+        ("size differs from the request", Sample("read", 1, 1.0, asked_bytes=2)),
         ("faster than a copy in memory", Sample("read", 1 << 40, 1e-3)),
-        ("senseless size or count", Sample("read", -1, 1.0)),
-        ("senseless size or count", Sample("read", 1, 1.0, requests=0)),
+        ("invalid size or count", Sample("read", -1, 1.0)),
+        ("invalid size or count", Sample("read", 1, 1.0, requests=0)),
     ],
 )
 def test_impossible_samples_are_counted_and_left_out(reason: str, bad: Sample) -> None:
@@ -329,7 +329,7 @@ def test_local_files_are_fitted_by_the_commoner_kind_of_reads() -> None:
         assert costs.request[0][0] == 0
         assert costs.request[0][1] == pytest.approx(latency_s, rel=0.01)
         assert costs.stream_bytes_per_s() == pytest.approx(rate, rel=0.01)
-        assert any("are fitted" in note for note in profile.notes)
+        assert any("fitted only to the" in note for note in profile.notes)
 
 
 def test_short_reads_from_memory_beside_long_ones_from_disk_are_fitted() -> None:
@@ -341,7 +341,7 @@ def test_short_reads_from_memory_beside_long_ones_from_disk_are_fitted() -> None
 
 
 def test_what_no_file_can_be_is_refused() -> None:
-    with pytest.raises(ValueError, match="no file is read"):
+    with pytest.raises(ValueError, match="expected a local file"):
         fit_local(samples([1, 2, 4, 8] * 3, [2e-9] * 12))
     with pytest.raises(ValueError, match="no usable sample"):
         fit_local([])

@@ -266,7 +266,7 @@ def test_replicas_are_compared_and_mixed(catalog: Catalog, survey: Path) -> None
     assert found.seconds <= alone * 1.0001
     with pytest.raises(NoSuchStoreError, match="other"):
         swathe.predict(rows, stores=["other"])
-    with pytest.raises(TargetsError, match="no path in the store"):
+    with pytest.raises(TargetsError, match="is not a path in the store"):
         swathe.predict(targets(["/absolute/1.fit"]), stores=["here-one"])
 
 

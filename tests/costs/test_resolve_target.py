@@ -57,7 +57,7 @@ def test_urls_outside_of_stores_belong_to_their_server() -> None:
         find_place("http://host.example/x/")
     with pytest.raises(StoreSettingsError, match="ftp:// is not known"):
         find_place("ftp://host.example/x")
-    with pytest.raises(NotFoundError, match="is no file, nor a store; see: swathe store list"):
+    with pytest.raises(NotFoundError, match="is neither a file nor a store; see: swathe"):
         find_place("none")
 
 

@@ -268,7 +268,7 @@ def test_local_files_have_the_form_that_is_read_fast(folder: Path) -> None:
 
 
 def test_only_folders_and_buckets_are_written_to() -> None:
-    with pytest.raises(RegionError, match="only a local folder, or a store"):
+    with pytest.raises(RegionError, match="expected a local folder, a bucket, or a"):
         simulated(SimulatedStore(), quick=True, write=True)
 
 

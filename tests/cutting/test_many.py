@@ -484,7 +484,7 @@ def test_archives_share_a_folder_each_with_its_manifest(files: list[Path], tmp_p
         assert again.meta["bytes_moved"] == 0
 
 
-@pytest.mark.parametrize(("resume", "error"), [(False, "exists already"), (True, "no manifest")])
+@pytest.mark.parametrize(("resume", "error"), [(False, "exists already"), (True, "not a manifest")])
 def test_a_file_that_is_no_manifest_is_left_alone(
     resume: bool, error: str, files: list[Path], tmp_path: Path
 ) -> None:
@@ -645,7 +645,7 @@ def test_ctrl_c_while_targets_are_placed_leaves_earlier_results(
 
 @pytest.mark.parametrize("suffix", [".tar.gz", ".csv", ".png", ".fz"])
 def test_unknown_output_is_refused_before_any_work(suffix: str, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"the output is a folder, \*\.zip"):
+    with pytest.raises(OutputError, match=r"expected a folder, \*\.zip"):
         cut_many({"file": []}, tmp_path / f"out{suffix}")
     assert not list(tmp_path.iterdir())
 
@@ -1032,7 +1032,7 @@ def test_a_run_in_npy_that_is_killed_is_gone_on_with(
     assert subprocess.run(arguments, check=False).returncode == -signal.SIGKILL
     if output != "folder":
         assert not (tmp_path / output).exists()
-        with pytest.raises(OutputExistsError, match="give --resume to go on"):
+        with pytest.raises(OutputExistsError, match="give --resume to continue"):
             cut_many(rows, tmp_path / output, format="npy")
     found = cut_many(rows, tmp_path / output, format="npy", resume=True)
     assert set(found["status"]) == {"ok"}

@@ -129,8 +129,8 @@ def test_find_on_the_command_line(run: Runner, store: Path, tmp_path: Path) -> N
         ({"sky": (10.0,)}, r"sky: expected \(ra, dec\)"),
         ({"sky": "here"}, "here: names of objects need a resolver"),
         ({"sky": (1, 2), "radius_deg": -1}, "0 to 180"),
-        ({"radius_deg": 1.0}, "needs a place"),
-        ({"time": (5, 4)}, "before it ends"),
+        ({"radius_deg": 1.0}, "needs a position"),
+        ({"time": (5, 4)}, "the start before the end"),
         ({"time": 5}, "a start and an end"),
         ({"time": ("yesterday", 5)}, "'yesterday'"),
         ({"time": (float("inf"), 5)}, "finite"),
@@ -276,7 +276,7 @@ def test_names_that_are_no_text_and_paths_too_long(run: Runner, store: Path) -> 
     (deep / "x.fits").write_bytes(b"x")
     report = add(run, code=1)
     assert sorted(fault["reason"][:15] for fault in report["faults"]) == [
-        "its name is no ",
+        "its name is not",
         "its path has 12",
     ]
     assert report["read"] == 3

@@ -173,7 +173,7 @@ def test_no_manifest_is_none_and_another_file_is_refused(tmp_path: Path) -> None
     assert read_manifest(path) is None
     for text in ("", "a,b\n1,2\n", "\0\xff"):
         path.write_text(text)
-        with pytest.raises(OutputError, match=r"manifest\.ecsv: is no manifest of Swathe"):
+        with pytest.raises(OutputError, match=r"manifest\.ecsv: is not a manifest of Swathe"):
             read_manifest(path)
     Table({"id": ["a"]}).write(path, format="ascii.ecsv", overwrite=True)
     with pytest.raises(OutputError, match="no column 'status'"):

@@ -180,7 +180,7 @@ def test_masked_and_missing_values_are_faults_of_their_rows() -> None:
     assert found.faults == {
         1: ("error", "x is missing"),
         2: ("error", "width is missing"),
-        3: ("error", "no file is given"),
+        3: ("error", "file is missing"),
     }
     assert found.boxes[[0, 4]].tolist() == [[3, 3, 5, 5]] * 2
 
@@ -189,7 +189,7 @@ def test_masked_rows_of_table_files(tmp_path: Path) -> None:
     text = "file,x0,y0,width,height\na.fits,1,,3,4\nb.fits,1,2,3,4\n,1,2,3,4\n"
     (tmp_path / "t.csv").write_text(text)
     found = read(tmp_path / "t.csv")
-    assert found.faults == {0: ("error", "y0 is missing"), 2: ("error", "no file is given")}
+    assert found.faults == {0: ("error", "y0 is missing"), 2: ("error", "file is missing")}
     assert found.boxes[1].tolist() == [1, 2, 3, 4]
 
 
@@ -197,7 +197,7 @@ def test_pandas_missing_values() -> None:
     frame = pd.DataFrame({"file": ["a", None], "x0": [1, 2], "y0": [1, 2], "height": [5, 5]})
     frame["width"] = pd.array([None, 5], dtype="Int64")
     found = read(frame)
-    assert found.faults == {0: ("error", "width is missing"), 1: ("error", "no file is given")}
+    assert found.faults == {0: ("error", "width is missing"), 1: ("error", "file is missing")}
 
 
 @pytest.mark.parametrize("form", ["parquet", "parquet.votable"])
@@ -233,7 +233,7 @@ def test_empty_cells_of_parquet(tmp_path: Path) -> None:
     found = read(tmp_path / "t.parquet")
     assert found.ids == ["p", "1"]
     assert [found.hdus[number] for number in found.hdu] == [None, "SCI"]
-    assert found.faults == {0: ("error", "no file is given"), 1: ("error", "x0 is missing")}
+    assert found.faults == {0: ("error", "file is missing"), 1: ("error", "x0 is missing")}
 
 
 @pytest.mark.parametrize(

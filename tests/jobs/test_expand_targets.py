@@ -20,7 +20,7 @@ from swathe.core.errors import JobError, LimitError, NoSuchDatasetError, RegionE
 from swathe.datasets.scan import scan
 from swathe.datasets.search_many import find_each
 from swathe.jobs import Job, Jobs, Limits, Options
-from swathe.operations.stack import Grid, _by_blocks, _clipped, _Images, _picture, aligned
+from swathe.operations.stack import Grid, _by_blocks, _clipped_mean, _Images, _picture, aligned
 from swathe.stores.listing import list_objects
 from swathe.workers import Runner
 from tests.support.fits_frames import contents, sky_header
@@ -452,7 +452,7 @@ def test_clipping_drops_what_lies_far_out() -> None:
     block = rng.normal(10, 1, (50, 40))
     block[rng.random(block.shape) < 0.03] = 500.0
     block[rng.random(block.shape) < 0.1] = np.nan
-    mean, count = _clipped(block)
+    mean, count = _clipped_mean(block)
     expected = [naive_clip(row) for row in block.tolist()]
     assert mean == pytest.approx([value for value, _ in expected])
     assert count.tolist() == [kept for _, kept in expected]

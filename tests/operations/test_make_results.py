@@ -296,7 +296,7 @@ def test_stacks_of_a_run_that_is_killed_are_gone_on_with(
     words = [sys.executable, "-c", STACK_KILLED, str(tmp_path / "t.csv"), str(tmp_path / output)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     if output != "o":
-        with pytest.raises(OutputExistsError, match="give --resume to go on"):
+        with pytest.raises(OutputExistsError, match="give --resume to continue"):
             cut_many(rows, tmp_path / output, operation="stack")
     again = cut_many(rows, tmp_path / output, operation="stack", resume=True)
     assert again["status"].tolist() == ["ok"] * 10
@@ -339,37 +339,35 @@ def test_what_is_wrong_is_told_of_its_result(images: list[Path], tmp_path: Path)
     assert results(tmp_path / "o").keys() == {"ok.fits"}
     rows["size_deg"][0] = 2.0
     found = cut_many(rows, tmp_path / "large", operation="stack")
-    assert found["reason"][5] == (
-        "would be 20000 pixels wide; what is made of several images may be 8192"
-    )
+    assert found["reason"][5] == ("would be 20000 pixels wide; a combined image may be 8192")
 
 
 def test_pictures_need_three_images(images: list[Path], tmp_path: Path) -> None:
     rows = table_of(images, group=["a", "a", "b", "b", "b"])
     found = cut_many(rows, tmp_path / "o", format="rgb")
     assert found["status"].tolist() == ["error", "error", "ok", "ok", "ok", "error", "ok"]
-    fault = "a picture needs three images, red first; there are 2"
+    fault = "a picture needs three images, red first; found 2"
     assert found["reason"].tolist()[:1] == [f"a: {fault}"]
     assert found["reason"].tolist()[5] == fault
     rows = table_of(images[:4], group=["a"] * 4, band=BANDS[:4])
     found = cut_many(rows, tmp_path / "p", format="rgb", bands=("i", "r", "g"))
-    assert found["reason"][-1] == "a picture needs one image of band r; there are 2"
+    assert found["reason"][-1] == "a picture needs one image of band r; found 2"
     images[1].unlink()
     rows = table_of(images[:3], band=BANDS[:3])
     found = cut_many(rows, tmp_path / "q", format="rgb", bands=("i", "r", "g"))
     assert found["id"].tolist()[-1] == "rgb"
-    assert found["reason"][-1] == "a picture needs all three bands, there are 2"
+    assert found["reason"][-1] == "a picture needs all three bands, found 2"
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"operation": "stack", "format": "png"}, OutputError, "fits, as a stack is, found png"),
+        ({"operation": "stack", "format": "png"}, OutputError, "fits for a stack, found png"),
         ({"operation": "sum"}, OutputError, "operation: expected one of cut, stack, found 'sum'"),
         ({"operation": "stack", "stack": "sum"}, OutputError, "stack: expected one of mean, "),
-        ({"stack": "median"}, OutputError, "stack: expected operation stack with it, found cut"),
+        ({"stack": "median"}, OutputError, "stack: expected operation stack, found cut"),
         ({"format": "rgb", "bands": ("i", "r")}, OutputError, "three, red first, found 2"),
-        ({"bands": ("i", "r", "g")}, OutputError, "bands: expected format rgb with them"),
+        ({"bands": ("i", "r", "g")}, OutputError, "bands: expected format rgb, found"),
         ({"operation": "stack", "mode": "partial"}, OutputError, "mode: expected trim"),
         ({"format": "rgb", "bands": "i,r,g"}, TargetsError, "expected a column 'band'"),
     ],

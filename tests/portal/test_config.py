@@ -137,7 +137,7 @@ def test_address_given_at_start_is_checked_too() -> None:
 def test_what_is_no_toml_is_told_with_its_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "swathe.toml"
     path.write_bytes(content)
-    with pytest.raises(SettingsError, match=r"swathe\.toml: is no TOML: "):
+    with pytest.raises(SettingsError, match=r"swathe\.toml: is not valid TOML: "):
         read_config(path)
 
 

@@ -326,9 +326,9 @@ def test_an_object_that_is_gone_is_told(jobs: Jobs, catalog: Catalog, images: li
         job = ended(jobs, jobs.submit(targets(images, 4), Options(), "me"))
     name = jobs.rows(job.id, status="ok")[0].name
     to_native([catalog.store("lake")]).remove(f"lake:jobs/{job.id}/0000/{name}")
-    with pytest.raises(NoSuchResultError, match=f"{name}: the result is gone"):
+    with pytest.raises(NoSuchResultError, match=f"{name}: the result no longer exists"):
         jobs.result(job.id, name)
-    with pytest.raises(NoSuchResultError, match=f"{name}: the result is gone"):
+    with pytest.raises(NoSuchResultError, match=f"{name}: the result no longer exists"):
         b"".join(jobs.archive(job.id, "zip"))
 
 
@@ -437,7 +437,7 @@ def test_a_job_that_cannot_put_its_results_says_so_and_is_resumed(
         job = ended(jobs, jobs.submit(targets(images), Options(), "me"))
         assert job.phase == "ERROR"
         assert job.error is not None
-        assert job.error.startswith("lake:jobs: ") and "cannot be put there" in job.error
+        assert job.error.startswith("lake:jobs: ") and "cannot write" in job.error
         assert job.counts["ok"] == 0 and job.counts["error"] == 0
         with harbour():
             job = ended(jobs, jobs.resume(job.id))
@@ -463,7 +463,7 @@ def test_a_job_that_cannot_put_its_results_says_so_and_is_resumed(
         ("lake:../x", "results.store: expected NAME:prefix"),
         ("lake:a//b", "results.store: expected NAME:prefix"),
         ("web:x", "results.store: expected a store to write to, a folder or a bucket"),
-        ("away:x", "results.store: away:x: nothing can be put there: "),
+        ("away:x", "results.store: away:x: cannot write to it: "),
     ],
 )
 def test_places_that_cannot_be_used_are_told_at_the_start(
@@ -504,7 +504,7 @@ def test_a_bucket_that_is_not_there(
     catalog.add_store("lake", "az://nothing")
     config = config_of({"catalog": {"database": url}, "results": {"store": "lake:"}})
     with (
-        pytest.raises(SettingsError, match=r"results\.store: lake:: nothing can be put there"),
+        pytest.raises(SettingsError, match=r"results\.store: lake:: cannot write to it"),
         open_portal(config),
     ):
         pass
@@ -520,7 +520,7 @@ def test_a_store_that_is_a_folder(catalog: Catalog, images: list[str], tmp_path:
     assert (tmp_path / "a disk/jobs" / job.id / "0000" / name).is_file()
     (tmp_path / "file").write_text("")
     catalog.add_store("blocked", str(tmp_path / "file"))
-    with pytest.raises(OutputError, match="no folder for results"):
+    with pytest.raises(OutputError, match="cannot be a folder for results"):
         result_store_named(catalog, "blocked:jobs", None)
     with pytest.raises(NoSuchStoreError):
         result_store_named(catalog, "none:jobs", None)
@@ -536,10 +536,10 @@ def test_the_folder_for_temporary_files_is_nobody_elses(
     (folder,) = [result_store_named(catalog, "lake:x", None).scratch("").resolve()]
     assert folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
-    with pytest.raises(OutputError, match="others may write there"):
+    with pytest.raises(OutputError, match="other users may write to it"):
         result_store_named(catalog, "lake:x", None)
     folder.rmdir()
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OutputError, match="others may write there"):
+    with pytest.raises(OutputError, match="other users may write to it"):
         result_store_named(catalog, "lake:x", None)

@@ -250,7 +250,7 @@ def test_what_xrootd_lists_is_what_can_be_read(tmp_path: Path) -> None:
                 source = to_native([store]).open(f"{store.name}:{name}")
                 assert source.read(0, source.size) == name.encode()
             (cut,) = (each for each in found if not isinstance(each, Listed))
-            assert cut.path == "x?1" and "would give another object" in cut.reason
+            assert cut.path == "x?1" and "would return another object" in cut.reason
 
 
 REFUSED = """<D:response><D:href>/a%20b/run{name}</D:href>

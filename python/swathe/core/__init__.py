@@ -1,1 +1,1 @@
-"""What every part of the package may use: the lowest layer."""
+"""Lowest layer: errors, paths, boxes, sky positions, settings, formats and output files."""

@@ -1,4 +1,4 @@
-"""Angles and sizes as text: the part of the grammar of a target that is one word.
+"""Parse angles and sizes written as text (one word of a target).
 
 An angle is a number of degrees (`150.1`), a number with a unit (`150.1d`, `2.2deg`, `0.5rad`, and
 for a right ascension `10.5h`), or sexagesimal (`10:00:28.6`, `10h00m28.6s`, `+02d12m21s`). A
@@ -7,8 +7,8 @@ sexagesimal right ascension is in hours, all else in degrees.
 A size is an angle or pixels with a unit (`30"`, `0.5arcmin`, `100pix`), or a height and a width
 with an `x` between (`30"x20"`, `100x80pix`).
 
-Texts longer than LONGEST_TEXT are refused before an expression sees them, and no expression can
-go back over more than that.
+Texts longer than LONGEST_TEXT are refused before a regular expression is run on them. No
+expression can backtrack over more than that.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Size(NamedTuple):
     """Height and width of a region.
 
     Attributes:
-        height: along NAXIS2.
-        width: along NAXIS1.
-        unit: of both: degrees or pixels.
+        height: size along NAXIS2.
+        width: size along NAXIS1.
+        unit: unit of both, degrees or pixels.
     """
 
     height: float
@@ -66,21 +66,21 @@ class Size(NamedTuple):
     unit: Unit = "deg"
 
     def __str__(self) -> str:
-        """Write it so that `parse_size` reads it."""
+        """Return the text that `parse_size` reads back."""
         sides = [self.height] if self.height == self.width else [self.height, self.width]
         return "x".join(f"{side!r}{self.unit}" for side in map(float, sides))
 
     @property
     def square_deg(self) -> float | None:
-        """Give its side in degrees if it is a square of an angle."""
+        """Return the side in degrees if the size is a square given as an angle, else `None`."""
         return self.height if self.unit == "deg" and self.height == self.width else None
 
 
 def clean(text: str) -> str:
-    """Give a text without outer blanks, with plain signs for minus, primes and times.
+    """Return a text without outer blanks and with plain signs for minus, primes and times.
 
     Raises:
-        RegionError: where it is longer than any angle.
+        RegionError: if the text is longer than any angle.
     """
     if len(text) > LONGEST_TEXT:
         raise RegionError(f"{text[:40]!r}...: expected up to {LONGEST_TEXT} characters")
@@ -88,7 +88,7 @@ def clean(text: str) -> str:
 
 
 def is_angle(text: str) -> bool:
-    """Tell whether a word is written as an angle, sound or not."""
+    """Check whether a word has the form of an angle; its value may still be out of range."""
     try:
         word = clean(text)
     except RegionError:
@@ -104,15 +104,15 @@ def parse_angle(text: str, what: str, *, hours: bool = False, unit_deg: float = 
 
     Args:
         text: one word.
-        what: its name in errors, such as `ra`.
-        hours: whether a sexagesimal value is in hours: of a right ascension it is.
-        unit_deg: degrees of one unit of a number that has none.
+        what: name of the value in errors, such as `ra`.
+        hours: whether a sexagesimal value is in hours, as for a right ascension.
+        unit_deg: degrees per unit of a number without a unit.
 
     Returns:
         Degrees.
 
     Raises:
-        RegionError: where it is no angle.
+        RegionError: if the text is not an angle.
     """
     word = clean(text)
     value = _sexagesimal(word, what, hours)
@@ -125,7 +125,7 @@ def parse_angle(text: str, what: str, *, hours: bool = False, unit_deg: float = 
 
 
 def _with_unit(word: str, hours: bool, unit_deg: float) -> float | None:
-    """Give the degrees of a number with or without a unit."""
+    """Return the degrees of a number with or without a unit."""
     parts = _ANGLE.fullmatch(word)
     if parts is None:
         return None
@@ -139,7 +139,7 @@ def _with_unit(word: str, hours: bool, unit_deg: float) -> float | None:
 
 
 def _sexagesimal(word: str, what: str, hours: bool) -> float | None:
-    """Give the degrees of a sexagesimal value; `None` where it is none."""
+    """Return the degrees of a sexagesimal value; `None` if the word is not sexagesimal."""
     if parts := _COLONS.fullmatch(word):
         sign, whole, minutes, seconds = parts.groups()
         in_hours = hours
@@ -156,13 +156,13 @@ def _sexagesimal(word: str, what: str, hours: bool) -> float | None:
 def from_parts(
     sign: str, whole: str, minutes: str, seconds: str, what: str, *, hours: bool
 ) -> float:
-    """Give the degrees of a sexagesimal value whose parts are known to be numbers.
+    """Return the degrees of a sexagesimal value from its parts, which are numbers as text.
 
     Raises:
-        RegionError: where minutes or seconds are 60 or more, or hours beyond 24.
+        RegionError: if minutes or seconds exceed 60, or hours exceed 24.
     """
     text = f"{sign}{whole}:{minutes}:{seconds}"
-    # Catalogues round to 60 seconds.
+    # Catalogues round up to 60 seconds.
     if int(minutes) >= 60 or float(seconds) > 60:
         raise RegionError(f"{what}: expected minutes and seconds below 60, found {text!r}")
     value = int(whole) + int(minutes) / 60 + float(seconds) / 3600
@@ -175,12 +175,12 @@ def parse_size(text: str, what: str = "size", *, bare_deg: float | None = None) 
     """Parse a size.
 
     Args:
-        text: such as `30"`, `0.5 arcmin`, `100pix` or `30"x20"`.
-        what: its name in errors.
-        bare_deg: degrees of one unit of a number without a unit; by default it needs one.
+        text: a size such as `30"`, `0.5 arcmin`, `100pix` or `30"x20"`.
+        what: name of the value in errors.
+        bare_deg: degrees per unit of a number without a unit; `None` if a unit is required.
 
     Raises:
-        RegionError: where it is no size, not positive, or lacks a unit.
+        RegionError: if the text is not a size, is not positive, or lacks a unit.
     """
     words = [_ANGLE.fullmatch(word) for word in _sides(clean(text))]
     parts = [word.groups() for word in words if word is not None]
@@ -195,7 +195,7 @@ def parse_size(text: str, what: str = "size", *, bare_deg: float | None = None) 
 
 
 def _sides(text: str) -> list[str]:
-    """Divide a height and a width at the `x` that stands before a digit or a point."""
+    """Split a height and a width at the `x` before a digit or a point."""
     for at, letter in enumerate(text[:-1]):
         after = text[at + 1 :].lstrip()
         if letter == "x" and at and (after[:1].isdigit() or after[:1] == "."):

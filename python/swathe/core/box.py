@@ -1,4 +1,4 @@
-"""Pixel boxes: from a centre and a shape, from a FITS section, from a place in the sky.
+"""Pixel boxes from a centre and a shape, from a FITS section, or from a sky position.
 
 A box is `(x0, y0, width, height)`: zero-based, the lower-left pixel first, x along NAXIS1.
 """
@@ -15,42 +15,42 @@ from swathe.core.errors import RegionError
 Box: TypeAlias = tuple[int, int, int, int]
 
 LIMIT = 1 << 53
-"""Pixel numbers beyond this are refused: a float cannot tell neighbours apart there."""
+"""Limit of pixel numbers: beyond it a float cannot tell neighbours apart."""
 LONGEST_SECTION = 200
-"""Characters of a FITS section, without the blanks around it."""
+"""Limit of the length of a FITS section, in characters, without outer blanks."""
 SECTION = re.compile(r"(?:\[\s*)?(\d+)\s*:\s*(\d+)\s*,\s*(\d+)\s*:\s*(\d+)\s*\]?")
 
 
 def validated_box(x0: float, y0: float, width: float, height: float) -> Box:
-    """Give the box as whole numbers.
+    """Return the box in whole numbers.
 
     Raises:
-        RegionError: where a number is not finite or not whole, or a side is not positive.
+        RegionError: if a number is not finite or not whole, or a side is not positive.
     """
-    named = {"x0": x0, "y0": y0, "width": width, "height": height}
-    for name, value in named.items():
-        # NaN compares false; some int is too large to be shown, or to become a float.
+    values = {"x0": x0, "y0": y0, "width": width, "height": height}
+    for name, value in values.items():
+        # NaN compares false; some ints are too large to be printed, or to become a float.
         if not abs(value) <= LIMIT:
             raise RegionError(f"{name} must be a finite number of pixels, within {LIMIT}")
         if value != int(value):
             raise RegionError(f"{name} must be a whole number of pixels, not {value}")
     for name in ("width", "height"):
-        if named[name] <= 0:
-            raise RegionError(f"{name} must be at least 1 pixel, not {named[name]:.12g}")
+        if values[name] <= 0:
+            raise RegionError(f"{name} must be at least 1 pixel, not {values[name]:.12g}")
     return int(x0), int(y0), int(width), int(height)
 
 
 def box_around(x: float, y: float, height: float, width: float) -> Box:
-    """Give the box of `height` x `width` pixels around a position, rounded as `Cutout2D` does.
+    """Return the box of `height` x `width` pixels around a position, rounded as in `Cutout2D`.
 
     Args:
         x: zero-based pixel position along NAXIS1; whole numbers are pixel centres.
-        y: the same along NAXIS2.
+        y: zero-based pixel position along NAXIS2.
         height: pixels along NAXIS2.
         width: pixels along NAXIS1.
 
     Raises:
-        RegionError: where a number is not finite, or a side is not positive.
+        RegionError: if a number is not finite, or a side is not positive.
     """
     validated_box(0, 0, width, height)
     for name, value in {"x": x, "y": y}.items():
@@ -60,15 +60,15 @@ def box_around(x: float, y: float, height: float, width: float) -> Box:
 
 
 def height_width(sides: Any) -> Any:
-    """Give height and width of either both or one number for both."""
+    """Return a pair (height, width) from a pair or from one number for both."""
     return (sides, sides) if isinstance(sides, Real) else sides
 
 
 def box_from_section(text: str) -> Box:
-    """Give the box of a FITS section `[x1:x2,y1:y2]`: one-based, inclusive.
+    """Return the box of a FITS section `[x1:x2,y1:y2]`, which is one-based and inclusive.
 
     Raises:
-        RegionError: where the text is no such section or the box would be empty.
+        RegionError: if the text is not such a section, or the box is empty.
     """
     x1, x2, y1, y2 = section_ends(text)
     for axis, first, last in (("x", x1, x2), ("y", y1, y2)):
@@ -81,10 +81,10 @@ def box_from_section(text: str) -> Box:
 
 
 def section_ends(text: str) -> tuple[int, int, int, int]:
-    """Return the numbers x1, x2, y1 and y2 of a FITS section as they are written.
+    """Return the numbers x1, x2, y1 and y2 of a FITS section as written.
 
     Raises:
-        RegionError: where the text is no such section.
+        RegionError: if the text is not such a section.
     """
     text = text.strip()
     numbers = SECTION.fullmatch(text) if len(text) <= LONGEST_SECTION else None
@@ -98,7 +98,7 @@ def section_ends(text: str) -> tuple[int, int, int, int]:
 
 
 def _unsupported(text: str) -> str:
-    """Say which part of a section of CFITSIO is not supported, if one is."""
+    """Return a message about the unsupported part of a CFITSIO section; empty if none."""
     for axis, part in zip("xy", text.strip("[] ").split(","), strict=False):
         if "*" in part:
             return f": {axis} is {part.strip()!r}; whole axes (*) are not supported"

@@ -1,13 +1,13 @@
-"""Run a function of ours on what strangers sent, in a process of its own that may take little.
+"""Run one of our functions on untrusted input, in a process of its own with tight limits.
 
-The process is new for every call: a nursery, which has imported what such functions need and has
-seen nothing else, forks it. So a call begins within milliseconds, where an interpreter with astropy
-takes a second. The child leads a process group and has limits on memory, time, files and their
-size; it leaves no core file, and knows no variable of the environment but a few harmless ones.
+Each call gets a new process. It is forked by a nursery: a process that has imported the needed
+modules and has read no input. So a call starts within milliseconds; an interpreter with astropy
+takes a second. The child leads a process group and has limits on memory, time, open files and
+file size. It leaves no core file and has only a few harmless environment variables.
 
-What a function gives is bytes, and what it raises is an error of ours: nothing is unpickled. The
-child is killed, with all that it began, when its time is over, when nobody wants its answer any
-more, and when this process ends.
+A function returns bytes, or raises one of our errors: nothing is unpickled. The child and all
+its descendants are killed when its time is over, when the call is cancelled, and when this
+process ends.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from swathe.core.errors import LimitError, SwatheError
 
 MEBIBYTE = 1 << 20
 LONGEST_CALL = 60_000
-"""Bytes of the name and the arguments of a function."""
+"""Limit of the name and the arguments of a function, in bytes."""
 LONGEST_FAULT = 10_000
 LOOK_S = 0.1
-"""How often a call looks whether it is still wanted."""
+"""Interval at which a call checks whether it was cancelled, in seconds."""
 RETRY_S = 5
 KEPT_VARIABLES = (
     *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH"),
@@ -48,14 +48,14 @@ READY = b"\0"
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a call may take.
+    """Resource limits of a call.
 
     Attributes:
-        memory_mb: address space beyond that of the nursery, MiB.
-        cpu_s: time of the processor.
-        wall_s: time of the clock.
-        answer_mb: what it gives back, MiB.
-        files: open at the same time.
+        memory_mb: address space beyond that of the nursery, in MiB.
+        cpu_s: CPU time.
+        wall_s: elapsed time.
+        answer_mb: size of the answer, in MiB.
+        files: number of files open at the same time.
     """
 
     memory_mb: int = 512
@@ -66,16 +66,16 @@ class Bounds:
 
 
 class Confined:
-    """Calls of functions in processes of their own, so many at a time."""
+    """Calls of functions in processes of their own, with a limit on parallel calls."""
 
     def __init__(
         self, places: int = 2, most_waiting: int = 50, imports: tuple[str, ...] = ()
     ) -> None:
-        """Begin nothing yet.
+        """Set the limits; no process is started yet.
 
         Args:
-            places: calls at the same time.
-            most_waiting: calls that wait for a place; more are refused.
+            places: number of parallel calls.
+            most_waiting: number of calls that may wait; further calls are refused.
             imports: modules that the nursery imports before the first call.
         """
         self._threads = ThreadPoolExecutor(places, "swathe-confined")
@@ -85,7 +85,7 @@ class Confined:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """End all calls, and the nursery."""
+        """End all calls and the nursery."""
         with self._lock:
             nursery, self._nursery = self._nursery, None
         if nursery is not None:
@@ -95,23 +95,23 @@ class Confined:
     async def call(
         self, what: str, function: str, argument: Mapping[str, Any], bounds: Bounds
     ) -> bytes:
-        """Return what `module:function` gives for an argument; to cancel this kills the child.
+        """Return the result of `module:function` for an argument; cancelling kills the child.
 
         Args:
-            what: the thing that is read, in errors, such as `the table`.
-            function: called with the argument's values by name; gives bytes.
-            argument: what JSON can hold.
-            bounds: what the call may take.
+            what: name of the input in errors, such as `the table`.
+            function: function called with the argument's values as keywords; returns bytes.
+            argument: values that JSON can represent.
+            bounds: limits of the call.
 
         Raises:
-            LimitError: where it takes more, or too many calls wait.
-            SwatheError: what the function raises, of the same class.
+            LimitError: if the call exceeds a limit, or too many calls wait.
+            SwatheError: if the function raises one; the class is the same.
         """
-        gone = threading.Event()
+        cancel = threading.Event()
         if not self._room.acquire(blocking=False):
             raise LimitError("too many tables are waiting to be read; try again soon", RETRY_S)
         try:
-            answer = self._threads.submit(self.run, what, function, argument, bounds, gone.is_set)
+            answer = self._threads.submit(self.run, what, function, argument, bounds, cancel.is_set)
         except BaseException:
             self._room.release()
             raise
@@ -119,7 +119,7 @@ class Confined:
         try:
             return await asyncio.wrap_future(answer)
         finally:
-            gone.set()
+            cancel.set()
 
     def run(
         self,
@@ -129,7 +129,7 @@ class Confined:
         bounds: Bounds,
         is_gone: Callable[[], bool] = lambda: False,
     ) -> bytes:
-        """Return the same, once it is there; raise LimitError soon after `is_gone` says so."""
+        """Return the result as `call` does, but block; raise LimitError soon after `is_gone()`."""
         call = json.dumps({"function": function, "argument": argument, **asdict(bounds)}).encode()
         if len(call) > LONGEST_CALL:
             raise LimitError(f"{what}: expected arguments of {LONGEST_CALL} bytes at most")
@@ -145,14 +145,14 @@ class Confined:
 def _answer(
     leash: socket.socket, what: str, bounds: Bounds, is_gone: Callable[[], bool]
 ) -> bytearray:
-    """Return all that comes from a child; it is killed when the leash is closed."""
+    """Return all bytes that a child sends; closing the leash kills the child."""
     end = time.monotonic() + bounds.wall_s
     answer = bytearray()
     most = bounds.answer_mb * MEBIBYTE + LONGEST_FAULT
     leash.settimeout(LOOK_S)
     while True:
         if is_gone():
-            raise LimitError(f"{what}: nobody waits for it any more")
+            raise LimitError(f"{what}: the call was cancelled")
         if time.monotonic() > end:
             raise LimitError(f"{what} needs more than {bounds.wall_s:g} s to read")
         try:
@@ -167,37 +167,39 @@ def _answer(
 
 
 def _result(answer: bytearray, what: str, bounds: Bounds) -> bytes:
-    """Return what a child gave, or raise what it says; without a word it was killed."""
+    """Return the result of a child, or raise its error; an empty answer means it was killed."""
     if answer.startswith(READY):
         return bytes(memoryview(answer)[1:])
     try:
         fault = json.loads(answer) if answer else {"kind": "killed"}
         kind, text = str(fault["kind"]), str(fault.get("text", ""))
     except (ValueError, KeyError, TypeError) as error:
-        raise SwatheError(f"{what}: its reader gave no answer: {bytes(answer[:80])!r}") from error
+        raise SwatheError(
+            f"{what}: its reader sent no valid answer: {bytes(answer[:80])!r}"
+        ) from error
     if kind == "MemoryError":
         raise LimitError(f"{what} needs more than {bounds.memory_mb} MB to read")
     if kind == "killed":
         raise LimitError(
-            f"{what}: its reader was killed; it may take {bounds.memory_mb} MB and "
-            f"{bounds.cpu_s} s of the processor"
+            f"{what}: its reader was killed; its limits are {bounds.memory_mb} MB of memory "
+            f"and {bounds.cpu_s} s of CPU time"
         )
     if kind == "LimitError":
         raise LimitError(text)
-    known = getattr(errors, kind, None)
-    if isinstance(known, type) and issubclass(known, SwatheError):
-        raise known(text)
+    error_class = getattr(errors, kind, None)
+    if isinstance(error_class, type) and issubclass(error_class, SwatheError):
+        raise error_class(text)
     raise SwatheError(f"{what}: {kind}: {text}")
 
 
 class _Nursery:
-    """The process that forks a child for every call, as this process sees it."""
+    """Handle of the process that forks a child for every call."""
 
     def __init__(self, imports: tuple[str, ...]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         variables = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-        # One thread of each library: what forks is to have no others.
+        # One thread per library: a process that forks must have no other threads.
         variables |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         # These reserve much more address space than they use.
         variables |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
@@ -222,11 +224,11 @@ class _Nursery:
         self._socket = ours
 
     def is_over(self) -> bool:
-        """Return whether it has ended, and a new one is needed."""
+        """Check whether the nursery has ended and must be replaced."""
         return self._process.poll() is not None
 
     def call(self, call: bytes) -> socket.socket:
-        """Begin a call; return the socket that its answer comes by, which kills it when closed."""
+        """Begin a call; return the socket of its answer. Closing the socket kills the child."""
         ours, theirs = socket.socketpair()
         try:
             with theirs:
@@ -237,29 +239,29 @@ class _Nursery:
         return ours
 
     def close(self) -> None:
-        """End it; it kills its children."""
+        """End the nursery, which kills its children."""
         self._socket.close()
         self._process.wait()
 
 
-# ---- What follows runs in the nursery and its children.
+# ---- The functions below run in the nursery and its children.
 
 
 def _main(number: int, imports: list[str]) -> None:
-    """Fork children until there is nobody who could ask for more."""
+    """Fork a child for every call until the parent closes its socket."""
     from importlib import import_module
 
     for name in imports:
         import_module(name)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    asked = socket.socket(fileno=number)
+    parent = socket.socket(fileno=number)
     children: dict[int, socket.socket] = {}
     with selectors.DefaultSelector() as selector:
-        selector.register(asked, selectors.EVENT_READ)
+        selector.register(parent, selectors.EVENT_READ)
         while True:
             for key, _ in selector.select(LOOK_S if children else None):
-                if key.fileobj is asked:
-                    call, handles, _, _ = socket.recv_fds(asked, LONGEST_CALL, 1)
+                if key.fileobj is parent:
+                    call, handles, _, _ = socket.recv_fds(parent, LONGEST_CALL, 1)
                     if not call:
                         _kill(children)
                         return
@@ -270,10 +272,10 @@ def _main(number: int, imports: list[str]) -> None:
                     else:
                         _close_all_but(leash.fileno())
                         _child(leash, call)
-                else:  # nobody wants the answer
+                else:  # the call was cancelled
                     selector.unregister(key.fileobj)
                     _kill({key.data: children[key.data]})
-            for child in _ended(children):
+            for child in _reap(children):
                 leash = children.pop(child)
                 with suppress(KeyError):
                     selector.unregister(leash)
@@ -281,20 +283,20 @@ def _main(number: int, imports: list[str]) -> None:
 
 
 def _close_all_but(number: int) -> None:
-    """Close what a child was not given."""
+    """Close all inherited files but the standard ones and this one."""
     os.closerange(3, number)
     os.closerange(number + 1, os.sysconf("SC_OPEN_MAX"))
 
 
 def _kill(children: Mapping[int, socket.socket]) -> None:
     for child in children:
-        with suppress(ProcessLookupError):  # it leads no group yet
+        with suppress(ProcessLookupError):  # it does not lead a group yet
             os.killpg(child, signal.SIGKILL)
-        os.kill(child, signal.SIGKILL)  # not yet waited for, so it is still this one
+        os.kill(child, signal.SIGKILL)  # not yet waited for, so the number is still its own
 
 
-def _ended(children: Mapping[int, socket.socket]) -> list[int]:
-    """Return the children that have ended; what they began ends with them."""
+def _reap(children: Mapping[int, socket.socket]) -> list[int]:
+    """Return the children that have ended; kill what they started."""
     ended = []
     for child in children:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
@@ -306,14 +308,14 @@ def _ended(children: Mapping[int, socket.socket]) -> list[int]:
 
 
 def _child(leash: socket.socket, call: bytes) -> None:
-    """Run a call, say what came of it, and end."""
+    """Run a call, send its result or error, and exit."""
     try:
-        asked = json.loads(call)
+        request = json.loads(call)
         os.setsid()
-        _confine(Bounds(**{name: asked[name] for name in Bounds.__dataclass_fields__}))
-        leash.sendall(_said(asked))
+        _confine(Bounds(**{name: request[name] for name in Bounds.__dataclass_fields__}))
+        leash.sendall(_call_function(request))
         leash.shutdown(socket.SHUT_WR)
-    except BrokenPipeError:  # nobody wants the answer any more
+    except BrokenPipeError:  # the call was cancelled
         os._exit(1)
     except BaseException as error:
         os.write(2, f"swathe: a confined call: {type(error).__name__}: {error}\n".encode())
@@ -321,23 +323,23 @@ def _child(leash: socket.socket, call: bytes) -> None:
     os._exit(0)
 
 
-def _said(asked: Mapping[str, Any]) -> bytes:
+def _call_function(request: Mapping[str, Any]) -> bytes:
     """Return the result of a call, or its error as JSON."""
     from importlib import import_module
 
-    module, _, name = asked["function"].partition(":")
+    module, _, name = request["function"].partition(":")
     try:
-        result: bytes = getattr(import_module(module), name)(**asked["argument"])
+        result: bytes = getattr(import_module(module), name)(**request["argument"])
         return READY + result
     except MemoryError:
         return b'{"kind": "MemoryError"}'
     except Exception as error:
-        return _fault(error)
+        return _error_json(error)
 
 
-def _fault(error: BaseException) -> bytes:
+def _error_json(error: BaseException) -> bytes:
     cause: BaseException | None = error
-    while cause is not None:  # readers tell of it in words of their own
+    while cause is not None:  # readers wrap a MemoryError in errors of their own
         if isinstance(cause, MemoryError):
             return b'{"kind": "MemoryError"}'
         cause = cause.__cause__ or cause.__context__
@@ -346,7 +348,7 @@ def _fault(error: BaseException) -> bytes:
 
 
 def _confine(bounds: Bounds) -> None:
-    """Set the limits of this process, for good."""
+    """Set the limits of this process; they cannot be raised again."""
     import resource
 
     limits = {
@@ -355,7 +357,7 @@ def _confine(bounds: Bounds) -> None:
         resource.RLIMIT_FSIZE: bounds.answer_mb * MEBIBYTE,
         resource.RLIMIT_NOFILE: bounds.files,
     }
-    if sys.platform == "linux":  # others keep no limit of it
+    if sys.platform == "linux":  # other systems do not enforce this limit
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         memory = pages * resource.getpagesize() + bounds.memory_mb * MEBIBYTE
         limits[resource.RLIMIT_AS] = memory

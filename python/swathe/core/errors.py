@@ -1,48 +1,48 @@
-"""What Swathe raises.
+"""Exceptions that Swathe raises.
 
 ::
 
-    SwatheError                 everything below; also faults of Swathe itself
-    |- NotFoundError            no such object                       (FileNotFoundError)
-    |- AccessError              it may not be read                   (PermissionError)
-    |  `- TokenError            a portal wants a token, or another one
-    |- SourceError              reading it failed                    (OSError)
-    |  `- ChangedError          it is no longer what was opened
-    |- FormatError              it is damaged or no FITS file        (ValueError)
-    |- NoSuchHduError           it has no such HDU                   (KeyError)
-    |  `- NotAnImageError       the HDU is in order, and holds no image
-    |- RegionError              the region makes no sense            (ValueError)
-    |  |- NoOverlapError        it lies outside the image
-    |  |- PartialOverlapError   it lies partly outside, mode="strict"
+    SwatheError                 base of all; by itself an internal error of Swathe
+    |- NotFoundError            the object does not exist             (FileNotFoundError)
+    |- AccessError              the object may not be read            (PermissionError)
+    |  `- TokenError            a portal's token is missing or invalid
+    |- SourceError              reading the object failed             (OSError)
+    |  `- ChangedError          the object has changed since it was opened
+    |- FormatError              the object is damaged or not FITS     (ValueError)
+    |- NoSuchHduError           the object has no such HDU            (KeyError)
+    |  `- NotAnImageError       the HDU is valid but holds no image
+    |- RegionError              the region is invalid                 (ValueError)
+    |  |- NoOverlapError        the region lies outside the image
+    |  |- PartialOverlapError   the region lies partly outside, and mode="strict"
     |  `- PixelIndexError       an index of a section is out of range  (IndexError)
-    |- TargetsError             the list of targets cannot be read   (ValueError)
-    |- OutputError              a result cannot be written           (OSError)
-    |  `- OutputExistsError     there is a file of this name, and overwrite=False  (FileExistsError)
-    |- NoSuchStoreError         no store has this name               (KeyError)
-    |- StoreSettingsError       a store's settings make no sense     (ValueError)
-    |- NoSuchDatasetError       no dataset has this name             (KeyError)
-    |- DatasetError             what is asked of datasets makes no sense  (ValueError)
-    |- SettingsError            the settings of a portal make no sense    (ValueError)
-    |- JobError                 what is asked of a job makes no sense     (ValueError)
-    |- NoSuchJobError           no job has this id                 (KeyError)
-    |- NoSuchResultError        the job has no such result         (KeyError)
-    |- TraceError               events cannot be recorded as asked       (ValueError)
-    |- LimitError               a user asks for more than is allowed
-    `- CatalogError             the catalogue cannot be used         (OSError)
-       `- CatalogSetupError     nor will it, before it is set up otherwise
+    |- TargetsError             the list of targets cannot be read    (ValueError)
+    |- OutputError              a result cannot be written            (OSError)
+    |  `- OutputExistsError     the file exists, and overwrite=False  (FileExistsError)
+    |- NoSuchStoreError         no store has this name                (KeyError)
+    |- StoreSettingsError       a store's settings are invalid        (ValueError)
+    |- NoSuchDatasetError       no dataset has this name              (KeyError)
+    |- DatasetError             a request about datasets is invalid   (ValueError)
+    |- SettingsError            the settings of a portal are invalid  (ValueError)
+    |- JobError                 a request about a job is invalid      (ValueError)
+    |- NoSuchJobError           no job has this id                    (KeyError)
+    |- NoSuchResultError        the job has no such result            (KeyError)
+    |- TraceError               events cannot be recorded             (ValueError)
+    |- LimitError               a limit is exceeded
+    `- CatalogError             the catalogue cannot be used          (OSError)
+       `- CatalogSetupError     retrying does not help: its set-up must change
 """
 
 
 class SwatheError(Exception):
-    """Base of all errors."""
+    """Base of all exceptions of Swathe."""
 
     def __str__(self) -> str:
-        """Give the message, also where a built-in base would show it otherwise."""
+        """Return the message; a built-in base such as KeyError would quote it."""
         return str(self.args[0]) if self.args else ""
 
 
 class NotFoundError(SwatheError, FileNotFoundError):
-    """There is no such object."""
+    """The object does not exist."""
 
 
 class AccessError(SwatheError, PermissionError):
@@ -50,47 +50,47 @@ class AccessError(SwatheError, PermissionError):
 
 
 class TokenError(AccessError):
-    """A portal knows no user by the token it was given, or was given none."""
+    """A portal's token is missing or not valid."""
 
 
 class SourceError(SwatheError, OSError):
-    """Reading the object failed; trying again may help."""
+    """Reading the object failed; a retry may help."""
 
 
 class ChangedError(SourceError):
-    """The object changed since it was opened; opening it again gives the new one."""
+    """The object has changed since it was opened; open it again to read the new version."""
 
 
 class FormatError(SwatheError, ValueError):
-    """The object is damaged, or no FITS file, or of a kind that is not supported."""
+    """The object is damaged, not a FITS file, or of an unsupported kind."""
 
 
 class NoSuchHduError(SwatheError, KeyError):
-    """The object is in order, and has no such HDU."""
+    """The object is valid but has no such HDU."""
 
 
 class NotAnImageError(NoSuchHduError):
-    """The HDU is in order, and holds a table or nothing, not an image."""
+    """The HDU is valid but holds a table or nothing, not an image."""
 
 
 class RegionError(SwatheError, ValueError):
-    """The region makes no sense, or not for this image."""
+    """The region is invalid, by itself or for this image."""
 
 
 class NoOverlapError(RegionError):
-    """The region has no pixel in the image."""
+    """The region lies wholly outside the image."""
 
 
 class PartialOverlapError(RegionError):
-    """The region is not wholly in the image, and `mode="strict"` asks for that."""
+    """The region lies partly outside the image, and `mode="strict"` forbids that."""
 
 
 class PixelIndexError(RegionError, IndexError):
-    """An index is beyond the end of an axis."""
+    """An index is out of range of its axis."""
 
 
 class TargetsError(SwatheError, ValueError):
-    """The list of targets cannot be read or lacks columns."""
+    """The list of targets cannot be read, or lacks columns."""
 
 
 class OutputError(SwatheError, OSError):
@@ -98,50 +98,50 @@ class OutputError(SwatheError, OSError):
 
 
 class OutputExistsError(OutputError, FileExistsError):
-    """There is a file of this name already, and nobody asked to replace it."""
+    """A file of this name exists, and `overwrite` is false."""
 
 
 class NoSuchStoreError(SwatheError, KeyError):
-    """The catalogue has no store of this name."""
+    """The catalogue has no store with this name."""
 
 
 class StoreSettingsError(SwatheError, ValueError):
-    """The settings of a store make no sense, or hold what looks like a credential."""
+    """The settings of a store are invalid, or contain what looks like a credential."""
 
 
 class NoSuchDatasetError(SwatheError, KeyError):
-    """The catalogue has no dataset of this name."""
+    """The catalogue has no dataset with this name."""
 
 
 class DatasetError(SwatheError, ValueError):
-    """What is asked of a dataset, or of all in a search, makes no sense."""
+    """A request about a dataset, or a search of datasets, is invalid."""
 
 
 class SettingsError(SwatheError, ValueError):
-    """The settings of a portal make no sense."""
+    """The settings of a portal are invalid."""
 
 
 class JobError(SwatheError, ValueError):
-    """An option of a job makes no sense, or the job is in no state for what is asked."""
+    """An option of a job is invalid, or the state of the job does not allow the request."""
 
 
 class NoSuchJobError(SwatheError, KeyError):
-    """There is no job of this id; it may have expired."""
+    """No job has this id; it may have expired."""
 
 
 class NoSuchResultError(SwatheError, KeyError):
-    """The job has no result of this name, or not yet."""
+    """The job has no result with this name, or not yet."""
 
 
 class TraceError(SwatheError, ValueError):
-    """Events go to no such place, or are recorded already."""
+    """The destination of events is invalid, or a trace is already being recorded."""
 
 
 class LimitError(SwatheError):
-    """A user asks for more than is allowed.
+    """A request exceeds a limit.
 
     Attributes:
-        retry_after_s: when to try again; `None` where that cannot help.
+        retry_after_s: seconds to wait before a retry; `None` if a retry cannot help.
     """
 
     def __init__(self, message: str, retry_after_s: int | None = None) -> None:
@@ -154,4 +154,4 @@ class CatalogError(SwatheError, OSError):
 
 
 class CatalogSetupError(CatalogError):
-    """Its database is read-only, refuses the user, or lacks tables: to try again does not help."""
+    """The database is read-only, refuses the user, or lacks tables; a retry does not help."""

@@ -1,4 +1,4 @@
-"""The machine that Swathe runs on: its name, its cores, its addresses."""
+"""Properties of this machine: its name, its cores, its addresses."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import platform
 
 
 def cores() -> int:
-    """Give the number of cores that this process may run on."""
+    """Return the number of cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def this_host() -> str:
-    """Give the name of this machine, as measurements are filed under it."""
+    """Return the name of this machine, under which measurements are stored."""
     return platform.node() or "localhost"
 
 
 def in_url(host: str) -> str:
-    """Give a host as URLs have it: addresses of IP version 6 in brackets."""
+    """Return a host as written in a URL: an IPv6 address gets brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach what listens there."""
+    """Check whether an address can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

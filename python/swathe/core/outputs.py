@@ -1,8 +1,8 @@
-"""The one place that decides whether a file may be written, and how it takes its place.
+"""Decide whether a file may be written, and replace files whole or not at all.
 
-No file that is read is ever replaced, and no file that exists is replaced unless that is asked
-for. A file is seen under its name when it is whole. The engine has the same rules for the
-results of batches, in `crates/engine/src/output`.
+A file that is read is never replaced. A file that exists is replaced only with `overwrite`. A
+file gets its name only when it is complete. All outputs of the package use this module. The
+engine has the same rules for the results of batches, in `crates/engine/src/output`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""What file systems say that have no hard links."""
+"""Error numbers of file systems without hard links."""
 HEAD_BYTES = 1 << 16
-"""Of a trace; a line is shorter."""
+"""Bytes read of a trace to recognise it; a line is shorter."""
 EXISTS = "exists already; give --overwrite to replace it"
 
 
@@ -35,44 +35,44 @@ def check_output(
     overwrite: bool = False,
     sources: Iterable[str | os.PathLike[str]] = (),
 ) -> None:
-    """Check whether a file may be written, before anything is read or measured for it.
+    """Check whether a file may be written, before any reading or measuring starts.
 
     Args:
-        path: the file.
-        overwrite: whether a file of this name may be replaced.
+        path: file to write.
+        overwrite: whether an existing file may be replaced.
         sources: local files that are read; none of them is ever replaced.
 
     Raises:
-        OutputExistsError: if there is a file of this name, and `overwrite` is false.
-        OutputError: if the name is that of a source, also through links, or of a folder or
-            device, or if its folder does not exist.
+        OutputExistsError: if the file exists and `overwrite` is false.
+        OutputError: if the file is a source (also through links), a folder or a device, or if its
+            folder does not exist.
     """
-    where = Path(path)
+    output = Path(path)
     try:
-        there: os.stat_result | None = where.stat()
+        status: os.stat_result | None = output.stat()
     except OSError:
-        there = None
-    if there is None and not where.is_symlink():
-        check_folder(where.parent, where)
+        status = None
+    if status is None and not output.is_symlink():
+        check_folder(output.parent, output)
         return
-    if there is not None:
-        refuse_sources({_identity(there): where}, sources)
-        if not stat.S_ISREG(there.st_mode):
-            kind = "a folder" if stat.S_ISDIR(there.st_mode) else "no regular file"
-            raise OutputError(f"{where}: cannot write: it is {kind}")
+    if status is not None:
+        refuse_sources({_identity(status): output}, sources)
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise OutputError(f"{output}: cannot write: it is {kind}")
     if not overwrite:
-        raise OutputExistsError(f"{where}: {EXISTS}")
+        raise OutputExistsError(f"{output}: {EXISTS}")
 
 
 def check_trace(path: Path, *, rotates: bool = False) -> None:
-    """Check whether events may be written to a file: it is appended to, or replaced.
+    """Check whether events may be written to a file: it must be new, empty or a trace.
 
     Args:
-        path: the file.
-        rotates: whether it becomes `FILE.1`, and what had that name `FILE.2`, when it is large.
+        path: file to write.
+        rotates: whether a large file is renamed to `FILE.1`, and `FILE.1` to `FILE.2`.
 
     Raises:
-        OutputError: if there is a file that holds anything but events.
+        OutputError: if a file exists that holds anything but events.
     """
     _check_events(path)
     if rotates:
@@ -88,17 +88,17 @@ def _check_events(path: Path) -> None:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError:
-        return  # whoever opens it to write says what is wrong
-    # A header of FITS may hold the name of an event, but no FITS file begins with a date.
+        return  # opening it for writing raises the error
+    # A FITS header may contain the name of an event, but no FITS file begins with a date.
     if head and not (head.lstrip().startswith(b"DATE=") and b"NL.EVNT=" in head):
-        raise OutputError(f"{path}: exists and is no trace; give another name")
+        raise OutputError(f"{path}: exists and is not a trace; give another name")
 
 
 def check_folder(folder: Path, output: Path) -> None:
-    """Check whether the folder of an output is there.
+    """Check whether the folder of an output exists.
 
     Raises:
-        OutputError: if it is not, or is a file.
+        OutputError: if it does not exist, or is a file.
     """
     if folder.is_dir():
         return
@@ -107,10 +107,10 @@ def check_folder(folder: Path, output: Path) -> None:
 
 
 def make_folder(folder: str | os.PathLike[str]) -> Path:
-    """Make a folder for results, with those above it.
+    """Make a folder for results, with its parents.
 
     Raises:
-        OutputError: if it cannot be made, or a file has its name.
+        OutputError: if it cannot be made, or a file has this name.
     """
     path = Path(folder)
     try:
@@ -129,7 +129,7 @@ def refuse_sources(
 
     Args:
         outputs: files that would be replaced, by device and inode.
-        sources: local files that are read. Those that are not there are left out.
+        sources: local files that are read; missing ones are ignored.
 
     Raises:
         OutputError: naming the output and the source.
@@ -146,22 +146,22 @@ def refuse_sources(
 
 
 def identities(files: Iterable[Path]) -> dict[tuple[int, int], Path]:
-    """Give files by device and inode. Those that are not there are left out."""
-    found = {}
+    """Return files by device and inode; missing files are left out."""
+    paths = {}
     for file in files:
         with suppress(OSError, ValueError):
-            found[_identity(file.stat())] = file
-    return found
+            paths[_identity(file.stat())] = file
+    return paths
 
 
 def refuse_if_sources(
     paths: Iterable[Path], sources: Callable[[], Iterable[str | os.PathLike[str]]]
 ) -> None:
-    """Refuse files that are sources: those that would be replaced, or are removed on the way.
+    """Refuse files that are sources, if they would be replaced or removed.
 
     Args:
-        paths: files that are there.
-        sources: gives local files that are read; called only if there is such a file.
+        paths: existing files.
+        sources: function that returns the local files that are read; called only if a path exists.
 
     Raises:
         OutputError: naming the file and the source.
@@ -180,28 +180,28 @@ def check_new(
     """Check whether files of these names may be written into a folder.
 
     Args:
-        folder: need not exist.
-        names: many; they are compared with a list of the folder.
-        overwrite: whether files of these names may be replaced.
-        sources: gives local files that are read; called only if a name exists.
+        folder: folder to write to; it need not exist.
+        names: file names, compared with one listing of the folder.
+        overwrite: whether existing files may be replaced.
+        sources: function that returns the local files that are read; called only if a name exists.
 
     Raises:
-        OutputExistsError: if one is there, and `overwrite` is false.
-        OutputError: if one is a source.
+        OutputExistsError: if a file exists and `overwrite` is false.
+        OutputError: if a file is a source.
     """
     try:
-        there = set(os.listdir(folder))
+        existing_names = set(os.listdir(folder))
     except FileNotFoundError:
         return
     except OSError as error:
         raise OutputError(f"{folder}: {error.strerror}") from error
-    taken = [folder / name for name in names if name in there]
-    if not taken:
+    existing = [folder / name for name in names if name in existing_names]
+    if not existing:
         return
-    refuse_if_sources(taken, sources)
+    refuse_if_sources(existing, sources)
     if not overwrite:
-        more = f" (and {len(taken) - 1:,} more results)" if len(taken) > 1 else ""
-        raise OutputExistsError(f"{taken[0]}: {EXISTS}{more}")
+        more = f" (and {len(existing) - 1:,} more results)" if len(existing) > 1 else ""
+        raise OutputExistsError(f"{existing[0]}: {EXISTS}{more}")
 
 
 def write_file(
@@ -212,43 +212,43 @@ def write_file(
     sources: Iterable[str | os.PathLike[str]] = (),
     durable: bool = False,
 ) -> None:
-    """Write a file that is seen under its name when it is whole.
+    """Write a file that gets its name only when it is complete.
 
     Args:
-        path: the file. A link of this name is replaced, not what it points to.
-        save: is called with a new file in the same folder, open for writing.
-        overwrite: whether a file of this name may be replaced. What replaces one is on the disk
-            before the old one goes.
+        path: file to write. A link of this name is replaced, not its target.
+        save: function that is called with a new binary file in the same folder.
+        overwrite: whether an existing file may be replaced. The new content is on the disk (fsync)
+            before the old file is replaced.
         sources: local files that are read; none of them is ever replaced.
-        durable: whether a new file, too, is on the disk when this returns.
+        durable: whether a new file, too, is on the disk when this function returns.
 
     Raises:
-        OutputExistsError: if there is a file of this name, and `overwrite` is false.
-        OutputError: if it cannot be written. What was there stays.
+        OutputExistsError: if the file exists and `overwrite` is false.
+        OutputError: if the file cannot be written. An existing file is left unchanged.
     """
-    where = Path(path)
-    check_output(where, overwrite=overwrite, sources=sources)
-    new = where.with_name(f".{where.name[:50]}-{token_hex(4)}.part")
-    durable = durable or os.path.lexists(where)
+    output = Path(path)
+    check_output(output, overwrite=overwrite, sources=sources)
+    new = output.with_name(f".{output.name[:50]}-{token_hex(4)}.part")
+    durable = durable or os.path.lexists(output)
     try:
         with _new_file(new) as file:
             save(file)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        publish(new, where, overwrite=overwrite)
+        publish(new, output, overwrite=overwrite)
         if durable:
-            sync_folder(where.parent)
+            sync_folder(output.parent)
     except OSError as error:
         if isinstance(error, OutputError):
             raise
-        # The name of the temporary file would say nothing to users.
-        raise OutputError(f"{where}: cannot write: {error.strerror or error}") from error
+        # The name of the temporary file would mean nothing to users.
+        raise OutputError(f"{output}: cannot write: {error.strerror or error}") from error
 
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file; remove it if what follows fails."""
+    """Open a new file, and remove it if the caller's block fails."""
     file = path.open("xb")
     try:
         with file:
@@ -259,11 +259,11 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def publish(new: Path, path: Path, *, overwrite: bool) -> None:
-    """Give a whole file its name; if that cannot be, it is removed.
+    """Rename a complete file to its final name; remove it if that fails.
 
     Raises:
-        OutputExistsError: if there is a file of this name, and `overwrite` is false.
-        OSError: if it cannot be renamed.
+        OutputExistsError: if a file of this name exists and `overwrite` is false.
+        OSError: if the file cannot be renamed.
     """
     try:
         if overwrite or not _link(new, path):
@@ -275,10 +275,10 @@ def publish(new: Path, path: Path, *, overwrite: bool) -> None:
 
 
 def _link(new: Path, path: Path) -> bool:
-    """Give a file a second name that must be free; false if the file system has no links.
+    """Link a file under a second name, which must be free; return false without hard links.
 
     Raises:
-        FileExistsError: if the name is taken.
+        FileExistsError: if the name exists.
     """
     try:
         os.link(new, path)
@@ -292,35 +292,35 @@ def _link(new: Path, path: Path) -> bool:
 
 
 def unfinished_results(folder: Path) -> Iterator[Path]:
-    """Give the files of a folder that have the names of results while they are written."""
+    """Return the files in a folder that are named as results still being written."""
     return folder.glob(".swathe-[0-9]*-[0-9]*.part")
 
 
 def open_unfinished(path: Path, *, append: bool = False) -> BinaryIO:
-    """Open the unfinished file of an output, which a run before may have left.
+    """Open the unfinished file of an output; an earlier run may have left one.
 
-    A link of this name is removed, never followed: it may lead to a file that is not ours.
+    A link of this name is removed, never followed: it may point to a file of someone else.
 
     Args:
-        path: its hidden name.
-        append: whether to go on with what is there.
+        path: hidden name of the unfinished file.
+        append: whether to append to existing content.
 
     Raises:
-        OSError: if it cannot be opened.
+        OSError: if the file cannot be opened.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_APPEND
     with suppress(FileNotFoundError):
-        there = path.lstat()
-        if not append or not stat.S_ISREG(there.st_mode) or there.st_nlink > 1:
+        status = path.lstat()
+        if not append or not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             path.unlink()
     return os.fdopen(os.open(path, flags, 0o666), "ab")
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove results that a process was writing into a folder when it was killed.
+    """Remove the unfinished results that a killed process left in a folder.
 
     Raises:
-        OutputError: if they cannot be removed.
+        OutputError: if a file cannot be removed.
     """
     for path in unfinished_results(folder):
         try:
@@ -330,7 +330,7 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Wait until the names in a folder are on the disk (fsync)."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -340,16 +340,16 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """Let one process at a time write the output of which this is the manifest.
+    """Lock the output that this manifest belongs to, so that only one process writes it.
 
-    The lock is of the operating system, so that of a process that was killed is free.
+    The lock belongs to the operating system, so a killed process releases it.
 
     Raises:
-        OutputError: if another process writes it, or if there is a file of the name of the lock
-            that holds something: locks are empty, and are removed.
+        OutputError: if another process writes the output, or if the lock's file is not empty. Locks
+            are empty and are removed, so a file with content is not a lock.
     """
     lock = path.with_name(f".{path.name}.lock")
-    handle = _locked(lock, path)
+    handle = _open_lock(lock, path)
     try:
         yield
     finally:
@@ -357,8 +357,8 @@ def sole_writer(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _locked(lock: Path, path: Path) -> int:
-    """Open and lock a file that has the name of the lock when it is locked."""
+def _open_lock(lock: Path, path: Path) -> int:
+    """Open and lock the lock's file, and check that it still has its name."""
     while True:
         try:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -366,13 +366,13 @@ def _locked(lock: Path, path: Path) -> int:
             raise OutputError(f"{path}: cannot write: {error.strerror}") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = os.fstat(handle)
-            # Whoever had it may have removed it meanwhile.
-            if _identity(found) == _identity(os.stat(lock)):
-                if found.st_size:
+            status = os.fstat(handle)
+            # The previous holder may have removed it meanwhile.
+            if _identity(status) == _identity(os.stat(lock)):
+                if status.st_size:
                     raise OutputError(
                         f"{path}: cannot write: {lock.name} beside it: expected an empty lock, "
-                        f"found a file of {found.st_size:,} bytes; rename it"
+                        f"found a file of {status.st_size:,} bytes; rename it"
                     )
                 return handle
         except OutputError:
@@ -391,5 +391,5 @@ def _locked(lock: Path, path: Path) -> int:
         os.close(handle)
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

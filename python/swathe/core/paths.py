@@ -1,4 +1,4 @@
-"""Where Swathe keeps what it knows."""
+"""Default locations of the catalogue's database and of Swathe's other state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VARIABLE = "SWATHE_DATABASE"
 
 
 def default_url() -> str:
-    """Give the URL of the database used when none is given.
+    """Return the default URL of the catalogue's database.
 
     It is `$SWATHE_DATABASE`, else `catalog.sqlite` in `$XDG_DATA_HOME/swathe` or
     `~/.local/share/swathe`. It may hold a password.
@@ -22,7 +22,7 @@ def default_url() -> str:
 
 
 def state_folder() -> Path:
-    """Return the folder of what this machine keeps for its user: `$XDG_STATE_HOME/swathe`.
+    """Return the folder for state of this user on this machine: `$XDG_STATE_HOME/swathe`.
 
     Without the variable it is `~/.local/state/swathe`.
     """

@@ -1,4 +1,4 @@
-"""The progress bar of long work."""
+"""Show a progress bar for long work."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_bar(label: str, wanted: bool, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told how many of `total` are done.
+    """Yield a function that sets the number of finished items, of `total`.
 
-    The bar shows if it is `wanted` and standard error is a terminal.
+    The bar is shown if `wanted` is true and standard error is a terminal.
     """
     if not (wanted and sys.stderr.isatty()):
         yield lambda _done: None

@@ -1,4 +1,4 @@
-"""A made survey to try Swathe on: SDSS-like frames in four kinds of file, and a list of stars.
+"""Make a synthetic survey to try Swathe on: SDSS-like frames and a list of stars.
 
 Each frame is one image of 2048 x 1489 pixels with the look of an SDSS fpC frame (soft bias,
 sky, noise, about 300 stars, a TAN WCS along a stripe of sky), written four times: plain,
@@ -6,11 +6,11 @@ gzip, bzip2 and tile-compressed with RICE_1. All four hold the same pixels.
 
 Rules of this module:
 
-- A frame depends on the recipe, the seed and its own number, never on how many frames there
-  are, so a larger sample keeps the frames of a smaller one.
-- The stars of a frame follow from the seed without its pixels, so the list of targets costs
-  nothing to make again.
-- A file has its final name only once it is whole, so a file that exists is finished.
+- A frame depends only on the recipe, the seed and its own number. The number of frames does not
+  matter, so a larger sample contains the frames of a smaller one.
+- The stars of a frame follow from the seed, without its pixels. So the list of targets can be
+  made again without drawing a frame.
+- A file gets its final name only when it is complete, so a file that exists is finished.
 - Nothing here reads a clock: the same arguments give the same bytes (with the same zlib,
   numpy and astropy).
 """
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RECIPE = 2
-"""Version of what is drawn; raise it when the same seed gives other bytes than before."""
+"""Version of the recipe; raise it when the same seed gives different bytes."""
 
 KINDS = ("fit", "fit.gz", "fit.bz2", "fit.fz")
-"""File endings of the four kinds each frame is written as."""
+"""File endings of the four files of each frame."""
 
 NAXIS1, NAXIS2 = 2048, 1489
 PIXEL_ARCSEC = 0.396
@@ -52,7 +52,7 @@ SATURATION = 65535
 
 STARS = 300
 FAINTEST_PEAK = 30.0  # counts above the sky, about five sigma
-BRIGHTEST_PEAK = 2e6  # cut off far beyond saturation, to bound the work of a star
+BRIGHTEST_PEAK = 2e6  # far beyond saturation; bounds the time to draw a star
 FLUX_SLOPE = 0.6  # N(brighter than f) goes as f ** -slope; two or three stars in 300 saturate
 
 # A Moffat profile with beta = 3 needs only products and quotients, which IEEE 754 rounds
@@ -61,13 +61,13 @@ MOFFAT_ALPHA_PX = FWHM_ARCSEC / PIXEL_ARCSEC / (2 * (2 ** (1 / 3) - 1) ** 0.5)
 
 CUTOUT_PX = 100
 TARGET_PEAKS = (150.0, 50000.0)  # counts above the sky: bright, yet not saturated
-LONELY_PX = 30.0  # no star with over 2 % of a target's flux is nearer than this
+LONELY_PX = 30.0  # no star with over 2 % of a target's flux is closer than this
 
 # Stripe 82 lies along the equator. SDSS frames of 1489 rows overlap the next by 128.
 STRIPE_RA_DEG, STRIPE_DEC_DEG = 10.0, -1.05
 STEP_DEG = (NAXIS2 - 128) * PIXEL_ARCSEC / 3600
 FRAMES_PER_TURN = int(360 / STEP_DEG)
-STRIP_DEC_DEG = 0.21  # between one turn of the sky and the next
+STRIP_DEC_DEG = 0.21  # between two turns of the sky
 TILT_DEG = 2.0  # of the rows against the meridian
 EXPTIME_S = 53.907456  # a star's drift over the 2048 rows of an SDSS detector
 STEP_S = (NAXIS2 - 128) * EXPTIME_S / 2048
@@ -76,15 +76,13 @@ FIRST_TAI_S = 51813 * 86400  # 2000-09-26, in seconds since MJD 0
 
 @dataclass(frozen=True)
 class Stars:
-    """The stars of one frame, brightest first; all arrays have shape (STARS,).
+    """Stars of one frame, brightest first; all arrays have shape (STARS,).
 
-    Attributes
-    ----------
-    x, y
-        Centres in zero-based pixels (x along NAXIS1), exact to the 0.001 pixel they are
-        rounded to: this is where the profile is drawn, not a measurement.
-    peak
-        Height of the profile over the sky at its centre, in counts, before saturation.
+    Attributes:
+        x: centres in zero-based pixels along NAXIS1, rounded to 0.001 pixel. The profile is drawn
+            at the rounded position, so these are exact and not a measurement.
+        y: centres along NAXIS2, likewise.
+        peak: height of the profile above the sky at its centre, in counts, before saturation.
     """
 
     x: NDArray[np.float64]
@@ -101,44 +99,30 @@ def make_sample(
     *,
     overwrite: bool = False,
 ) -> Path:
-    """Make the sample survey in a folder, or finish one begun there.
+    """Make the sample survey in a folder, or finish an incomplete one.
 
-    Frames already there are kept when they are of the same seed and recipe; a sample of
-    another seed or recipe, or another targets.csv, is replaced with ``overwrite`` only. The
-    work is shared by new processes, one per core, so a script that calls this needs the usual
-    ``if __name__ == "__main__":``.
+    Existing frames of the same seed and recipe are kept. A sample of another seed or recipe, or
+    another targets.csv, is replaced only with `overwrite`. The work is shared by new processes,
+    one per core, so a script that calls this needs the usual `if __name__ == "__main__":`.
 
-    Parameters
-    ----------
-    folder
-        Where the files go; made if missing.
-    frames
-        How many frames, each about 12 MB in its four kinds.
-    seed
-        Chooses stars and noise; from 0.
-    targets
-        Rows of ``targets.csv``, spread evenly over the frames and the four kinds.
-        A frame has about 75 fit stars; past that its stars come again.
-    progress
-        Called as ``progress(done, frames)`` after each frame made, in this process.
-    overwrite
-        Whether files of another sample are replaced.
+    Args:
+        folder: folder of the sample; made if missing.
+        frames: number of frames, each about 12 MB in its four kinds.
+        seed: seed of the stars and the noise, from 0.
+        targets: number of rows of `targets.csv`, spread evenly over the frames and the four kinds.
+            A frame has about 75 suitable stars; beyond that, stars are repeated.
+        progress: function called as `progress(done, frames)` after each frame, in this process.
+        overwrite: whether files of another sample are replaced.
 
-    Returns
-    -------
-    Path
-        ``targets.csv`` with the columns id, file (relative to the folder), x and y (a star's
-        centre in zero-based pixels, as astropy's ``Cutout2D`` takes it), height and width
-        (pixels), sorted by frame and then by kind.
+    Returns:
+        Path of `targets.csv`. Its columns are id, file (relative to the folder), x and y (a star's
+        centre in zero-based pixels, as in astropy's `Cutout2D`), height and width (pixels), sorted
+        by frame and then by kind.
 
-    Raises
-    ------
-    ValueError
-        If frames is below 1, or seed or targets below 0.
-    FileExistsError
-        If the folder holds frames but no ``sample.json`` to say that they are a sample's.
-    OSError
-        If the folder cannot be made or written.
+    Raises:
+        ValueError: if `frames` is below 1, or `seed` or `targets` below 0.
+        FileExistsError: if the folder holds frames but no `sample.json`, so they are not a sample.
+        OSError: if the folder cannot be made or written.
     """
     for name, value, least in (("frames", frames, 1), ("seed", seed, 0), ("targets", targets, 0)):
         if value < least:
@@ -156,16 +140,16 @@ def make_sample(
 
 
 def frame_name(frame: int, kind: str) -> str:
-    """File name of a frame (numbered from 1) in one of the KINDS."""
+    """Return the file name of a frame (numbered from 1) in one of the KINDS."""
     return f"frame-{frame:06d}.{kind}"
 
 
 def stars(seed: int, frame: int) -> Stars:
-    """The stars drawn in a frame (numbered from 1)."""
+    """Return the stars of a frame (numbered from 1)."""
     import numpy as np
 
     rng = _generator(seed, frame, "stars")
-    # Drawn where targets.csv, with its three decimals, will say they are.
+    # Rounded to the three decimals of targets.csv, so that both agree.
     x = np.round(rng.uniform(0, NAXIS1 - 1, STARS), 3)
     y = np.round(rng.uniform(0, NAXIS2 - 1, STARS), 3)
     peak = FAINTEST_PEAK * (1 - rng.random(STARS)) ** (-1 / FLUX_SLOPE)
@@ -177,17 +161,16 @@ def stars(seed: int, frame: int) -> Stars:
 def draw(seed: int, frame: int) -> NDArray[np.uint16]:
     """Draw the pixels of a frame (numbered from 1).
 
-    Returns
-    -------
-    ndarray of uint16, shape (NAXIS2, NAXIS1)
-        Counts: soft bias, sky, stars and noise, clipped at SATURATION.
+    Returns:
+        Counts as uint16, shape (NAXIS2, NAXIS1): soft bias, sky, stars and noise, clipped at
+        SATURATION.
     """
     import numpy as np
 
     rng = _generator(seed, frame, "noise")
     light = np.full((NAXIS2, NAXIS1), rng.uniform(95, 110), dtype=np.float32)
-    found = stars(seed, frame)
-    for x, y, peak in zip(found.x, found.y, found.peak, strict=True):
+    catalogue = stars(seed, frame)
+    for x, y, peak in zip(catalogue.x, catalogue.y, catalogue.peak, strict=True):
         _add_star(light, float(x), float(y), float(peak))
     noise = rng.standard_normal(light.shape, dtype=np.float32)
     noise *= np.sqrt(light / np.float32(GAIN) + np.float32(DARK_VARIANCE))
@@ -198,7 +181,7 @@ def draw(seed: int, frame: int) -> NDArray[np.uint16]:
 
 
 def header(seed: int, frame: int) -> fits.Header:
-    """Header of a frame (numbered from 1), as SDSS wrote it, with a TAN WCS.
+    """Return the header of a frame (numbered from 1), as in SDSS, with a TAN WCS.
 
     The scan runs along NAXIS2 with right ascension, so the CD matrix is a quarter turn, a
     flip and the small TILT_DEG; CRPIX is the centre of the frame.
@@ -235,7 +218,7 @@ def header(seed: int, frame: int) -> fits.Header:
         ("RECIPE", RECIPE, "Version of the recipe of the sample"),
         ("TIMESYS", "TAI", "Time system"),
         ("DATE-OBS", began.isoformat(timespec="milliseconds"), "TAI date and time at row 0"),
-        # With this, astropy has nothing to add to the WCS and to warn of.
+        # Without this card astropy would add it to the WCS and warn.
         ("MJD-OBS", round(tai_s / 86400, 8), "[d] TAI at row 0"),
         ("TAIHMS", f"{began:%H:%M:%S.%f}"[:11], "TAI time at row 0 (HH:MM:SS.ss)"),
         ("TAI", round(tai_s, 3), "[s] since MJD 0, at row 0"),
@@ -268,15 +251,15 @@ def header(seed: int, frame: int) -> fits.Header:
         ("CD2_2", round(-across, 15), "[deg] Dec per row"),
         ("VERSION", "v5_6_3", "Version of the pipeline imitated"),
     ]
-    made = fits.Header(cards)
-    made["COMMENT"] = "Made by swathe.core.sample_survey in the likeness of an SDSS fpC frame."
-    made["COMMENT"] = "Stars and noise are drawn from a seed; the sky position is fictitious."
-    made["HISTORY"] = "bias, sky, Moffat stars (beta = 3), noise, clipping"
-    return made
+    result = fits.Header(cards)
+    result["COMMENT"] = "Made by swathe.core.sample_survey in the likeness of an SDSS fpC frame."
+    result["COMMENT"] = "Stars and noise are drawn from a seed; the sky position is fictitious."
+    result["HISTORY"] = "bias, sky, Moffat stars (beta = 3), noise, clipping"
+    return result
 
 
 def _generator(seed: int, frame: int, part: str) -> np.random.Generator:
-    """Random numbers for one part of one frame, unlike those of any other."""
+    """Return a random generator for one part of one frame, independent of all others."""
     import numpy as np
 
     key = (RECIPE, frame, ("stars", "noise").index(part))
@@ -284,7 +267,7 @@ def _generator(seed: int, frame: int, part: str) -> np.random.Generator:
 
 
 def _add_star(light: NDArray[np.float32], x: float, y: float, peak: float) -> None:
-    """Add a Moffat star to the image in place, out to where it falls below 0.1 counts."""
+    """Add a Moffat star to the image in place, out to the radius where it has 0.1 counts."""
     import numpy as np
 
     reach = int(MOFFAT_ALPHA_PX * (peak / 0.1) ** (1 / 6)) + 2
@@ -297,32 +280,34 @@ def _add_star(light: NDArray[np.float32], x: float, y: float, peak: float) -> No
 
 
 def _good_stars(seed: int, frame: int) -> list[tuple[float, float]]:
-    """Centres (x, y) in pixels of the stars fit to be targets, brightest first.
+    """Return the centres (x, y) in pixels of the stars fit to be targets, brightest first.
 
     They are bright but not saturated, half a cutout from every edge, and alone: no
     neighbour pulls the centroid of their light.
     """
     import numpy as np
 
-    found = stars(seed, frame)
+    catalogue = stars(seed, frame)
     margin = CUTOUT_PX // 2
-    inside = (found.x >= margin) & (found.x <= NAXIS1 - 1 - margin)
-    inside &= (found.y >= margin) & (found.y <= NAXIS2 - 1 - margin)
-    bright = (found.peak >= TARGET_PEAKS[0]) & (found.peak <= TARGET_PEAKS[1])
-    near = np.hypot(found.x[:, None] - found.x, found.y[:, None] - found.y) < LONELY_PX
-    near &= found.peak > 0.02 * found.peak[:, None]
+    inside = (catalogue.x >= margin) & (catalogue.x <= NAXIS1 - 1 - margin)
+    inside &= (catalogue.y >= margin) & (catalogue.y <= NAXIS2 - 1 - margin)
+    bright = (catalogue.peak >= TARGET_PEAKS[0]) & (catalogue.peak <= TARGET_PEAKS[1])
+    near = (
+        np.hypot(catalogue.x[:, None] - catalogue.x, catalogue.y[:, None] - catalogue.y) < LONELY_PX
+    )
+    near &= catalogue.peak > 0.02 * catalogue.peak[:, None]
     alone = near.sum(axis=1) == 1  # itself
     chosen = np.flatnonzero(inside & bright & alone)
-    return [(float(found.x[star]), float(found.y[star])) for star in chosen]
+    return [(float(catalogue.x[star]), float(catalogue.y[star])) for star in chosen]
 
 
 def _target_rows(frames: int, seed: int, targets: int) -> Iterator[str]:
-    """Lines of targets.csv after its head."""
+    """Yield the lines of targets.csv after its head."""
     first = 0
     for frame in range(1, frames + 1):
         end = targets * frame // frames
         centres = _good_stars(seed, frame) if end > first else []
-        # Kinds are dealt out over the whole sample, so that each gets a quarter of it.
+        # Kinds are dealt out over the whole sample, so each has a quarter of the rows.
         dealt = sorted((row % len(KINDS), row) for row in range(first, end))
         for number, (kind, row) in enumerate(dealt, start=first + 1):
             x, y = centres[(row - first) % len(centres)]
@@ -332,17 +317,17 @@ def _target_rows(frames: int, seed: int, targets: int) -> Iterator[str]:
 
 
 def _check_same(path: Path, content: bytes) -> None:
-    """Refuse to replace a file that holds something else.
+    """Refuse to replace a file with other content.
 
     Raises:
-        OutputExistsError: if it does.
+        OutputExistsError: if the content differs.
     """
     if path.exists() and path.read_bytes() != content:
         raise OutputExistsError(f"{path}: {EXISTS}")
 
 
 def _start(folder: Path, seed: int, overwrite: bool) -> None:
-    """Make the folder ready: no frames in it but those of this seed and recipe."""
+    """Prepare the folder: remove all frames of another seed or recipe."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         label = _read_label(folder)
@@ -350,11 +335,12 @@ def _start(folder: Path, seed: int, overwrite: bool) -> None:
             return
         old = sorted(entry for kind in KINDS for entry in folder.glob(f"frame-??????.{kind}"))
         if old and label is None:
-            raise FileExistsError(f"{old[0].name} is there, but no sample.json: not a sample")
+            raise FileExistsError(f"{old[0].name} exists but sample.json does not: not a sample")
         if label is not None and not overwrite:
             raise OutputExistsError(f"{folder}: a sample of another seed or recipe {EXISTS}")
         if label is not None:
-            # The old label goes last: should this be interrupted, it still tells what is left.
+            # The old label is removed last: after an interruption it still describes the frames
+            # left.
             (folder / "targets.csv").unlink(missing_ok=True)
             for entry in old:
                 entry.unlink()
@@ -367,12 +353,12 @@ def _start(folder: Path, seed: int, overwrite: bool) -> None:
 
 
 def _label(seed: int, frames: int) -> bytes:
-    """Contents of sample.json; frames is 0 until all are made."""
+    """Return the content of sample.json; `frames` is 0 until all are made."""
     return (json.dumps({"recipe": RECIPE, "seed": seed, "frames": frames}) + "\n").encode()
 
 
 def _read_label(folder: Path) -> tuple[int, int] | None:
-    """Recipe and seed of the sample in a folder, or None if it holds no sample."""
+    """Return recipe and seed of the sample in a folder, or `None` if it holds no sample."""
     try:
         label = json.loads((folder / "sample.json").read_bytes())
         return int(label["recipe"]), int(label["seed"])
@@ -383,19 +369,19 @@ def _read_label(folder: Path) -> tuple[int, int] | None:
 def _make_frames(
     folder: Path, frames: int, seed: int, progress: Callable[[int, int], None] | None
 ) -> None:
-    """Make the frames that are missing, one process per core."""
+    """Make the missing frames, one process per core."""
     missing = [
         frame
         for frame in range(1, frames + 1)
         if not all((folder / frame_name(frame, kind)).exists() for kind in KINDS)
     ]
-    for done, _ in enumerate(_each_made(folder, seed, missing), start=frames - len(missing) + 1):
+    for done, _ in enumerate(_make_each(folder, seed, missing), start=frames - len(missing) + 1):
         if progress is not None:
             progress(done, frames)
 
 
-def _each_made(folder: Path, seed: int, missing: list[int]) -> Iterator[None]:
-    """Make frames, yielding as each is finished."""
+def _make_each(folder: Path, seed: int, missing: list[int]) -> Iterator[None]:
+    """Make frames, and yield after each is finished."""
     workers = min(cores(), len(missing))
     if workers < 2:
         for frame in missing:
@@ -406,11 +392,11 @@ def _each_made(folder: Path, seed: int, missing: list[int]) -> Iterator[None]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
-    # Spawned, not forked: the caller may have threads, and a fork copies their locks as held.
+    # Spawned, not forked: the caller may have threads, and a fork copies their locks as they are.
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     try:
-        for made in as_completed([pool.submit(_make_frame, folder, seed, n) for n in missing]):
-            yield made.result()
+        for future in as_completed([pool.submit(_make_frame, folder, seed, n) for n in missing]):
+            yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -428,7 +414,7 @@ def _make_frame(folder: Path, seed: int, frame: int) -> None:
     rice = fits.CompImageHDU(pixels, cards, compression_type="RICE_1", tile_shape=(1, NAXIS1))
     contents = {
         "fit": plain,
-        # As archives have it: the SDSS used gzip as it comes.
+        # The SDSS archive uses gzip, unchanged here.
         "fit.gz": gzip.compress(plain, compresslevel=6, mtime=0),
         "fit.bz2": bz2.compress(plain),
         "fit.fz": fits_bytes([fits.PrimaryHDU(), rice]),
@@ -438,7 +424,7 @@ def _make_frame(folder: Path, seed: int, frame: int) -> None:
 
 
 def fits_bytes(hdus: list[fits.PrimaryHDU | fits.CompImageHDU]) -> bytes:
-    """A FITS file of these HDUs."""
+    """Return the bytes of a FITS file with these HDUs."""
     from astropy.io import fits
 
     file = io.BytesIO()
@@ -452,6 +438,6 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _write_if_new(path: Path, content: bytes) -> None:
-    """Write a file unless it holds this already."""
+    """Write a file unless it has this content already."""
     if not path.exists() or path.read_bytes() != content:
         _write(path, content)

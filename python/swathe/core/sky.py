@@ -1,4 +1,4 @@
-"""Places in the sky on one image: its WCS, and boxes around them."""
+"""Map sky positions to pixels of one image by its WCS, and make boxes around them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_wcs(header: bytes, tables: bytes = b"") -> WCS:
-    """Give the WCS of a header, with the lookup tables it names from a FITS file in memory."""
+    """Return the WCS of a header, with its lookup tables read from a FITS file in memory."""
     import warnings
     from io import BytesIO
 
@@ -27,7 +27,7 @@ def read_wcs(header: bytes, tables: bytes = b"") -> WCS:
     from astropy.wcs import WCS, FITSFixedWarning
 
     with warnings.catch_warnings():
-        # Old headers need many small repairs of no concern to a cut.
+        # Old headers need many small repairs that do not matter for a cut.
         warnings.simplefilter("ignore", FITSFixedWarning)
         cards = fits.Header.fromstring(header)
         if not tables:
@@ -37,10 +37,10 @@ def read_wcs(header: bytes, tables: bytes = b"") -> WCS:
 
 
 class SkyMapping:
-    """Places in the sky on one image."""
+    """Mapping between sky positions and pixels of one image."""
 
     def __init__(self, wcs: Callable[[], WCS], label: str) -> None:
-        """Take what reads the WCS; `label` names the image in errors."""
+        """Read the WCS by calling `wcs`; `label` names the image in errors."""
         from astropy.wcs.utils import proj_plane_pixel_scales
 
         self.label = label
@@ -68,19 +68,19 @@ class SkyMapping:
             )
 
     def axes_among(self, count: int) -> tuple[int, int]:
-        """Give the two axes of the sky of an image that has so many; 0 is NAXIS1.
+        """Return the two sky axes, checked against the image's number of axes; 0 is NAXIS1.
 
         Raises:
-            RegionError: where one of them is none of the image's.
+            RegionError: if one of them is not an axis of the image.
         """
         if self.axes[1] >= count:
-            raise RegionError(f"{self.label}: its sky has no pixels")
+            raise RegionError(f"{self.label}: its sky axes have no pixels")
         return self.axes
 
     def pixels(self, coordinates: SkyCoord) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the zero-based pixel positions of coordinates in any frame; NaN where there is none.
+        """Return zero-based pixel positions of coordinates in any frame; NaN if there is none.
 
-        All distortions count, as for `Cutout2D`.
+        All distortions are applied, as in `Cutout2D`.
         """
         import numpy as np
         from astropy.coordinates import ConvertError
@@ -96,26 +96,26 @@ class SkyMapping:
                 "by pixels"
             ) from error
         try:
-            there = coordinates.transform_to(frame).spherical
+            position = coordinates.transform_to(frame).spherical
         except (ValueError, ConvertError) as error:  # such as frames of the Sun
             raise RegionError(f"{self.label}: {error}") from error
-        world = np.column_stack([there.lon.deg, there.lat.deg])
+        world = np.column_stack([position.lon.deg, position.lat.deg])
         if self.wcs.wcs.lng == 1:
             world = world[:, ::-1]
         try:
-            found = self.wcs.all_world2pix(world, 0)
+            xy = self.wcs.all_world2pix(world, 0)
         except NoConvergence as error:
-            found = np.array(error.best_solution)
+            xy = np.array(error.best_solution)
             lost = [rows for rows in (error.divergent, error.slow_conv) if rows is not None]
             for rows in lost:
-                found[rows] = np.nan
-        return found[:, 0], found[:, 1]
+                xy[rows] = np.nan
+        return xy[:, 0], xy[:, 1]
 
     def directions(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give where zero-based pixel positions are: ICRS unit vectors `(n, 3)`, NaN where nowhere.
+        """Return ICRS unit vectors `(n, 3)` of zero-based pixel positions; NaN if off the sky.
 
         Raises:
-            RegionError: where the frame is not one of the stars.
+            RegionError: if the frame cannot be converted to ICRS.
         """
         import numpy as np
         from astropy.coordinates import SkyCoord
@@ -123,22 +123,22 @@ class SkyMapping:
 
         lng, lat = self.wcs.wcs.lng, self.wcs.wcs.lat
         try:
-            found = self.wcs.all_pix2world(np.column_stack([x, y]), 0)
-            # Some projections give numbers for what is no place.
-            found[~(np.abs(found[:, lat]) <= 90)] = np.nan
+            world = self.wcs.all_pix2world(np.column_stack([x, y]), 0)
+            # Some projections return numbers for positions off the sky.
+            world[~(np.abs(world[:, lat]) <= 90)] = np.nan
             frame = wcs_to_celestial_frame(self.wcs)
-            there = SkyCoord(found[:, lng], found[:, lat], unit="deg", frame=frame)
-            vectors: NDArray[np.float64] = np.array(there.icrs.cartesian.xyz.value.T)
+            coordinates = SkyCoord(world[:, lng], world[:, lat], unit="deg", frame=frame)
+            vectors: NDArray[np.float64] = np.array(coordinates.icrs.cartesian.xyz.value.T)
         except Exception as error:  # wcslib's own classes share no base
-            raise RegionError(f"{self.label}: its pixels have no place: {error}") from error
+            raise RegionError(f"{self.label}: its pixels have no sky position: {error}") from error
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
     def shape(self, height_deg: float, width_deg: float) -> tuple[int, int]:
-        """Give height and width in pixels, rounded as `Cutout2D` does.
+        """Return height and width in pixels, rounded as in `Cutout2D`.
 
         Raises:
-            RegionError: where an angle is not finite, or below half a pixel.
+            RegionError: if an angle is not finite, or below half a pixel.
         """
         pixels = []
         for angle, scale in ((height_deg, self.scales[1]), (width_deg, self.scales[0])):
@@ -151,21 +151,21 @@ class SkyMapping:
         return pixels[0], pixels[1]
 
     def box(self, coordinate: SkyCoord, size: float | tuple[float, float] | Size) -> Box:
-        """Give the box around one coordinate; `size` is as for `box_at`."""
+        """Return the box around one coordinate; `size` is as in `box_at`."""
         x, y = (float(values[0]) for values in self.pixels(coordinate))
         return self.box_at(x, y, size)
 
     def box_at(self, x: float, y: float, size: float | tuple[float, float] | Size) -> Box:
-        """Give the box around a position that `pixels` gave.
+        """Return the box around a position that `pixels` returned.
 
         Args:
             x: along NAXIS1.
             y: along NAXIS2.
-            size: one side, or height and width, in degrees; or these with their unit.
+            size: side, or height and width, in degrees; or a `Size` with its unit.
 
         Raises:
-            NoOverlapError: where the coordinate has no place in the image's projection.
-            RegionError: where the size is no angle, or the sky is not on the axes of boxes.
+            NoOverlapError: if the coordinate has no position in the image's projection.
+            RegionError: if the size is not an angle, or the sky is not on axes 1 and 2.
         """
         if self.axes != (0, 1):
             raise RegionError(
@@ -174,13 +174,13 @@ class SkyMapping:
             )
         height, width = self._sides(size)
         if not (math.isfinite(x) and math.isfinite(y)):
-            raise NoOverlapError(f"{self.label}: the position has no place in its projection")
+            raise NoOverlapError(f"{self.label}: the position is outside its projection")
         if max(abs(x), abs(y)) > LIMIT / 2:
             raise NoOverlapError(f"{self.label}: the position lies far outside the image")
         return box_around(x, y, height, width)
 
     def _sides(self, size: float | tuple[float, float] | Size) -> tuple[float, float]:
-        """Give height and width in pixels."""
+        """Return height and width in pixels."""
         if not isinstance(size, Size):
             return self.shape(*height_width(size))
         if size.unit == "deg":
@@ -189,10 +189,10 @@ class SkyMapping:
 
 
 def coordinates(ra_deg: Any, dec_deg: Any) -> SkyCoord:
-    """Give ICRS coordinates of degrees, as an array of at least one.
+    """Return ICRS coordinates from degrees, as an array of at least one.
 
     Raises:
-        RegionError: where one is not finite, or a declination beyond a pole.
+        RegionError: if a number is not finite, or a declination is beyond a pole.
     """
     import numpy as np
     from astropy.coordinates import SkyCoord

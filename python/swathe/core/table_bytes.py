@@ -1,7 +1,7 @@
-"""Tables as bytes, from a confined process to who asked it: nothing is unpickled.
+"""Pack tables into bytes to send them from a confined process; nothing is unpickled.
 
-A header of JSON says what each column is; the values follow, numbers as NumPy has them in memory,
-all else as JSON. A column keeps its unit, and what it says of itself: its UCD, its frame.
+A JSON header describes each column. The values follow: numbers as NumPy has them in memory, all
+else as JSON. A column keeps its unit and its short metadata, such as UCD and frame.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 LENGTH = struct.Struct("<Q")
 LONGEST_TEXT = 10_000
-"""Characters of a value."""
+"""Limit of a text value, in characters."""
 PIECE_ROWS = 500
 LONGEST_META, MOST_META = 500, 1000
-"""Characters of what a table or a column says of itself, and how much of that is kept."""
+"""Limits of metadata of a table or column: characters of an entry, number of entries."""
 NUMBERS = "iufb"
 """Kinds of dtypes that are numbers."""
 
 
 def pack_table(table: Table) -> bytes:
-    """Return a table as bytes; columns that are neither numbers, texts nor places are left out.
+    """Return a table as bytes; only columns of numbers, texts and sky positions are included.
 
     Raises:
-        TargetsError: where a text is too long.
+        TargetsError: if a text is too long.
     """
     heads: list[dict[str, Any]] = []
     parts: list[bytes] = []
@@ -43,11 +43,11 @@ def pack_table(table: Table) -> bytes:
             head, values = packed
             heads.append({"name": name, **head, "lengths": [len(part) for part in values]})
             parts += values
-    return _joined({"columns": heads, "meta": _short(table.meta)}, parts)
+    return _join({"columns": heads, "meta": _short(table.meta)}, parts)
 
 
 def unpack_table(packed: bytes) -> Table:
-    """Return the table that `pack_table` packed; texts are objects, and `None` where missing."""
+    """Return the table that `pack_table` packed; texts are objects, missing ones are `None`."""
     from astropy.table import Table
 
     head, at = _head(packed)
@@ -62,9 +62,9 @@ def unpack_table(packed: bytes) -> Table:
 
 
 def pack_lists(columns: Mapping[str, list[Any]], rest: Mapping[str, Any]) -> bytes:
-    """Return columns of values that JSON has, and something beside them, as bytes.
+    """Return columns of JSON values, and further values beside them, as bytes.
 
-    A column is in pieces, as whoever reads one does nothing else meanwhile.
+    A column is packed in pieces, so that a reader can do other work between two of them.
     """
     parts: list[bytes] = []
     lengths = []
@@ -73,11 +73,11 @@ def pack_lists(columns: Mapping[str, list[Any]], rest: Mapping[str, Any]) -> byt
         pieces = [json.dumps(values[at : at + PIECE_ROWS]).encode() for at in starts]
         lengths.append(list(map(len, pieces)))
         parts += pieces
-    return _joined({"names": list(columns), "lengths": lengths, "rest": rest}, parts)
+    return _join({"names": list(columns), "lengths": lengths, "rest": rest}, parts)
 
 
 def unpack_lists(packed: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return what `pack_lists` packed, reading a piece of a column at a time."""
+    """Return the columns that `pack_lists` packed, and the other values."""
     head, at = _head(packed)
     columns: dict[str, list[Any]] = {}
     for name, lengths in zip(head["names"], head["lengths"], strict=True):
@@ -88,7 +88,7 @@ def unpack_lists(packed: bytes) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     return columns, head["rest"]
 
 
-def _joined(head: Mapping[str, Any], parts: list[bytes]) -> bytes:
+def _join(head: Mapping[str, Any], parts: list[bytes]) -> bytes:
     first = json.dumps(head).encode()
     return b"".join([LENGTH.pack(len(first)), first, *parts])
 
@@ -110,7 +110,7 @@ def _pack_column(name: str, column: Any) -> tuple[dict[str, Any], list[bytes]] |
         return {"kind": "sky"}, degrees
     dtype = getattr(column, "dtype", None)
     if dtype is None or not hasattr(column, "tolist"):
-        return None  # such as times: no target is given by them
+        return None  # such as times, which no target uses
     meta = getattr(getattr(column, "info", None), "meta", None)
     about = {"unit": _unit_text(column), "meta": _short(meta)}
     if dtype.kind in NUMBERS:
@@ -130,7 +130,7 @@ def _unit_text(column: Any) -> str | None:
 
 
 def _short(meta: Mapping[Any, Any] | None) -> dict[str, str]:
-    """Return what a table or a column says of itself in a few words, as its UCD and frame."""
+    """Return the short metadata of a table or column, such as its UCD and frame."""
     texts = {
         name: value
         for name, value in (meta or {}).items()
@@ -140,7 +140,7 @@ def _short(meta: Mapping[Any, Any] | None) -> dict[str, str]:
 
 
 def _texts(name: str, column: Any) -> list[Any]:
-    """Return values as JSON has them."""
+    """Return the values of a column as JSON values."""
     values = []
     for row, value in enumerate(column.tolist()):
         if isinstance(value, bytes):

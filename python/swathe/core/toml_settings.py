@@ -1,6 +1,7 @@
-"""Settings as users declare them in TOML: sections, each a dataclass, each key a field of it.
+"""Read TOML settings: each section is a dataclass, each key a field of it.
 
-What is unknown, of the wrong type or out of bounds is a `SettingsError` that names `section.key`.
+A key that is unknown, of the wrong type or out of bounds raises a `SettingsError` that names it as
+`section.key`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a file of settings.
 
     Raises:
-        SettingsError: where it cannot be read.
+        SettingsError: if the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -31,14 +32,14 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: is no TOML: {error}") from error
+        raise SettingsError(f"{path}: is not valid TOML: {error}") from error
 
 
 def section(name: str, kind: type[T], values: Any) -> T:
-    """Give a section in its class.
+    """Return a section as an instance of its class.
 
     Raises:
-        SettingsError: where a key is unknown or a value of the wrong type.
+        SettingsError: if a key is unknown, or a value has the wrong type.
     """
     if not isinstance(values, Mapping):
         raise SettingsError(f"{name}: expected a section [{name}], found {found(values)}")
@@ -48,10 +49,10 @@ def section(name: str, kind: type[T], values: Any) -> T:
 
 
 def refuse_unknown(what: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Stop at the first name that is not known.
+    """Raise an error for the first unknown name.
 
     Raises:
-        SettingsError: that says which are.
+        SettingsError: with the list of known names.
     """
     for name in given:
         if name not in known:
@@ -59,10 +60,10 @@ def refuse_unknown(what: str, given: Mapping[str, Any], known: Mapping[str, Any]
 
 
 def value(name: str, kind: Any, given: Any) -> Any:
-    """Give a value in the type of its field.
+    """Return a value in the type of its field.
 
     Raises:
-        SettingsError: where it is of another.
+        SettingsError: if the value has another type.
     """
     if get_origin(kind) is Literal:
         if given in get_args(kind):
@@ -74,7 +75,7 @@ def value(name: str, kind: Any, given: Any) -> Any:
             return tuple(value(name, each, one) for one in given)
         raise wrong(name, f"a list of {PLURALS[each]}" if each in PLURALS else "a list", given)
     if get_origin(kind) is UnionType:
-        # What need not be there; nothing in a file says that it is not.
+        # An optional field: TOML cannot write a null, so the value has the other type.
         kind = get_args(kind)[0]
     if kind is Path:
         if isinstance(given, str) and given.startswith(("/", "~/")):
@@ -93,12 +94,12 @@ def _are(kind: Any, given: list[Any]) -> bool:
 
 
 def wrong(name: str, expected: str, given: Any) -> SettingsError:
-    """Give the error for a value that makes no sense."""
+    """Return the error for an invalid value."""
     return SettingsError(f"{name}: expected {expected}, found {found(given)}")
 
 
 def found(given: Any) -> str:
-    """Give a value as it is shown to whoever wrote it."""
+    """Return a value as shown in errors."""
     if isinstance(given, bool):
         return str(given).lower()
     return repr(given)[:200]

@@ -1,4 +1,4 @@
-"""Words for values that were refused, wherever a check of types found them."""
+"""Turn pydantic's errors about values into plain text."""
 
 from __future__ import annotations
 
@@ -32,21 +32,20 @@ KINDS = {
     "datetime_from_date_parsing": "a date and time, as 2026-11-21T13:04:00Z",
     "timezone_aware": "a date and time with its zone, as 2026-11-21T13:04:00Z",
 }
-"""Types of faults as pydantic has them, and what is expected instead."""
+"""Expected values, by pydantic's type of error."""
 
 
 def fault_text(fault: Mapping[str, Any]) -> str:
-    """Return what is wrong with a value, in plain words.
+    """Return the error about a value as plain text.
 
     Args:
-        fault: `type`, `input`, `ctx` and `msg`, as `errors()` of a pydantic ValidationError has
-            them.
+        fault: `type`, `input`, `ctx` and `msg`, as in `errors()` of a pydantic ValidationError.
     """
     kind, context = fault["type"], fault.get("ctx") or {}
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        return "is not known here"
+        return "is unknown"
     if kind == "json_invalid":
         return "is not valid JSON"
     if kind == "value_error":
@@ -55,7 +54,7 @@ def fault_text(fault: Mapping[str, Any]) -> str:
 
 
 def _expected(fault: Mapping[str, Any], kind: str, context: Mapping[str, Any]) -> str:
-    """Return what a value must be."""
+    """Return a description of the valid values."""
     if kind in KINDS:
         return KINDS[kind]
     if kind in NUMBERS:

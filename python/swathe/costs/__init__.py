@@ -1,1 +1,1 @@
-"""Measuring storages: what they cost as seen from this host, and what this host costs."""
+"""Measure the costs of stores and of this host, and predict the cost of jobs."""

@@ -1,4 +1,4 @@
-"""Plots of what was measured. Functions take data and an Axes; `save` writes a figure."""
+"""Plot measurements. Functions take data and an Axes; `save` writes a figure."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ WIDTH_IN, HEIGHT_IN = 11.0, 4.6
 
 
 def figure(columns: int, title: str) -> tuple[Figure, list[Axes]]:
-    """An empty figure of plots side by side, without a display."""
+    """Return an empty figure with plots side by side, without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(WIDTH_IN / 2 * max(columns, 1.4), HEIGHT_IN), layout="constrained")
-    FigureCanvasAgg(made)
-    made.suptitle(title)
-    axes = made.subplots(1, columns, squeeze=False)[0]
-    return made, list(axes)
+    result = Figure(figsize=(WIDTH_IN / 2 * max(columns, 1.4), HEIGHT_IN), layout="constrained")
+    FigureCanvasAgg(result)
+    result.suptitle(title)
+    axes = result.subplots(1, columns, squeeze=False)[0]
+    return result, list(axes)
 
 
 def plain(*axes: Axis) -> None:
-    """Label log axes by numbers as people write them."""
+    """Label log axes with plain numbers."""
     from matplotlib.ticker import LogFormatterMathtext
 
     class Plain(LogFormatterMathtext):
         def __call__(self, x: float, pos: int | None = None) -> str:
-            # Which ticks have a label is its matter.
+            # The base class decides which ticks have a label.
             return f"{x:,.6g}" if super().__call__(x, pos) else ""
 
     for axis in axes:
@@ -54,26 +54,26 @@ def plain(*axes: Axis) -> None:
 
 
 def probe_figure(samples: Sequence[Sample], costs: Costs, title: str) -> Figure:
-    """Request time against size, and bandwidth against streams."""
-    made, (left, right) = figure(2, title)
+    """Return a figure of request time against size, and bandwidth against streams."""
+    result, (left, right) = figure(2, title)
     draw_requests(left, samples, costs)
     draw_streams(right, samples, costs)
-    return made
+    return result
 
 
 def buffer_figure(study: BufferStudy, title: str) -> Figure:
-    """Time to read an object against the size of the buffer."""
-    made, (only,) = figure(1, title)
+    """Return a figure of the time to read an object against the buffer size."""
+    result, (only,) = figure(1, title)
     draw_buffer(only, study)
-    return made
+    return result
 
 
 def draw_requests(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
-    """Draw the time of requests that were alone, and the fitted curve."""
+    """Draw the times of single requests, and the fitted curve."""
     alone = [sample for sample in samples if sample.kind == "read" and sample.streams == 1]
     size = np.array([sample.bytes / sample.requests for sample in alone])
-    taken = np.array([sample.seconds / sample.requests for sample in alone])
-    axes.plot(size, 1e3 * taken, "o", ms=4, alpha=0.5, mec="none", label="measured")
+    seconds_each = np.array([sample.seconds / sample.requests for sample in alone])
+    axes.plot(size, 1e3 * seconds_each, "o", ms=4, alpha=0.5, mec="none", label="measured")
     largest = max(size.max(initial=1.0), costs.request[-1][0])
     grid = np.geomspace(max(size.min(initial=largest), 1), largest, 200)
     axes.plot(grid, 1e3 * costs.request_s(grid), "-", color="C3", label="model")
@@ -86,7 +86,7 @@ def draw_requests(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
 
 
 def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
-    """Draw what many requests moved together, a colour for each size, and the model."""
+    """Draw the bandwidth of many requests, one colour per size, and the model."""
     reads = [sample for sample in samples if sample.kind == "read"]
     groups: dict[int, list[Sample]] = {}
     for sample in reads:
@@ -103,9 +103,9 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
         model = moved / costs.read_s(moved, requests, tried)
         axes.plot(tried, model / 1e6, "-", color=f"C{color % 10}", label=size_text(size))
     axes.axhline(costs.total_bytes_per_s / 1e6, color="0.5", ls=":")
-    seen = max((sample.bytes / sample.seconds for sample in reads), default=1.0)
+    best_bytes_per_s = max((sample.bytes / sample.seconds for sample in reads), default=1.0)
     axes.set(xscale="log", yscale="log", xlabel="requests in flight", ylabel="MB/s, all together")
-    axes.set_ylim(top=3 * seen / 1e6)
+    axes.set_ylim(top=3 * best_bytes_per_s / 1e6)
     plain(axes.yaxis)
     axes.set_xticks(ticks := sorted({sample.streams for sample in reads}), map(str, ticks))
     axes.minorticks_off()
@@ -116,7 +116,7 @@ def draw_streams(axes: Axes, samples: Sequence[Sample], costs: Costs) -> None:
 
 
 def draw_buffer(axes: Axes, study: BufferStudy) -> None:
-    """Draw the study: all repeats, medians, the interval within 5 % of the best, the choice."""
+    """Draw a study: all repeats, medians, the interval within 5 % of the best, the choice."""
     for repeat in study.seconds:
         axes.plot(study.sizes, repeat, "o", color="C0", ms=3, alpha=0.4, mec="none")
     axes.plot(study.sizes, study.median, "-", color="C3", label="median")
@@ -137,7 +137,7 @@ def draw_buffer(axes: Axes, study: BufferStudy) -> None:
 
 
 def _byte_ticks(axes: Axes, low: float, high: float) -> None:
-    """Label sizes as people say them."""
+    """Label sizes with units."""
     powers = range(int(np.ceil(np.log2(low))), int(np.log2(high)) + 1)
     places = [2**power for power in powers][:: max(1, len(powers) // 7)]
     axes.set_xticks(places, [size_text(place) for place in places], rotation=30)
@@ -150,13 +150,13 @@ def save(
     """Write a figure as `.png` or `.svg`, or as an `.html` page that needs no other file.
 
     Raises:
-        OutputExistsError: if there is a file of this name, and `overwrite` is false.
-        OutputError: if the name ends otherwise, or it cannot be written.
+        OutputExistsError: if the file exists and `overwrite` is false.
+        OutputError: if the suffix is another, or the file cannot be written.
     """
-    where = plot_path(path, overwrite=overwrite)
+    output = plot_path(path, overwrite=overwrite)
 
     def write(file: BinaryIO) -> None:
-        match where.suffix.lower():
+        match output.suffix.lower():
             case ".png":
                 made.savefig(file, format="png", dpi=130)
             case ".svg":
@@ -164,7 +164,7 @@ def save(
             case _:
                 file.write(page(made, caption).encode())
 
-    write_file(where, write, overwrite=overwrite)
+    write_file(output, write, overwrite=overwrite)
 
 
 def plot_path(
@@ -173,27 +173,27 @@ def plot_path(
     overwrite: bool = False,
     sources: Iterable[str | os.PathLike[str]] = (),
 ) -> Path:
-    """Return where a figure is to be written, if one can be; asked before anything is measured.
+    """Return the path of a figure if it can be written; for a check before measuring.
 
     Args:
-        path: the file.
-        overwrite: whether a file of this name may be replaced.
+        path: file of the figure.
+        overwrite: whether an existing file may be replaced.
         sources: local files that are read; none of them is ever replaced.
 
     Raises:
-        OutputExistsError: if there is a file of this name, and `overwrite` is false.
-        OutputError: if the name ends otherwise than `save` writes, its folder is not there, or
-            it is a source.
+        OutputExistsError: if the file exists and `overwrite` is false.
+        OutputError: if the suffix is not one that `save` writes, the folder does not exist, or the
+            file is a source.
     """
-    where = Path(path)
-    if where.suffix.lower() not in (".png", ".svg", ".html"):
-        raise OutputError(f"{where}: a plot is *.png, *.svg or *.html")
-    check_output(where, overwrite=overwrite, sources=sources)
-    return where
+    output = Path(path)
+    if output.suffix.lower() not in (".png", ".svg", ".html"):
+        raise OutputError(f"{output}: expected a plot *.png, *.svg or *.html")
+    check_output(output, overwrite=overwrite, sources=sources)
+    return output
 
 
 def page(made: Figure, caption: str = "") -> str:
-    """A page with the figure as inline SVG."""
+    """Return an HTML page with the figure as inline SVG."""
     title = html.escape(made.get_suptitle())
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n'
@@ -203,7 +203,7 @@ def page(made: Figure, caption: str = "") -> str:
 
 
 def svg_text(made: Figure) -> str:
-    """A figure as SVG; the same figure gives the same text."""
+    """Return a figure as SVG; the same figure gives the same text."""
     from matplotlib import rc_context
 
     drawn = io.StringIO()

@@ -1,4 +1,4 @@
-"""What a job will cost, before it is run."""
+"""Predict the cost of a job before it runs."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from swathe.files.targets.target_list import Targets
 
 UNMEASURED_SPREAD = 1.0
-"""Of storages, or a machine, never probed: the time may be half or twice what is expected."""
+"""Uncertainty of stores, or a machine, never probed: half to twice the predicted time."""
 LOCAL_SPREAD = 0.3
 MOST_FAULTS = 100
-"""So many reasons why targets cannot be cut are told; of objects the engine tells as many."""
+"""Number of reasons listed why targets cannot be cut; the engine lists as many for objects."""
 
 
 @dataclass(frozen=True)
 class StoreCost:
-    """What one storage is expected to cost.
+    """Predicted cost of one store.
 
     Attributes:
-        seconds: median.
-        interval_s: 10th and 90th percentile.
-        bytes: moved from the storage.
-        requests: made to it; of local files, reads.
-        objects: read from.
-        targets: cut.
-        headers_read: objects whose headers were read now, because the index lacked them.
-        unreadable: objects that were looked into and cannot be read.
-        measured: whether the storage was probed.
-        compute_s: seconds of computing, over all threads.
+        seconds: median time.
+        interval_s: 10th and 90th percentile of the time.
+        bytes: bytes moved from the store.
+        requests: number of requests to the store; for local files, of reads.
+        objects: number of objects read.
+        targets: number of targets cut.
+        headers_read: number of objects whose headers were read now, since the index lacked them.
+        unreadable: number of inspected objects that cannot be read.
+        measured: whether the store was probed.
+        compute_s: computing time, summed over all threads.
     """
 
     seconds: float
@@ -58,21 +58,22 @@ class StoreCost:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a job is expected to cost.
+    """Predicted cost of a job.
 
     Attributes:
-        seconds: median.
-        interval_s: 10th and 90th percentile.
-        bytes: moved from all storages.
-        requests: made to all storages.
-        per_store: by storage: its name or key; with several replicas, what each would cost alone.
-        shares: the part of the objects that each replica serves in the cheapest mixture; none
-            where it lacks what another has.
+        seconds: median time.
+        interval_s: 10th and 90th percentile of the time.
+        bytes: bytes moved from all stores.
+        requests: number of requests to all stores.
+        per_store: cost by name or key of the store. With replicas it is the cost if that store
+            alone were used.
+        shares: part of the objects that each replica serves in the cheapest mixture. A replica
+            that lacks some of the files gets no share.
         explained: how some objects will be read; see `swathe predict --explain`.
-        faults: why objects cannot be read, of up to a hundred of each storage, and why targets
+        faults: reasons why objects cannot be read (up to a hundred per store) and why targets
             cannot be cut, each reason once.
-        compute_s: seconds of computing, over all threads.
-        beside_s: of a job of a portal, the part of `seconds` beside reading and cutting.
+        compute_s: computing time, summed over all threads.
+        beside_s: for a job of a portal, the part of `seconds` outside reading and cutting.
     """
 
     seconds: float
@@ -110,7 +111,7 @@ class Prediction:
 
     @property
     def root(self) -> str:
-        """Key of the one store that all comes from; empty where it is several, or no server."""
+        """Return the key of the only store, if it is a server; else an empty text."""
         roots = list(self.per_store)
         return roots[0] if len(roots) == 1 and not roots[0].startswith("file:") else ""
 
@@ -129,27 +130,27 @@ def predict(
     ra: str | None = None,
     dec: str | None = None,
 ) -> Prediction:
-    """Say what cutting these targets will cost, without reading a pixel.
+    """Predict the cost of cutting these targets, without reading a pixel.
+
+    Headers are read if the index lacks them.
 
     Args:
-        targets: as for `cut_many`.
-        stores: replicas: names of stores, in each of which the files lie under the same paths;
-            plain paths below the folder of such a store are taken as its own.
-        workers: machines like this one that share the work, and the storages.
-        mode: as for `cut_many`.
-        planes: as for `cut_many`, as a pair.
-        threads: as for `cut_many`.
-        file: as for `cut_many`, as are the others below.
-        size: of targets that have none.
-        frame: of positions.
+        targets: as in `cut_many`.
+        stores: names of stores with replicas, with the same paths in each. Plain paths below
+            the folder of such a store belong to it.
+        workers: number of machines like this one that share the work and the stores.
+        mode: as in `cut_many`.
+        planes: pair `(first, last)`, as in `cut_many`.
+        threads: as in `cut_many`.
+        file: file of targets that name none, as in `cut_many`.
+        size: size of sky targets without one.
+        frame: frame of positions.
         ra: name of the column of right ascension or longitude.
         dec: name of the column of declination or latitude.
 
-    Headers are read where the index lacks them.
-
     Raises:
-        TargetsError: where the list cannot be read.
-        NoSuchStoreError: where there is no such store.
+        TargetsError: if the list cannot be read.
+        NoSuchStoreError: if there is no such store.
     """
     from swathe.core.errors import NoSuchStoreError
     from swathe.files.targets.target_list import choices_of, read_targets
@@ -159,30 +160,30 @@ def predict(
     planes = planes_of_list(planes)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
     if not stores:
-        read = read_targets(targets, sky_of, choices=choices)
-        return _expected_of(read, mode, planes, threads, workers)
+        target_list = read_targets(targets, sky_of, choices=choices)
+        return _predict_list(target_list, mode, planes, threads, workers)
     for name in stores:
         if not is_named(f"{name}:x"):
             raise NoSuchStoreError(f"there is no store {name!r}")
-    found = {}
+    predictions = {}
     for name in stores:
-        read = read_targets(targets, sky_of, store=name, choices=choices)
-        found[name] = _expected_of(read, mode, planes, threads, workers)
-    return mixture(found, threads * workers)
+        target_list = read_targets(targets, sky_of, store=name, choices=choices)
+        predictions[name] = _predict_list(target_list, mode, planes, threads, workers)
+    return mixture(predictions, threads * workers)
 
 
-def _expected_of(
-    read: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
+def _predict_list(
+    target_list: Targets, mode: Mode, planes: tuple[int, int] | None, threads: int, machines: int
 ) -> Prediction:
-    """Say what a list will cost, and why some of it cannot be cut."""
-    found = expected(
-        to_engine_job(read, mode=mode, planes=planes, threads=threads), machines=machines
+    """Return the predicted cost of a list, with reasons why some targets cannot be cut."""
+    prediction = expected(
+        to_engine_job(target_list, mode=mode, planes=planes, threads=threads), machines=machines
     )
     first: dict[str, str] = {}
-    for row, (status, reason) in sorted(read.faults.items()):
+    for row, (status, reason) in sorted(target_list.faults.items()):
         if status != "no-overlap":
-            first.setdefault(reason, f"target {read.ids[row]}: {reason}")
-    return replace(found, faults=[*found.faults, *list(first.values())[:MOST_FAULTS]])
+            first.setdefault(reason, f"target {target_list.ids[row]}: {reason}")
+    return replace(prediction, faults=[*prediction.faults, *list(first.values())[:MOST_FAULTS]])
 
 
 def to_engine_job(
@@ -192,7 +193,7 @@ def to_engine_job(
     planes: tuple[int, ...] | None = None,
     **settings: Any,
 ) -> _swathe.Job:
-    """Give targets as the engine takes them, those of some rows or all."""
+    """Return targets as a job of the engine, some rows or all."""
     import numpy as np
 
     chosen = np.arange(len(read)) if rows is None else np.array(list(rows), np.int64)
@@ -206,26 +207,26 @@ def to_engine_job(
         read.boxes[chosen],
         names if names is not None else [""] * len(chosen),
         planes=plane_spans(planes),
-        # Only events have them.
+        # Only events use them.
         ids=[read.ids[row] for row in chosen.tolist()] if _swathe.trace_is_on() else None,
         **{"output": "", "kind": "folder", "stores": stores_for(read.files), **settings},
     )
 
 
 def plane_spans(planes: tuple[int, ...] | None) -> list[tuple[int, int]]:
-    """Give first and last on NAXIS3 and the axes behind it, of planes as `RowRecord` has them."""
+    """Return ranges of planes on NAXIS3 and the axes after it, from those of a `RowRecord`."""
     return [] if planes is None else list(zip(planes[::2], planes[1::2], strict=True))
 
 
 def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Prediction:
-    """Say what a job will cost; of each storage at most `most` objects are looked into."""
+    """Return the predicted cost of a job; at most `most` objects per store are inspected."""
     estimates = json.loads(job.estimate(compute_costs(), most, machines))
     per_store, explained, faults = {}, [], []
     for estimate in estimates:
         per_store[estimate["root"]] = _cost(estimate)
         faults += estimate["faults"]
         explained += [{"root": estimate["root"], **how} for how in estimate["explained"]]
-    # Objects are taken in the order of the list, so that storages mostly follow one another.
+    # Objects are read in the order of the list, so stores mostly follow one another.
     seconds = sum(cost.seconds for cost in per_store.values())
     ratio = _ratio(per_store.values())
     return Prediction(
@@ -241,50 +242,53 @@ def expected(job: _swathe.Job, most: int | None = None, machines: int = 1) -> Pr
 
 
 def mixture(alone: dict[str, Prediction], threads: int) -> Prediction:
-    """Spread the work over replicas so that all end together: that is soonest.
+    """Distribute the work over replicas so that all end at the same time, which is fastest.
 
-    Each serves objects in proportion to its speed; computing is not made faster by that. One that
-    lacks objects that another has serves none: it would seem fast for what it cannot give.
+    Each replica serves objects in proportion to its speed; computing gets no faster. A replica that
+    lacks objects gets no share, since it would seem fast for what it cannot serve.
     """
-    readable = {name: _readable(found) for name, found in alone.items()}
+    readable = {name: _readable(prediction) for name, prediction in alone.items()}
     whole = {name: alone[name] for name in alone if readable[name] == max(readable.values())}
-    speeds = {name: 1 / max(found.seconds, 1e-9) for name, found in whole.items()}
+    speeds = {name: 1 / max(prediction.seconds, 1e-9) for name, prediction in whole.items()}
     shares = {name: speeds.get(name, 0.0) / sum(speeds.values()) for name in alone}
-    compute_s = max(found.compute_s for found in whole.values())
+    compute_s = max(prediction.compute_s for prediction in whole.values())
     seconds = max(1 / sum(speeds.values()), compute_s / threads)
     best = min(whole, key=lambda name: whole[name].seconds)
     if seconds > 0.98 * alone[best].seconds:
-        # Not worth a second storage.
+        # A second store gains nothing.
         seconds, shares = alone[best].seconds, {name: float(name == best) for name in alone}
     used = {name: alone[name] for name, share in shares.items() if share > 0}
-    ratio = _ratio([cost for found in used.values() for cost in found.per_store.values()])
+    ratio = _ratio([cost for prediction in used.values() for cost in prediction.per_store.values()])
     return Prediction(
         seconds,
         _interval_s(seconds, ratio),
-        round(sum(found.bytes * shares[name] for name, found in used.items())),
-        round(sum(found.requests * shares[name] for name, found in used.items())),
-        # Where no target can be cut, no storage is read.
-        {name: cost for name, found in alone.items() for cost in [*found.per_store.values()][:1]},
+        round(sum(prediction.bytes * shares[name] for name, prediction in used.items())),
+        round(sum(prediction.requests * shares[name] for name, prediction in used.items())),
+        # If no target can be cut, no storage is read.
+        {
+            name: cost
+            for name, prediction in alone.items()
+            for cost in [*prediction.per_store.values()][:1]
+        },
         shares,
-        [how for found in used.values() for how in found.explained],
-        [fault for found in alone.values() for fault in found.faults],
+        [how for prediction in used.values() for how in prediction.explained],
+        [fault for prediction in alone.values() for fault in prediction.faults],
         compute_s,
     )
 
 
-def _readable(found: Prediction) -> int:
-    """Give how many objects can be read."""
-    return sum(cost.objects - cost.unreadable for cost in found.per_store.values())
+def _readable(prediction: Prediction) -> int:
+    """Return the number of readable objects."""
+    return sum(cost.objects - cost.unreadable for cost in prediction.per_store.values())
 
 
 def record_outcome(
     prediction: Prediction, meta: dict[str, Any], summary: str, cuts: int
 ) -> list[str]:
-    """Note in the catalogue what became of a prediction, and how long real reads took.
+    """Record the outcome of a prediction in the catalogue, and the times of real reads.
 
-    Gives what the user should be told. Where there is nothing to compare with, `cuts` is 0.
-
-    The work is done by then, so that a catalogue that cannot be written is no more than a note.
+    Returns warnings for the user. If there is nothing to compare, `cuts` is 0. The work is done by
+    then, so a catalogue that cannot be written is only a warning.
     """
     from datetime import UTC, datetime
 
@@ -315,12 +319,12 @@ def record_outcome(
 
                 feed_back(catalog, timings)
     except SwatheError as error:
-        return [f"the prediction was not kept: {error}"]
+        return [f"the prediction was not recorded: {error}"]
     return []
 
 
 def sky_of(file: str, hdu: HduKey | None) -> SkyMapping:
-    """Give the place in the sky of an image."""
+    """Return the sky mapping of an image."""
     from swathe.files.file import open_cached
 
     return open_cached(file).image(hdu).sky
@@ -342,7 +346,7 @@ def _interval_s(seconds: float, ratio: float) -> tuple[float, float]:
 
 
 def _spread(estimate: dict[str, Any]) -> float:
-    """Give half the relative range of the middle 80 %."""
+    """Return half the relative range of the middle 80 %."""
     if estimate["root"].startswith("file://"):
         return UNMEASURED_SPREAD if compute_costs() is None else LOCAL_SPREAD
     if not estimate["measured"]:

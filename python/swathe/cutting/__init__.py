@@ -1,1 +1,1 @@
-"""Cuts: one, and many."""
+"""Cut one region (`cut`) or many (`cut_many`)."""

@@ -1,4 +1,4 @@
-"""Many cuts: `swathe.cut_many`."""
+"""Cut many regions: `swathe.cut_many`."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 UNCONVERTED = ".swathe-cut-many.part"
-"""In a folder of results: what is cut, and results are made of; of an archive `.NAME.cut.part`."""
+"""Folder of cutouts from which results are made; for an archive it is `.NAME.cut.part`."""
 POLL_S = 0.1
 LOOKED_INTO = 16
-"""Objects of each storage that the prediction of every job looks into; the rest are like them."""
+"""Number of objects per store that a job's prediction inspects; the rest are assumed alike."""
 CHECKPOINT_S = 10.0
-"""The manifest is written this often while the work goes on, in case the process is killed."""
+"""Interval at which the manifest is written during a run, in case the process is killed."""
 
 
 class _Place(NamedTuple):
-    """Where results go, and the manifest of them.
+    """Output of a run, and its manifest.
 
     Attributes:
-        path: the folder or archive.
-        kind: which of those.
-        manifest: of what is whole.
-        unfinished: the manifest while the work goes on; of an archive another file, as the
-            archive has a hidden name until it is whole.
-        making: what results are.
-        overwrite: whether files of the names of results are replaced.
+        path: folder or archive.
+        kind: kind of the output.
+        manifest: final name of the manifest.
+        unfinished: name of the manifest during the run. An archive has a separate file, since it
+            has a hidden name until it is complete.
+        making: options of the results.
+        overwrite: whether existing files with the names of results are replaced.
     """
 
     path: Path
@@ -85,7 +85,7 @@ class _Place(NamedTuple):
         """Return the place of an output.
 
         Raises:
-            OutputError: If the output cannot hold what is made.
+            OutputError: if the output cannot hold such results.
         """
         kind = output_kind(path)
         if making.format != "fits" and kind == "fits":
@@ -101,7 +101,7 @@ class _Place(NamedTuple):
 
     @property
     def cut_into(self) -> Path:
-        """Where the engine cuts to: the output, or a folder of files that results are made of."""
+        """Return the folder the engine cuts to: the output, or a folder of intermediate files."""
         if not self.making.is_made:
             return self.path
         if self.kind == "folder":
@@ -110,11 +110,11 @@ class _Place(NamedTuple):
 
     @contextmanager
     def scratch(self) -> Iterator[None]:
-        """Have the folder of files that results are made of, if they are made."""
+        """Make the folder of intermediate files if it is needed, and remove it at the end."""
         if not self.making.is_made:
             yield
             return
-        # What is left of a run that was killed; a link of that name is no folder of ours.
+        # A killed run may have left it; a link of that name is not our folder.
         shutil.rmtree(self.cut_into, ignore_errors=True)
         try:
             self.cut_into.mkdir(parents=True)
@@ -128,16 +128,16 @@ class _Place(NamedTuple):
             shutil.rmtree(self.cut_into, ignore_errors=True)
 
     def member(self, name: str) -> str:
-        """Return the path of a result within the output."""
+        """Return the path of a result in the output."""
         return name if self.kind == "fits" else name + SUFFIXES[self.making.format]
 
     @property
     def part(self) -> Path:
-        """The archive until it is whole."""
+        """Return the path of the archive while it is written."""
         return self.path.with_name(f".{self.path.name}.part")
 
     def hidden(self) -> Iterator[Path]:
-        """Give what is there of the files that are written on the way, and replaced or removed."""
+        """Yield the existing files among those that a run writes, and then replaces or removes."""
         if self.kind == "folder":
             yield from unfinished_results(self.path)
         else:
@@ -147,23 +147,23 @@ class _Place(NamedTuple):
 
     @property
     def archive(self) -> Path:
-        """What is there of the archive."""
+        """Return the archive, complete or unfinished."""
         return self.part if self.part.exists() else self.path
 
     @property
     def latest_manifest(self) -> Path:
-        """The manifest of the last run."""
+        """Return the manifest of the last run."""
         return self.unfinished if self.unfinished.exists() else self.manifest
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What is asked for.
+    """Targets of a run, and the results made from several of them.
 
     Attributes:
-        read: the targets.
-        results: what is made of several; then rows of the manifest for them stand behind.
-        pixel_deg: size of their pixels.
+        read: targets.
+        results: results from several images; their rows of the manifest follow the targets' rows.
+        pixel_deg: pixel size of these results.
     """
 
     read: Targets
@@ -172,21 +172,21 @@ class _Work:
 
     @property
     def first(self) -> int:
-        """Row of the manifest of the first result."""
+        """Return the row of the manifest of the first result."""
         return 0 if self.results is None else len(self.read)
 
     @property
     def ids(self) -> list[str]:
-        """Ids of all rows of the manifest."""
+        """Return the ids of all rows of the manifest."""
         return self.read.ids if self.results is None else [*self.read.ids, *self.results.ids]
 
     def paths(self, place: _Place) -> dict[str, int]:
-        """Return rows of the manifest by the path of their result."""
+        """Return the rows of the manifest by path of their result."""
         names = self.read.names if self.results is None else self.results.names
         return {place.member(name): self.first + at for at, name in enumerate(names)}
 
     def inputs(self, rows: list[int]) -> list[int]:
-        """Return the targets that results, given by row of the manifest, are made of."""
+        """Return the targets from which results are made, given the results' rows."""
         if self.results is None:
             return rows
         return self.results.rows_of([row - self.first for row in rows])
@@ -213,58 +213,59 @@ def cut_many(
     ra: str | None = None,
     dec: str | None = None,
 ) -> Table:
-    """Cut many regions, each file opened and decompressed once for all of its targets.
+    """Cut many regions; each file is opened and decompressed once for all of its targets.
 
-    One bad target never stops the others. Ctrl-C does, within a second: what is finished stays,
-    and the manifest says what is not. What it is predicted to take is logged (`swathe`, INFO)
-    before any pixel is read, and beside that what it took, once it is done.
+    One bad target never stops the others. Ctrl-C stops the run within a second: finished results
+    are kept, and the manifest says which targets are not done. The predicted time is logged
+    (`swathe`, INFO) before any pixel is read, and the measured time at the end.
 
     Args:
         targets: an astropy Table or QTable, pandas DataFrame, mapping of columns, list of lines
             (`FILE RA Dec size`), SkyCoord, or the path of a FITS, VOTable, CSV, ECSV, TSV, text or
-            Parquet table, with a column `file` and one of (`x`, `y`, `height`, `width`: centre and
-            size, as `Cutout2D`), (`x0`, `y0`, `width`, `height`) or a position in the sky and a
-            size; optionally `id` and `hdu`. Units of columns are honoured. Files that a table file
-            names are relative to its folder.
-        output: a folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
-        mode: `trim`, `partial` or `strict`, as for `cut`.
+            Parquet table. It needs a column `file` and one of: (`x`, `y`, `height`, `width`: centre
+            and size, as in `Cutout2D`), (`x0`, `y0`, `width`, `height`), or a sky position and a
+            size. The columns `id` and `hdu` are optional. Units of columns are honoured. File names
+            in a table file are relative to its folder.
+        output: folder, or a `.zip`, `.tar` or multi-extension `.fits` file.
+        mode: `trim`, `partial` or `strict`, as in `cut`.
         fill: physical value outside the image, with `partial`.
-        planes: of cubes, those to keep along NAXIS3, zero-based; by default all. An image that
-            has not all of them is an `error`.
-        operation: `cut` each, or `stack` them: one image of all, or of each name in a column
-            `group`. The targets are places in the sky then, each with one angle as size.
-        format: of each result: `fits`, `npy` (the physical pixels), `png` (a preview of one
+        planes: planes of cubes to keep along NAXIS3, zero-based; by default all. An image without
+            these planes is an `error`.
+        operation: `cut` each target, or `stack` them: one image of all, or of each name in a column
+            `group`. For a stack the targets are sky positions, each with one angle as size.
+        format: format of the results: `fits`, `npy` (the physical pixels), `png` (a preview of one
             plane) or `rgb` (one picture of three images: the rows of a `group`, red first). A
-            `.fits` file holds `fits` only, and a stack is `fits`.
-        stack: how pixels are put together: `mean`, `median`, `sigma-clipped` or `weighted`.
-        bands: with `rgb`, three names, red first: each picture is made of the rows of its group
-            whose column `band` has these, whatever their order. Others are left out.
-        threads: by default as many as there are cores.
-        resume: keep what an earlier run finished, by id and source, and do only the rest.
-        overwrite: replace an archive of this name, or files of the names of this run's results.
-            Other files in the folder stay; so does every file that is read.
-        progress: show a bar, if standard error is a terminal.
-        file: the file of targets that name none.
-        size: of targets in the sky that have none: an angle or pixels, as for `cut`.
-        frame: of positions, if not ICRS or what the columns tell: as `galactic`, `fk4`.
-        ra: name of the column of right ascension or longitude, where that is not clear.
+            `.fits` file holds only `fits`, and a stack is `fits`.
+        stack: way to combine pixels: `mean`, `median`, `sigma-clipped` or `weighted`.
+        bands: three band names for `rgb`, red first. Each picture is made from the rows of its
+            group with these names in the column `band`, in any order. Other rows are left out.
+        threads: number of threads; by default the number of cores.
+        resume: whether to keep the results of an earlier run, by id and source, and do only the
+            rest.
+        overwrite: whether to replace an archive of this name, or files with the names of this run's
+            results. Other files in the folder are kept, and so is every file that is read.
+        progress: whether to show a bar, if standard error is a terminal.
+        file: file of targets that name none.
+        size: size of sky targets without one: an angle or pixels, as in `cut`.
+        frame: frame of positions, if not ICRS or the columns' own frame, such as `galactic`, `fk4`.
+        ra: name of the column of right ascension or longitude, if that is ambiguous.
         dec: name of the column of declination or latitude.
 
     Returns:
         The manifest, one row per target in their order: id, status (`ok`, `no-overlap`,
-        `missing`, `error`), reason, path (within the output), bytes, source, source_version,
-        sha256. Of stacks and `rgb` the rows of targets have no path; behind them is a row for
-        each result, its id the group, its source_version a SHA-256 of what was to go in. Its
-        `meta` holds counts and seconds per stage. It is written as `manifest.ecsv`
-        into the folder; of `o.zip` as `o.manifest.ecsv` beside it, and within it as the last
-        member (`.fits`: as the extension MANIFEST).
+        `missing`, `error`), reason, path (in the output), bytes, source, source_version, sha256.
+        For stacks and `rgb`, the rows of targets have no path. After them comes a row for each
+        result: its id is the group, its source_version a SHA-256 of its inputs. `meta` holds
+        counts and seconds per stage. The manifest is written to the folder as `manifest.ecsv`;
+        for `o.zip` as `o.manifest.ecsv` beside it, and as the last member of the archive (in
+        `.fits`: as the extension MANIFEST).
 
     Raises:
-        TargetsError: where the list cannot be read.
-        OutputExistsError: if a result or manifest of this name is there, and neither `resume`
-            nor `overwrite` is true.
+        TargetsError: if the list cannot be read.
+        OutputExistsError: if a result or manifest of this name exists, and neither `resume` nor
+            `overwrite` is true.
         OutputError: if results cannot be written at all, or an output is a file that is read.
-        KeyboardInterrupt: after Ctrl-C, once the manifest is written.
+        KeyboardInterrupt: after Ctrl-C, when the manifest is written.
     """
     from swathe.costs.prediction import sky_of
     from swathe.files.targets.target_list import choices_of, read_targets
@@ -280,9 +281,9 @@ def cut_many(
         )
     place = _Place.of(Path(output), making)
     choices = choices_of(file=file, size=size, frame=frame, ra=ra, dec=dec)
-    read = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
+    target_list = read_targets(targets, sky_of, choices=choices, combined=making.is_combined)
     if making.bands:
-        read = of_bands(read, making.bands)
+        target_list = of_bands(target_list, making.bands)
     make_folder(place.manifest.parent)
     settings: dict[str, Any] = {
         "mode": mode,
@@ -291,12 +292,12 @@ def cut_many(
         "threads": threads,
     }
     with sole_writer(place.manifest):
-        sources = partial(_sources, targets, read.files)
+        sources = partial(_sources, targets, target_list.files)
         refuse_if_sources(place.hidden(), sources)
         earlier = read_manifest(place.latest_manifest) if resume else None
         if earlier is not None:
             _check_same_kind(earlier, place)
-        work = _work(read, making, settings["planes"], earlier)
+        work = _work(target_list, making, settings["planes"], earlier)
         _check_place(place, work, earlier, sources, overwrite)
         if place.kind == "folder":
             remove_unfinished(place.path)
@@ -306,24 +307,29 @@ def cut_many(
 
 
 def _work(
-    read: Targets, making: Making, planes: tuple[int, int] | None, earlier: Table | None
+    target_list: Targets, making: Making, planes: tuple[int, int] | None, earlier: Table | None
 ) -> _Work:
-    """Say what is to be made; a run that goes on takes the size of pixels that the earlier took."""
+    """Return the work to do; a resumed run uses the pixel size of the earlier run."""
     from swathe.operations.make_results import results_of
 
     if not making.is_combined:
-        return _Work(read)
+        return _Work(target_list)
     before = None if earlier is None else earlier.meta.get("pixel_deg")
-    return _Work(read, *results_of(read, making, planes, _scale_deg if before is None else before))
+    return _Work(
+        target_list,
+        *results_of(target_list, making, planes, _scale_deg if before is None else before),
+    )
 
 
-def _scale_deg(read: Targets) -> float | None:
-    """Return the size of a pixel of the first image that can be read, in degrees."""
+def _scale_deg(target_list: Targets) -> float | None:
+    """Return the pixel size in degrees of the first readable image."""
     from swathe.costs.prediction import sky_of
 
-    for row in range(len(read)):
-        if row not in read.faults:
-            scales = sky_of(read.files[read.file[row]], read.hdus[read.hdu[row]]).scales
+    for row in range(len(target_list)):
+        if row not in target_list.faults:
+            scales = sky_of(
+                target_list.files[target_list.file[row]], target_list.hdus[target_list.hdu[row]]
+            ).scales
             return math.sqrt(scales[0] * scales[1])
     return None
 
@@ -336,28 +342,28 @@ def _cut_into(
     progress: bool,
     started: float,
 ) -> Table:
-    """Cut what an earlier run did not; return the manifest of all."""
+    """Cut what an earlier run did not finish; return the whole manifest."""
     from swathe.costs.prediction import expected, to_engine_job
 
-    read = work.read
-    meta = {"output": place.path.name, "mode": settings["mode"], **_told(place.making, work)}
+    target_list = work.read
+    meta = {"output": place.path.name, "mode": settings["mode"], **_run_options(place.making, work)}
     meta["swathe"] = _swathe.__version__
-    shown = [_swathe.shown(file) for file in read.files]
-    sources = [shown[file] for file in read.file.tolist()]
-    # What is made of several has no source of its own.
+    shown = [_swathe.shown(file) for file in target_list.files]
+    sources = [shown[file] for file in target_list.file.tolist()]
+    # A result from several images has no source of its own.
     sources += [""] * (len(work.ids) - len(sources))
     manifest = Manifest(work.ids, sources, meta)
     results, end = _keep_earlier(manifest, work, earlier, place)
     todo = work.inputs(results)
     waits = len(results) + (len(todo) if work.results is not None else 0)
     manifest.meta["done_before"] = len(work.ids) - waits
-    todo = _without_faults(manifest, read, todo)
+    todo = _without_faults(manifest, target_list, todo)
     names = {row: path for path, row in work.paths(place).items()}
     paths = {row: names[row] for row in results}
     settings = {**settings, "threads": settings["threads"] or cores()}
     is_made = place.making.is_made
     job = to_engine_job(
-        read,
+        target_list,
         todo,
         [f"{row}.fits" if is_made else paths[row] for row in todo],
         output=str(place.cut_into),
@@ -375,8 +381,8 @@ def _cut_into(
             manifest.write(place.manifest)
         raise
     if earlier is None:
-        # Should the process be killed: no manifest of an older run vouches for this one, and
-        # these results are known as those of this one.
+        # If the process is killed now, no older manifest describes these results, and they are
+        # known to belong to this run.
         manifest.write(place.unfinished)
     if todo:
         _tell_prediction(prediction, place, len(todo))
@@ -389,29 +395,31 @@ def _cut_into(
             with place.scratch():
                 _run(run, job, prediction, progress, started)
         except KeyboardInterrupt as error:
-            done = manifest.counts()["ok"]
-            raise KeyboardInterrupt(f"{done:,} of {len(work.ids):,} targets are done") from error
+            finished = manifest.counts()["ok"]
+            raise KeyboardInterrupt(
+                f"{finished:,} of {len(work.ids):,} targets are done"
+            ) from error
         event.add(bytes=int(sum(manifest.bytes)))
     return manifest.table()
 
 
-def _told(making: Making, work: _Work) -> dict[str, Any]:
-    """Return what the manifest says of what is made."""
-    told: dict[str, Any] = {"operation": making.operation, "format": making.format}
+def _run_options(making: Making, work: _Work) -> dict[str, Any]:
+    """Return the options of the run, as the manifest records them."""
+    options: dict[str, Any] = {"operation": making.operation, "format": making.format}
     if making.operation == "stack":
-        told["stack"] = making.stack
+        options["stack"] = making.stack
     if making.bands:
-        told["bands"] = list(making.bands)
+        options["bands"] = list(making.bands)
     if work.results is not None:
-        told |= {"images": len(work.read), "pixel_deg": work.pixel_deg}
-    return told
+        options |= {"images": len(work.read), "pixel_deg": work.pixel_deg}
+    return options
 
 
 def output_kind(path: Path) -> OutputKind:
-    """Tell from its name what an output is.
+    """Return the kind of an output from its name.
 
     Raises:
-        OutputError: where the suffix is that of a file we do not write.
+        OutputError: if files with this suffix are not supported.
     """
     match path.suffix.lower():
         case ".zip":
@@ -421,7 +429,7 @@ def output_kind(path: Path) -> OutputKind:
         case ".fits" | ".fit" | ".fts":
             return "fits"
         case ".gz" | ".bz2" | ".tgz" | ".fz" | ".7z" | ".csv" | ".png" | ".npy":
-            raise OutputError(f"{path}: the output is a folder, *.zip, *.tar or *.fits")
+            raise OutputError(f"{path}: expected a folder, *.zip, *.tar or *.fits as output")
         case _:
             return "folder"
 
@@ -433,25 +441,25 @@ def _check_place(
     sources: Callable[[], Iterable[str]],
     overwrite: bool,
 ) -> None:
-    """Check that no result or manifest takes the place of a source, or of what may not go.
+    """Check that no result or manifest replaces a source, or a file that must be kept.
 
     Args:
-        place: where results go.
-        work: what is asked for.
-        earlier: manifest of the run that is resumed: its own results are replaced.
-        sources: gives the local files that are read.
-        overwrite: whether any other file of such a name is replaced.
+        place: output of the run.
+        work: targets and results of the run.
+        earlier: manifest of the resumed run, whose own results may be replaced.
+        sources: function that returns the local files that are read.
+        overwrite: whether other existing files are replaced.
 
     Raises:
-        OutputExistsError: if there is such a file, and nobody asked to replace it.
+        OutputExistsError: if a file exists and `overwrite` is false.
         OutputError: if an output is a source.
     """
     resumes = earlier is not None
     is_broken_off = place.kind != "folder" and place.part.exists()
     if is_broken_off and not (resumes or overwrite):
         raise OutputExistsError(
-            f"{place.path}: a run was broken off and left {place.part.name}; give --resume to go "
-            "on with it, or --overwrite to begin anew"
+            f"{place.path}: an interrupted run left {place.part.name}; give --resume to "
+            "continue it, or --overwrite to begin anew"
         )
     try:
         check_new(
@@ -471,36 +479,36 @@ def _check_place(
         others = [result for result in results if result not in own]
         check_new(place.path, others, overwrite=overwrite, sources=sources)
     except OutputExistsError as error:
-        raise OutputExistsError(f"{error}, or --resume to do only what is not done") from None
+        raise OutputExistsError(f"{error}, or --resume to do only the rest") from None
 
 
 def _check_same_kind(earlier: Table, place: _Place) -> None:
-    """Check that a manifest is of results of one image each, or of several, as those asked for.
+    """Check that the earlier run had the same kind of results: from one image, or from several.
 
     Raises:
-        OutputError: if it is not.
+        OutputError: if it had not.
     """
     making, meta = place.making, earlier.meta
     was = meta.get("operation", "cut"), meta.get("format", "fits")
     if is_combined(*was) != making.is_combined:
         raise OutputError(
             f"{place.latest_manifest}: expected a run of operation {making.operation} and format "
-            f"{making.format} to go on with, found {was[0]} and {was[1]}; give another output"
+            f"{making.format} to resume, found {was[0]} and {was[1]}; give another output"
         )
 
 
 def _results(earlier: Table) -> Table:
-    """Return the rows of a manifest that have results: of stacks and rgb the last."""
+    """Return the rows of a manifest that are results; for stacks and rgb the last ones."""
     return earlier[int(earlier.meta.get("images", 0)) :]
 
 
 def _own_results(earlier: Table, place: _Place) -> set[str]:
-    """Return the paths of an earlier run's results, of those it did not come to, too."""
+    """Return the paths of an earlier run's results, including those not made yet."""
     return {place.member(name) for name in _names_of(_results(earlier))}
 
 
 def _sources(targets: Any, files: Iterable[str]) -> list[str]:
-    """Return the local files that are read: images, and the table that lists them."""
+    """Return the local files that are read: images, and the table of targets."""
     paths = local_paths(files)
     if isinstance(targets, str | os.PathLike):
         paths.append(os.fsdecode(targets))
@@ -510,40 +518,42 @@ def _sources(targets: Any, files: Iterable[str]) -> list[str]:
 def _keep_earlier(
     manifest: Manifest, work: _Work, earlier: Table | None, place: _Place
 ) -> tuple[list[int], int | None]:
-    """Take over what an earlier run finished, and why it failed at others.
+    """Copy the outcome of an earlier run into the manifest: its results and its errors.
 
     Returns:
-        The rows whose results are to be made, and up to which byte an archive is kept; `None` to
-        begin anew.
+        The rows whose results are to be made, and the length in bytes up to which an archive is
+        kept; `None` to begin anew.
     """
     rows = work.paths(place)
     if earlier is None:
         return list(rows.values()), None
     end = None
-    made = _results(earlier)
+    results = _results(earlier)
     whole = _take_inputs(manifest, work, earlier)
-    _keep_failed(manifest, {name: rows.get(place.member(name)) for name in _names_of(made)}, made)
-    done = {}
-    for kept in made[made["status"] == "ok"]:
-        row = rows.get(str(kept["path"]))
-        if row is not None and _is_same(manifest, work, row, kept, whole):
-            done[str(kept["path"])] = kept
-    sizes = {path: int(kept["bytes"]) for path, kept in done.items()}
+    _keep_failed(
+        manifest, {name: rows.get(place.member(name)) for name in _names_of(results)}, results
+    )
+    finished = {}
+    for earlier_row in results[results["status"] == "ok"]:
+        row = rows.get(str(earlier_row["path"]))
+        if row is not None and _is_same(manifest, work, row, earlier_row, whole):
+            finished[str(earlier_row["path"])] = earlier_row
+    sizes = {path: int(earlier_row["bytes"]) for path, earlier_row in finished.items()}
     if place.kind == "folder":
-        there = {path for path, size in sizes.items() if _has_size(place.path / path, size)}
+        sound = {path for path, size in sizes.items() if _has_size(place.path / path, size)}
     else:
         extensions = place.making.extensions
-        there, end = whole_members(place.archive, place.kind, sizes, rows, extensions)
+        sound, end = whole_members(place.archive, place.kind, sizes, rows, extensions)
     todo = []
     for path, row in rows.items():
-        if path not in there or path not in done:
+        if path not in sound or path not in finished:
             todo.append(row)
             continue
-        kept = done[path]
+        earlier_row = finished[path]
         manifest.status[row], manifest.reason[row], manifest.path[row] = "ok", "", path
-        manifest.bytes[row] = int(kept["bytes"])
-        manifest.source_version[row] = str(kept["source_version"])
-        manifest.sha256[row] = str(kept["sha256"])
+        manifest.bytes[row] = int(earlier_row["bytes"])
+        manifest.source_version[row] = str(earlier_row["source_version"])
+        manifest.sha256[row] = str(earlier_row["sha256"])
     for row in work.inputs(todo) if work.results is not None else ():
         if manifest.status[row] == "ok":
             manifest.status[row], manifest.reason[row] = "error", "interrupted"
@@ -551,17 +561,17 @@ def _keep_earlier(
     return todo, end
 
 
-def _is_same(manifest: Manifest, work: _Work, row: int, kept: Any, whole: set[int]) -> bool:
-    """Tell whether an earlier result is that of a row: of the same source, or of several."""
+def _is_same(manifest: Manifest, work: _Work, row: int, earlier_row: Any, whole: set[int]) -> bool:
+    """Check whether an earlier result has the same source, or the same inputs."""
     if work.results is None:
-        return str(kept["source"]) == manifest.source[row]
+        return str(earlier_row["source"]) == manifest.source[row]
     result = row - work.first
     is_whole = whole.issuperset(work.results.inputs[result])
-    return is_whole and str(kept["source_version"]) == work.results.digests[result]
+    return is_whole and str(earlier_row["source_version"]) == work.results.digests[result]
 
 
 def _take_inputs(manifest: Manifest, work: _Work, earlier: Table) -> set[int]:
-    """Take over what became of images that go into results; return those that need no more."""
+    """Copy the outcome of images of combined results; return those that need not be cut again."""
     if work.results is None:
         return set()
     images = earlier[: int(earlier.meta.get("images", 0))]
@@ -569,36 +579,36 @@ def _take_inputs(manifest: Manifest, work: _Work, earlier: Table) -> set[int]:
     rows = {name: by_name.get(name) for name in _names_of(images)}
     _keep_failed(manifest, rows, images)
     whole = set()
-    for row, kept in zip(rows.values(), images, strict=True):
-        if row is None or str(kept["source"]) != manifest.source[row]:
+    for row, earlier_row in zip(rows.values(), images, strict=True):
+        if row is None or str(earlier_row["source"]) != manifest.source[row]:
             continue
-        if kept["status"] == "ok":
+        if earlier_row["status"] == "ok":
             manifest.status[row], manifest.reason[row] = "ok", ""
-            manifest.source_version[row] = str(kept["source_version"])
-        if kept["status"] in ("ok", "no-overlap"):
+            manifest.source_version[row] = str(earlier_row["source_version"])
+        if earlier_row["status"] in ("ok", "no-overlap"):
             whole.add(row)
     return whole
 
 
 def _names_of(earlier: Table) -> list[str]:
-    """Return the names of results by their ids: what failed has no path."""
+    """Return the names of results from their ids, since a failed one has no path."""
     from swathe.files.targets.target_list import unique_names
 
     return unique_names(earlier["id"].tolist())
 
 
 def _keep_failed(manifest: Manifest, rows: dict[str, int | None], earlier: Table) -> None:
-    """Take over why an earlier run failed at rows, which are given by name in its order."""
+    """Copy the reasons of failed rows of an earlier run; `rows` are in its order."""
     columns = (earlier[name].tolist() for name in ("status", "reason", "source", "source_version"))
     for row, status, reason, source, version in zip(rows.values(), *columns, strict=True):
         if status in FAILED and row is not None and source == manifest.source[row]:
-            # It stands until the row ends anew: this run may be stopped before that.
+            # It is valid until the row is tried again: this run may be stopped before that.
             manifest.status[row], manifest.reason[row] = status, reason
             manifest.source_version[row] = version
 
 
 def _without_faults(manifest: Manifest, targets: Targets, todo: list[int]) -> list[int]:
-    """Enter why some rows cannot be cut; gives the others."""
+    """Record why some rows cannot be cut; return the others."""
     for row in todo:
         if row in targets.faults:
             manifest.status[row], manifest.reason[row] = targets.faults[row]
@@ -614,13 +624,13 @@ def _has_size(path: Path, size: int) -> bool:
 
 
 def _band_names(bands: Sequence[str] | str) -> tuple[str, ...]:
-    """Return names of bands, also of text as `i,r,g`."""
+    """Return names of bands, also from text such as `i,r,g`."""
     names = bands.split(",") if isinstance(bands, str) else bands
     return tuple(name.strip() for name in names if name.strip())
 
 
 def _plane_pair(planes: slice | tuple[int, int] | None) -> tuple[int, int] | None:
-    """Give planes as `(first, last)`. Files differ in length, so ends must be given."""
+    """Return planes as `(first, last)`. Files differ in length, so both must be given."""
     from swathe.core.errors import RegionError
     from swathe.files.planes import planes_of_list
 
@@ -645,15 +655,15 @@ def _tell_prediction(prediction: Prediction, place: _Place, targets: int) -> Non
 
 
 class _Run(NamedTuple):
-    """One run.
+    """A run.
 
     Attributes:
-        place: where results go.
-        work: what is asked for.
-        manifest: what became of it.
+        place: output of the run.
+        work: targets and results.
+        manifest: outcome of each row.
         todo: targets to cut.
-        paths: of the results to be made, by row of the manifest.
-        end: up to which byte an archive is kept.
+        paths: paths of the results to make, by row of the manifest.
+        end: length in bytes up to which an archive is kept.
     """
 
     place: _Place
@@ -664,7 +674,7 @@ class _Run(NamedTuple):
     end: int | None
 
     def output(self) -> _swathe.Output | None:
-        """Open the output where results are made; the engine writes others by itself.
+        """Open the output if results are made here; otherwise the engine opens it.
 
         Raises:
             OutputError: if it cannot be opened.
@@ -680,7 +690,7 @@ class _Run(NamedTuple):
         ).open()
 
     def maker(self, output: _swathe.Output | None, stopped: Callable[[], bool]) -> Maker:
-        """Return what makes results of cutouts."""
+        """Return the maker of the results."""
         from swathe.operations.make_results import AsCut, Bench, Combiner, Converter
 
         if output is None:
@@ -697,7 +707,7 @@ class _Run(NamedTuple):
 def _run(
     run: _Run, job: _swathe.Job, prediction: Prediction, progress: bool, started: float
 ) -> None:
-    """Do the job. However it ends, the manifest is written and says what was done."""
+    """Run the job. However it ends, the manifest is written and says which rows are done."""
     place, manifest = run.place, run.manifest
     begun = time.perf_counter()
     output = run.output()
@@ -726,7 +736,7 @@ def _run(
                 _keep_outcome(prediction, manifest, place, whole=not stop.is_set())
             finally:
                 content = manifest.write(place.unfinished)
-            # An archive gets its name when it holds its manifest, and then that does.
+            # The archive gets its name when it holds the manifest; the manifest file comes last.
             last = manifest.extension() if place.kind == "fits" else content
             (batch if output is None else output).close(last)
             if place.unfinished != place.manifest:
@@ -736,9 +746,9 @@ def _run(
 def _keep_outcome(
     prediction: Prediction, manifest: Manifest, place: _Place, *, whole: bool
 ) -> None:
-    """Say what the work took, to the user, the manifest and the catalogue.
+    """Report the cost of the work to the user, the manifest and the catalogue.
 
-    A prediction is compared with what was done of it only where that is the `whole`.
+    A prediction is compared with the cost only if the `whole` of it was done.
     """
     from swathe.costs.prediction import record_outcome
 
@@ -751,17 +761,17 @@ def _keep_outcome(
     meta.update(manifest.counts())
     making = place.making
     summary = f"cut_many into {place.kind} in {making.format}"
-    # What it takes to put images together is not predicted.
+    # The time to combine images is not predicted.
     is_predicted = whole and not making.is_combined
     cuts = meta["ok"] - meta["done_before"] if is_predicted else 0
     meta["notes"] += record_outcome(prediction, meta, summary, cuts)
 
 
 def _collect(batch: _swathe.Batch, run: _Run, maker: Maker, show: Callable[[int], None]) -> None:
-    """Enter rows into the manifest as they are done; the batch has them in the order of `todo`."""
+    """Enter rows into the manifest when they are done; the batch numbers them as in `todo`."""
     from swathe.operations.make_results import Ended
 
-    done, saved = 0, time.monotonic()
+    count, saved = 0, time.monotonic()
     for ended in maker.begin():
         _enter(run, ended)
     for columns in told(batch):
@@ -769,15 +779,15 @@ def _collect(batch: _swathe.Batch, run: _Run, maker: Maker, show: Callable[[int]
             told_of = Ended(run.todo[target], status, reason, size, version, sha256)
             for ended in maker.take(told_of):
                 _enter(run, ended)
-            done += 1
-        show(done)
+            count += 1
+        show(count)
         if time.monotonic() - saved > CHECKPOINT_S:
             run.manifest.write(run.place.unfinished)
             saved = time.monotonic()
 
 
 def _enter(run: _Run, ended: Ended) -> None:
-    """Enter how a row ended."""
+    """Enter the outcome of a row."""
     manifest, row = run.manifest, ended.row
     manifest.status[row], manifest.reason[row] = ended.status, ended.reason
     manifest.bytes[row], manifest.sha256[row] = ended.bytes, ended.sha256
@@ -786,17 +796,17 @@ def _enter(run: _Run, ended: Ended) -> None:
 
 
 def told(batch: _swathe.Batch) -> Iterator[Told]:
-    """Give the columns of the rows done since the last time, perhaps none, until all are."""
+    """Yield the columns of newly done rows, which may be empty, until all are done."""
     while (rows := batch.poll(POLL_S)) is not None:
-        # Each attribute is a new list.
+        # Each attribute access makes a new list.
         yield (rows.target, rows.status, rows.reason, rows.bytes, rows.version, rows.sha256)
 
 
 @contextmanager
 def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C call `cancel`, and do what it does otherwise only at the end.
+    """Call `cancel` on Ctrl-C, and raise KeyboardInterrupt only at the end.
 
-    An exception in between would lose the rows just told, and their results with them.
+    An exception in between would lose the rows just returned, and their results with them.
     """
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
@@ -818,8 +828,8 @@ def _interrupt_later(cancel: Callable[[], None]) -> Iterator[None]:
 
 
 def _cost(cost: dict[str, Any], started: float) -> dict[str, Any]:
-    """Give what the work cost, in seconds and bytes, as the manifest keeps it."""
-    kept = {name: cost.pop(name) for name in ("bytes_moved", "requests", "notes")}
+    """Return the cost of the work in seconds and bytes, as the manifest records it."""
+    counters = {name: cost.pop(name) for name in ("bytes_moved", "requests", "notes")}
     del cost["from_peers"], cost["from_cache"]
     seconds = {f"{name}_s": round(value, 6) for name, value in cost.items()}
-    return {**seconds, "total_s": round(time.perf_counter() - started, 6), **kept}
+    return {**seconds, "total_s": round(time.perf_counter() - started, 6), **counters}

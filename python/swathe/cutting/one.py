@@ -1,4 +1,4 @@
-"""One cut: `swathe.cut`."""
+"""Cut one region: `swathe.cut`."""
 
 from __future__ import annotations
 
@@ -43,34 +43,34 @@ def cut(
     The region is one of `box`, `center` with `shape`, `sky` with `size` or `size_deg`.
 
     Args:
-        path: FITS file by path or URL, as `swathe.open` takes them, plain or compressed in any way.
-        box: `(x0, y0, width, height)` in pixels: the zero-based lower-left one, x along NAXIS1.
-        center: `(x, y)`, zero-based pixel position, rounded as `astropy.nddata.Cutout2D` does.
+        path: FITS file by path or URL, as in `swathe.open`; any compression.
+        box: `(x0, y0, width, height)` in pixels; x0 and y0 are zero-based, x along NAXIS1.
+        center: `(x, y)`, zero-based pixel position, rounded as in `astropy.nddata.Cutout2D`.
         shape: `(height, width)` in pixels, or one number for both.
         sky: right ascension and declination (ICRS), each in degrees, as an angle or as text; one
             text, `"10:00:28.6 +02:12:21"`; or a `SkyCoord` in any frame.
         size: side, or `(height, width)`: an angle, `3 * u.arcmin` or `"30arcsec"`, or pixels,
             `100 * u.pixel` or `"100pix"`.
-        size_deg: the same in degrees.
-        frame: of `sky`, if not ICRS: as `galactic`, `fk5`, `fk4`, `ecliptic`.
+        size_deg: side, or `(height, width)`, in degrees.
+        frame: frame of `sky`, if not ICRS, such as `galactic`, `fk5`, `fk4`, `ecliptic`.
         hdu: number from 0 (-1: the last), EXTNAME, or `(EXTNAME, EXTVER)`; else the first image.
-        mode: `trim` to the image, `partial`: fill what lies outside, `strict`: refuse that.
+        mode: `trim` to the image, `partial`: fill outside the image, `strict`: refuse it.
         fill: physical value outside the image; by default NaN, BLANK, or 0.
-        planes: of a cube, those to keep along NAXIS3 (zero-based): one, a slice, `(first, last)`
-            without the last, or a list of some that follow each other; by default all.
+        planes: planes of a cube to keep along NAXIS3 (zero-based): one, a slice, `(first, last)`
+            without the last, or a list of consecutive planes; by default all.
 
     Raises:
-        NotFoundError, AccessError, SourceError: where the file cannot be read.
-        FormatError: where it is damaged.
-        NoSuchHduError: where it has no such HDU, or one that holds no image (NotAnImageError).
-        NoOverlapError, PartialOverlapError, RegionError: for regions outside or without sense.
+        NotFoundError, AccessError, SourceError: if the file cannot be read.
+        FormatError: if the file is damaged.
+        NoSuchHduError: if the file has no such HDU, or the HDU holds no image (NotAnImageError).
+        NoOverlapError, PartialOverlapError, RegionError: if the region is outside or invalid.
     """
     ways = {"box": box, "center": center, "sky": sky}
-    given = [name for name, value in ways.items() if value is not None]
-    if len(given) != 1:
-        raise RegionError(f"give one of box, center and sky, not {given or 'none'}")
+    ways_used = [name for name, value in ways.items() if value is not None]
+    if len(ways_used) != 1:
+        raise RegionError(f"give one of box, center and sky, not {ways_used or 'none'}")
     if (shape is None) != (center is None):
-        raise RegionError("center goes with shape")
+        raise RegionError("give center and shape together")
     place, side = _in_sky(sky, size, size_deg, frame)
 
     name = name_of(path)
@@ -95,13 +95,13 @@ def cut(
     try:
         return cut_from(open_cached(name))
     except ChangedError:
-        # What the index keeps of an object on a server may be behind.
+        # The index entry of an object on a server may be out of date.
         return cut_from(open_cached(name, fresh=True))
 
 
 def _tell(file: File, name: str, error: SwatheError) -> None:
-    """Tell of a cut that failed before the engine began it, as that tells of all others."""
-    # What failed is what is to be raised, whatever can be told of it.
+    """Record an event for a cut that failed before the engine began; the engine records others."""
+    # The cut's own error must be raised, whatever happens here.
     with suppress(CatalogError):
         if trace_is_on():
             about = {"object": name if is_named(name) else file.path}
@@ -110,23 +110,23 @@ def _tell(file: File, name: str, error: SwatheError) -> None:
             point("CUT_END", **about, result=result, reason=str(error))
 
 
-def _as(what: str, names: str, given: Any) -> Any:
-    """Give numbers as they are, as many as have names."""
+def _as(what: str, names: str, numbers: Any) -> Any:
+    """Return the numbers unchanged if their count is right."""
     expected = names.count(",") + 1
-    if not isinstance(given, Sized) or len(given) != expected:
-        raise RegionError(f"{what}: expected {expected} numbers, ({names}), found {given!r:.100}")
-    return given
+    if not isinstance(numbers, Sized) or len(numbers) != expected:
+        raise RegionError(f"{what}: expected {expected} numbers, ({names}), found {numbers!r:.100}")
+    return numbers
 
 
 def _in_sky(
     sky: Any, size: Any, size_deg: Any, frame: str | None
 ) -> tuple[SkyCoord | None, Size | None]:
-    """Give the place and the size of a region in the sky, if it is one."""
+    """Return position and size of a sky region; `None` if the region is in pixels."""
     if sky is None:
         if size is not None or size_deg is not None or frame is not None:
-            raise RegionError("size, size_deg and frame go with sky; center goes with shape")
+            raise RegionError("size, size_deg and frame need sky; center needs shape")
         return None, None
     if (size is None) == (size_deg is None):
-        raise RegionError("sky goes with size or size_deg: give one of them")
+        raise RegionError("sky needs one of size and size_deg")
     side = size_of(size) if size_deg is None else size_of(size_deg, "size_deg", bare_deg=1.0)
     return position(sky, frame), side

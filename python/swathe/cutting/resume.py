@@ -1,4 +1,4 @@
-"""Archives of results that an earlier run wrote: what of them can be kept."""
+"""Find the part of an earlier run's archive that can be kept."""
 
 from __future__ import annotations
 
@@ -24,23 +24,27 @@ def whole_members(
     names: Container[str],
     extensions: int = 1,
 ) -> tuple[set[str], int]:
-    """Return the members that the manifest vouches for, and where the last of them ends.
+    """Return the valid members of an archive, and the end of the last of them in bytes.
 
-    After a power cut an archive may hold less than its manifest says, or more. Members stand one
-    behind the other: from the first of our `names` that has not the size it should have, none is
-    kept; nor is the manifest, which is written anew. In `.fits` a result has so many `extensions`.
+    After a power cut an archive may hold less than its manifest says, or more. Members follow each
+    other. From the first of our `names` with a wrong size on, no member is kept. The manifest is
+    not kept either; it is written anew. In `.fits` a result has this many `extensions`.
 
     Raises:
-        OutputError: if it cannot be read.
+        OutputError: if the archive cannot be read.
     """
-    kept: set[str] = set()
+    valid_members: set[str] = set()
     end = 0
     try:
         length = archive.stat().st_size
         for name, size, after in _members(archive, kind, extensions):
-            if after > length or name in kept or (name in names and sizes.get(name) != size):
+            if (
+                after > length
+                or name in valid_members
+                or (name in names and sizes.get(name) != size)
+            ):
                 break
-            kept.add(name)
+            valid_members.add(name)
             end = after
     except FileNotFoundError:
         return set(), 0
@@ -48,7 +52,7 @@ def whole_members(
         pass
     except OSError as error:
         raise OutputError(f"{archive}: {error}") from error
-    return kept, end
+    return valid_members, end
 
 
 def _members(archive: Path, kind: OutputKind, extensions: int) -> Iterator[tuple[str, int, int]]:

@@ -1,5 +1,5 @@
-"""Datasets: which images an archive holds, and which of them show a place in the sky.
+"""Catalogue the images of an archive and search them by sky position, time and band.
 
-`scan` reads what a `listing` of a store finds: `headers` tell when and in what light an image was
-taken, `footprint` where it is. `search` finds images again.
+`scan` reads the objects that a listing of a store names. `header_metadata` reads time and band of
+an image, `footprint` its sky coverage. `search` finds images.
 """

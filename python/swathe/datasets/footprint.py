@@ -1,10 +1,10 @@
-"""Which part of the sky an image covers: an outline where a polygon can be it, and HEALPix cells.
+"""Compute the sky footprint of an image: HEALPix cells and, if possible, an outline.
 
-Pixels reach half a pixel around their centres: an image covers x from -0.5 to NAXIS1 - 0.5.
+Pixels extend half a pixel around their centres: an image covers x from -0.5 to NAXIS1 - 0.5.
 
-Most images have an outline: a polygon with great circles for sides that follows the image's to a
-fiftieth of a pixel, distortions included. The others (all the sky, half of it, parts of a
-projection that are no sky) keep their WCS, and are compared with that.
+Most images have an outline: a polygon with great circles as sides that follows the image's edge to
+a fiftieth of a pixel, distortions included. Other images (the whole sky, half of it, projections
+with pixels off the sky) keep their WCS instead, and searches use it.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GRID = 9
-"""Places along each axis where an image is looked at."""
+"""Sample positions along each axis of an image."""
 SIDE = (64, 512)
-"""Places along each side of an outline; more, where the first are not enough."""
+"""Sample positions along each side of an outline; the next is used if the first are too few."""
 TOLERANCE_PIXELS = 0.02
 LARGEST_OUTLINE = math.radians(45)
 """Radius of the largest image that gets an outline."""
 MARGIN = 1.0001
-"""Circles around images are larger than the places looked at by this factor, and by the pixels
-that lie between."""
+"""Factor by which circles around images are enlarged beyond the sample positions; the pixels
+between two positions are added."""
 WIDE_CELLS = 16
-"""Of an image without outline: cells along its radius, twice as many where it is looked at."""
+"""Cells along the radius of an image without outline; twice as many where it is sampled."""
 WIDE_GRID = 512
 
 
 def footprint(sky: SkyMapping, shape: Sequence[int]) -> Footprint:
-    """Give what an image of a shape (NumPy order) covers.
+    """Return the footprint of an image with a shape in NumPy order.
 
     Raises:
-        RegionError: where no pixel has a place in the sky, or it is not that of the stars.
+        RegionError: if no pixel has a sky position, or its frame cannot be converted to ICRS.
     """
     height, width = shape[-2:]
     if not height or not width:
         raise RegionError(f"{sky.label}: it has no pixels")
-    # All at once: each call costs more than a thousand places do.
+    # All in one call: a call costs more than a thousand positions do.
     around = _along_sides(width, height, SIDE[0])
-    seen = sky.directions(*np.concatenate([_all_over(width, height, GRID, GRID), around]).T)
-    if np.isfinite(seen).all():
-        grid = seen[: GRID * GRID].reshape(GRID, GRID, 3)
-        corners = _outline(sky, width, height, seen[GRID * GRID :])
+    vectors = sky.directions(*np.concatenate([_all_over(width, height, GRID, GRID), around]).T)
+    if np.isfinite(vectors).all():
+        grid = vectors[: GRID * GRID].reshape(GRID, GRID, 3)
+        corners = _outline(sky, width, height, vectors[GRID * GRID :])
         if corners is not None and _is_true(corners, grid, sky):
             return _with_outline(sky, corners)
     return _without_outline(sky, width, height)
@@ -68,7 +68,7 @@ def _all_over(width: int, height: int, columns: int, rows: int) -> NDArray[np.fl
 
 
 def _along_sides(width: int, height: int, count: int) -> NDArray[np.float64]:
-    """Give places along the four sides, one after the other, each with both of its ends."""
+    """Return positions along the four sides in order, each side with both of its ends."""
     right, high = width - 0.5, height - 0.5
     around = np.array([(-0.5, -0.5), (right, -0.5), (right, high), (-0.5, high), (-0.5, -0.5)])
     part = np.linspace(0, 1, count + 1)[:, None]
@@ -78,7 +78,7 @@ def _along_sides(width: int, height: int, count: int) -> NDArray[np.float64]:
 def _outline(
     sky: SkyMapping, width: int, height: int, around: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """Give the corners of a polygon, or none where there is no such."""
+    """Return the corners of an outline; `None` if there is no polygon close enough."""
     tolerance = TOLERANCE_PIXELS * math.radians(min(sky.scales))
     for count in SIDE:
         if count != SIDE[0]:
@@ -92,13 +92,13 @@ def _outline(
                 [side[:-1:step] for side, step in zip(sides, steps, strict=True)]
             )
             # At a pole a side of the image may be one point.
-            kept = angle(corners, np.roll(corners, 1, axis=0)) > 0
-            return corners[kept] if kept.sum() >= 3 else None
+            distinct = angle(corners, np.roll(corners, 1, axis=0)) > 0
+            return corners[distinct] if distinct.sum() >= 3 else None
     return None
 
 
 def _step(side: NDArray[np.float64], tolerance: float) -> int | None:
-    """Give how many places may be left out between corners."""
+    """Return the step between positions that become corners; `None` if none is close enough."""
     step = len(side) - 1
     while step >= 2:
         ends = side[::step]
@@ -107,13 +107,13 @@ def _step(side: NDArray[np.float64], tolerance: float) -> int | None:
         if off <= tolerance:
             return step
         if step == 2 and off <= 4 * tolerance:
-            return 1  # a side half as long is off by a quarter
+            return 1  # halving a side divides its error by four
         step //= 2
     return None
 
 
 def _is_true(corners: NDArray[np.float64], grid: NDArray[np.float64], sky: SkyMapping) -> bool:
-    """Tell whether a polygon holds what the image shows, and nothing else."""
+    """Check whether a polygon covers the image and nothing else."""
     centre, radius = middle(corners)
     if radius > LARGEST_OUTLINE or angle(grid, centre).max() > radius * 1.01 + 1e-9:
         return False
@@ -122,7 +122,7 @@ def _is_true(corners: NDArray[np.float64], grid: NDArray[np.float64], sky: SkyMa
     slack = math.radians(max(sky.scales))
     if distances(polygons, inner).max() > slack:
         return False
-    # Folds would make the parts of the image larger together than its outline.
+    # With folds, the summed area of the parts exceeds the area of the outline.
     on_map = flat(grid, centre)
     parts = _areas(np.stack([on_map[:-1, :-1], on_map[:-1, 1:], on_map[1:, 1:], on_map[1:, :-1]]))
     whole = float(_areas(flat(corners, centre)[:, None])[0])
@@ -131,11 +131,11 @@ def _is_true(corners: NDArray[np.float64], grid: NDArray[np.float64], sky: SkyMa
 
 
 def _areas(corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the areas of polygons on a map, corners along the first axis; with the turn's sign."""
+    """Return signed areas of polygons on a map, corners along the first axis."""
     x, y = corners[..., 0], corners[..., 1]
     x_next, y_next = np.roll(x, -1, axis=0), np.roll(y, -1, axis=0)
-    found: NDArray[np.float64] = (x * y_next - x_next * y).sum(axis=0) / 2
-    return found
+    areas: NDArray[np.float64] = (x * y_next - x_next * y).sum(axis=0) / 2
+    return areas
 
 
 def _with_outline(sky: SkyMapping, corners: NDArray[np.float64]) -> Footprint:
@@ -148,31 +148,31 @@ def _with_outline(sky: SkyMapping, corners: NDArray[np.float64]) -> Footprint:
     touched = near[distances(polygons, middles) <= healpix.cell_radius(order) + slack]
     lon, lat = degrees(corners)
     outline = np.column_stack([lon, lat]).ravel().tolist()
-    return _described(sky, centre, radius, healpix.ranges(touched, order), outline, None)
+    return _make_footprint(sky, centre, radius, healpix.ranges(touched, order), outline, None)
 
 
 def _without_outline(sky: SkyMapping, width: int, height: int) -> Footprint:
-    """Look from both sides: where pixels are in the sky, and which places are on the image."""
+    """Sample both ways: sky positions of pixels, and sky positions that are on the image."""
     counts = min(WIDE_GRID, 2 * width + 1), min(WIDE_GRID, 2 * height + 1)
-    seen = sky.directions(*_all_over(width, height, *counts).T)
-    seen = seen[np.isfinite(seen).all(axis=-1)]
-    if not len(seen):
+    vectors = sky.directions(*_all_over(width, height, *counts).T)
+    vectors = vectors[np.isfinite(vectors).all(axis=-1)]
+    if not len(vectors):
         raise RegionError(f"{sky.label}: none of its pixels has a place in the sky")
-    centre, radius = middle(seen)
+    centre, radius = middle(vectors)
     order = healpix.order_for(max(radius, 1e-9) / WIDE_CELLS)
     reach = radius + 2 * healpix.cell_radius(order)
     finer = healpix.cells_around(centre, min(reach, math.pi), order + 1)
     middles = healpix.centres(finer, order + 1)
     shown = on_image(sky, width, height, middles)
-    found = np.union1d(finer[shown] >> np.uint64(2), healpix.cells_at(seen, order))
-    # What lies between the places looked at is at most two cells away.
+    cells = np.union1d(finer[shown] >> np.uint64(2), healpix.cells_at(vectors, order))
+    # The sky between two sample positions is at most two cells away.
     for _ in range(2):
-        found = healpix.with_neighbours(found, order)
+        cells = healpix.with_neighbours(cells, order)
     # Near the rim of a hemisphere a pixel covers degrees.
     farthest = float(angle(middles[shown], centre).max(initial=0)) + healpix.cell_radius(order + 1)
     radius = min(max(radius, farthest), math.pi)
     wcs: str = sky.wcs.to_header_string(relax=True)
-    return _described(sky, centre, radius, healpix.ranges(found, order), None, wcs)
+    return _make_footprint(sky, centre, radius, healpix.ranges(cells, order), None, wcs)
 
 
 def on_image(
@@ -182,23 +182,23 @@ def on_image(
     vectors: NDArray[np.float64],
     margin_pixels: float = 0.0,
 ) -> NDArray[np.bool_]:
-    """Tell which directions lie on an image, or within a margin around it."""
+    """Return which directions are on an image, or within a margin around it."""
     from astropy.coordinates import SkyCoord
 
     lon, lat = degrees(vectors)
     x, y = sky.pixels(SkyCoord(lon, lat, unit="deg", frame="icrs"))
     low = -0.5 - margin_pixels
     with np.errstate(invalid="ignore"):
-        found: NDArray[np.bool_] = (
+        inside: NDArray[np.bool_] = (
             (x >= low)
             & (x <= width - 0.5 + margin_pixels)
             & (y >= low)
             & (y <= height - 0.5 + margin_pixels)
         )
-    return found
+    return inside
 
 
-def _described(
+def _make_footprint(
     sky: SkyMapping,
     centre: NDArray[np.float64],
     radius: float,

@@ -1,4 +1,4 @@
-"""When and in what light an image was taken, as far as its header says so beyond doubt."""
+"""Read time, band and origin of an image from its header, if the header is unambiguous."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SCALES = {
     "TCG": "tcg",
     "TCB": "tcb",
 }
-"""Values of TIMESYS (FITS Standard 4.0, table 30) that need no table of the Earth's turning, by
-astropy's names. UT may be off by 0.9 s."""
+"""Values of TIMESYS (FITS Standard 4.0, table 30) that need no Earth rotation table, with astropy's
+names. UT may be off by 0.9 s."""
 EXPOSURES = ("TELAPSE", "XPOSURE", "EXPTIME", "EXPOSURE")
 FILTERS = ("FILTER", "BAND", "FILTNAM1")
 ORIGINS = (("TELESCOP", "OBSERVAT"), ("INSTRUME",), ("OBJECT",))
@@ -48,12 +48,12 @@ STOKES = {
     -7: "XY",
     -8: "YX",
 }
-"""FITS Standard 4.0, table 29."""
+"""Time reference frames of FITS Standard 4.0, table 29."""
 MOST_STATES = 1_000
 SEEN_MJD = (-50_000.0, 100_000.0)
-"""From 1722 to 2132: other numbers are no time of an image."""
+"""Valid range of MJD, from 1722 to 2132; other numbers are not times of images."""
 
-# Ends where the transmission ends: SVO Filter Profile Service, SLOAN/SDSS and 2MASS/2MASS.
+# Limits of the transmission: SVO Filter Profile Service, SLOAN/SDSS and 2MASS/2MASS.
 SDSS = {
     "u": (3055.11e-10, 4030.64e-10),
     "g": (3797.64e-10, 5553.04e-10),
@@ -66,7 +66,7 @@ TWOMASS = {
     "H": (14787.38e-10, 18231.02e-10),
     "K": (19543.69e-10, 23552.40e-10),
 }
-# Middle and width at half height: Binney & Merrifield, Galactic Astronomy (1998), table 2.1.
+# Centre and full width at half maximum: Binney & Merrifield, Galactic Astronomy (1998), table 2.1.
 JOHNSON = {
     name: ((middle - width / 2) * 1e-9, (middle + width / 2) * 1e-9)
     for name, middle, width in (
@@ -85,12 +85,12 @@ _JOHNSON_NAME = re.compile(
 
 
 def times(header: Header, primary: Header | None = None) -> tuple[float | None, float | None]:
-    """Give when an image began and ended, MJD in UTC; `None` for what is not known.
+    """Return start and end of an exposure, MJD in UTC; `None` if unknown.
 
-    `primary` is a header whose cards count where the image's own say nothing. A date without
-    time is the whole day.
+    The cards of `primary` are used if the image's own header has no time. A date without a time
+    covers the whole day.
     """
-    # All of one header: a time of one and a duration of another do not belong together.
+    # All from one header: start and duration from two headers do not belong together.
     for cards in (header, primary):
         if cards is None:
             continue
@@ -128,7 +128,7 @@ def _times(cards: Header) -> tuple[float | None, float | None]:
 
 
 def _moment(cards: Header, kind: str, scale: str) -> Time | None:
-    """Give the time of MJD-kind, or of DATE-kind with a time of day."""
+    """Return the time of MJD-kind, or of DATE-kind if that has a time of day."""
     from astropy.time import Time
 
     mjd = _number(cards, f"MJD-{kind}")
@@ -141,14 +141,14 @@ def _moment(cards: Header, kind: str, scale: str) -> Time | None:
 
 
 def _date_and_clock(cards: Header, scale: str) -> tuple[Time | None, bool]:
-    """Give the time of DATE-OBS without a time of day, and whether TIME-OBS has none either."""
+    """Return the time of DATE-OBS with TIME-OBS, and whether it is a date without a time."""
     date = cards.get("DATE-OBS")
     if not isinstance(date, str):
         return None, False
     date = date.strip()
     if old := re.fullmatch(r"(\d\d)/(\d\d)/(\d\d)", date):
         day, month, year = old.groups()
-        date = f"19{year}-{month}-{day}"  # FITS Standard 4.0, 9.1.1: of the 20th century
+        date = f"19{year}-{month}-{day}"  # FITS Standard 4.0, 9.1.1: in the 20th century
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", date):
         return None, False
     clock = cards.get("TIME-OBS")
@@ -158,7 +158,7 @@ def _date_and_clock(cards: Header, scale: str) -> tuple[Time | None, bool]:
 
 
 def _sdss_tai(cards: Header) -> Time | None:
-    """SDSS writes TAI: seconds since MJD 0, of the time scale of that name."""
+    """Return the time of SDSS's card TAI: seconds since MJD 0 in the scale TAI."""
     from astropy.time import Time
 
     seconds = _number(cards, "TAI")
@@ -180,7 +180,7 @@ def _read(text: str, scale: str) -> Time | None:
 def _utc(time: Time) -> float | None:
     try:
         mjd = float(time.utc.mjd)
-    except Exception:  # times before UTC, beyond leap seconds
+    except Exception:  # times before UTC, or beyond the table of leap seconds
         return None
     return mjd if SEEN_MJD[0] < mjd < SEEN_MJD[1] else None
 
@@ -195,19 +195,19 @@ def _number(cards: Header, name: str) -> float | None:
 def band(
     header: Header, wcs: WCS | None, shape: tuple[int, ...], primary: Header | None = None
 ) -> tuple[str | None, float | None, float | None]:
-    """Give the name of the filter, as it stands there, and the wavelengths in metres, from and to.
+    """Return the filter name as in the header, and its wavelength range in metres.
 
-    The wavelengths are those of a spectral axis, else of filters of SDSS, 2MASS and Johnson where
-    the header leaves no doubt that it is one of these.
+    The range is that of a spectral axis. Else it is known for filters of SDSS, 2MASS and Johnson,
+    if the header identifies the filter without doubt.
     """
     for cards in (header, primary):
-        found = None if cards is None else _filter(cards)
-        if found is not None:
+        filter_band = None if cards is None else _filter(cards)
+        if filter_band is not None:
             break
     along = None if wcs is None else _spectral(wcs, shape)
-    if found is None:
+    if filter_band is None:
         return (None, None, None) if along is None else (None, *along)
-    name, of = found
+    name, of = filter_band
     ends = along or of
     return (name, None, None) if ends is None else (name, *ends)
 
@@ -222,16 +222,16 @@ def _filter(cards: Header) -> tuple[str, tuple[float, float] | None] | None:
         return name, SDSS.get(name)
     if str(cards.get("ORIGIN", "")).strip().upper().startswith("2MASS"):
         return name, TWOMASS.get(name.upper().removesuffix("S"))
-    named = _JOHNSON_NAME.fullmatch(name)
-    if named is not None:
-        return name, JOHNSON[(named[1] or named[2]).upper()]
+    match = _JOHNSON_NAME.fullmatch(name)
+    if match is not None:
+        return name, JOHNSON[(match[1] or match[2]).upper()]
     return name, None
 
 
 def origin(
     header: Header, primary: Header | None = None
 ) -> tuple[str | None, str | None, str | None]:
-    """Give the telescope, the instrument and what was looked at, as they stand there."""
+    """Return telescope, instrument and object as in the header."""
     facility, instrument, target = (
         next(
             (
@@ -253,7 +253,7 @@ def _is_sdss(cards: Header) -> bool:
 
 
 def _spectral(wcs: WCS, shape: tuple[int, ...]) -> tuple[float, float] | None:
-    """Give the ends of a spectral axis that is apart from the others."""
+    """Return the ends of a spectral axis that is independent of the other axes."""
     axis = wcs.wcs.spec
     if axis < 0 or axis >= len(shape):
         return None
@@ -266,9 +266,9 @@ def _spectral(wcs: WCS, shape: tuple[int, ...]) -> tuple[float, float] | None:
 
 
 def wavelengths(wcs: WCS, positions: Sequence[float]) -> NDArray[np.float64] | None:
-    """Give the wavelengths in metres at zero-based positions along a spectral axis.
+    """Return wavelengths in metres at zero-based positions along a spectral axis.
 
-    `None` where there is none that is apart from the others, or it is not known what it counts.
+    `None` if no spectral axis is independent of the other axes, or its type is unknown.
     """
     import astropy.units as u
     from astropy.wcs import WCSSUB_SPECTRAL
@@ -284,15 +284,15 @@ def wavelengths(wcs: WCS, positions: Sequence[float]) -> NDArray[np.float64] | N
         elif kind not in ("FREQ", "WAVE", "ENER", "WAVN"):
             return None
         metres: NDArray[np.float64] = values.to_value(u.m, u.spectral())
-    except Exception:  # units that are none, axes bound to others: nothing is known then
+    except Exception:  # invalid units, or axes bound to others: nothing is known then
         return None
     return metres
 
 
 def polarizations(wcs: WCS, lengths: Sequence[int]) -> tuple[int, list[str]] | None:
-    """Give the axis of polarization, 0 being NAXIS1, and the states of its planes, if there is one.
+    """Return the polarization axis (0 is NAXIS1) and the states of its planes, if any.
 
-    The states are by the words of ObsCore; "" where a number is no state.
+    The states are ObsCore's words; "" for a number that is not a state.
     """
     kinds = [str(kind).strip().upper() for kind in wcs.wcs.ctype]
     if "STOKES" not in kinds or kinds.index("STOKES") >= len(lengths):
@@ -317,7 +317,7 @@ def _from_velocity(values: Any, kind: str, wcs: WCS) -> Any:
     elif wcs.wcs.restwav > 0:
         rest = wcs.wcs.restwav * u.m
     else:
-        raise ValueError("velocities of no line")
+        raise ValueError("velocities without a rest frequency or wavelength")
     if kind == "VRAD":
         return values.to(u.m, u.doppler_radio(rest))
     if kind == "VOPT":

@@ -1,4 +1,4 @@
-"""HEALPix cells: those of a circle in the sky, and as ranges of the finest order."""
+"""Find the HEALPix cells of a circle, and convert cells to ranges of the finest order."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RADIUS = 1.07
-"""Radians from the middle of a cell to its farthest corner, times `2 ** order`: at most 1.0690, as
+"""Angle in radians from a cell's centre to its farthest corner, times `2 ** order`: at most 1.0690,
 measured over all cells of orders 0 to 8."""
 FINER = 4
 FINEST_OF_LARGE = 9
-"""A circle is searched in cells that are so much smaller, where that makes none smaller than of
-this order, 0.12 degrees: about those that footprints of images have."""
+"""A circle is searched in cells this much smaller, but not beyond this order (0.12 degrees): about
+the cell size of footprints."""
 FINEST_SEARCH = 27
-"""The library looks two orders deeper."""
+"""Extra orders that the library searches internally."""
 ALL_SKY: tuple[int, int] = (0, ALL_CELLS - 1)
 
 
 def cell_radius(order: int) -> float:
-    """Give the radius of a circle that holds a cell around its middle, radians."""
+    """Return the radius in radians of a circle around a cell's centre that contains the cell."""
     return RADIUS / (1 << order)
 
 
 def order_for(radius: float, finest: int = FINEST_SEARCH) -> int:
-    """Give the order whose cells have at most this radius, within what there is."""
+    """Return the order whose cells have at most this radius, within the valid orders."""
     if radius <= 0:
         return finest
     return min(max(0, math.ceil(math.log2(RADIUS / radius))), finest)
 
 
 def centres(cells: NDArray[np.uint64], order: int) -> NDArray[np.float64]:
-    """Give the directions of the middles of cells."""
+    """Return the directions of the centres of cells."""
     from cdshealpix import nested
 
     lon, lat = nested.healpix_to_lonlat(cells, order)
@@ -46,7 +46,7 @@ def centres(cells: NDArray[np.uint64], order: int) -> NDArray[np.float64]:
 
 
 def cells_at(vectors: NDArray[np.float64], order: int) -> NDArray[np.uint64]:
-    """Give the cells of directions, each once, in order."""
+    """Return the cells of directions, sorted and unique."""
     import astropy.units as u
     from astropy.coordinates import Latitude, Longitude
     from cdshealpix import nested
@@ -58,28 +58,28 @@ def cells_at(vectors: NDArray[np.float64], order: int) -> NDArray[np.uint64]:
 
 
 def cells_around(centre: NDArray[np.float64], radius: float, order: int) -> NDArray[np.uint64]:
-    """Give the cells that touch a circle, and perhaps some beside; `radius` in radians."""
+    """Return the cells that touch a circle, perhaps with some more; `radius` in radians."""
     import astropy.units as u
     from astropy.coordinates import Latitude, Longitude
     from cdshealpix import nested
 
-    # The library is asked for some more than the circle: its own margin is not documented.
+    # A larger circle is requested: the library's own margin is not documented.
     wide = radius * (1 + 1e-9) + 1e-13
     if wide + cell_radius(order) >= math.pi / 2:
-        # Its circles are for small ones only.
+        # The library's circles must be small.
         cells = np.arange(12 * 4**order, dtype=np.uint64)
         apart = np.arccos(np.clip(centres(cells, order) @ centre, -1, 1))
         near: NDArray[np.uint64] = cells[apart <= wide + cell_radius(order)]
         return near
     lon, lat = degrees(centre)
-    found: NDArray[np.uint64] = nested.cone_search(
+    touching: NDArray[np.uint64] = nested.cone_search(
         Longitude(lon, u.deg), Latitude(lat, u.deg), wide * u.rad, order, flat=True
     )[0]
-    return np.sort(found)
+    return np.sort(touching)
 
 
 def with_neighbours(cells: NDArray[np.uint64], order: int) -> NDArray[np.uint64]:
-    """Give the cells and all that touch them, each once, in order."""
+    """Return the cells and all that touch them, sorted and unique."""
     from cdshealpix import nested
 
     around = nested.neighbours(cells, order)
@@ -88,7 +88,7 @@ def with_neighbours(cells: NDArray[np.uint64], order: int) -> NDArray[np.uint64]
 
 
 def ranges(cells: NDArray[np.uint64], order: int) -> list[tuple[int, int]]:
-    """Give cells, in order, as ranges of those of the finest order, `(first, last)`."""
+    """Return sorted cells as ranges `(first, last)` of cells of the finest order."""
     if not len(cells):
         return []
     numbers = cells.astype(np.int64)
@@ -103,9 +103,9 @@ def ranges(cells: NDArray[np.uint64], order: int) -> list[tuple[int, int]]:
 
 
 def ranges_around(centre: NDArray[np.float64], radius: float) -> list[tuple[int, int]]:
-    """Give few ranges that hold all that touches a circle; `radius` in radians."""
+    """Return few ranges that contain all cells touching a circle; `radius` in radians."""
     if radius >= math.pi:
         return [ALL_SKY]
-    # Cells as large as a large circle hold much beside it; small ones are as those of images.
+    # Cells as large as a large circle cover much outside it. Small cells match those of images.
     order = max(order_for(radius), min(order_for(radius / FINER), FINEST_OF_LARGE))
     return ranges(cells_around(centre, radius, order), order)

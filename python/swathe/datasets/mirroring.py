@@ -1,8 +1,8 @@
-"""Copies of the objects of a dataset in another store, verified, and kept in the catalogue.
+"""Copy the objects of a dataset to another store, verify them, and catalogue the copies.
 
-An object is copied at the version that the catalogue knows, or not at all, so that what was read
-of it holds for its copy. A copy is seen under its name when it is whole, and noted when it was
-verified: whoever is killed leaves nothing to mend, and the next run goes on.
+An object is copied only at the version in the catalogue, so that its catalogued metadata hold for
+the copy. A copy gets its name when it is complete, and is catalogued when it is verified. So a
+killed run leaves nothing to repair, and the next run continues it.
 """
 
 from __future__ import annotations
@@ -34,37 +34,37 @@ if TYPE_CHECKING:
     from swathe.catalog import Catalog, Dataset, Store
 
 THREADS = 8
-"""Each copies one object at a time, and holds at most 40 MiB of it."""
+"""Number of threads; each copies one object at a time and holds at most 40 MiB of it."""
 PART_BYTES = 8 << 20
-"""What the engine moves at once."""
+"""Number of objects that the engine copies at once."""
 WRITABLE = ("file", *BUCKETS, *WEBDAV)
 POLL_S = 0.1
 NS = 1_000_000_000
 FILE_TAG = "mtime:"
-"""So begin the versions of files."""
+"""Prefix of the versions of files."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What mirroring a dataset takes.
+    """Work of mirroring a dataset.
 
     Attributes:
-        dataset: its name.
-        source: the store its objects are in.
-        store: where copies go.
-        prefix: the folder there.
-        copies: what is missing or stale: path of the object, and of its copy.
-        versions: of these, as the catalogue knows them.
-        there: how many copies there are already.
-        vanished: copies of objects that are no longer there.
-        gone: copies of such objects that are not there either.
-        untold: copies of such objects of which the store does not say whether they are there.
-        skipped: objects that are damaged, or could not be read when they were catalogued.
-        faults: objects that cannot be copied, whatever is tried.
-        bytes: of all that is missing or stale.
-        seconds: how long copying them will take.
-        measured: whether both stores were probed, the one that is written to with writing, so
-            that this is more than a guess.
+        dataset: name of the dataset.
+        source: name of the store of its objects.
+        store: name of the store of the copies.
+        prefix: folder of the copies.
+        copies: path of each missing or stale object, and path of its copy.
+        versions: versions of these objects in the catalogue.
+        there: number of copies that are up to date.
+        vanished: copies of objects that no longer exist.
+        gone: copies that, like their objects, no longer exist.
+        untold: copies of such objects of which the store cannot tell whether they exist.
+        skipped: objects that are damaged, or were unreadable when they were catalogued.
+        faults: objects that cannot be copied, with the reason.
+        bytes: total size of the missing and stale objects.
+        seconds: predicted time to copy them.
+        measured: whether reading from the source and writing to the target were measured. If not,
+            `seconds` is a guess.
     """
 
     dataset: str
@@ -86,18 +86,18 @@ class Plan:
 
 @dataclass
 class Report:
-    """What mirroring did.
+    """Outcome of mirroring.
 
     Attributes:
-        copied: objects.
-        bytes: written.
-        read_back: of the objects, those whose store tells no MD5, so that they were read again.
-        there: copies that were there already.
-        deleted: copies of what has vanished.
-        skipped: as of the plan.
-        faults: what could not be copied or deleted.
-        outdated: whether some are not as the catalogue knows them.
-        seconds: how long it took.
+        copied: number of objects copied.
+        bytes: number of bytes written.
+        read_back: number of objects that were read again, since their store reports no MD5.
+        there: number of copies that were already up to date.
+        deleted: number of copies deleted, since their objects no longer exist.
+        skipped: as in the plan.
+        faults: objects that could not be copied or deleted, with the reason.
+        outdated: whether some objects differ from the catalogue.
+        seconds: duration.
     """
 
     dataset: str
@@ -121,65 +121,65 @@ def plan(
     threads: int = THREADS,
     overwrite: bool = False,
 ) -> Plan:
-    """Compare a dataset with what there is of it in another store.
+    """Compare a dataset with its copies in another store.
 
     Args:
-        catalog: where the dataset is.
-        dataset: its name.
+        catalog: catalogue of the dataset.
+        dataset: name of the dataset.
         store: name of the store to copy to.
-        prefix: the folder there; else the one of the dataset, so that paths are the same.
-        threads: that will copy.
-        overwrite: whether a copy may take the place of a file that is no copy of this dataset.
-            One of its own objects never goes.
+        prefix: folder in that store; `None` for the dataset's own, so that paths are the same.
+        threads: number of threads that will copy.
+        overwrite: whether a copy may replace a file that is not a copy of this dataset. Objects of
+            the dataset are never replaced.
 
     Raises:
-        NoSuchDatasetError, NoSuchStoreError: where there is none of that name.
-        DatasetError: where the store cannot be written to, or holds the dataset itself.
-        NotFoundError, AccessError, SourceError: where the store cannot be listed, or the token of
-            one of both cannot be read.
+        NoSuchDatasetError, NoSuchStoreError: if there is no such dataset or store.
+        DatasetError: if the store cannot be written to, or holds the dataset itself.
+        NotFoundError, AccessError, SourceError: if the store cannot be listed, or the token of one
+            of both stores cannot be read.
     """
-    known = catalog.dataset(dataset)
-    source, target = catalog.store(known.store), catalog.store(store)
-    prefix = known.prefix if prefix is None else prefix
-    _check_apart(known, source, target, prefix)
-    there, unlisted = _listed(target, prefix)
+    dataset_record = catalog.dataset(dataset)
+    source, target = catalog.store(dataset_record.store), catalog.store(store)
+    prefix = dataset_record.prefix if prefix is None else prefix
+    _check_apart(dataset_record, source, target, prefix)
+    copies_there, unlisted = _list_target(target, prefix)
     copies = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
-    made = Plan(dataset, source.name, store, prefix)
+    result = Plan(dataset, source.name, store, prefix)
     sizes = []
     skipped = 0
     present = 0
-    gone = dict(copies)
+    unmatched = dict(copies)
     objects = catalog.replicas(dataset, source.name)
-    taken = _taken(source, target, objects, there)
+    refusal = _refusals(source, target, objects, copies_there)
     for replica in objects:
         path = replica.object_path
         if replica.state == "vanished":
             continue
-        copy = gone.pop(path, None)
+        copy = unmatched.pop(path, None)
         if replica.state != "ok" or replica.version is None:
             skipped += 1
             continue
-        below = path.removeprefix(f"{known.prefix}/") if known.prefix else path
+        below = path.removeprefix(f"{dataset_record.prefix}/") if dataset_record.prefix else path
         to = f"{prefix}/{below}" if prefix else below
         if fault := _unsafe(to):
-            made.faults.append(Fault(path, fault))
+            result.faults.append(Fault(path, fault))
             continue
-        if copy is not None and copy.path == to and _is_there(copy, there.get(to)):
+        if copy is not None and copy.path == to and _is_there(copy, copies_there.get(to)):
             present += 1
             continue
         is_own = copy is not None and copy.path == to
-        if fault := taken(to, overwrite or is_own):
+        if fault := refusal(to, overwrite or is_own):
             reason = f"{source.name}:{path} to {store}:{to}: {fault}"
-            made.faults.append(Fault(path, reason))
+            result.faults.append(Fault(path, reason))
             continue
-        made.copies.append((path, to))
-        made.versions.append(replica.version)
+        result.copies.append((path, to))
+        result.versions.append(replica.version)
         sizes.append(int(replica.version.partition(" ")[0]))
-    left = [copy for copy in gone.values() if copy.state != "vanished"]
-    _sort_out(made, left, target, there, unlisted)
-    seconds, measured = _predicted(catalog, (source, target), sizes, threads)
+    remaining = [copy for copy in unmatched.values() if copy.state != "vanished"]
+    _sort_out(result, remaining, target, copies_there, unlisted)
+    seconds, measured = _predict_time(catalog, (source, target), sizes, threads)
     return replace(
-        made,
+        result,
         there=present,
         skipped=skipped,
         bytes=sum(sizes),
@@ -196,14 +196,14 @@ def mirror(
     threads: int = THREADS,
     show: Callable[[int], None] = lambda _done: None,
 ) -> Report:
-    """Copy what a plan says is missing or stale; one object that fails stops no other.
+    """Copy the missing and stale objects of a plan; one failed object does not stop the others.
 
     Args:
-        catalog: where the dataset is, and where copies are noted.
-        wanted: made with `plan`.
-        delete: whether to delete copies of what has vanished.
-        threads: how many objects are copied at the same time.
-        show: is told how many objects are done.
+        catalog: catalogue of the dataset and of the copies.
+        wanted: plan that `plan` returned.
+        delete: whether to delete copies of objects that no longer exist.
+        threads: number of objects copied at the same time.
+        show: function called with the number of finished objects.
     """
     started = time.monotonic()
     report = Report(
@@ -224,14 +224,14 @@ def mirror(
     copies = _swathe.Copies(orders, threads, engine)
     finished = 0
     try:
-        while (done := copies.poll(POLL_S)) is not None:
-            if done:
-                kept = [_noted(wanted, copied, report) for copied in done]
-                # At once: what is not noted is copied again.
+        while (outcomes := copies.poll(POLL_S)) is not None:
+            if outcomes:
+                replicas = [_replica_of(wanted, copied, report) for copied in outcomes]
+                # Recorded at once: an object that is not recorded is copied again.
                 catalog.put_objects(
-                    wanted.dataset, wanted.store, [(replica, None) for replica in kept]
+                    wanted.dataset, wanted.store, [(replica, None) for replica in replicas]
                 )
-            finished += len(done)
+            finished += len(outcomes)
             show(finished)
     finally:
         copies.cancel()
@@ -257,80 +257,80 @@ def _check_apart(dataset: Dataset, source: Store, target: Store, prefix: str) ->
 
 
 def _url(store: Store, prefix: str) -> str:
-    """Give the folder such that one has one name, whatever the scheme it is called by."""
+    """Return one URL for a folder, whichever scheme the store has."""
     if store.url.startswith("file://"):
         return os.path.realpath(unquote(store.url.removeprefix("file://")) + f"/{prefix}")
-    if (asked := to_native([store]).asked_by_http(f"{store.name}:")) is None:
+    if (http_url := to_native([store]).asked_by_http(f"{store.name}:")) is None:
         return f"{store.key}/{prefix}".rstrip("/")
-    # The port is there if it is not the scheme's; http:// and https:// lead to the same folders.
-    root = urlsplit(asked)
+    # The port is included if it is not the default; http:// and https:// share their folders.
+    root = urlsplit(http_url)
     path = re.sub("/+", "/", f"/{unquote(root.path)}/{prefix}").rstrip("/")
     return f"//{root.netloc.lower()}{path}"
 
 
-def _listed(store: Store, prefix: str) -> tuple[dict[str, Listed], list[str]]:
-    """Give what is there by its path, and what cannot be told."""
-    found = list(list_objects(store, prefix, None, may_lack=True))
+def _list_target(store: Store, prefix: str) -> tuple[dict[str, Listed], list[str]]:
+    """Return the objects by path, and the paths that could not be listed."""
+    entries = list(list_objects(store, prefix, None, may_lack=True))
     return (
-        {each.path: each for each in found if isinstance(each, Listed)},
-        [each.path for each in found if isinstance(each, Unlisted)],
+        {each.path: each for each in entries if isinstance(each, Listed)},
+        [each.path for each in entries if isinstance(each, Unlisted)],
     )
 
 
 def _sort_out(
-    made: Plan,
+    result: Plan,
     copies: list[Replica],
     target: Store,
-    there: dict[str, Listed],
+    copies_there: dict[str, Listed],
     unlisted: list[str],
 ) -> None:
-    """Tell copies that may be deleted from those that are gone already.
+    """Separate copies that may be deleted from those that no longer exist.
 
-    By the name of a copy there may be a folder now, and servers may delete all that is in it.
+    A copy's name may belong to a folder now, and a server may delete a whole folder.
     """
     # The mirror may have been in another folder before.
     for folder in {copy.path.rpartition("/")[0] for copy in copies}:
-        if made.prefix and not f"{folder}/".startswith(f"{made.prefix}/"):
+        if result.prefix and not f"{folder}/".startswith(f"{result.prefix}/"):
             try:
-                more, silent = _listed(target, folder)
-            except SwatheError:  # what lies there is told by whoever deletes
+                more, silent = _list_target(target, folder)
+            except SwatheError:  # deleting reports the error
                 more, silent = {}, [folder]
-            there.update(more)
+            copies_there.update(more)
             unlisted += silent
     for copy in copies:
-        if copy.path in there:
-            made.vanished.append(copy)
+        if copy.path in copies_there:
+            result.vanished.append(copy)
         elif any(not at or f"{copy.path}/".startswith(f"{at}/") for at in unlisted):
-            made.untold.append(copy)
+            result.untold.append(copy)
         else:
-            made.gone.append(copy)
+            result.gone.append(copy)
 
 
 def _unsafe(path: str) -> str | None:
-    """Tell why a path must not be written to, if so: a server may list what leads elsewhere."""
+    """Return why a path must not be written, or `None`; a listing may name paths elsewhere."""
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts) or "\0" in path:
         return f"expected a path below the folder of the mirror, found {path[:200]!r}"
     if any(part.startswith(HIDDEN) for part in parts):
-        return f"a path with a part that is hidden ({HIDDEN}...) is none of a dataset"
+        return f"expected no part that is hidden ({HIDDEN}...), found {path[:200]!r}"
     return None
 
 
 def _is_there(copy: Replica, now: Listed | None) -> bool:
-    """Tell whether a copy is in its store as it was written."""
+    """Check whether a copy is in its store as it was written."""
     if copy.state != "ok" or copy.version is None or now is None or now.size != copy.size:
         return False
     tag = copy.version.partition(" ")[2]
-    # Not every server lists ETags, or gave one for every byte at once (Apache: a second after
-    # it was written). Then it is the size that counts.
+    # Not every server lists ETags, and some change them (Apache: a second after the file was
+    # written). Then the size is compared.
     sized = now.etag is None or not tag.startswith('"')
     return now.mark == copy.modified or (sized and not tag.startswith(FILE_TAG))
 
 
-def _taken(
-    source: Store, target: Store, objects: Sequence[Replica], there: Mapping[str, Listed]
+def _refusals(
+    source: Store, target: Store, objects: Sequence[Replica], copies_there: Mapping[str, Listed]
 ) -> Callable[[str, bool], str | None]:
-    """Give what tells why nothing may be written to a path of the target, if so."""
+    """Return a function that says why a path of the target must not be written, or `None`."""
     ours, theirs = (_local_root(store) for store in (source, target))
 
     @cache
@@ -344,10 +344,10 @@ def _taken(
     def why(path: str, may_replace: bool) -> str | None:
         try:
             if theirs is None:
-                if path in there and not may_replace:
+                if path in copies_there and not may_replace:
                     raise OutputExistsError(f"{target.name}:{path}: {EXISTS}")
-                if path in there and target.url.partition("://")[0] in WEBDAV:
-                    _refuse_alike(f"{target.name}:{path}", there[path], source, looks())
+                if path in copies_there and target.url.partition("://")[0] in WEBDAV:
+                    _refuse_alike(f"{target.name}:{path}", copies_there[path], source, looks())
             elif os.path.lexists(file := theirs / path) and not _is_folder(file):
                 same = identities([file]).keys() & sources().keys()
                 check_output(file, overwrite=may_replace, sources=[sources()[it] for it in same])
@@ -359,10 +359,10 @@ def _taken(
 
 
 def _looks(replica: Replica) -> Iterator[tuple[int, str]]:
-    """Give size and time of an object of a dataset as a server that has it, too, may list them."""
+    """Yield size and time of an object as a server of the same folder may list them."""
     if replica.size is not None and replica.modified is not None:
         yield replica.size, replica.modified
-        if replica.modified.isdecimal():  # of a file, ns
+        if replica.modified.isdecimal():  # a file's time in ns
             second = int(replica.modified) // NS
             yield replica.size, formatdate(second, usegmt=True)
 
@@ -370,10 +370,10 @@ def _looks(replica: Replica) -> Iterator[tuple[int, str]]:
 def _refuse_alike(
     copy: str, listed: Listed, source: Store, looks: Mapping[tuple[int, str], str]
 ) -> None:
-    """Refuse what may be an object of the dataset: a server may lead to the same folder.
+    """Refuse a file that may be an object of the dataset: a server may share the folder.
 
     Raises:
-        OutputError: where one has this size and this time.
+        OutputError: if an object has the same size and time.
     """
     for mark in (listed.etag, listed.modified):
         if listed.size is not None and mark and (path := looks.get((listed.size, mark))):
@@ -384,7 +384,7 @@ def _refuse_alike(
 
 
 def _is_folder(file: Path) -> bool:
-    """Tell whether copying will fail, which is noted then."""
+    """Check whether a folder has this name; the copy will fail, and that is recorded."""
     return file.is_dir() and not file.is_symlink()
 
 
@@ -393,83 +393,83 @@ def _local_root(store: Store) -> Path | None:
     return Path(unquote(store.url.removeprefix("file://")) or "/") if is_local else None
 
 
-def _begin(catalog: Catalog, wanted: Plan) -> None:
-    """Note the copies to come: what a run leaves that is killed is known to be a copy then."""
-    known = {copy.object_path: copy.path for copy in catalog.replicas(wanted.dataset, wanted.store)}
+def _begin(catalog: Catalog, work: Plan) -> None:
+    """Record the copies to come, so that files of a killed run are known to be copies."""
+    paths = {copy.object_path: copy.path for copy in catalog.replicas(work.dataset, work.store)}
     reason = "its copy was begun, and not finished"
     catalog.put_objects(
-        wanted.dataset,
-        wanted.store,
+        work.dataset,
+        work.store,
         [
             (Replica(path, to, None, None, None, "failed", reason), None)
-            for path, to in wanted.copies
-            if known.get(path) != to
+            for path, to in work.copies
+            if paths.get(path) != to
         ],
     )
 
 
-def _noted(wanted: Plan, copied: _swathe.Copied, report: Report) -> Replica:
-    """Give what to keep of an object that was copied, or could not be."""
-    path, to = wanted.copies[copied.number]
+def _replica_of(work: Plan, copied: _swathe.Copied, report: Report) -> Replica:
+    """Return the record of an object that was copied, or could not be."""
+    path, to = work.copies[copied.number]
     if copied.kind is None:
         report.copied += 1
         report.read_back += copied.read_back
         size, _, tag = copied.version.partition(" ")
         return Replica(path, to, int(size), _mark(tag), copied.version, "ok")
-    reason = f"{wanted.source}:{path} to {wanted.store}:{to}: {copied.reason}"
+    reason = f"{work.source}:{path} to {work.store}:{to}: {copied.reason}"
     report.faults.append(Fault(path, reason))
     report.outdated |= copied.kind in ("ChangedError", "NotFoundError")
     return Replica(path, to, None, None, None, "failed", reason)
 
 
 def _mark(tag: str) -> str:
-    """Give what the next listing will say of a version: nanoseconds of a file, else an ETag."""
+    """Return the mark of a version in a listing: nanoseconds for a file, else an ETag."""
     if tag.startswith(FILE_TAG):
         return tag.removeprefix(FILE_TAG).partition("-ino:")[0].replace(".", "")
     return tag.strip('"')
 
 
-def _delete(catalog: Catalog, wanted: Plan, engine: _swathe.Stores, report: Report) -> None:
-    deleted, gone = [], [copy.object_path for copy in wanted.gone]
-    for copy in wanted.untold:
-        reason = f"{wanted.store}:{copy.path}: whether it is there to delete, its store cannot tell"
+def _delete(catalog: Catalog, work: Plan, engine: _swathe.Stores, report: Report) -> None:
+    deleted, missing = [], [copy.object_path for copy in work.gone]
+    for copy in work.untold:
+        reason = f"{work.store}:{copy.path}: not deleted: its store cannot tell whether it exists"
         report.faults.append(Fault(copy.object_path, reason))
-    for copy in wanted.vanished:
+    for copy in work.vanished:
         try:
-            engine.remove(f"{wanted.store}:{copy.path}")
+            engine.remove(f"{work.store}:{copy.path}")
         except SwatheError as error:
-            reason = f"{wanted.store}:{copy.path}: it cannot be deleted: {error}"
+            reason = f"{work.store}:{copy.path}: it cannot be deleted: {error}"
             report.faults.append(Fault(copy.object_path, reason))
             continue
         deleted.append(copy.object_path)
-    catalog.set_states(wanted.dataset, wanted.store, deleted + gone, "vanished")
+    catalog.set_states(work.dataset, work.store, deleted + missing, "vanished")
     report.deleted = len(deleted)
 
 
-def _predicted(
+def _predict_time(
     catalog: Catalog, stores: tuple[Store, Store], sizes: list[int], threads: int
 ) -> tuple[float, bool]:
-    """Say how long copying takes, and whether the stores were measured.
+    """Return the predicted time to copy, and whether the stores were measured.
 
-    Reading and writing go on at the same time, so the slower store counts. Where writing was not
-    measured it is taken to cost what reading does.
+    Reading and writing overlap, so the slower store counts. If writing was not measured, it is
+    assumed to cost as much as reading.
     """
     if not sizes:
         return 0.0, True
     source, target = stores
-    reading, read = _reading(catalog, source)
+    reading, is_measured = _reading(catalog, source)
     writing = _writing(catalog, target)
     requests = sum(max(1, -(-size // PART_BYTES)) for size in sizes)
     largest = min(max(sizes), PART_BYTES)
     slowest = max(
-        float(known.read_s(sum(sizes), requests, min(threads, requests), largest))
-        for known in (reading, writing or _reading(catalog, target)[0])
+        float(costs.read_s(sum(sizes), requests, min(threads, requests), largest))
+        for costs in (reading, writing or _reading(catalog, target)[0])
     )
-    return slowest, read and writing is not None
+    return slowest, is_measured and writing is not None
 
 
 def _reading(catalog: Catalog, store: Store) -> tuple[Costs, bool]:
-    """Give what reading costs, and whether that was measured."""
+    """Return the costs of reading, and whether they were measured."""
     for root in _roots(store):
         if (profile := catalog.profile(root, this_host())) is not None:
             return Costs.from_dict(profile.costs), True
@@ -478,11 +478,11 @@ def _reading(catalog: Catalog, store: Store) -> tuple[Costs, bool]:
 
 
 def _writing(catalog: Catalog, store: Store) -> Costs | None:
-    """Give what writing costs, if that was measured."""
+    """Return the costs of writing, if measured."""
     for root in _roots(store):
         samples = [
-            Sample("write", kept.bytes, kept.seconds, kept.requests, kept.streams)
-            for kept in catalog.samples(root, this_host(), ["write"])
+            Sample("write", sample.bytes, sample.seconds, sample.requests, sample.streams)
+            for sample in catalog.samples(root, this_host(), ["write"])
         ]
         if (costs := writing_costs(samples)) is not None:
             return costs
@@ -490,5 +490,5 @@ def _writing(catalog: Catalog, store: Store) -> Costs | None:
 
 
 def _roots(store: Store) -> tuple[str, ...]:
-    """Give the roots by which what was measured of a store may be filed."""
+    """Return the roots under which a store's measurements may be stored."""
     return (store.key, LOCAL_ROOT) if store.url.startswith("file://") else (store.key,)

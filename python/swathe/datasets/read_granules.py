@@ -1,4 +1,4 @@
-"""The images of one object: its headers, read, and what they say."""
+"""Read the image headers of an object, and make granules from them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """An image HDU as it was read.
+    """An image HDU and its header.
 
     Attributes:
-        hdu: its number.
-        name: its EXTNAME.
-        shape: in NumPy order.
-        problem: why it cannot be cut from, if it cannot.
-        cards: its header.
-        tables: a FITS file of the lookup tables its WCS names.
+        hdu: number of the HDU.
+        name: EXTNAME.
+        shape: shape in NumPy order.
+        problem: reason if regions cannot be cut from it.
+        cards: header.
+        tables: FITS file of the lookup tables that its WCS names.
     """
 
     hdu: int
@@ -42,13 +42,13 @@ class ImageHeader:
 
 @dataclass(frozen=True)
 class ObjectHeaders:
-    """The headers of an object.
+    """Headers of an object.
 
     Attributes:
-        size: bytes as stored.
-        version: the engine's.
-        primary: the first header, where it is about the file and no image of its own.
-        images: `None` where the object is at a version that is known already.
+        size: stored size in bytes.
+        version: version as the engine writes it.
+        primary: the first header if it has no image of its own, but describes the file.
+        images: image headers; `None` if the version is the known one.
     """
 
     size: int
@@ -58,13 +58,13 @@ class ObjectHeaders:
 
 
 def read_headers(path: str, known_version: str | None = None) -> ObjectHeaders:
-    """Read the headers of an object, unless it is at a version that is known; thread-safe.
+    """Read the headers of an object, unless it has the known version; thread-safe.
 
-    Layouts are kept in the index on the way.
+    The layouts are stored in the index.
 
     Raises:
-        NotFoundError, AccessError, SourceError: where it cannot be read.
-        FormatError: where it is no FITS file.
+        NotFoundError, AccessError, SourceError: if the object cannot be read.
+        FormatError: if it is not a FITS file.
     """
     file = open_cached(path, fresh=True)
     if file.version == known_version:
@@ -76,7 +76,7 @@ def headers_of(file: File) -> ObjectHeaders:
     """Return the headers of an open file.
 
     Raises:
-        SourceError: where they cannot be read.
+        SourceError: if the headers cannot be read.
     """
     native = file._native
     images = []
@@ -97,7 +97,7 @@ def headers_of(file: File) -> ObjectHeaders:
 
 
 def granules_of(path: str, headers: ObjectHeaders) -> list[Granule]:
-    """Give what the images of an object say of themselves; for one thread at a time."""
+    """Return the granules of an object from its headers; not thread-safe."""
     from astropy.io import fits
 
     primary = None if headers.primary is None else fits.Header.fromstring(headers.primary)
@@ -110,7 +110,7 @@ def _granule(
     from astropy.io import fits
 
     cards = fits.Header.fromstring(image.cards)
-    # INHERIT = F says that the first header is not about this one.
+    # INHERIT = F means that the first header does not apply to this HDU.
     shared = None if cards.get("INHERIT") is False else primary
     wcs, place, note = None, None, image.problem
     label = f"{path}, HDU {image.hdu}"
@@ -149,11 +149,11 @@ def _granule(
 def _footprint(wcs: WCS, image: ImageHeader, label: str) -> Footprint:
     sky, lengths = SkyMapping(lambda: wcs, label), image.shape[::-1]
     first, second = sky.axes_among(len(lengths))
-    found = footprint(sky, (lengths[second], lengths[first]))
-    if found.outline is None and sky.axes != (0, 1):
-        # Such are compared with their WCS, of axes 1 and 2.
+    result = footprint(sky, (lengths[second], lengths[first]))
+    if result.outline is None and sky.axes != (0, 1):
+        # Such images are compared by their WCS, on axes 1 and 2.
         raise RegionError(f"{label}: its sky has no outline, and is not on axes 1 and 2")
-    return found
+    return result
 
 
 def _wcs(image: ImageHeader, label: str) -> WCS:

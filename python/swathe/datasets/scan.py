@@ -1,8 +1,8 @@
-"""Reading what objects of a store hold into the catalogue.
+"""Scan a dataset: read the headers of a store's objects into the catalogue.
 
-A scan lists, reads what is new or changed, and notes what is gone. What was read is kept every
-few seconds, so a scan that was ended goes on where it was. Headers are read by several threads;
-astropy, which is not made for that, works on them in one.
+A scan lists the objects, reads new and changed ones, and marks missing ones as vanished. Results
+are stored every few seconds, so an interrupted scan can continue. Headers are read by several
+threads; astropy is not thread-safe and processes them in one.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 KEEP_OBJECTS = 500
 KEEP_S = 3.0
-"""What was read is kept after so many objects, or this time."""
+"""Number of objects, and interval, after which results are stored."""
 THREADS_PER_CORE = 4
-"""Most of the time is waiting for a storage."""
+"""Threads per core; most of the time they wait for the store."""
 AHEAD = 4
-"""Objects of each thread that are asked for before they can be worked on."""
+"""Number of objects per thread that are read ahead."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An object that cannot be catalogued, and why."""
+    """An object that cannot be catalogued, and the reason."""
 
     path: str
     reason: str
@@ -44,19 +44,19 @@ class Fault:
 
 @dataclass
 class Report:
-    """What a scan found.
+    """Outcome of a scan.
 
     Attributes:
-        dataset: its name.
-        listed: objects that there are.
-        unchanged: of these, not read again.
-        read: read, and catalogued.
-        images: granules in what was read.
-        vanished: objects that were there before.
-        returned: objects that were gone before, and are as they were.
-        faults: what cannot be catalogued.
-        notes: why images have no place in the sky though they should, and how many.
-        seconds: how long it took.
+        dataset: name of the dataset.
+        listed: number of objects in the store.
+        unchanged: number of objects not read again.
+        read: number of objects read and catalogued.
+        images: number of granules in these objects.
+        vanished: number of objects that no longer exist.
+        returned: number of vanished objects that exist again, unchanged.
+        faults: objects that cannot be catalogued, with the reason.
+        notes: reasons why images have no sky position though they should, with counts.
+        seconds: duration.
     """
 
     dataset: str
@@ -80,67 +80,67 @@ def scan(
     reread: bool = False,
     show: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Report:
-    """Bring a dataset up to date with a listing of its store.
+    """Update a dataset from a listing of its store.
 
     Args:
-        catalog: where the dataset is.
-        dataset: its name.
-        objects: all there are; what is not among them has vanished.
-        threads: how many read headers.
-        reread: read the headers of all, also of what is as it was.
-        show: is told how many objects are done, of how many.
+        catalog: catalogue of the dataset.
+        dataset: name of the dataset.
+        objects: all objects of the listing; others have vanished.
+        threads: number of threads that read headers.
+        reread: whether to read the headers of unchanged objects, too.
+        show: function called with the number of finished objects, and of all.
 
     Raises:
-        NoSuchDatasetError: where there is none of that name.
+        NoSuchDatasetError: if there is no such dataset.
     """
     started = time.monotonic()
     store = catalog.dataset(dataset).store
-    known = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
+    replicas = {replica.object_path: replica for replica in catalog.replicas(dataset, store)}
     report = Report(dataset)
-    listed, unlisted = _sorted_out(objects, report)
+    listed, unlisted = _sort_out(objects, report)
     returned = [
         path
         for path, now in listed.items()
-        if path in known and known[path].state == "vanished" and _is_same(known[path], now)
+        if path in replicas and replicas[path].state == "vanished" and _is_same(replicas[path], now)
     ]
     catalog.set_states(dataset, store, returned, "ok")
     report.returned = len(returned)
     to_read: list[tuple[Listed, Replica | None]] = []
     for path, now in listed.items():
-        before = known.get(path)
+        before = replicas.get(path)
         if before is None or reread or not _is_settled(before, now):
             to_read.append((now, before))
             continue
         report.unchanged += 1
         if before.state == "damaged":
             report.faults.append(Fault(path, before.reason or "damaged"))
-    done = report.unchanged
+    finished = report.unchanged
     total = len(listed)
-    show(done, total)
+    show(finished, total)
     keeper = _Keeper(catalog, dataset, store)
     if reread:
         to_read = [(now, before and replace(before, version=None)) for now, before in to_read]
-    for found, before in _headers(store, to_read, threads or THREADS_PER_CORE * cores()):
-        replica, images = _catalogued(found, before, report)
+    for outcome, before in _headers(store, to_read, threads or THREADS_PER_CORE * cores()):
+        replica, images = _catalogue_entry(outcome, before, report)
         keeper.add(replica, images)
-        done += 1
-        show(done, total)
+        finished += 1
+        show(finished, total)
     keeper.flush()
-    gone = [
+    missing = [
         path
-        for path, replica in known.items()
+        for path, replica in replicas.items()
         if path not in listed
         and replica.state != "vanished"
         and not any(path == at or path.startswith(f"{at}/") for at in unlisted)
     ]
-    catalog.set_states(dataset, store, gone, "vanished")
-    report.vanished = len(gone)
+    catalog.set_states(dataset, store, missing, "vanished")
+    report.vanished = len(missing)
     catalog.set_synced(dataset)
     report.seconds = time.monotonic() - started
     return report
 
 
-def _sorted_out(
+def _sort_out(
     objects: Iterable[Listed | Unlisted], report: Report
 ) -> tuple[dict[str, Listed], list[str]]:
     listed: dict[str, Listed] = {}
@@ -156,9 +156,9 @@ def _sorted_out(
 
 
 def _is_same(before: Replica, now: Listed) -> bool:
-    """Tell whether the listing vouches that an object is what it was."""
-    told = before.size, before.modified
-    return now.is_told() and (now.size, now.mark) == told and before.version is not None
+    """Check whether the listing shows that an object is unchanged."""
+    previous = before.size, before.modified
+    return now.is_told() and (now.size, now.mark) == previous and before.version is not None
 
 
 def _is_settled(before: Replica, now: Listed) -> bool:
@@ -169,7 +169,7 @@ def _is_settled(before: Replica, now: Listed) -> bool:
 
 @dataclass(frozen=True)
 class _Read:
-    """What became of reading an object: headers, or the version it still has, or an error."""
+    """Outcome of reading an object: its headers, or an error."""
 
     listed: Listed
     headers: ObjectHeaders | None = None
@@ -177,23 +177,23 @@ class _Read:
 
 
 def _headers(
-    store: str, wanted: list[tuple[Listed, Replica | None]], threads: int
+    store: str, entries: list[tuple[Listed, Replica | None]], threads: int
 ) -> Iterator[tuple[_Read, Replica | None]]:
-    """Read headers in threads, not far ahead of whoever takes them."""
+    """Read headers in threads, a limited number ahead of the consumer."""
 
     def read(listed: Listed, before: Replica | None) -> _Read:
-        known = before.version if before is not None else None
+        version = before.version if before is not None else None
         try:
-            return _Read(listed, read_headers(f"{store}:{listed.path}", known))
+            return _Read(listed, read_headers(f"{store}:{listed.path}", version))
         except SwatheError as error:
             return _Read(listed, error=error)
         except Exception as error:  # one file must not end the scan of a million
-            told = SwatheError(f"{type(error).__name__}: {error}")
-            return _Read(listed, error=told)
+            wrapped = SwatheError(f"{type(error).__name__}: {error}")
+            return _Read(listed, error=wrapped)
 
     with ThreadPoolExecutor(threads, "headers") as pool:
         waiting: dict[Future[_Read], Replica | None] = {}
-        rest = iter(wanted)
+        rest = iter(entries)
         try:
             while True:
                 while len(waiting) < threads * AHEAD and (next_one := next(rest, None)):
@@ -209,18 +209,18 @@ def _headers(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _catalogued(
-    found: _Read, before: Replica | None, report: Report
+def _catalogue_entry(
+    outcome: _Read, before: Replica | None, report: Report
 ) -> tuple[Replica, list[Granule] | None]:
-    """Give what to keep of an object; no granules where those there are still hold."""
-    listed = found.listed
+    """Return the record of an object and its granules; `None` to keep the known granules."""
+    listed = outcome.listed
     path = listed.path
     replica = Replica(path, path, listed.size, listed.mark, None, "ok")
-    error = found.error
+    error = outcome.error
     images: list[Granule] = []
-    if found.headers is not None:
-        replica = replace(replica, version=found.headers.version)
-        if found.headers.images is None:
+    if outcome.headers is not None:
+        replica = replace(replica, version=outcome.headers.version)
+        if outcome.headers.images is None:
             assert before is not None
             report.unchanged += 1
             if before.state == "damaged":
@@ -228,14 +228,14 @@ def _catalogued(
                 return replace(replica, state="damaged", reason=before.reason), None
             return replica, None
         try:
-            images = granules_of(path, found.headers)
+            images = granules_of(path, outcome.headers)
         except Exception as raised:  # one header must not end the scan of a million
             error = FormatError(f"{path}: {type(raised).__name__}: {raised}")
     if error is not None:
         report.faults.append(Fault(path, str(error)))
         if isinstance(error, FormatError):
             return replace(replica, state="damaged", reason=with_store_names(str(error))), []
-        # What was moved away meanwhile, or cannot be reached, may be there the next time.
+        # An object that was moved meanwhile, or is unreachable, may be readable the next time.
         state: State = "vanished" if before and isinstance(error, NotFoundError) else "failed"
         version = before.version if before else None
         return replace(
@@ -250,7 +250,7 @@ def _catalogued(
 
 
 class _Keeper:
-    """Puts what was read into the catalogue, many objects at a time."""
+    """Writer of results into the catalogue, many objects at a time."""
 
     def __init__(self, catalog: Catalog, dataset: str, store: str) -> None:
         self._catalog, self._dataset, self._store = catalog, dataset, store

@@ -1,4 +1,4 @@
-"""Finding images by where, when and in what light they were taken."""
+"""Search images by sky position, time and band."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from swathe.core.sky import SkyMapping
 
 NEAR = 1e-10
-"""Radians, 20 micro arc seconds: what rounding may put between a point and a polygon it is on."""
+"""Tolerance in radians (20 microarcseconds) between a point and the edge of its polygon."""
 USUAL_BYTES = 1e6
-"""Read for a cut, more or less, when copies are compared."""
+"""Typical size of a read for a cut, in bytes, to compare copies."""
 DISC_RINGS = 24
-"""Circles are compared with images that have no outline at places this part of a radius apart."""
+"""Spacing of sample positions in a circle, as a part of its radius, for images without outline."""
 COLUMNS: tuple[tuple[str, str, str | None], ...] = (
     ("file", "U", None),
     ("hdu", "i4", None),
@@ -48,7 +48,7 @@ COLUMNS: tuple[tuple[str, str, str | None], ...] = (
     ("access_estsize", "i8", "kbyte"),
     ("version", "U", None),
 )
-"""Names, types and units, those of ObsCore where it has one; `shape` is as NAXIS1 x NAXIS2 ..."""
+"""Names, types and units of columns, as in ObsCore; `shape` is NAXIS1 x NAXIS2 ..."""
 
 
 def find(
@@ -63,49 +63,49 @@ def find(
     catalog: Catalog | None = None,
     limit: int | None = None,
 ) -> Table:
-    """Find the images of datasets that show a place in the sky, of a time, in a band.
+    """Find the images of datasets by sky position, time and band.
 
-    What is not asked for does not matter; what an image does not tell of itself it is not found by.
+    Omitted criteria are ignored. Images whose header lacks a value never match a search on it.
 
     Args:
-        sky: right ascension and declination (ICRS) in degrees, as angles or as text; or a
-            coordinate of astropy.
-        radius_deg: images that show any part of this circle around it are found.
-        radius: the same as an angle, or text such as `30arcsec`.
-        frame: of `sky`, if not ICRS: as `galactic`.
-        dataset: only images of this one.
-        time: from and to, as MJD (UTC), ISO text or astropy times; images that overlap.
-        band: the name of a filter as headers have it, or wavelengths in metres, from and to: as a
-            pair, or as text, `5e-7,6e-7`.
-        catalog: where to look; the usual one if not given.
-        limit: give no more than so many: the first that were catalogued.
+        sky: right ascension and declination (ICRS) in degrees, as angles or as text; or an astropy
+            coordinate.
+        radius_deg: radius of a circle around the position; images that show any part of it match.
+        radius: the radius as an angle, or text such as `30arcsec`.
+        frame: frame of `sky`, if not ICRS, such as `galactic`.
+        dataset: name of the only dataset to search.
+        time: start and end, as MJD (UTC), ISO text or astropy times; images that overlap match.
+        band: filter name as in headers, or a range of wavelengths in metres, as a pair or as text,
+            `5e-7,6e-7`.
+        catalog: catalogue to search; `None` for the default one.
+        limit: largest number of images; the first ones catalogued are returned.
 
     Returns:
-        A row for each image, of several copies the one that is soonest read from here, in order of
-        `file` (`STORE:path`) and `hdu`, with the columns of `COLUMNS`: masked where nothing is
-        known; `t_min` and `t_max` are MJD in UTC. With `sky` also `ra` and `dec`, so that with a
-        column `size_deg` it is a table for `cut_many`.
+        One row per image, sorted by `file` (`STORE:path`) and `hdu`, with the columns of `COLUMNS`.
+        If an image has several copies, `file` is the one that is fastest to read from here. Unknown
+        values are masked. `t_min` and `t_max` are MJD in UTC. With `sky` there are also `ra` and
+        `dec`, so that with a column `size_deg` it is a table for `cut_many`.
 
     Raises:
-        DatasetError: where place, time or band make no sense.
-        NoSuchDatasetError: where there is no such dataset.
-        CatalogError: where the catalogue cannot be read.
+        DatasetError: if position, time or band are invalid.
+        NoSuchDatasetError: if there is no such dataset.
+        CatalogError: if the catalogue cannot be read.
     """
     from swathe.catalog import Catalog, Wanted
 
     reach_deg = _radius_deg(radius, radius_deg)
     place = None if sky is None else _place(sky, reach_deg, frame)
     if place is None and reach_deg:
-        raise DatasetError("a radius needs a place: sky=(ra, dec)")
+        raise DatasetError("a radius needs a position: sky=(ra, dec)")
     ranges = None
     if place is not None:
         from swathe.datasets.healpix import ranges_around
 
         ranges = ranges_around(place.direction, place.reach)
-    wanted = Wanted(ranges, dataset, read_times(time), _band(band), limit)
-    with nullcontext(catalog) if catalog is not None else Catalog.open() as known:
+    criteria = Wanted(ranges, dataset, read_times(time), _band(band), limit)
+    with nullcontext(catalog) if catalog is not None else Catalog.open() as opened:
         columns: list[list[Any]] = [[] for _ in COLUMNS]
-        with closing(known.copies_by_parts(wanted)) as parts:
+        with closing(opened.copies_by_parts(criteria)) as parts:
             for part in parts:
                 copies = {number: list(of_it) for number, of_it in groupby(part, attrgetter("id"))}
                 some = _with_outlines([first for first, *_ in copies.values()])
@@ -117,13 +117,13 @@ def find(
         if limit is not None:
             for column in columns:
                 del column[limit:]
-        # Not before: many that wait for a second connection would wait for each other.
-        columns[0] = _soonest(columns[0], known)
+        # Not earlier: many searches that wait for a second connection would wait for each other.
+        columns[0] = _soonest(columns[0], opened)
     return _table(columns, place)
 
 
 class _Place:
-    """A circle in the sky, or a point where its radius is 0."""
+    """A circle in the sky; a point if its radius is 0."""
 
     def __init__(self, ra_deg: float, dec_deg: float, radius_deg: float) -> None:
         import numpy as np
@@ -134,8 +134,8 @@ class _Place:
         self.direction = directions(np.array(ra_deg), np.array(dec_deg))
         self.radius = math.radians(radius_deg)
         self.reach = self.radius + NEAR
-        # Whether images that have no outline show it, by WCS and shape: maps of the whole sky are
-        # often many of one shape.
+        # Whether images without outline show it, by WCS and shape. Whole-sky maps often share both,
+        # so the result is computed once.
         self.shown: dict[tuple[str, str], bool] = {}
 
 
@@ -158,47 +158,47 @@ def _place(sky: Any, radius_deg: float, frame: str | None) -> _Place:
     try:
         icrs = position(sky, frame).icrs
         ra, dec = float(icrs.ra.deg[0]), float(icrs.dec.deg[0])
-    except Exception as error:  # frames that lead nowhere
+    except Exception as error:  # frames that cannot be converted
         raise DatasetError(str(error)) from error
     if not 0 <= radius_deg <= 180:
-        raise DatasetError(f"a radius is 0 to 180 degrees, not {radius_deg}")
+        raise DatasetError(f"radius: expected 0 to 180 degrees, found {radius_deg}")
     return _Place(ra % 360.0, dec, radius_deg)
 
 
 def read_times(time: tuple[Any, Any] | None) -> tuple[float, float] | None:
-    """Read a start and an end, as `find` takes them: MJD in UTC.
+    """Return start and end, as `find` accepts them, as MJD in UTC.
 
     Raises:
-        DatasetError: where they make no sense.
+        DatasetError: if they are invalid.
     """
     if time is None:
         return None
     if not isinstance(time, tuple | list) or len(time) != 2:
-        raise DatasetError(f"a time is a start and an end, not {time!r}")
+        raise DatasetError(f"time: expected a start and an end, found {time!r}")
     start, end = _mjd(time[0]), _mjd(time[1])
     if start > end:
-        raise DatasetError(f"a time starts before it ends, not MJD {start} to {end}")
+        raise DatasetError(f"time: expected the start before the end, found MJD {start} to {end}")
     return start, end
 
 
-def _mjd(given: Any) -> float:
-    text = str(given).strip()
+def _mjd(value: Any) -> float:
+    text = str(value).strip()
     try:
-        mjd = float(given if isinstance(given, Real) else text)
+        mjd = float(value if isinstance(value, Real) else text)
     except ValueError:
         from astropy.time import Time
 
         try:
-            moment = given if isinstance(given, Time) else Time(text, scale="utc")
+            moment = value if isinstance(value, Time) else Time(text, scale="utc")
             mjd = float(moment.utc.mjd)
         except Exception as error:  # each format of astropy has its own
             raise DatasetError(
-                f"a time is an MJD, or as 2005-09-21T04:30:00 (UTC); not {text[:50]!r}"
+                f"time: expected an MJD, or text as 2005-09-21T04:30:00 (UTC); found {text[:50]!r}"
             ) from error
     except TypeError as error:
-        raise DatasetError(f"a time is an MJD or a text, not {text[:50]!r}") from error
+        raise DatasetError(f"time: expected an MJD or text, found {text[:50]!r}") from error
     if not math.isfinite(mjd):
-        raise DatasetError(f"a time is finite, not {mjd}")
+        raise DatasetError(f"time: expected a finite MJD, found {mjd}")
     return mjd
 
 
@@ -206,18 +206,18 @@ def _band(band: str | tuple[float, float] | None) -> str | tuple[float, float] |
     if band is None:
         return None
     if isinstance(band, str) and not band.strip():
-        raise DatasetError("a band has a name, or is two wavelengths in metres")
+        raise DatasetError("band: expected a name, or two wavelengths in metres, found none")
     try:
         shortest, longest = map(float, band.split(",") if isinstance(band, str) else band)
     except (TypeError, ValueError) as error:
         if isinstance(band, str):
             return band.strip()
         raise DatasetError(
-            f"a band is a name, or two wavelengths in metres; not {band!r}"
+            f"band: expected a name, or two wavelengths in metres; found {band!r}"
         ) from error
     if not 0 <= shortest <= longest < math.inf:
         raise DatasetError(
-            f"wavelengths are positive metres, the shorter first; not {shortest}, {longest}"
+            f"band: expected positive metres, the shorter first; found {shortest}, {longest}"
         )
     return shortest, longest
 
@@ -228,63 +228,65 @@ _Outline = list[float] | None
 def _that_show(
     place: _Place, candidates: list[tuple[GranuleCopy, _Outline]]
 ) -> list[tuple[GranuleCopy, _Outline]]:
-    """Give the images that the circle touches, to a small part of a pixel where it is a point."""
+    """Return the images that the circle touches; a point is compared to a small part of a pixel."""
     from swathe.datasets.spherical import outlines_near
 
     lined = [outline for _, outline in candidates if outline is not None]
     near = iter(outlines_near(lined, place.direction, place.reach).tolist())
-    found = []
+    matches = []
     for copy, outline in candidates:
         if next(near) if outline is not None else _shows(copy, place):
-            found.append((copy, outline))
-    return found
+            matches.append((copy, outline))
+    return matches
 
 
 def _files(copies: list[GranuleCopy]) -> tuple[str, ...]:
-    """Name the copies of an image, the one in the first store of its dataset first."""
+    """Return the files of an image's copies, the first store of its dataset first."""
     if len(copies) > 1:
         copies = sorted(copies, key=lambda copy: (not copy.is_first, copy.store))
     return tuple(copy.file for copy in copies)
 
 
 def _soonest(images: list[tuple[str, ...]], catalog: Catalog) -> list[str]:
-    """Give of each image the copy in the store which takes least time, seen from here.
+    """Return for each image the copy that is fastest to read from here.
 
-    Of stores that take as long, the first.
+    If stores are equally fast, the first is used.
     """
     if all(len(files) == 1 for files in images):
         return [file for (file,) in images]
     seconds = _seconds_of_stores(catalog)
 
     def takes(file: str) -> float:
-        # The store may have been removed since.
+        # The store may have been removed meanwhile.
         return seconds.get(file.partition(":")[0], math.inf)
 
     return [min(files, key=takes) for files in images]
 
 
 def _seconds_of_stores(catalog: Catalog) -> dict[str, float]:
-    """Say how long a usual read takes from each store: as measured, or taken for granted."""
+    """Return the time of a typical read from each store, measured or assumed."""
     import numpy as np
 
     from swathe.catalog import this_host
     from swathe.stores.registry import LOCAL_ROOT
 
     host = this_host()
-    profiles = {kept.root: kept.costs for kept in catalog.profiles() if kept.host == host}
-    found = {}
+    profiles = {
+        profile.root: profile.costs for profile in catalog.profiles() if profile.host == host
+    }
+    seconds_by_store = {}
     for store in catalog.stores():
         local = store.url.startswith("file://")
         costs: dict[str, Any] | None = profiles.get(store.key)
         if costs is None and local:
             costs = profiles.get(LOCAL_ROOT)
         sizes, seconds = zip(*(costs or json.loads(assumed_costs(local)))["request"], strict=True)
-        found[store.name] = float(np.interp(USUAL_BYTES, sizes, seconds))
-    return found
+        seconds_by_store[store.name] = float(np.interp(USUAL_BYTES, sizes, seconds))
+    return seconds_by_store
 
 
 def _with_outlines(copies: list[GranuleCopy]) -> list[tuple[GranuleCopy, _Outline]]:
-    """Read their outlines, all at once."""
+    """Return copies with their outlines, parsed all at once."""
     texts = (copy.outline or "null" for copy in copies)
     return list(zip(copies, json.loads(f"[{','.join(texts)}]"), strict=True))
 
@@ -295,7 +297,7 @@ def _read_shape(text: str) -> tuple[int, ...]:
 
 
 def _shows(copy: GranuleCopy, place: _Place) -> bool:
-    """Compare with an image by its WCS, if it has one."""
+    """Check whether an image shows a position, by its WCS if it has one."""
     if copy.wcs is None:
         return False
     key = (copy.wcs, copy.shape)
@@ -305,7 +307,7 @@ def _shows(copy: GranuleCopy, place: _Place) -> bool:
 
 
 def _touches(shape: tuple[int, ...], cards: str, place: _Place) -> bool:
-    """Compare with an image by its WCS: a circle at places that lie close together."""
+    """Check whether an image touches a circle, by its WCS at closely spaced positions."""
     from swathe.datasets.footprint import on_image
 
     sky = sky_of_cards(cards)
@@ -320,14 +322,14 @@ def _touches(shape: tuple[int, ...], cards: str, place: _Place) -> bool:
 
 @lru_cache(maxsize=64)
 def sky_of_cards(cards: str) -> SkyMapping:
-    """Give the place in the sky of an image that has no outline."""
+    """Return the sky mapping of an image without outline, from its cards."""
     from swathe.core.sky import SkyMapping, read_wcs
 
     return SkyMapping(lambda: read_wcs(cards.encode("ascii")), "an image of a dataset")
 
 
 def _disc(place: _Place) -> NDArray[np.float64]:
-    """Give directions all over a circle, its centre first."""
+    """Return directions all over a circle, its centre first."""
     import numpy as np
 
     centre = place.direction
@@ -343,19 +345,19 @@ def _disc(place: _Place) -> NDArray[np.float64]:
     return np.concatenate(points)
 
 
-def _table(found: list[list[Any]], place: _Place | None) -> Table:
-    """Make a table, in order, of the columns, which are taken away one by one: it is as large."""
+def _table(unsorted: list[list[Any]], place: _Place | None) -> Table:
+    """Return a sorted table of the columns; each is freed when copied, to save memory."""
     import numpy as np
     from astropy.table import Table
 
-    order = sorted(range(len(found[0])), key=lambda at: (found[0][at], found[1][at]))
+    order = sorted(range(len(unsorted[0])), key=lambda at: (unsorted[0][at], unsorted[1][at]))
     columns: dict[str, Any] = {}
     for name, kind, _ in COLUMNS:
-        unordered = found.pop(0)
+        unordered = unsorted.pop(0)
         values = [unordered[at] for at in order]
         blank: Any = "" if kind == "U" else 0
-        known = [blank if value is None else value for value in values]
-        data = np.array(known, dtype=kind if known or kind != "U" else "U1")
+        filled = [blank if value is None else value for value in values]
+        data = np.array(filled, dtype=kind if filled or kind != "U" else "U1")
         if None in values:
             data = np.ma.MaskedArray(data, [value is None for value in values])
         columns[name] = data
@@ -363,7 +365,7 @@ def _table(found: list[list[Any]], place: _Place | None) -> Table:
     if place is not None:
         for name, value in (("ra", place.ra_deg), ("dec", place.dec_deg)):
             columns[name] = np.full(len(order), value)
-    # Made once: a column that is copied takes as long again.
+    # Made in one step: copying a column takes as long again.
     return Table(
         columns, units={name: units[name] for name in columns if name in units}, copy=False
     )
@@ -371,37 +373,37 @@ def _table(found: list[list[Any]], place: _Place | None) -> Table:
 
 @lru_cache(maxsize=1)
 def _units() -> dict[str, Any]:
-    """Give the units of columns, read once: astropy takes long over a text."""
+    """Return the units of columns, parsed once, since astropy is slow at it."""
     from astropy.units import Unit
 
-    named = {name: unit for name, _, unit in COLUMNS if unit is not None}
-    return {name: Unit(unit) for name, unit in {**named, "ra": "deg", "dec": "deg"}.items()}
+    units = {name: unit for name, _, unit in COLUMNS if unit is not None}
+    return {name: Unit(unit) for name, unit in {**units, "ra": "deg", "dec": "deg"}.items()}
 
 
 def _values(
     rows: list[tuple[GranuleCopy, _Outline]], copies: dict[int, list[GranuleCopy]]
 ) -> list[list[Any]]:
-    """Give the columns of a table, of some of its rows; in place of a file those of all copies."""
-    found = [copy for copy, _ in rows]
+    """Return the columns of a table for some rows, with all copies in place of `file`."""
+    matches = [copy for copy, _ in rows]
     regions = [None if outline is None else _region(outline) for _, outline in rows]
     return [
-        [_files(copies[copy.id]) for copy in found],
-        [copy.hdu for copy in found],
-        [copy.dataset for copy in found],
-        [copy.name for copy in found],
-        [copy.t_min for copy in found],
-        [copy.t_max for copy in found],
-        [copy.band for copy in found],
-        [copy.em_min for copy in found],
-        [copy.em_max for copy in found],
-        [copy.s_ra for copy in found],
-        [copy.s_dec for copy in found],
-        [copy.s_fov for copy in found],
-        [copy.s_pixel_scale for copy in found],
+        [_files(copies[copy.id]) for copy in matches],
+        [copy.hdu for copy in matches],
+        [copy.dataset for copy in matches],
+        [copy.name for copy in matches],
+        [copy.t_min for copy in matches],
+        [copy.t_max for copy in matches],
+        [copy.band for copy in matches],
+        [copy.em_min for copy in matches],
+        [copy.em_max for copy in matches],
+        [copy.s_ra for copy in matches],
+        [copy.s_dec for copy in matches],
+        [copy.s_fov for copy in matches],
+        [copy.s_pixel_scale for copy in matches],
         regions,
-        [_naxis(copy.shape) for copy in found],
-        [-(-copy.size // 1000) for copy in found],
-        [copy.version for copy in found],
+        [_naxis(copy.shape) for copy in matches],
+        [-(-copy.size // 1000) for copy in matches],
+        [copy.version for copy in matches],
     ]
 
 

@@ -1,4 +1,4 @@
-"""Finding the images that show each of many places at once."""
+"""Find the images that show each of many positions in one search."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from swathe.catalog import Catalog, Match, Wanted
 
 TOGETHER = 5_000
-"""Pairs of a place and a polygon that are compared at once."""
+"""Number of pairs of a position and a polygon that are compared at once."""
 
 
 @dataclass(frozen=True)
 class SearchMatches:
-    """Images, and which of them show each place.
+    """Images, and for each position the images that show it.
 
     Attributes:
-        matches: the images.
-        of: for each place numbers of its images, in order of file and HDU.
+        matches: images.
+        of: for each position the numbers of its images, in order of file and HDU.
     """
 
     matches: list[Match]
@@ -43,38 +43,38 @@ def find_each(
     wanted: Wanted,
     check: Callable[[int], None],
 ) -> SearchMatches:
-    """Give for each place the images that show it, as `find` with no radius does.
+    """Return for each position the images that show it, as `find` without a radius does.
 
     Args:
-        catalog: where to look.
-        ra_deg: of the places, ICRS.
-        dec_deg: likewise.
-        wanted: what images must be besides; its ranges and limit do not count.
-        check: called with how many pairs there are so far; raises where they are too many.
+        catalog: catalogue to search.
+        ra_deg: right ascensions, ICRS.
+        dec_deg: declinations, ICRS.
+        wanted: further criteria for images; its ranges and limit are ignored.
+        check: function called with the number of pairs so far; raises an error if too many.
 
     Raises:
-        NoSuchDatasetError: where there is no such dataset.
+        NoSuchDatasetError: if there is no such dataset.
     """
     points = directions(ra_deg, dec_deg)
     matches, pairs = catalog.granules_at(_cells(ra_deg, dec_deg), wanted, check)
     numbers = {granule: number for number, granule in enumerate(matches)}
-    found = list(matches.values())
+    images = list(matches.values())
     of: list[list[int]] = [[] for _ in range(len(points))]
-    for place, match in _that_show(found, points, [(at, numbers[of]) for at, of in pairs]):
+    for place, match in _that_show(images, points, [(at, numbers[of]) for at, of in pairs]):
         of[place].append(match)
     rank = {
         number: order
         for order, number in enumerate(
-            sorted(range(len(found)), key=lambda at: (found[at].file, found[at].granule.hdu))
+            sorted(range(len(images)), key=lambda at: (images[at].file, images[at].granule.hdu))
         )
     }
     for each in of:
         each.sort(key=rank.__getitem__)
-    return SearchMatches(found, of)
+    return SearchMatches(images, of)
 
 
 def _cells(ra_deg: NDArray[np.float64], dec_deg: NDArray[np.float64]) -> list[int]:
-    """Give the cells of places, of the finest order. Footprints reach farther than NEAR."""
+    """Return the cells of positions, of the finest order; footprints extend beyond NEAR."""
     import astropy.units as u
     from astropy.coordinates import Latitude, Longitude
     from cdshealpix import nested
@@ -82,14 +82,14 @@ def _cells(ra_deg: NDArray[np.float64], dec_deg: NDArray[np.float64]) -> list[in
     if not len(ra_deg):
         return []
     cells = nested.lonlat_to_healpix(Longitude(ra_deg, u.deg), Latitude(dec_deg, u.deg), ORDER)
-    found: list[int] = cells.astype(np.int64).tolist()
-    return found
+    numbers: list[int] = cells.astype(np.int64).tolist()
+    return numbers
 
 
 def _that_show(
     matches: Sequence[Match], points: NDArray[np.float64], pairs: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Give the pairs of a place and an image that shows it."""
+    """Return the pairs of a position and an image that shows it."""
     alike: dict[int, list[tuple[int, int]]] = {}
     others: dict[tuple[str, tuple[int, ...]], list[tuple[int, int]]] = {}
     for place, number in pairs:
@@ -107,15 +107,17 @@ def _that_show(
             part = group[at : at + TOGETHER]
             shown += _within(matches, points, part)
     for (cards, (height, width)), group in others.items():
-        there = on_image(sky_of_cards(cards), width, height, points[[place for place, _ in group]])
-        shown += [pair for pair, on in zip(group, there.tolist(), strict=True) if on]
+        on_images = on_image(
+            sky_of_cards(cards), width, height, points[[place for place, _ in group]]
+        )
+        shown += [pair for pair, on in zip(group, on_images.tolist(), strict=True) if on]
     return shown
 
 
 def _within(
     matches: Sequence[Match], points: NDArray[np.float64], pairs: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Give the pairs whose place lies in the polygon, all of which have as many corners."""
+    """Return the pairs whose position is in the polygon; all polygons have as many corners."""
     used = sorted({number for _, number in pairs})
     outlines = []
     for number in used:

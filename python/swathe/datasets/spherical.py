@@ -1,4 +1,4 @@
-"""Directions, and polygons with great circles for sides."""
+"""Compute with directions, and with polygons whose sides are great circles."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROUNDING = 1e-15
-"""What a product of unit vectors may be wrong by."""
+"""Rounding error of a product of unit vectors."""
 BEHIND = 1e-3
-"""Corners whose direction is so nearly at right angles to the middle of a map that they have no
-place on it."""
+"""Limit of the cosine of a corner's angle to a map's centre: beyond it the corner is not on the
+map."""
 
 
 def directions(lon_deg: NDArray[np.float64], lat_deg: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give unit vectors, along a new last axis."""
+    """Return unit vectors, along a new last axis."""
     lon, lat = np.radians(lon_deg), np.radians(lat_deg)
     across = np.cos(lat)
     return np.stack([across * np.cos(lon), across * np.sin(lon), np.sin(lat)], axis=-1)
 
 
 def degrees(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give longitude from 0 to 360 and latitude of vectors of any length."""
+    """Return longitude from 0 to 360 and latitude of vectors of any length."""
     x, y, z = np.moveaxis(vectors, -1, 0)
     lon = np.degrees(np.arctan2(y, x)) % 360.0
     # A negative number next to zero becomes 360 itself.
@@ -34,30 +34,30 @@ def degrees(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
 
 
 def length(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the lengths of vectors: as NumPy's, which takes three times as long."""
-    found: NDArray[np.float64] = np.sqrt(np.einsum("...k,...k->...", vectors, vectors))
-    return found
+    """Return the lengths of vectors, three times as fast as NumPy's function."""
+    lengths: NDArray[np.float64] = np.sqrt(np.einsum("...k,...k->...", vectors, vectors))
+    return lengths
 
 
 def angle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the angles between unit vectors, radians; exact for small ones too."""
+    """Return the angles between unit vectors in radians; accurate for small angles, too."""
     apart = length(a - b)
     together = length(a + b)
-    found: NDArray[np.float64] = 2 * np.arctan2(apart, together)
-    return found
+    angles: NDArray[np.float64] = 2 * np.arctan2(apart, together)
+    return angles
 
 
 def cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give cross products along the last axis: as NumPy's, which takes five times as long."""
+    """Return cross products along the last axis, five times as fast as NumPy's function."""
     ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
     bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
 
 
 def middle(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Give a unit vector in the middle of others, and the radius of a circle that holds them.
+    """Return a unit vector in the middle of others, and the radius of a circle around them.
 
-    Directions all around have no middle: any is given, with their radius.
+    Directions all around have no middle: then any vector is returned, with its radius.
     """
     mean = vectors.mean(axis=0)
     length = float(np.linalg.norm(mean))
@@ -66,7 +66,7 @@ def middle(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 
 
 def flat(vectors: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Map directions to the plane that touches the sphere at `centre`: great circles to lines.
+    """Project directions to the plane that touches the sphere at `centre`; great circles are lines.
 
     Directions more than a right angle away are NaN.
     """
@@ -82,11 +82,11 @@ def flat(vectors: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[n
 
 
 def distances(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give how far points are from polygons, radians; 0 inside.
+    """Return the distances of points from polygons in radians; 0 inside.
 
     Args:
-        polygons: `(n, corners, 3)`, each smaller than a hemisphere.
-        points: `(n, 3)`, one for each polygon, or `(1, 3)`.
+        polygons: corners, `(n, corners, 3)`; each polygon is smaller than a hemisphere.
+        points: unit vectors `(n, 3)`, one for each polygon, or `(1, 3)`.
     """
     points = np.broadcast_to(points, (len(polygons), 3))
     along = distances_to_sides(polygons, points).min(axis=-1)
@@ -96,11 +96,11 @@ def distances(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDA
 def distances_to_sides(
     polygons: NDArray[np.float64], points: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Give how far points are from each side of their polygons, `(n, corners)`."""
+    """Return the distances of points from each side of their polygons, `(n, corners)`."""
     start, end = polygons, np.roll(polygons, -1, axis=1)
     point = points[:, None, :]
     side = end - start
-    # In the plane of the side: along it, and towards the point's side of it.
+    # In the plane of the side: along it, and towards the point.
     normal = cross(start, side)
     long = length(normal)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -114,14 +114,14 @@ def distances_to_sides(
 
 
 def _holds(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which polygons hold their points: on a map around the point, a ray crosses it oddly."""
+    """Return which polygons contain their points, by the number of sides that a ray crosses."""
     pole = np.zeros_like(points)
     pole[np.arange(len(points)), np.argmin(np.abs(points), axis=1)] = 1
     east = cross(pole, points)
     east /= np.linalg.norm(east, axis=1, keepdims=True)
     north = cross(points, east)
     ahead = np.einsum("nck,nk->nc", polygons, points)
-    here = (ahead > BEHIND).all(axis=1)  # else it is too far away to hold the point
+    here = (ahead > BEHIND).all(axis=1)  # else the polygon is too far away
     with np.errstate(divide="ignore", invalid="ignore"):
         x = np.einsum("nck,nk->nc", polygons, east) / ahead
         y = np.einsum("nck,nk->nc", polygons, north) / ahead
@@ -129,30 +129,31 @@ def _holds(polygons: NDArray[np.float64], points: NDArray[np.float64]) -> NDArra
         crosses = (y > 0) != (y_next > 0)
         at = x - y * (x_next - x) / (y_next - y)
         odd = (crosses & (at > 0)).sum(axis=1) % 2 == 1
-    found: NDArray[np.bool_] = here & odd
-    return found
+    result: NDArray[np.bool_] = here & odd
+    return result
 
 
 def outlines_near(
     outlines: Sequence[Sequence[float]], point: NDArray[np.float64], reach: float
 ) -> NDArray[np.bool_]:
-    """Tell which polygons of `ra, dec, ra, dec, ...` in degrees lie within a circle in part.
+    """Return which polygons of `ra, dec, ra, dec, ...` in degrees touch a circle.
 
     Args:
-        outlines: the polygons.
-        point: direction of the middle of the circle.
-        reach: its radius, radians; all of a polygon's rim and inside counts.
+        outlines: corners of the polygons.
+        point: direction of the centre of the circle.
+        reach: radius of the circle in radians. A polygon's edge and inside count.
     """
-    found = np.zeros(len(outlines), bool)
+    result = np.zeros(len(outlines), bool)
     alike: dict[int, list[int]] = {}
     for number, outline in enumerate(outlines):
         alike.setdefault(len(outline), []).append(number)
     for numbers in alike.values():
         corners = np.array([outlines[number] for number in numbers])
         polygons = directions(corners[:, ::2], corners[:, 1::2])
-        # Of most of many there is a corner within, which is soon seen. Where it is close, look.
+        # Most of many polygons have a corner in the circle, which is found fast. Else compare
+        # sides.
         near = (polygons @ point).max(axis=1) > math.cos(min(reach, math.pi)) + ROUNDING
         rest = np.flatnonzero(~near)
         near[rest] = distances(polygons[rest], point[None]) <= reach
-        found[numbers] = near
-    return found
+        result[numbers] = near
+    return result

@@ -1,1 +1,1 @@
-"""Files as users open them, cut from them, and list targets of them."""
+"""Open files, cut regions from them, and read lists of targets."""

@@ -1,4 +1,4 @@
-"""One cutout: pixels, header, WCS, and ways to write it."""
+"""A cutout: pixels, header, WCS, and ways to write it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FITS_SUFFIXES = (".fits", ".fit", ".fts")
 _CHANGEABLE = ("data", "header")
-"""What a user may have changed, and copies have as it is."""
+"""Cached values that a user may have changed; copies carry the changes."""
 _COUNTS = re.compile(
     r"(?P<name>adu|dn|counts?|cts?|electrons?|e-)(?P<per>/s(ec(onds?)?)?)?", re.IGNORECASE
 )
@@ -39,20 +39,20 @@ _STORED = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 class Cutout:
     """A region of an image: an array and a value.
 
-    NumPy functions take it as the array of its physical pixels, and `+ - * /` give arrays. It can
-    be pickled and copied. Changes to `data` or `header` stay in this object and its
-    copies: `write` and `to_bytes` give what was cut.
+    NumPy functions use it as the array of its physical pixels, and `+ - * /` return arrays. It can
+    be pickled and copied. Changes to `data` or `header` affect this object and its copies only:
+    `write` and `to_bytes` give the unchanged cutout.
 
     Attributes:
-        source: path or URL of the object it comes from.
-        source_version: which version of it: its size, and its ETag or modification time.
+        source: path or URL of the source.
+        source_version: version of the source: its size, and its ETag or modification time.
         hdu: number of the HDU, from 0.
     """
 
     def __init__(
         self, native: _swathe.Cutout | Parts, source: str, source_version: str, hdu: int
     ) -> None:
-        """Take what the engine made. Users get cutouts from `swathe.cut`."""
+        """Wrap the engine's cutout. Users get cutouts from `swathe.cut`."""
         self._native = native
         self.source = source
         self.source_version = source_version
@@ -84,7 +84,7 @@ class Cutout:
         return None if pixels is None else png(pixels)
 
     def _thumbnail(self) -> NDArray[Any] | None:
-        """Return physical pixels for a small picture; `None` where there is no plane."""
+        """Return physical pixels for a small picture; `None` if there is no plane."""
         from swathe.files.notebook import thinned
 
         if self.ndim < 2:
@@ -92,7 +92,7 @@ class Cutout:
         return physical(thinned(self.stored), *self._native.scaling, native=self._native.native)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what pickle and copy make the same cutout from."""
+        """Return the parts from which pickle and copy rebuild the cutout."""
         changeable = {name: self.__dict__[name] for name in _CHANGEABLE if name in self.__dict__}
         return (
             Cutout,
@@ -102,29 +102,29 @@ class Cutout:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape in NumPy order, `(..., NAXIS2, NAXIS1)`."""
+        """Return the shape in NumPy order, `(..., NAXIS2, NAXIS1)`."""
         return tuple(self._native.shape)
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """Return the number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """Number of pixels."""
+        """Return the number of pixels."""
         return math.prod(self.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the physical pixels."""
+        """Return the type of the physical pixels."""
         return self.data.dtype
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return the physical pixels as NumPy asks for them; `data` itself where it may.
+        """Return the physical pixels for NumPy; `data` itself if no copy is needed.
 
         Raises:
-            ValueError: If `copy` is False and another type needs one.
+            ValueError: if `copy` is False and a conversion needs one.
         """
         import numpy as np
 
@@ -164,14 +164,14 @@ class Cutout:
 
     @property
     def box(self) -> Box:
-        """Where it lies in the image: `(x0, y0, width, height)`, zero-based."""
+        """Return the position in the image: `(x0, y0, width, height)`, zero-based."""
         x0, y0 = [*self._native.start, 0][:2]
         height, width = (1, *self.shape)[-2:]
         return x0, y0, width, height
 
     @cached_property
     def stored(self) -> NDArray[Any]:
-        """The pixels as stored, big-endian, before BSCALE and BZERO; read-only."""
+        """Return the pixels as stored, big-endian, before BSCALE and BZERO; read-only."""
         import numpy as np
 
         pixels = memoryview(self._native.stored)
@@ -180,19 +180,19 @@ class Cutout:
 
     @cached_property
     def data(self) -> NDArray[Any]:
-        """The physical pixels, of the values, type and byte order that astropy gives."""
+        """Return the physical pixels, with the values, type and byte order of astropy."""
         return physical(self.stored, *self._native.scaling, native=self._native.native)
 
     @cached_property
     def header(self) -> fits.Header:
-        """The source's cards in their order, with only what a cut changes."""
+        """Return the source's cards in their order; only those that a cut affects are changed."""
         from astropy.io import fits
 
         return fits.Header.fromstring(self._native.header)
 
     @cached_property
     def wcs(self) -> WCS:
-        """The WCS of the cutout: the same place in the sky for the same pixel of the image."""
+        """Return the WCS of the cutout: each pixel keeps its sky position in the image."""
         from swathe.core.sky import read_wcs
 
         return read_wcs(self._native.header, self._native.fits())
@@ -201,10 +201,10 @@ class Cutout:
         """Return pixels, header and WCS as an `astropy.nddata.NDData`.
 
         Args:
-            unit: of the pixels; by default that of BUNIT, none where the header has none.
+            unit: unit of the pixels; by default that of BUNIT, or none without BUNIT.
 
         Raises:
-            FormatError: If BUNIT is no unit that astropy knows, and `unit` is not given.
+            FormatError: if astropy does not know BUNIT, and `unit` is not given.
         """
         from astropy.nddata import NDData
 
@@ -214,24 +214,23 @@ class Cutout:
         """Return pixels, header and WCS as an `astropy.nddata.CCDData`, which needs a unit.
 
         Args:
-            unit: of the pixels; by default that of BUNIT.
+            unit: unit of the pixels; by default that of BUNIT.
 
         Raises:
-            FormatError: If there is no BUNIT, or it is no unit that astropy knows, and `unit` is
-                not given.
+            FormatError: if there is no BUNIT, or astropy does not know it, and `unit` is not given.
         """
         from astropy.nddata import CCDData
 
-        found = self._unit(unit)
-        if found is None:
+        unit_found = self._unit(unit)
+        if unit_found is None:
             raise FormatError(
-                f"{self.source}, HDU {self.hdu}: a CCDData needs a unit and there is no BUNIT: "
+                f"{self.source}, HDU {self.hdu}: a CCDData needs a unit, and there is no BUNIT: "
                 'give one, such as unit="adu", or unit="" for none'
             )
-        return CCDData(self.data, wcs=self.wcs, meta=self.header, unit=found)
+        return CCDData(self.data, wcs=self.wcs, meta=self.header, unit=unit_found)
 
     def _unit(self, unit: Any) -> UnitBase | None:
-        """Return the unit asked for, or that of BUNIT, or `None` where there is neither."""
+        """Return the given unit, or that of BUNIT; `None` if there is neither."""
         from astropy.units import Unit
 
         if unit is not None:
@@ -248,23 +247,23 @@ class Cutout:
         return parsed
 
     def to_bytes(self) -> bytes:
-        """Give the FITS file that `write` writes."""
+        """Return the bytes of the FITS file that `write` writes."""
         return self._native.fits()
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write `.fits` (`.fit`, `.fts`), `.npy` (the physical pixels) or a `.png` preview.
 
-        The file is seen under its name when it is whole. The image that was cut is never
-        replaced. No folder is made.
+        The file gets its name when it is complete. The source image is never replaced. The folder
+        must exist.
 
         Args:
-            path: where to write it.
-            overwrite: whether a file of this name may be replaced.
+            path: file to write.
+            overwrite: whether an existing file may be replaced.
 
         Raises:
-            OutputExistsError: if there is a file of this name, and `overwrite` is false.
+            OutputExistsError: if the file exists and `overwrite` is false.
             OutputError: if the suffix is another, or the file cannot be written.
-            RegionError: if a picture is asked for of no plane, or of several.
+            RegionError: if the file is a picture and the cutout has no plane, or several.
         """
         from pathlib import Path
 
@@ -276,11 +275,11 @@ class Cutout:
 
 
 def saving(cutout: Cutout, path: Path) -> Callable[[BinaryIO], object]:
-    """Return what writes the kind of file that a name asks for.
+    """Return the function that writes the kind of file given by the suffix.
 
     Raises:
-        OutputError: if there is no such kind.
-        RegionError: if a picture is asked for of no plane, or of several.
+        OutputError: if the suffix is unknown.
+        RegionError: if the file is a picture and the cutout has no plane, or several.
     """
     match path.suffix.lower():
         case ".npy":
@@ -300,16 +299,16 @@ def saving(cutout: Cutout, path: Path) -> Callable[[BinaryIO], object]:
         case suffix if suffix in FITS_SUFFIXES:
             return lambda file: file.write(cutout.to_bytes())
         case suffix:
-            known = ", ".join((*FITS_SUFFIXES, ".npy", ".png"))
+            suffixes = ", ".join((*FITS_SUFFIXES, ".npy", ".png"))
             raise OutputError(
-                f"{path}: cannot write {suffix or 'without a suffix'}; known: {known}"
+                f"{path}: cannot write {suffix or 'without a suffix'}; known: {suffixes}"
             )
 
 
 def parse_unit(text: str) -> UnitBase | None:
-    """Return the unit that a BUNIT names, `None` where that is no unit of FITS or astropy.
+    """Return the unit that a BUNIT names; `None` if neither FITS nor astropy has this unit.
 
-    Letters of other case are read in names of counts only: a MJY may be MJy or mJy.
+    Only names of counts are read in either case: MJY could be MJy or mJy.
     """
     from astropy.units import Unit
 
@@ -327,12 +326,12 @@ def parse_unit(text: str) -> UnitBase | None:
 def physical(
     stored: NDArray[Any], bscale: float, bzero: float, blank: int | None, *, native: bool
 ) -> NDArray[np.generic]:
-    """Give physical pixels from stored ones, by the very operations of astropy.
+    """Return physical pixels from stored ones, with the same operations as astropy.
 
-    The unsigned conventions (BZERO = 2^(n-1), or -128 for bytes) give integers; other scaling
-    gives float32 for up to 16 bits and float64 beyond, with NaN for BLANK; what needs no scaling
-    keeps its type. `native` is for images decoded from tiles, whose byte order astropy changes.
-    As in astropy, BLANK = 0 marks nothing.
+    The unsigned conventions (BZERO = 2^(n-1), or -128 for bytes) give integers. Other scaling gives
+    float32 for up to 16 bits and float64 beyond, with NaN for BLANK. Pixels without scaling keep
+    their type. `native` is for tile-compressed images, whose byte order astropy changes. As in
+    astropy, BLANK = 0 marks no pixel.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""A cutout as plain values, for pickle: what the engine's own object cannot be."""
+"""A cutout as plain values that can be pickled; the engine's object cannot."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parts:
-    """A cutout made by the engine, held by Python, with the same attributes.
+    """Copy of an engine's cutout in Python, with the same attributes.
 
     Attributes:
-        file: the FITS file.
-        header_span: first byte of the header in it, and one past the last; pixels follow.
+        file: FITS file.
+        header_span: first byte of the header in the file, and one past its last; pixels follow.
         bitpix: BITPIX.
-        shape: in NumPy order.
+        shape: shape in NumPy order.
         native: whether the source was tile-compressed.
         scaling: BSCALE, BZERO and BLANK.
         start: first pixel of each axis in the image, NAXIS1 first.
@@ -33,28 +33,28 @@ class Parts:
 
     @property
     def header(self) -> bytes:
-        """The header blocks of the image."""
+        """Return the header blocks of the image."""
         return self.file[slice(*self.header_span)]
 
     @property
     def stored(self) -> memoryview:
-        """The stored pixels, big-endian."""
+        """Return the stored pixels, big-endian."""
         count = abs(self.bitpix) // 8
         for length in self.shape:
             count *= length
         return memoryview(self.file)[self.header_span[1] :][:count]
 
     def fits(self) -> bytes:
-        """Return the FITS file."""
+        """Return the bytes of the FITS file."""
         return self.file
 
 
 def parts_of(cutout: _swathe.Cutout | Parts) -> Parts:
-    """Return a cutout of the engine as plain values."""
+    """Return an engine's cutout as plain values."""
     if isinstance(cutout, Parts):
         return cutout
     file, header = cutout.fits(), cutout.header
-    # No other header is the same: the primary one begins with another card.
+    # No other header matches: the primary one begins with another card.
     start = file.index(header)
     return Parts(
         file,

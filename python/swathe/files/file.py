@@ -1,4 +1,4 @@
-"""Open files: their HDUs, and regions of them by NumPy slices."""
+"""Open FITS files, and read regions of their images by NumPy slices."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ if TYPE_CHECKING:
 
 
 Source: TypeAlias = "str | bytes | os.PathLike[str] | IO[bytes]"
-"""A path, a URL, or a file on disk that is open for reading."""
+"""Path, URL, or file on disk that is open for reading."""
 IMAGES = ("image", "compressed-image")
 LONGEST_PATH = 4096
-"""Bytes that are more than this are no path."""
+"""Longest path in bytes; longer values are the content of a file."""
 
 
 def open(path: Source) -> File:
     """Open a FITS file by path or URL: plain, gzip, bzip2 or compress.
 
-    URLs are of `http(s)://`, `s3://`, `gs://`, `az://`, `root(s)://` or `dav(s)://`. An object in
-    a store of the catalogue is `NAME:path`. Only the headers that are asked for are read. A file
-    that is open for reading is opened again by its path, at its beginning.
+    URLs have a scheme `http(s)://`, `s3://`, `gs://`, `az://`, `root(s)://` or `dav(s)://`. An
+    object in a store of the catalogue is `NAME:path`. Only the needed headers are read. A file that
+    is open for reading is opened again by its path, from its beginning.
 
     Raises:
-        TypeError: where it is neither, such as the bytes of a file or an HDUList.
-        NotFoundError, AccessError, SourceError: where it cannot be read.
-        FormatError: where it is no FITS file.
+        TypeError: if it is something else, such as the bytes of a file or an HDUList.
+        NotFoundError, AccessError, SourceError: if it cannot be read.
+        FormatError: if it is not a FITS file.
     """
     return open_cached(path, fresh=True)
 
@@ -66,25 +66,25 @@ def open(path: Source) -> File:
 class File:
     """An open file, at the version it had when it was opened.
 
-    It is the sequence of its HDUs: `len(file)`, iteration and `file.hdus` are of all of them, and
-    `file[3]` is the image in HDU 3. `file.images` are those that hold an image.
+    It is the sequence of its HDUs: `len(file)`, iteration and `file.hdus` include all of them, and
+    `file[3]` is the image in HDU 3. `file.images` are the HDUs that hold an image.
 
-    It can be pickled: by path and version, not with its content.
+    It can be pickled: by path and version, without its content.
     """
 
     def __init__(
         self, native: _swathe.Object, notes: list[str] | None = None, name: str | None = None
     ) -> None:
-        """Take what the engine opened, and what it has told of it. Users call `swathe.open`.
+        """Wrap the engine's file and its warnings. Users call `swathe.open`.
 
-        `name` is that of an object in a store, `NAME:path`.
+        `name` is the name of an object in a store, `NAME:path`.
         """
         self._native = native
         self._notes = [] if notes is None else notes
         self._name = name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what pickle and copy open the same version from."""
+        """Return the path and version that pickle and copy open again."""
         return reopen, (self._name or self.path, self.version)
 
     def __repr__(self) -> str:
@@ -115,37 +115,37 @@ class File:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Do nothing: the file is closed when nothing refers to it."""
+        """Do nothing: the file is closed when the last reference is deleted."""
 
     @property
     def path(self) -> str:
-        """Absolute path or URL, without credentials."""
+        """Return the absolute path or URL, without credentials."""
         return self._native.url
 
     @property
     def version(self) -> str:
-        """Size, and ETag or modification time."""
+        """Return size, and ETag or modification time."""
         return self._native.version
 
     @property
     def compression(self) -> str | None:
-        """How the file is compressed as a whole: gzip, bzip2, compress or not at all."""
+        """Return the compression of the whole file: gzip, bzip2 or compress; `None` without."""
         return None if self._native.kind == "plain" else self._native.kind
 
     @property
     def size(self) -> int:
-        """Bytes as stored."""
+        """Return the stored size in bytes."""
         return self._native.size
 
     @cached_property
     def hdus(self) -> list[_swathe.HduInfo]:
-        """All HDUs: `index`, `name`, `version`, `kind`, `bitpix`, `shape`, `codec`, ..."""
+        """Return all HDUs: `index`, `name`, `version`, `kind`, `bitpix`, `shape`, `codec`, ..."""
         return self._native.hdus()
 
     @property
     def notes(self) -> list[str]:
-        """What was ignored in what was read of the file, such as bytes behind its last HDU."""
-        # The engine tells each once, to whoever has the file open.
+        """Return warnings about ignored parts of the file, such as bytes after its last HDU."""
+        # The engine reports each warning once; collect them here.
         self._notes.extend(note for note in self._native.notes() if note not in self._notes)
         return list(self._notes)
 
@@ -153,20 +153,20 @@ class File:
         return len(self.hdus)
 
     def __iter__(self) -> Iterator[_swathe.HduInfo]:
-        """Return all HDUs, as `hdus` has them."""
+        """Iterate over all HDUs, as in `hdus`."""
         return iter(self.hdus)
 
     @property
     def images(self) -> list[Image]:
-        """The HDUs that hold an image."""
+        """Return the HDUs that hold an image."""
         return [Image(self, info.index) for info in self.hdus if info.kind in IMAGES]
 
     def __getitem__(self, hdu: HduKey) -> Image:
         """Return the image in an HDU by number (-1: the last), name, or name and EXTVER.
 
         Raises:
-            NoSuchHduError: If there is no such HDU.
-            NotAnImageError: If it holds no image; `header` gives the header of any HDU.
+            NoSuchHduError: if there is no such HDU.
+            NotAnImageError: if it holds no image; `header` returns the header of any HDU.
         """
         return self._image(self._index(hdu))
 
@@ -174,7 +174,7 @@ class File:
         """Return the header of any HDU, by default the primary one.
 
         Raises:
-            NoSuchHduError: If there is no such HDU.
+            NoSuchHduError: if there is no such HDU.
         """
         return Image(self, self._index(hdu)).header
 
@@ -182,7 +182,7 @@ class File:
         """Return the image in an HDU, by default the first image.
 
         Raises:
-            NoSuchHduError, NotAnImageError: as for `file[hdu]`.
+            NoSuchHduError, NotAnImageError: as in `file[hdu]`.
         """
         return Image(self, self._native.find()) if hdu is None else self[hdu]
 
@@ -198,23 +198,23 @@ class File:
         return self._native.find(hdu)
 
     def _image(self, index: int) -> Image:
-        """Return the image in an HDU, after a look whether it holds one."""
+        """Return the image in an HDU, after a check that the HDU holds one."""
         image = Image(self, index)
         try:
-            # All that is done with an image begins so.
+            # Every use of an image begins with this call.
             _ = image.shape
         except FormatError:
             info = self.hdus[index]
             if info.kind in IMAGES:
-                return image  # a damaged one, whose use tells what is wrong
+                return image  # a damaged one, whose use raises the error
             raise NotAnImageError(
-                f"{self.path}, HDU {_called(info)}: expected an image, "
+                f"{self.path}, HDU {_hdu_label(info)}: expected an image, "
                 f"found {HOLDINGS[info.kind]}; {self._where_images_are()}"
             ) from None
         return image
 
     def _where_images_are(self) -> str:
-        images = [_called(info) for info in self.hdus if info.kind in IMAGES]
+        images = [_hdu_label(info) for info in self.hdus if info.kind in IMAGES]
         if not images:
             return "no HDU of the file holds an image"
         shown = ", ".join(images[:MOST_NAMED]) + (", ..." if len(images) > MOST_NAMED else "")
@@ -223,32 +223,32 @@ class File:
 
 PREVIEW_SIDE = 256
 PREVIEW_BYTES = 16 << 20
-"""So much is read, or decoded, at most, to show a picture of an image."""
+"""Limit of bytes read or decoded to show a picture of an image."""
 HOLDINGS = {"empty": "no data", "table": "a table", "other": "data of another kind"}
 MOST_NAMED = 20
-"""So many HDUs are named in an error."""
+"""Number of HDUs named in an error."""
 
 
-def _called(info: _swathe.HduInfo) -> str:
-    """Return number and name of an HDU."""
+def _hdu_label(info: _swathe.HduInfo) -> str:
+    """Return number and name of an HDU as text."""
     return str(info.index) if info.name is None else f"{info.index} ({info.name})"
 
 
 class Image:
-    """One image of a file: an array whose pixels are read when indices ask for them.
+    """An image of a file: an array whose pixels are read on indexing.
 
-    `image[y0:y1, x0:x1]` reads a part, `image.data` and `numpy.asarray(image)` all of it. It can
-    be pickled: by the path and version of its file, not with its pixels.
+    `image[y0:y1, x0:x1]` reads a part; `image.data` and `numpy.asarray(image)` read the whole. It
+    can be pickled: by the path and version of its file, without its pixels.
     """
 
     def __init__(self, file: File, index: int) -> None:
-        """Take an HDU by its number. Users get images from a `File`."""
+        """Set the file and the number of the HDU. Users get images from a `File`."""
         self._file = file
         self._native = file._native
         self.index = index
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what pickle and copy make the same image from."""
+        """Return the parts from which pickle and copy rebuild the image."""
         return Image, (self._file, self.index)
 
     def __repr__(self) -> str:
@@ -267,7 +267,7 @@ class Image:
         except SwatheError as error:
             return page("Image", {**facts, "picture": f"none: {error}"})
         if middle is None:
-            facts["picture"] = "none: it would take more than a little reading; cut a part"
+            facts["picture"] = "none: too many bytes to read; cut a part"
             return page("Image", facts)
         x0, y0, width, height = middle.box
         facts["picture"] = f"the middle, {width} x {height} pixels from [{x0}, {y0}]"
@@ -278,7 +278,7 @@ class Image:
         return None if middle is None else middle._repr_png_()
 
     def _middle(self) -> Cutout | None:
-        """Cut the middle of the first plane, if it takes less than `PREVIEW_BYTES` of this disk."""
+        """Cut the middle of the first plane, if that reads at most `PREVIEW_BYTES` of a disk."""
         lengths = self.shape[::-1]
         away = "://" in self.path or self._file.compression is not None
         if away or len(lengths) < 2 or not all(lengths):
@@ -291,7 +291,7 @@ class Image:
         return self.cut_all_axes([*start, *[0] * rest], [*stop, *[1] * rest], "strict")
 
     def _bytes_read(self, start: list[int], stop: list[int]) -> int:
-        """Return at most how many bytes of pixels a region of one plane is made of."""
+        """Return an upper limit of the bytes that a region of one plane needs."""
         info = self._file.hdus[self.index]
         tile = info.tile_shape or [1] * self.ndim
         pixels = math.prod(tile[:-2])
@@ -301,32 +301,32 @@ class Image:
 
     @property
     def path(self) -> str:
-        """Absolute path or URL of the file."""
+        """Return the absolute path or URL of the file."""
         return self._native.url
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Shape in NumPy order, `(..., NAXIS2, NAXIS1)`.
+        """Return the shape in NumPy order, `(..., NAXIS2, NAXIS1)`.
 
         Raises:
-            FormatError: where the HDU holds no image.
+            FormatError: if the HDU holds no image.
         """
         return tuple(self._native.shape(self.index))
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """Return the number of axes."""
         return len(self.shape)
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the physical pixels; one is read to find it."""
+        """Return the type of the physical pixels; one pixel is read to find it."""
         corner = self.cut_all_axes([0] * self.ndim, [1] * self.ndim, "strict")
         return corner.dtype
 
     @property
     def data(self) -> NDArray[Any]:
-        """All physical pixels, read anew each time."""
+        """Return all physical pixels, read anew each time."""
         data: NDArray[Any] = self.section[...]
         return data
 
@@ -334,32 +334,32 @@ class Image:
         return self.shape[0]
 
     def __getitem__(self, slices: Slices) -> NDArray[Any]:
-        """Read physical pixels as `section[slices]` does."""
+        """Read physical pixels, as `section[slices]` does."""
         return self.section[slices]
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """Read all physical pixels, as NumPy asks for them.
+        """Read all physical pixels for NumPy.
 
         Raises:
-            ValueError: If `copy` is False: pixels that are read are always new.
+            ValueError: if `copy` is False, since pixels that are read are always new.
         """
         if copy is False:
-            raise ValueError(f"{self.path}, HDU {self.index}: pixels cannot be had without a copy")
+            raise ValueError(f"{self.path}, HDU {self.index}: pixels cannot be read without a copy")
         return self.data if dtype is None else self.data.astype(dtype, copy=False)
 
     @cached_property
     def header(self) -> fits.Header:
-        """The header, of a compressed image as if it were not compressed."""
+        """Return the header; for a compressed image, that of the uncompressed one."""
         from astropy.io import fits
 
         return fits.Header.fromstring(self._native.header(self.index))
 
     @cached_property
     def sky(self) -> SkyMapping:
-        """Its place in the sky.
+        """Return the sky mapping of the image.
 
         Raises:
-            RegionError: where its WCS has no celestial axes.
+            RegionError: if its WCS has no celestial axes.
         """
         from swathe.core.sky import SkyMapping
 
@@ -367,7 +367,7 @@ class Image:
 
     @cached_property
     def wcs(self) -> WCS:
-        """The WCS, with the lookup tables it names."""
+        """Return the WCS, with the lookup tables that it names."""
         from swathe.core.sky import read_wcs
 
         native = self._native
@@ -375,7 +375,7 @@ class Image:
 
     @property
     def section(self) -> Section:
-        """Physical pixels by NumPy slices, `image.section[y0:y1, x0:x1]`."""
+        """Return a reader of physical pixels by NumPy slices, `image.section[y0:y1, x0:x1]`."""
         return Section(self)
 
     def cut(
@@ -392,11 +392,11 @@ class Image:
     def ends(
         self, box: Box, planes: int | slice | tuple[int, int] | list[int] | None = None
     ) -> tuple[list[int], list[int]]:
-        """Give `[start, stop)` of all axes, as `cut_all_axes` takes them.
+        """Return `[start, stop)` of all axes, for `cut_all_axes`.
 
         Raises:
-            FormatError: where the HDU holds no image.
-            RegionError: where the image has no plane, or has not these planes.
+            FormatError: if the HDU holds no image.
+            RegionError: if the image has no plane, or lacks these planes.
         """
         x0, y0, width, height = box
         start, stop = [x0, y0], [x0 + width, y0 + height]
@@ -414,57 +414,57 @@ class Image:
     def cut_all_axes(
         self, start: list[int], stop: list[int], mode: Mode, fill: float | None = None
     ) -> Cutout:
-        """Cut `[start, stop)`, zero-based, NAXIS1 first, of all axes."""
+        """Cut `[start, stop)` of all axes, zero-based, NAXIS1 first."""
         native = self._native.cut(self.index, start, stop, mode, fill)
         return Cutout(native, self._native.url, self._native.version, self.index)
 
     def _plane_span(self, planes: int | slice | tuple[int, int] | list[int]) -> tuple[int, int]:
-        """Give `[first, last)` of planes along NAXIS3, zero-based.
+        """Return `[first, last)` of planes along NAXIS3, zero-based.
 
         Raises:
-            RegionError: where they are none, not all there, or not one after the other.
+            RegionError: if there are none, some are missing, or they are not consecutive.
         """
         planes = planes_of_list(planes)
         what, lengths = f"{self.path}, HDU {self.index}", list(self.shape[::-1])
         length = lengths[2] if len(lengths) > 2 else 0
-        asked = str(planes)
+        shown = str(planes)
         if isinstance(planes, slice):
             first, last, step = planes.indices(length)
             if step != 1:
-                raise RegionError(f"{what}: planes must follow each other, not {planes}")
+                raise RegionError(f"{what}: planes must be consecutive, not {planes}")
         elif isinstance(planes, int):
             first = planes + length if planes < 0 else planes
             last = first + 1
         else:
             first, last = planes
-            asked = f"{first}:{last}"
+            shown = f"{first}:{last}"
         if not 0 <= first < last <= length:
             raise RegionError(
-                f"{what}: planes {asked} of NAXIS3 are not within the image of shape {lengths}"
+                f"{what}: planes {shown} of NAXIS3 are not within the image of shape {lengths}"
             )
         return first, last
 
 
 class Section:
-    """Reads regions of an image by NumPy slices."""
+    """Reader of regions of an image by NumPy slices."""
 
     def __init__(self, image: Image) -> None:
-        """Take the image to read from."""
+        """Set the image to read from."""
         self._image = image
 
     def __getitem__(self, slices: Slices) -> NDArray[Any]:
-        """Give physical pixels as `array[slices]` would, reading no more than needed.
+        """Return physical pixels as `array[slices]` would, reading only the needed bytes.
 
         Raises:
-            RegionError: where there are more indices than axes.
-            PixelIndexError: where one is out of range.
+            RegionError: if there are more indices than axes.
+            PixelIndexError: if an index is out of range.
         """
         import numpy as np
 
         shape = self._image.shape
-        given = slices if isinstance(slices, tuple) else (slices,)
+        indices = slices if isinstance(slices, tuple) else (slices,)
         start, stop, rest = [], [], []
-        for index, length in zip(_plain(given, len(shape)), shape, strict=True):
+        for index, length in zip(_plain(indices, len(shape)), shape, strict=True):
             first, last, within = _span(index, length)
             start.append(first)
             stop.append(last)
@@ -473,30 +473,30 @@ class Section:
             empty = [last - first for first, last in zip(start, stop, strict=True)]
             return np.empty(empty, self._image.dtype)[tuple(rest)]
         cut = self._image.cut_all_axes(start[::-1], stop[::-1], "strict")
-        # Indices of one pixel give a number, with an ellipsis an array without axes.
-        dots = (Ellipsis,) if Ellipsis in given else ()
+        # Indices of one pixel give a number; with an ellipsis they give an array without axes.
+        dots = (Ellipsis,) if Ellipsis in indices else ()
         data: NDArray[Any] = cut.data[(*dots, *rest)]
         return data
 
 
-def _plain(given: tuple[int | slice | EllipsisType, ...], axes: int) -> list[int | slice]:
-    """Give one index for each axis."""
-    plain = [index for index in given if not isinstance(index, EllipsisType)]
-    dots = len(given) - len(plain)
+def _plain(indices: tuple[int | slice | EllipsisType, ...], axes: int) -> list[int | slice]:
+    """Return one index for each axis."""
+    plain = [index for index in indices if not isinstance(index, EllipsisType)]
+    dots = len(indices) - len(plain)
     if len(plain) > axes or dots > 1:
         raise RegionError(f"{len(plain)} indices and {dots} ellipses for {axes} axes")
     missing = [slice(None)] * (axes - len(plain))
-    at = next((n for n, index in enumerate(given) if index is Ellipsis), len(plain))
+    at = next((n for n, index in enumerate(indices) if index is Ellipsis), len(plain))
     return [*plain[:at], *missing, *plain[at:]]
 
 
 def _span(index: int | slice, length: int) -> tuple[int, int, int | slice]:
-    """Give what to read of an axis, `[first, last)`, and what to take of that."""
+    """Return the range `[first, last)` to read of an axis, and the index into that range."""
     if isinstance(index, slice):
-        taken = range(*index.indices(length))
-        if not taken:
+        indices = range(*index.indices(length))
+        if not indices:
             return 0, 0, slice(None)
-        first, last = min(taken[0], taken[-1]), max(taken[0], taken[-1]) + 1
+        first, last = min(indices[0], indices[-1]), max(indices[0], indices[-1]) + 1
         return first, last, slice(None, None, index.step)
     number = operator.index(index)
     if not -length <= number < length:
@@ -506,17 +506,17 @@ def _span(index: int | slice, length: int) -> tuple[int, int, int | slice]:
 
 
 RECENT = 8
-"""Local files kept open, so that the next cut from one finds its headers read."""
+"""Local files kept open, so that the next cut from them need not read headers."""
 
 _recent: OrderedDict[str, tuple[tuple[int, ...], _swathe.Object, list[str]]] = OrderedDict()
 _recent_lock = Lock()
 
 
 def reopen(name: str, version: str) -> File:
-    """Open a file again, as another process does.
+    """Open a file again, as after unpickling.
 
     Raises:
-        ChangedError: If it has another version now.
+        ChangedError: if it has another version now.
     """
     file = open_cached(name, fresh=True)
     if file.version != version:
@@ -528,10 +528,10 @@ def reopen(name: str, version: str) -> File:
 
 
 def name_of(source: Source) -> str:
-    """Return the path or URL of what is to be opened.
+    """Return the path or URL of a source.
 
     Raises:
-        TypeError: If it has none, or may not be what lies there.
+        TypeError: if it has none, or the content at its path may differ.
     """
     if isinstance(source, bytes) and (len(source) > LONGEST_PATH or b"\0" in source):
         raise _refusal("the bytes of a file; write them to a file")
@@ -547,15 +547,15 @@ def name_of(source: Source) -> str:
 
 
 def _name_of_open(file: Any) -> str:
-    """Return the path of an open file if what lies there is what is read from it."""
+    """Return the path of an open file, if reading the path gives the same content."""
     name, kind = getattr(file, "name", None), type(file).__name__
     try:
         path = os.path.abspath(name) if isinstance(name, str) else ""
         same = bool(path) and os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-    except OSError:  # in memory, or away since
+    except OSError:  # in memory, or deleted since
         same = False
     if not same:
-        raise _refusal(f"a {kind} that is no file on disk; write it to a file")
+        raise _refusal(f"a {kind} that is not a file on disk; write it to a file")
     if file.writable():
         raise _refusal(f"{path} open for writing; close it")
     return path
@@ -566,10 +566,10 @@ def _refusal(description: str) -> TypeError:
 
 
 def open_cached(path: Source, fresh: bool = False) -> File:
-    """Open a file, or give the one opened before if it is still the same.
+    """Open a file, or return the one opened before if it has not changed.
 
-    What the index keeps of an object on a server is taken to be true, unless it is to be `fresh`;
-    a cut raises `ChangedError` if it is not.
+    The index entry of an object on a server is taken as valid, unless `fresh`. If it is not, a cut
+    raises `ChangedError`.
     """
     name = name_of(path)
     state = _state(name)
@@ -579,10 +579,10 @@ def open_cached(path: Source, fresh: bool = False) -> File:
     # The working directory may have changed since.
     key = os.path.abspath(name)
     with _recent_lock:
-        known = _recent.get(key)
-        if known is not None and known[0] == state:
+        entry = _recent.get(key)
+        if entry is not None and entry[0] == state:
             _recent.move_to_end(key)
-            return File(*known[1:])
+            return File(*entry[1:])
     native, notes = _swathe.open(name), list[str]()
     with _recent_lock:
         _recent[key] = (state, native, notes)
@@ -593,7 +593,7 @@ def open_cached(path: Source, fresh: bool = False) -> File:
 
 
 def _state(name: str) -> tuple[int, ...] | None:
-    """Give what changes when a local file does; `None` for a URL or where there is no file."""
+    """Return a value that changes when a local file does; `None` for a URL or a missing file."""
     if "://" in name:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The manifest: what became of every target, as a table and as `manifest.ecsv`."""
+"""The manifest: the outcome of every target, as a table and as `manifest.ecsv`."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from swathe._swathe import OutputKind
 
 Content: TypeAlias = bytes
-"""What a file holds; `bytes` is a column of the manifest."""
+"""Content of a file; `bytes` is a column of the manifest."""
 LINE_ENDS = re.compile("[\x00\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 BLANKS = re.compile(r"\s+#?")
 HARMLESS = re.compile(r"[ !$-+\--~]*").fullmatch
 QUOTED = re.compile('[",\n]|^\\s*#')
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What cells of a spreadsheet begin with that are formulas."""
+"""First characters of a spreadsheet cell that is a formula."""
 PART = re.compile(r"(^|[;\t\r\n])(?=[=+\-@\t\r])")
-"""Before such a part of a cell. Where commas are decimal points, semicolons divide cells; quotes
-count only at the beginning of one."""
+"""Start of a part of a cell. With decimal commas, semicolons separate cells, and quotes count only
+at the beginning of one."""
 MANIFEST = "manifest.ecsv"
 BLOCK = 2880
 EXTENSION = "MANIFEST"
-"""Of a FITS file of cutouts: its last extension."""
+"""Name of the last extension of a FITS file of cutouts."""
 COLUMNS = ("id", "status", "reason", "path", "bytes", "source", "source_version", "sha256")
 FAILED = ("no-overlap", "missing", "error")
-"""What a target is that is not `ok`."""
+"""Statuses of a target that is not `ok`."""
 
 
 @dataclass
 class Manifest:
-    """One row per target, filled in as targets end: a list for each of the COLUMNS.
+    """One row per target, filled in when targets end: a list for each of the COLUMNS.
 
     Attributes:
-        meta: what stands in the head of the file: what was asked for.
+        meta: metadata in the head of the file, such as the options of the run.
     """
 
     id: list[str]
@@ -67,14 +67,14 @@ class Manifest:
         self.sha256 = [""] * count
 
     def counts(self) -> dict[str, int]:
-        """How many targets have each status."""
-        found = dict.fromkeys(("ok", *FAILED), 0)
+        """Return the number of targets with each status."""
+        numbers = dict.fromkeys(("ok", *FAILED), 0)
         for status in self.status:
-            found[status] += 1
-        return found
+            numbers[status] += 1
+        return numbers
 
     def table(self) -> Table:
-        """Give it as an astropy table."""
+        """Return the manifest as an astropy table."""
         import numpy as np
         from astropy.table import Table
 
@@ -85,18 +85,18 @@ class Manifest:
         return Table(arrays, meta=dict(self.meta), copy=False)
 
     def write(self, path: Path) -> Content:
-        """Write the file, at once and whole, in place of an earlier state of it; return its bytes.
+        """Replace the file by the present state in one step; return its bytes.
 
-        The rows are not left to astropy's writer, which takes 20 s for 100,000.
+        Rows are not written by astropy, which takes 20 s for 100,000.
         """
         content = (self.head() + self.rows()).encode()
         write_file(path, lambda file: file.write(content), overwrite=True, durable=True)
         return content
 
     def extension(self) -> Content:
-        """Return it as an extension of a FITS file, a table of the name MANIFEST.
+        """Return the manifest as an extension of a FITS file, a table named MANIFEST.
 
-        FITS has ASCII only: other characters stand there as Python escapes them.
+        FITS allows ASCII only: other characters are written as Python escapes them.
         """
         import numpy as np
         from astropy.io import fits
@@ -110,18 +110,18 @@ class Manifest:
             texts = np.array([text.encode("ascii", "backslashreplace") for text in values], "S")
             columns.append(fits.Column(name, f"{max(texts.itemsize, 1)}A", array=texts))
         table = fits.BinTableHDU.from_columns(columns, name=EXTENSION)
-        made = io.BytesIO()
-        fits.HDUList([fits.PrimaryHDU(), table]).writeto(made)
-        return made.getvalue()[BLOCK:]
+        content = io.BytesIO()
+        fits.HDUList([fits.PrimaryHDU(), table]).writeto(content)
+        return content.getvalue()[BLOCK:]
 
     def head(self) -> str:
-        """Give what stands in the file before the rows."""
+        """Return the part of the file before the rows."""
         head = io.StringIO()
         Manifest([], [], self.meta).table().write(head, format="ascii.ecsv", delimiter=",")
         return head.getvalue()
 
     def rows(self) -> str:
-        """Give the rows as they stand in the file."""
+        """Return the rows of the file."""
         cells = (
             map(str, self.bytes) if name == "bytes" else _cells(getattr(self, name))
             for name in COLUMNS
@@ -130,16 +130,16 @@ class Manifest:
 
 
 def _cells(texts: list[str]) -> list[str]:
-    """Give a column as it stands in the file, by way of its distinct values, often few."""
+    """Return a column as cells of the file; each distinct value is converted once."""
     distinct = {text: _cell(text) for text in set(texts)}
     return [distinct[text] for text in texts]
 
 
 def _cell(text: str) -> str:
-    """Give a text as it stands in the file.
+    """Return a text as a cell of the file.
 
-    Readers split lines at more characters than quotes protect, and take for a comment what starts
-    with "#", within quotes too.
+    Readers split lines at more characters than quotes protect. They take "#" at the start of a line
+    for a comment, even within quotes.
     """
     if HARMLESS(text):
         return text
@@ -148,16 +148,16 @@ def _cell(text: str) -> str:
 
 
 def _before_comment(blanks: re.Match[str]) -> str:
-    """Return blanks without line feeds, if what follows would be taken for a comment."""
+    """Return blanks without line feeds, if the text after them would be taken for a comment."""
     text = blanks[0]
     return text.replace("\n", " ") if text.endswith("#") else text
 
 
 def spreadsheet(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Return a manifest in ECSV as CSV for people: without its head, and with no cell a formula.
+    """Return an ECSV manifest as CSV for spreadsheets: without its head, and without formulas.
 
-    Spreadsheets run what begins with one of `FORMULA`: it gets an apostrophe in front, also behind
-    a semicolon, tab or line end, at which some divide a cell.
+    Spreadsheets run cells that begin with one of `FORMULA`. Such a cell gets an apostrophe in
+    front, also after a semicolon, tab or line end, where some programs split a cell.
     """
     for part in parts:
         text = io.StringIO()
@@ -173,10 +173,10 @@ def _harmless(cell: str) -> str:
 
 
 def read_manifest(path: Path) -> Table | None:
-    """Give the manifest of an earlier run; `None` where there is none.
+    """Return the manifest of an earlier run; `None` if there is none.
 
     Raises:
-        OutputError: where there is a file that is no manifest.
+        OutputError: if the file is not a manifest.
     """
     from astropy.table import Table
 
@@ -184,19 +184,19 @@ def read_manifest(path: Path) -> Table | None:
         return None
     try:
         table = Table.read(path, format="ascii.ecsv", fill_values=[])
-    except Exception as error:  # the reader raises many kinds
-        raise OutputError(f"{path}: is no manifest of Swathe: {error}") from error
+    except Exception as error:  # the reader raises many kinds of errors
+        raise OutputError(f"{path}: is not a manifest of Swathe: {error}") from error
     missing = [name for name in COLUMNS if name not in table.colnames]
     if missing:
-        raise OutputError(f"{path}: is no manifest of Swathe: it has no column {missing[0]!r}")
+        raise OutputError(f"{path}: is not a manifest of Swathe: it has no column {missing[0]!r}")
     return table
 
 
 def manifest_path(output: Path, kind: OutputKind) -> Path:
-    """Return where the manifest of an output is.
+    """Return the path of the manifest of an output.
 
-    In a folder it is `manifest.ecsv`, beside `o.zip` it is `o.manifest.ecsv`, or
-    `o.zip.manifest.ecsv` where the other is that of an `o.tar`.
+    In a folder it is `manifest.ecsv`. For `o.zip` it is `o.manifest.ecsv`, or
+    `o.zip.manifest.ecsv` if the former belongs to an `o.tar`.
     """
     if kind == "folder":
         return output / MANIFEST
@@ -207,7 +207,7 @@ def manifest_path(output: Path, kind: OutputKind) -> Path:
 
 
 def manifest_meta(path: Path) -> dict[str, Any]:
-    """Return what the head of a manifest says; nothing if there is no manifest."""
+    """Return the metadata of a manifest; empty if there is no manifest."""
     from astropy.table import Table
 
     head: list[str] = []
@@ -218,5 +218,5 @@ def manifest_meta(path: Path) -> dict[str, Any]:
                 if not line.startswith("#"):
                     break
         return dict(Table.read(head, format="ascii.ecsv").meta)
-    except Exception:  # the reader raises many kinds; whoever replaces the file is told
+    except Exception:  # the reader raises many kinds of errors; replacing the file reports them
         return {}

@@ -1,6 +1,6 @@
-"""What notebooks show of objects: a table of facts, and a small picture.
+"""HTML for notebooks: a table of facts and a small picture of an object.
 
-All text is escaped: it comes from headers, paths and servers. Colours are those of the notebook.
+All text is escaped, since it comes from headers, paths and servers. Colours are the notebook's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIDE = 256
-"""Pixels of a side of a picture, at most."""
+"""Largest side of a picture in pixels."""
 LONGEST_TEXT = 200
 MOST_ROWS = 50
 SHOWN_CARDS = ("OBJECT", "TELESCOP", "INSTRUME", "FILTER", "DATE-OBS", "BUNIT")
@@ -30,7 +30,7 @@ def thinned(pixels: NDArray[Any]) -> NDArray[Any]:
 
 
 def png(pixels: NDArray[Any]) -> bytes:
-    """Return a grey picture of thinned pixels."""
+    """Return a grey PNG picture of thinned pixels."""
     from swathe.files.preview import picture
 
     file = BytesIO()
@@ -39,7 +39,7 @@ def png(pixels: NDArray[Any]) -> bytes:
 
 
 def card_facts(header: fits.Header) -> dict[str, Any]:
-    """Return the cards worth a look, those that can be read."""
+    """Return the most useful cards, if they can be read."""
     from astropy.io.fits import VerifyError
 
     facts: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def page(
     pixels: NDArray[Any] | None = None,
     tables: Iterable[str] = (),
 ) -> str:
-    """Return the HTML of a title, facts, a picture of thinned pixels if given, and tables."""
+    """Return HTML with a title, facts, an optional picture of thinned pixels, and tables."""
     lines = "".join(
         f'<tr><th style="text-align:left">{_cell(name)}</th>'
         f'<td style="text-align:left">{_cell(value)}</td></tr>'

@@ -1,4 +1,4 @@
-"""Planes of a cube as users give them."""
+"""Parse the planes of a cube."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from swathe.core.errors import RegionError
 
 
 def planes_of_list(planes: Any) -> Any:
-    """Give a list of planes that follow each other as `(first, last)`; all else as it is.
+    """Return a list of consecutive planes as `(first, last)`; other values unchanged.
 
     Raises:
-        RegionError: where they do not follow each other.
+        RegionError: if the planes are not consecutive.
     """
     if not isinstance(planes, list):
         return planes
     is_run = all(isinstance(plane, int) for plane in planes) and bool(planes)
     if not is_run or planes != list(range(planes[0], planes[0] + len(planes))):
         raise RegionError(
-            f"planes: expected numbers that follow each other, found {str(planes)[:60]}; "
+            f"planes: expected consecutive numbers, found {str(planes)[:60]}; "
             "a pair (first, last) leaves out the last"
         )
     return planes[0], planes[-1] + 1

@@ -1,4 +1,4 @@
-"""Pictures of pixels, for the eye."""
+"""Make pictures of pixels."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 Stretch = Literal["asinh", "linear", "log", "sqrt"]
 LARGEST_SIDE = 4096
-"""Pixels of a picture; larger images are thinned to this."""
+"""Largest side of a picture in pixels; larger images are thinned."""
 
 
 def picture(data: NDArray[Any]) -> Image:
-    """Give a grey picture of the first plane, `(..., y, x)`, y upwards, NaN black.
+    """Return a grey picture of the first plane, `(..., y, x)`, y upwards, NaN black.
 
-    The zscale limits of IRAF, then an asinh stretch.
+    The limits are those of IRAF's zscale; the stretch is asinh.
     """
     from PIL import Image
 
@@ -34,16 +34,16 @@ def grey(
     low: float | None = None,
     high: float | None = None,
 ) -> NDArray[np.uint8]:
-    """Give the first plane as 8-bit greys, the top row first.
+    """Return the first plane as 8-bit greys, the top row first.
 
     Args:
-        data: pixels.
-        stretch: how values between black and white become greys.
-        low: what is black: so many percent of the pixels are below; else as zscale finds it.
-        high: what is white, likewise.
+        data: pixels, `(..., y, x)`.
+        stretch: curve from values to greys.
+        low: percentage of pixels below black; `None` for the limit of zscale.
+        high: percentage of pixels below white; `None` for the limit of zscale.
 
     Raises:
-        RegionError: where there is no plane.
+        RegionError: if there is no plane.
     """
     import numpy as np
 
@@ -60,7 +60,7 @@ def grey(
     if not (np.isfinite(black) and 0 < spread < np.inf):
         black, spread = float(plane[finite].min()), 1.0
     scaled = np.clip((np.where(finite, plane, black) - black) / spread, 0, 1)
-    return np.asarray(_stretched(scaled, stretch)[::-1] * 255).round().astype(np.uint8)
+    return np.asarray(_stretch(scaled, stretch)[::-1] * 255).round().astype(np.uint8)
 
 
 def _limits(
@@ -69,7 +69,7 @@ def _limits(
     import numpy as np
     from astropy.visualization import ZScaleInterval
 
-    with np.errstate(over="ignore", invalid="ignore"):  # of squares of huge values
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of huge values
         black, white = map(float, ZScaleInterval().get_limits(values))
         if low is not None:
             black = float(np.percentile(values, low))
@@ -78,7 +78,7 @@ def _limits(
     return black, white
 
 
-def _stretched(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
+def _stretch(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.float64]:
     from astropy.visualization import AsinhStretch, LinearStretch, LogStretch, SqrtStretch
 
     ways = {
@@ -94,7 +94,7 @@ def _stretched(values: NDArray[np.float64], stretch: Stretch) -> NDArray[np.floa
 def contact_sheet(
     cutouts: Sequence[NDArray[Any]], captions: Sequence[str], columns: int = 8, side: int = 140
 ) -> Image:
-    """Give one picture of many cutouts with captions, each `side` pixels wide."""
+    """Return one picture of many cutouts with captions, each `side` pixels wide."""
     from PIL import Image, ImageDraw
 
     caption_height = 14

@@ -1,1 +1,1 @@
-"""What is made of cuts: other formats, stacks, pictures in colour."""
+"""Operations on cutouts: other formats, stacks, colour pictures."""

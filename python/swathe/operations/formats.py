@@ -1,4 +1,4 @@
-"""What is made of cutouts that the engine wrote as FITS: pixels alone, pictures, stacks."""
+"""Convert cutouts that the engine wrote as FITS into arrays of pixels and pictures."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Format = Literal["fits", "npy", "png", "rgb"]
 Operation = Literal["cut", "stack"]
 Stack = Literal["mean", "median", "sigma-clipped", "weighted"]
 BANDS = 3
-"""Of a picture of format `rgb`, red first."""
+"""Bands of a picture of format `rgb`, red first."""
 SUFFIXES: dict[Format, str] = {"fits": ".fits", "npy": ".npy", "png": ".png", "rgb": ".png"}
 
 
 def is_combined(operation: Operation, form: Format) -> bool:
-    """Tell whether results are made of several images."""
+    """Check whether results are made from several images."""
     return operation == "stack" or form == "rgb"
 
 
 class Written(NamedTuple):
-    """A file that was written."""
+    """A file that was written: its size and checksum."""
 
     bytes: int
     sha256: str
@@ -40,7 +40,7 @@ class Written(NamedTuple):
 
 
 def whole(path: Path) -> Cutout:
-    """Return all of a small image that the engine cut."""
+    """Read the whole of a small image that the engine cut."""
     native = _swathe.open(str(path))
     hdu = native.find()
     shape = native.shape(hdu)
@@ -50,10 +50,10 @@ def whole(path: Path) -> Cutout:
 
 
 def converted(cut: Path, name: Path) -> bytes:
-    """Return a cutout as the suffix of a name says, and remove the FITS file it was cut into.
+    """Return a cutout in the format of a name's suffix, and remove its FITS file.
 
     Raises:
-        RegionError: If a picture cannot show it.
+        RegionError: if a picture cannot show the cutout.
     """
     into = BytesIO()
     try:
@@ -64,12 +64,12 @@ def converted(cut: Path, name: Path) -> bytes:
 
 
 def convert(cut: Path, path: Path, *, overwrite: bool = True) -> None:
-    """Write a cutout as the suffix of `path` says, and remove the FITS file it was cut into.
+    """Write a cutout in the format of the suffix of `path`, and remove its FITS file.
 
     Raises:
-        OutputExistsError: If there is such a file, and `overwrite` is false.
-        RegionError: If a picture cannot show it.
-        OutputError: If the file cannot be written.
+        OutputExistsError: if the file exists and `overwrite` is false.
+        RegionError: if a picture cannot show the cutout.
+        OutputError: if the file cannot be written.
     """
     try:
         whole(cut).write(path, overwrite=overwrite)

@@ -1,7 +1,8 @@
-"""Results that are made here of what the engine cut: other formats, stacks, pictures in colour.
+"""Make results from what the engine cut: other formats, stacks, colour pictures.
 
-Results made of several images are made as soon as all of theirs are cut, in the order in which that
-is. The words are those of jobs of a portal, and so are the pixels.
+A result from several images is made as soon as all of them are cut. The images are combined in the
+order in which they were listed. Options have the same names as in jobs of a portal, and give the
+same pixels.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ BLOCK = 2880
 
 @dataclass(frozen=True)
 class Making:
-    """What is made of the targets, as the options of a job say it."""
+    """Options of a job that say what its results are."""
 
     operation: Operation = "cut"
     format: Format = "fits"
@@ -46,51 +47,51 @@ class Making:
 
     @property
     def is_combined(self) -> bool:
-        """Tell whether results are made of several images."""
+        """Check whether results are made from several images."""
         return is_combined(self.operation, self.format)
 
     @property
     def is_made(self) -> bool:
-        """Tell whether results are anything but what the engine cuts."""
+        """Check whether results differ from what the engine cuts."""
         return self.is_combined or self.format != "fits"
 
     @property
     def extensions(self) -> int:
-        """Return how many a result is in a FITS file: with the counts behind a stack, two."""
+        """Return the number of extensions per FITS result: two for a stack with counts."""
         return 2 if self.operation == "stack" else 1
 
     def check(self) -> None:
-        """Check that the options go together.
+        """Check that the options fit each other.
 
         Raises:
-            OutputError: saying which does not.
+            OutputError: naming the option that does not fit.
         """
         for name, kinds in (("operation", Operation), ("format", Format), ("stack", Stack)):
             if (value := getattr(self, name)) not in get_args(kinds):
                 expected = ", ".join(get_args(kinds))
                 raise OutputError(f"{name}: expected one of {expected}, found {value!r}")
         if self.operation == "stack" and self.format != "fits":
-            raise OutputError(f"format: expected fits, as a stack is, found {self.format}")
+            raise OutputError(f"format: expected fits for a stack, found {self.format}")
         if self.operation != "stack" and self.stack != "mean":
-            raise OutputError(f"stack: expected operation stack with it, found {self.operation}")
+            raise OutputError(f"stack: expected operation stack, found {self.operation}")
         if self.bands and self.format != "rgb":
-            raise OutputError(f"bands: expected format rgb with them, found {self.format}")
+            raise OutputError(f"bands: expected format rgb, found {self.format}")
         if self.bands and len(self.bands) != BANDS:
             raise OutputError(f"bands: expected three, red first, found {len(self.bands)}")
 
 
 @dataclass
 class Results:
-    """What is made of several images.
+    """Results made from several images.
 
     Attributes:
-        ids: of the groups.
-        names: of their files, without suffix.
-        inputs: the rows that go into each, in their order.
-        grids: of each, where an image of it can be read.
-        digests: of each, of what was asked to go in: a run that goes on compares them.
-        faults: why some cannot be made.
-        sky: of each row: right ascension, declination and size in degrees.
+        ids: ids of the results' groups.
+        names: file names of the results, without suffix.
+        inputs: rows of the images of each result, in their order.
+        grids: pixel grid of each result that has a readable image.
+        digests: SHA-256 of the inputs of each result; a resumed run compares them.
+        faults: reason for each result that cannot be made.
+        sky: right ascension, declination and size of each row, in degrees.
     """
 
     ids: list[str]
@@ -102,19 +103,21 @@ class Results:
     faults: dict[int, str] = field(default_factory=dict)
 
     def rows_of(self, results: Iterable[int]) -> list[int]:
-        """Return the rows that go into some results, in their order."""
+        """Return the rows of the images of these results, in their order."""
         return sorted({row for result in results for row in self.inputs[result]})
 
 
 def of_bands(read: Targets, bands: tuple[str, ...]) -> Targets:
-    """Return the targets of some bands: others are left out, as jobs leave them out.
+    """Return the targets of these bands; others are left out, as in jobs.
 
     Raises:
-        TargetsError: where targets do not say their band.
+        TargetsError: if the targets have no bands.
     """
-    combined = _combined(read)
+    combined = _combined_of(read)
     if not combined.has_bands:
-        raise TargetsError("the targets: expected a column 'band', as bands are given; found none")
+        raise TargetsError(
+            "the targets: expected a column 'band', since bands are given; found none"
+        )
     return read.of_rows([row for row, band in enumerate(combined.bands) if band in bands])
 
 
@@ -124,12 +127,12 @@ def results_of(
     planes: tuple[int, int] | None,
     pixel_deg: float | Callable[[Targets], float | None],
 ) -> tuple[Results, float | None]:
-    """Say what is made of targets, and how large pixels are, in degrees: as in the first image.
+    """Return the results to be made, and their pixel size in degrees: that of the first image.
 
-    Boxes become larger, as images may be turned. What is wrong with a result is a fault of its
-    targets, which are not cut.
+    The boxes are made larger, since images may be rotated. A fault of a result becomes a fault of
+    its targets, which are then not cut.
     """
-    combined = _combined(read)
+    combined = _combined_of(read)
     groups: dict[str, list[int]] = {}
     usual = "stack" if making.operation == "stack" else "rgb"
     for row, group in enumerate(combined.groups):
@@ -138,7 +141,7 @@ def results_of(
     sky = combined.sky.tolist()
     results = Results(list(groups), unique_names(list(groups)), [], [], [], sky)
     for number, rows in enumerate(groups.values()):
-        inputs, fault = _chosen(rows, combined, making)
+        inputs, fault = _choose_inputs(rows, combined, making)
         results.inputs.append(inputs if fault is None else rows)
         if fault is not None:
             _refuse(results, read, number, fault)
@@ -157,52 +160,59 @@ def results_of(
     return results, scale
 
 
-def _combined(read: Targets) -> Combined:
-    if read.combined is None:
-        raise TargetsError("the targets: expected places in the sky, found boxes")
-    return read.combined
+def _combined_of(targets: Targets) -> Combined:
+    if targets.combined is None:
+        raise TargetsError("the targets: expected sky positions, found boxes")
+    return targets.combined
 
 
-def _refuse(results: Results, read: Targets, number: int, fault: str) -> None:
-    """Note why a result, and so each of its rows, is not made."""
+def _refuse(results: Results, targets: Targets, number: int, fault: str) -> None:
+    """Record why a result, and each of its rows, is not made."""
     results.faults[number] = fault
     for row in results.inputs[number]:
-        read.faults.setdefault(row, ("error", f"{results.ids[number]}: {fault}"))
+        targets.faults.setdefault(row, ("error", f"{results.ids[number]}: {fault}"))
 
 
-def _chosen(rows: list[int], combined: Combined, making: Making) -> tuple[list[int], str | None]:
-    """Return the rows that go into a result in their order, or why there cannot be one."""
+def _choose_inputs(
+    rows: list[int], combined: Combined, making: Making
+) -> tuple[list[int], str | None]:
+    """Return the rows of a result in their order, or the reason why it cannot be made."""
     if making.format != "rgb":
         return rows, None
     if not making.bands:
-        fault = f"a picture needs three images, red first; there are {len(rows)}"
+        fault = f"a picture needs three images, red first; found {len(rows)}"
         return rows, None if len(rows) == BANDS else fault
     chosen = []
     for band in making.bands:
         of_band = [row for row in rows if combined.bands[row] == band]
         if len(of_band) != 1:
-            return rows, f"a picture needs one image of band {band}; there are {len(of_band)}"
+            return rows, f"a picture needs one image of band {band}; found {len(of_band)}"
         chosen += of_band
     return chosen, None
 
 
 def _digest(
-    read: Targets,
+    targets: Targets,
     rows: list[int],
     sky: list[list[float]],
     making: Making,
     planes: tuple[int, int] | None,
 ) -> str:
     images = [
-        (read.ids[row], read.files[read.file[row]], hdu_text(read.hdus[read.hdu[row]]), sky[row])
+        (
+            targets.ids[row],
+            targets.files[targets.file[row]],
+            hdu_text(targets.hdus[targets.hdu[row]]),
+            sky[row],
+        )
         for row in rows
     ]
-    asked = [making.operation, making.format, making.stack, planes, images]
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+    parts = [making.operation, making.format, making.stack, planes, images]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 class Ended(NamedTuple):
-    """How a row of the manifest ended."""
+    """Outcome of a row of the manifest."""
 
     row: int
     status: str
@@ -213,38 +223,38 @@ class Ended(NamedTuple):
 
 
 class Maker(Protocol):
-    """Makes results of rows that the engine cut."""
+    """Protocol of objects that make results from rows that the engine cut."""
 
     def begin(self) -> Iterator[Ended]:
-        """Give the rows that have ended before anything is cut."""
+        """Return the rows that end before anything is cut."""
 
     def take(self, told: Ended) -> Iterator[Ended]:
-        """Give the rows that end with what the engine tells of one; none if it is to stop."""
+        """Return the rows that end with one outcome of the engine; none after a stop."""
 
 
 class AsCut:
-    """Leaves what the engine wrote as it is."""
+    """Maker that leaves the engine's files as they are."""
 
     def begin(self) -> Iterator[Ended]:
-        """Give nothing."""
+        """Return nothing."""
         return iter(())
 
     def take(self, told: Ended) -> Iterator[Ended]:
-        """Give the row."""
+        """Yield the row."""
         yield told
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where results are made.
+    """Files and output of a run that makes results.
 
     Attributes:
-        scratch: a folder; the engine cuts row 7 into `7.fits` there.
-        output: takes the results.
-        shown: name of the output, for messages.
-        kind: of output.
-        paths: of results in it, by row of the manifest.
-        stopped: whether to stop.
+        scratch: folder into which the engine cuts, row 7 as `7.fits`.
+        output: output that takes the results.
+        shown: name of the output in messages.
+        kind: kind of the output.
+        paths: paths of the results in the output, by row of the manifest.
+        stopped: function that returns whether to stop.
     """
 
     scratch: Path
@@ -255,14 +265,14 @@ class Bench:
     stopped: Callable[[], bool]
 
     def cut(self, row: int) -> Path:
-        """Return what the engine cut for a row."""
+        """Return the file that the engine cut for a row."""
         return self.scratch / f"{row}.fits"
 
     def put(self, ended: Ended, content: bytes) -> Ended:
         """Write the result of a row.
 
         Raises:
-            OutputError: if it cannot be written.
+            OutputError: if the result cannot be written.
         """
         self.output.put(self.paths[ended.row], content)
         sha256 = hashlib.sha256(content).hexdigest()
@@ -271,41 +281,41 @@ class Bench:
 
 @dataclass
 class Converter:
-    """Makes pixels or a picture of each cutout."""
+    """Maker that converts each cutout to an array of pixels or a picture."""
 
     bench: Bench
 
     def begin(self) -> Iterator[Ended]:
-        """Give nothing."""
+        """Return nothing."""
         return iter(())
 
     def take(self, told: Ended) -> Iterator[Ended]:
-        """Give the row. What was cut and is not converted when it is to stop is not done."""
+        """Yield the row. After a stop, a cutout that is not converted is not done."""
         if told.status != "ok":
             yield told
         elif not self.bench.stopped():
-            yield self._converted(told)
+            yield self._convert(told)
 
-    def _converted(self, told: Ended) -> Ended:
-        name = self.bench.shown / self.bench.paths[told.row]
+    def _convert(self, ended: Ended) -> Ended:
+        name = self.bench.shown / self.bench.paths[ended.row]
         try:
-            return self.bench.put(told, converted(self.bench.cut(told.row), name))
+            return self.bench.put(ended, converted(self.bench.cut(ended.row), name))
         except (RegionError, OutputError) as error:
-            return told._replace(status="error", reason=str(error), bytes=0, sha256="")
+            return ended._replace(status="error", reason=str(error), bytes=0, sha256="")
 
 
 @dataclass
 class Combiner:
-    """Makes stacks, and pictures of three bands.
+    """Maker of stacks and of pictures of three bands.
 
     Attributes:
-        bench: where.
-        making: what.
-        results: of all targets.
-        todo: numbers of those that are to be made.
+        bench: files and output of the run.
+        making: options of the results.
+        results: results of all targets.
+        todo: numbers of the results to make.
         first: row of the manifest of result 0.
         faults: status and reason of rows that are not cut.
-        ids: of the rows.
+        ids: ids of the rows.
     """
 
     bench: Bench
@@ -320,51 +330,51 @@ class Combiner:
     _ended: dict[int, tuple[str, str]] = field(default_factory=dict, init=False)
 
     def begin(self) -> Iterator[Ended]:
-        """Give the results of which there is no image to wait for."""
+        """Yield the results that wait for no image."""
         for result in self.todo:
             rows = set(self.results.inputs[result])
             self._into.update(dict.fromkeys(rows, result))
             self._ended.update({row: self.faults[row] for row in rows if row in self.faults})
             self._left[result] = len(rows - self.faults.keys())
             if not self._left[result]:
-                yield from self._made(result)
+                yield from self._make(result)
 
     def take(self, told: Ended) -> Iterator[Ended]:
-        """Give the row, and its result if that was the last it waited for."""
+        """Yield the row, and its result if this was the last image it waited for."""
         if told.status == "ok":
             if self.bench.stopped():
                 return
-            told = self._aligned(told)
+            told = self._align(told)
         yield told
         self._ended[told.row] = told.status, told.reason
         result = self._into[told.row]
         self._left[result] -= 1
         if not self._left[result]:
-            yield from self._made(result)
+            yield from self._make(result)
 
     def _pixels(self, row: int) -> Path:
         return self.bench.scratch / f"{row}.npy"
 
-    def _aligned(self, told: Ended) -> Ended:
-        """Put the pixels of a row onto the grid of its result."""
-        ra, dec, _ = self.results.sky[told.row]
-        grid = self.results.grids[self._into[told.row]]
-        told = told._replace(bytes=0, sha256="")
-        cut = self.bench.cut(told.row)
+    def _align(self, ended: Ended) -> Ended:
+        """Resample the pixels of a row to the grid of its result."""
+        ra, dec, _ = self.results.sky[ended.row]
+        grid = self.results.grids[self._into[ended.row]]
+        ended = ended._replace(bytes=0, sha256="")
+        cut = self.bench.cut(ended.row)
         try:
             if grid is None:
-                raise RegionError("the size of its result is not known")
-            align(whole(cut), grid.at(ra, dec), self._pixels(told.row))
+                raise RegionError("the size of its result is unknown")
+            align(whole(cut), grid.at(ra, dec), self._pixels(ended.row))
         except NoOverlapError as error:
-            return told._replace(status="no-overlap", reason=str(error))
+            return ended._replace(status="no-overlap", reason=str(error))
         except (SwatheError, OSError) as error:
-            return told._replace(status="error", reason=str(error))
+            return ended._replace(status="error", reason=str(error))
         finally:
             cut.unlink()
-        return told
+        return ended
 
-    def _made(self, result: int) -> Iterator[Ended]:
-        """Make a result, unless it is to stop."""
+    def _make(self, result: int) -> Iterator[Ended]:
+        """Make a result, unless the run is to stop."""
         row = self.first + result
         new = Ended(row, "error", version=self.results.digests[result])
         rows = self.results.inputs[result]
@@ -374,8 +384,8 @@ class Combiner:
             yield new._replace(reason=self.results.faults[result])
             return
         if not used or grid is None:
-            told = [(self.ids[each], *self._ended[each]) for each in rows]
-            status, reason = without_images(told)
+            outcomes = [(self.ids[each], *self._ended[each]) for each in rows]
+            status, reason = without_images(outcomes)
             yield new._replace(status=status, reason=reason)
             return
         path = self.bench.scratch / f"{row}{SUFFIXES[self.making.format]}"
@@ -404,7 +414,7 @@ def _as_extensions(path: Path, name: str) -> bytes:
 
     with fits.open(path) as hdus:
         image = fits.ImageHDU(hdus[0].data, hdus[0].header)
-        # Set here, as it is: astropy would write it in capitals.
+        # Set here, since astropy would write the name in capitals.
         image.header["EXTNAME"] = name
         into = io.BytesIO()
         fits.HDUList([fits.PrimaryHDU(), image, hdus[1]]).writeto(into, checksum=True)

@@ -1,8 +1,8 @@
-"""One image of several: each is put onto a grid around its target, then pixel by pixel together.
+"""Combine images: each is resampled to a grid around its target, then all pixel by pixel.
 
-Grids are gnomonic (TAN), north up, with pixels of the size of the first image's. Pixels are
-interpolated by cubic splines; where a pixel that counts is no number, neither is what it goes into.
-Fluxes stay what they are: an image with larger pixels is given less in each.
+Grids are gnomonic (TAN), north up, with the pixel size of the first image. Pixels are interpolated
+by cubic splines. An output pixel is NaN if an input pixel with weight is NaN. Flux is conserved:
+values are scaled by the ratio of the pixel areas.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ if TYPE_CHECKING:
     from swathe.operations.formats import Format, Stack
 
 LARGEST_SIDE = 8_192
-"""Pixels of what is made of several images."""
+"""Limit of the side of a combined image, in pixels."""
 TURNED = 1.42
-"""What goes into others is cut larger, so that it fills the result whichever way it is turned,"""
+"""Factor by which inputs are cut larger, so that they fill the result at any rotation."""
 AROUND_PIXELS = 8
-"""and some pixels around it, for their interpolation."""
+"""Extra pixels around an input, for interpolation."""
 SPLINE = 3
 RINGS = 2
-"""Pixels around one without a number that do not count either."""
+"""Rings of pixels around a NaN pixel that get no weight either."""
 NEEDED = 0.999
-"""Of the pixels that count, this part must be numbers."""
+"""Least weight of valid pixels for an output pixel."""
 CLIP_SIGMAS = 3.0
 CLIP_ROUNDS = 5
 BLOCK_BYTES = 64 << 20
-"""Pixels of all images that are put together at once."""
+"""Pixels of all images that are combined at once."""
 GATHERED = 64
-"""Images written to the cube of all together."""
+"""Images copied at once into the file of all images."""
 SAME_PLACE_DEG = 1e-7
 MAD_TO_SIGMA = 1.4826
 LUPTON_Q = 8.0
 LUPTON_SIGMAS = 10.0
-"""How many standard deviations of the sky the linear part of the stretch of a picture has."""
+"""Range of the linear part of a picture's stretch, in standard deviations of the sky."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Pixels around a place in the sky, north up, east left."""
+    """Pixel grid around a sky position, north up, east left."""
 
     ra_deg: float
     dec_deg: float
@@ -64,25 +64,25 @@ class Grid:
 
     @classmethod
     def around(cls, ra_deg: float, dec_deg: float, size_deg: float, scale_deg: float) -> Grid:
-        """Give that of a result of this size, with pixels as large as those of the images.
+        """Return the grid of a result of this size, with the pixel size of the images.
 
         Raises:
-            RegionError: where it would be too large.
+            RegionError: if the grid would be too large.
         """
         side = max(1, round(size_deg / scale_deg))
         if side > LARGEST_SIDE:
             raise RegionError(
-                f"would be {side} pixels wide; what is made of several images may be {LARGEST_SIDE}"
+                f"would be {side} pixels wide; a combined image may be {LARGEST_SIDE}"
             )
-        # Jobs keep the size, and have that of a pixel from it: so that both are the same bits.
+        # Jobs keep the size and compute the pixel size from it. Do the same, for the same bits.
         return cls(ra_deg, dec_deg, side, side * scale_deg / side)
 
     def at(self, ra_deg: float, dec_deg: float) -> Grid:
-        """Give the same pixels around another place."""
+        """Return the same grid around another position."""
         return Grid(ra_deg, dec_deg, self.side, self.scale_deg)
 
     def wcs(self) -> WCS:
-        """Give where the pixels are."""
+        """Return the WCS of the grid."""
         from astropy.wcs import WCS
 
         wcs = WCS(naxis=2)
@@ -96,12 +96,12 @@ class Grid:
 
 
 class Input(NamedTuple):
-    """An image that goes into a result.
+    """An image of a result.
 
     Attributes:
-        pixels: on the grid around its target, as `align` wrote them.
-        ra_deg: place of the target.
-        dec_deg: likewise.
+        pixels: file of the pixels on the grid around the target, written by `align`.
+        ra_deg: right ascension of the target.
+        dec_deg: declination of the target.
     """
 
     pixels: Path
@@ -110,16 +110,16 @@ class Input(NamedTuple):
 
 
 def grown(boxes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give larger boxes around the same middles, for what goes into other results."""
+    """Return larger boxes with the same centres, for inputs of combined images."""
     sides = np.ceil(boxes[:, 2:] * TURNED).astype(np.int64) + 2 * AROUND_PIXELS
     return np.column_stack([boxes[:, :2] - (sides - boxes[:, 2:]) // 2, sides])
 
 
 def without_images(inputs: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
-    """Give status and reason of a result of which there is no image.
+    """Return status and reason of a result without any image.
 
     Args:
-        inputs: id, status and reason of what should have gone in.
+        inputs: id, status and reason of each of its rows.
     """
     failed = [each for each in inputs if each[1] in ("error", "missing")]
     because = f"; {failed[0][0]}: {failed[0][2]}" if failed else ""
@@ -127,11 +127,11 @@ def without_images(inputs: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
 
 
 def align(cutout: Cutout, grid: Grid, path: Path) -> None:
-    """Write the pixels of an image at those of a grid, for `made`.
+    """Write an image resampled to a grid, for `made`.
 
     Raises:
-        NoOverlapError: where none of them is there.
-        RegionError: as `aligned`.
+        NoOverlapError: if the image has no pixel on the grid.
+        RegionError: as in `aligned`.
     """
     pixels = aligned(cutout, grid)
     if not np.isfinite(pixels).any():
@@ -140,10 +140,10 @@ def align(cutout: Cutout, grid: Grid, path: Path) -> None:
 
 
 def aligned(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
-    """Give the pixels of an image at those of a grid; NaN where it has none.
+    """Return an image resampled to a grid; NaN outside the image.
 
     Raises:
-        RegionError: where the image has more than one plane, or no place in the sky.
+        RegionError: if the image has more than one plane, or no sky position.
     """
     from astropy.coordinates import SkyCoord
     from scipy.ndimage import (  # type: ignore[import-untyped]  # its stubs are another package
@@ -159,21 +159,21 @@ def aligned(cutout: Cutout, grid: Grid) -> NDArray[np.float32]:
     down, across = np.mgrid[: grid.side, : grid.side]
     lon, lat = grid.wcs().all_pix2world(across.ravel(), down.ravel(), 0)
     x, y = sky.pixels(SkyCoord(lon, lat, unit="deg", frame="icrs"))
-    there = np.array([y, x])
-    lost = ~np.isfinite(there).all(axis=0)
-    there[:, lost] = -1e6
-    known = np.isfinite(data)
-    filled = np.where(known, data, np.median(data[known]) if known.any() else 0.0)
-    if not known.all():
-        # The spline rings around what is put in for pixels without a number.
-        known = binary_erosion(known, iterations=RINGS, border_value=1)
-    pixels = map_coordinates(filled, there, order=SPLINE, mode="constant", cval=np.nan)
-    weight = map_coordinates(known.astype(float), there, order=1, mode="constant", cval=0.0)
+    positions = np.array([y, x])
+    off_image = ~np.isfinite(positions).all(axis=0)
+    positions[:, off_image] = -1e6
+    valid = np.isfinite(data)
+    filled = np.where(valid, data, np.median(data[valid]) if valid.any() else 0.0)
+    if not valid.all():
+        # The spline rings around the values put in for NaN pixels.
+        valid = binary_erosion(valid, iterations=RINGS, border_value=1)
+    pixels = map_coordinates(filled, positions, order=SPLINE, mode="constant", cval=np.nan)
+    weight = map_coordinates(valid.astype(float), positions, order=1, mode="constant", cval=0.0)
     pixels[weight < NEEDED] = np.nan
     area = sky.scales[0] * sky.scales[1]
     pixels *= grid.scale_deg**2 / area
-    found: NDArray[np.float32] = pixels.reshape(grid.side, grid.side).astype(np.float32)
-    return found
+    result: NDArray[np.float32] = pixels.reshape(grid.side, grid.side).astype(np.float32)
+    return result
 
 
 def made(
@@ -184,10 +184,10 @@ def made(
     stack: Stack,
     stopped: Callable[[], bool],
 ) -> bool:
-    """Write the result of images; tells whether it was not stopped before.
+    """Write the result of images; return false if it was stopped before the end.
 
     Raises:
-        RegionError: where a picture lacks a band.
+        RegionError: if a picture lacks a band.
     """
     if form == "rgb":
         _picture(path, [each.pixels for each in inputs])
@@ -195,13 +195,13 @@ def made(
     images = _Images([each.pixels for each in inputs], stopped)
     match stack:
         case "mean":
-            stacked = _weighted(images, grid, lambda _pixels: 1.0)
+            stacked = _weighted_mean(images, grid, lambda _pixels: 1.0)
         case "weighted":
-            stacked = _weighted(images, grid, _inverse_variance)
+            stacked = _weighted_mean(images, grid, _inverse_variance)
         case "median":
             stacked = _by_blocks(images, grid, path, _median)
         case "sigma-clipped":
-            stacked = _by_blocks(images, grid, path, _clipped)
+            stacked = _by_blocks(images, grid, path, _clipped_mean)
     if images.was_stopped:
         return False
     _write(path, grid, inputs, stack, *stacked)
@@ -209,7 +209,7 @@ def made(
 
 
 class _Images:
-    """Aligned images, one after the other."""
+    """Aligned images, read one after the other."""
 
     def __init__(self, paths: Sequence[Path], stopped: Callable[[], bool]) -> None:
         self._paths = paths
@@ -220,7 +220,7 @@ class _Images:
         return len(self._paths)
 
     def stopped(self) -> bool:
-        """Tell whether to stop, and remember it."""
+        """Check whether to stop, and remember the answer."""
         self.was_stopped = self.was_stopped or self._asked()
         return self.was_stopped
 
@@ -234,38 +234,38 @@ class _Images:
 Stacked = tuple["NDArray[np.float64]", "NDArray[np.int32]"]
 
 
-def _weighted(
+def _weighted_mean(
     images: _Images, grid: Grid, weigh: Callable[[NDArray[np.float32]], float]
 ) -> Stacked:
-    """Give the weighted mean of the images that have a number at a pixel, and how many have."""
+    """Return the weighted mean of the valid images at each pixel, and their number."""
     total = np.zeros((grid.side, grid.side))
     weights = np.zeros_like(total)
     count = np.zeros(total.shape, np.int32)
     for pixels in images:
-        known = np.isfinite(pixels)
+        valid = np.isfinite(pixels)
         weight = weigh(pixels)
-        total[known] += weight * pixels[known]
-        weights[known] += weight
-        count += known
+        total[valid] += weight * pixels[valid]
+        weights[valid] += weight
+        count += valid
     with np.errstate(invalid="ignore"):
         return np.where(count > 0, total / np.where(count > 0, weights, 1.0), np.nan), count
 
 
 def _inverse_variance(pixels: NDArray[np.float32]) -> float:
-    """Weigh an image by the noise of its background: the spread of pixels around their median.
+    """Return the weight of an image from its background noise: the spread around the median.
 
     Raises:
-        RegionError: where there is no noise to tell by.
+        RegionError: if the noise is zero or unknown.
     """
     sigma = _sigma(pixels)
     if sigma <= 0:
-        raise RegionError("an image has no noise to weigh it by; take another way to stack")
+        raise RegionError("an image has no noise to weigh it by; choose another way to stack")
     return 1.0 / sigma**2
 
 
 def _sigma(pixels: NDArray[np.float32]) -> float:
-    known = pixels[np.isfinite(pixels)].astype(np.float64)
-    return MAD_TO_SIGMA * float(np.median(np.abs(known - np.median(known))))
+    valid = pixels[np.isfinite(pixels)].astype(np.float64)
+    return MAD_TO_SIGMA * float(np.median(np.abs(valid - np.median(valid))))
 
 
 def _by_blocks(
@@ -274,9 +274,10 @@ def _by_blocks(
     path: Path,
     combine: Callable[[NDArray[np.float64]], Stacked],
 ) -> Stacked:
-    """Put images together that must all be seen at once, so many pixels at a time.
+    """Combine images that must all be in memory, a block of pixels at a time.
 
-    They go into a file with the pixels of one place side by side: nothing is read twice.
+    They are first written to a file with all values of a pixel side by side, so nothing is read
+    twice.
     """
     pixels = grid.side**2
     result, count = np.full(pixels, np.nan), np.zeros(pixels, np.int32)
@@ -310,19 +311,19 @@ def _median(block: NDArray[np.float64]) -> Stacked:
         return np.nanmedian(block, axis=1), np.isfinite(block).sum(axis=1, dtype=np.int32)
 
 
-def _clipped(block: NDArray[np.float64]) -> Stacked:
-    """Give the mean without what lies more than some sigmas from the median, several times over."""
-    kept = np.where(np.isfinite(block), block, np.nan)
+def _clipped_mean(block: NDArray[np.float64]) -> Stacked:
+    """Return the mean after clipping values far from the median, in several rounds."""
+    values = np.where(np.isfinite(block), block, np.nan)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "All-NaN slice|Mean of empty|Degrees of freedom")
         for _ in range(CLIP_ROUNDS):
-            middle = np.nanmedian(kept, axis=1, keepdims=True)
-            reach = CLIP_SIGMAS * np.nanstd(kept, axis=1, keepdims=True)
-            outside = np.abs(kept - middle) > reach
+            middle = np.nanmedian(values, axis=1, keepdims=True)
+            reach = CLIP_SIGMAS * np.nanstd(values, axis=1, keepdims=True)
+            outside = np.abs(values - middle) > reach
             if not outside.any():
                 break
-            kept[outside] = np.nan
-        return np.nanmean(kept, axis=1), np.isfinite(kept).sum(axis=1, dtype=np.int32)
+            values[outside] = np.nan
+        return np.nanmean(values, axis=1), np.isfinite(values).sum(axis=1, dtype=np.int32)
 
 
 def _write(
@@ -333,7 +334,7 @@ def _write(
     stacked: NDArray[np.float64],
     count: NDArray[np.int32],
 ) -> None:
-    """Write the image, and behind it how many went into each pixel."""
+    """Write the image, and after it the number of images at each pixel."""
     from astropy.io import fits
 
     header = _header(grid, inputs)
@@ -345,7 +346,7 @@ def _write(
 
 
 def _header(grid: Grid, inputs: Sequence[Input]) -> fits.Header:
-    """Give the place of the pixels: in the sky if all images are of one, else around targets."""
+    """Return the header: a sky WCS if all images have one target position, else offsets."""
     from astropy.io import fits
 
     if all(_is_near(grid, each) for each in inputs):
@@ -371,24 +372,24 @@ def _is_near(grid: Grid, image: Input) -> bool:
 
 
 def _picture(path: Path, images: Sequence[Path]) -> None:
-    """Write a picture of three bands, red first, as Lupton et al. (2004) make them.
+    """Write a picture of three bands, red first, as in Lupton et al. (2004).
 
     Raises:
-        RegionError: where there are not three.
+        RegionError: if there are not three images.
     """
     from astropy.visualization import make_lupton_rgb
     from PIL import Image
 
     if len(images) != BANDS:
-        raise RegionError(f"a picture needs all three bands, there are {len(images)}")
+        raise RegionError(f"a picture needs all three bands, found {len(images)}")
     bands, spreads = [], []
     for image in images:
         pixels = np.load(image, allow_pickle=False).astype(np.float64)
-        known = pixels[np.isfinite(pixels)]
-        if not known.size:  # the image is blank there: the other bands are shown
+        valid = pixels[np.isfinite(pixels)]
+        if not valid.size:  # this image is blank here; the other bands are shown
             bands.append(np.zeros_like(pixels))
             continue
-        bands.append(np.nan_to_num(pixels - np.median(known), nan=0.0))
+        bands.append(np.nan_to_num(pixels - np.median(valid), nan=0.0))
         spreads.append(_sigma(pixels))
     stretch = LUPTON_SIGMAS * max(float(np.mean(spreads or [0.0])), 1e-12)
     picture = make_lupton_rgb(*bands, minimum=0.0, stretch=stretch, Q=LUPTON_Q)

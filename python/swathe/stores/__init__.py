@@ -1,1 +1,1 @@
-"""Where archives lie: stores by name, what lies in them, and results put into them."""
+"""Stores by name, listings of their objects, and result stores of jobs."""

@@ -1,7 +1,7 @@
-"""Results of jobs in a bucket: `PREFIX/JOB/0000/NAME`, each object written once and verified.
+"""Store the results of jobs in a bucket as `PREFIX/JOB/0000/NAME`, each verified after writing.
 
-A row is done when its object is there: what was put by a process that was killed before it said so
-is put again, under the same name.
+A row is done when its object exists. If a process is killed after it wrote an object and before
+it recorded that, the object is written again under the same name.
 """
 
 from __future__ import annotations
@@ -34,37 +34,38 @@ if TYPE_CHECKING:
     from swathe.stores.results import Files, ResultStore
 
 THREADS = 32
-"""Each puts or removes one object at a time: most of the time it waits for the server."""
+"""Number of threads; each writes or removes one object at a time and mostly waits."""
 LEAST_THREADS = 4
 PUT_MEMORY = 128 << 20
-"""What those that put objects may hold together, unless LEAST_THREADS hold more."""
+"""Memory limit of objects being written, unless LEAST_THREADS need more."""
 POLL_S = 0.1
 PATIENCE_S = 60.0
-"""A bucket that cannot be reached is tried for so long, after what the engine tries."""
+"""Time to retry a bucket that cannot be reached, after the engine's own retries."""
 PAUSE_S = 1.0
 DRAIN_S = 10.0
-"""Objects on their way are waited for so long, when the rest is not wanted any more."""
+"""Time to wait for objects in flight after a stop."""
 AHEAD = 8
-"""Objects that are opened before they are wanted, those up to SMALL as a whole."""
+"""Number of objects opened ahead; objects up to SMALL are read whole."""
 SMALL = 1 << 20
 BUFFER = 1 << 16
 LARGE_BUFFER = 4 << 20
-"""Of objects that are read from end to end."""
+"""Read buffer of objects that are read from start to end."""
 MOST_AT_ONCE = 16 << 20
 
 
 def result_store_named(catalog: Catalog, text: str, scratch: Path | None) -> ResultStore:
-    """Give `NAME:prefix` of a store of the catalogue that results can be written to.
+    """Return the result store `NAME:prefix` of a writable store of the catalogue.
 
     Args:
-        catalog: where the store is.
-        text: its name, and the folder in it; nothing behind the colon for all of it.
-        scratch: where results for a bucket are made; else a folder for temporary files.
+        catalog: catalogue that has the store.
+        text: name of the store and a folder in it; nothing after the colon for its root.
+        scratch: folder in which results for a bucket are made; `None` for a folder for temporary
+            files.
 
     Raises:
-        OutputError: where the name is none, or what is put there cannot be written, read or
-            removed.
-        NoSuchStoreError: where there is no such store.
+        OutputError: if the text is not such a name, or if objects there cannot be written, read
+            or removed.
+        NoSuchStoreError: if the catalogue has no such store.
     """
     name, colon, prefix = text.partition(":")
     prefix = prefix.rstrip("/")
@@ -86,26 +87,26 @@ def result_store_named(catalog: Catalog, text: str, scratch: Path | None) -> Res
 
 
 def _temporary() -> Path:
-    """Give a folder for temporary files that is the same the next time, and nobody else's."""
+    """Return a folder for temporary files that stays the same and belongs to this user only."""
     folder = Path(tempfile.gettempdir()) / f"swathe-results-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise OutputError(f"{folder}: cannot make results there: {error}") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise OutputError(f"{folder}: others may write there; give another folder")
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise OutputError(f"{folder}: other users may write to it; give another folder")
     return folder
 
 
 class Bucket:
-    """Results in a bucket; they are made in a local folder."""
+    """Results in a bucket, made first in a local folder."""
 
     def __init__(self, store: Store, prefix: str, scratch: Path) -> None:
-        """Take the store, the folder in it, and the local folder.
+        """Set the store, the folder in it, and the local folder.
 
         Raises:
-            OutputError: where the local folder cannot be made.
+            OutputError: if the local folder cannot be made.
         """
         self.store, self.prefix = store, prefix
         self._engine = to_native([store])
@@ -116,29 +117,29 @@ class Bucket:
             raise OutputError(f"{scratch}: cannot make results there: {error}") from error
 
     def __str__(self) -> str:
-        """Give its name."""
+        """Return `STORE:prefix`."""
         return f"{self.store.name}:{self.prefix}"
 
     def check(self) -> None:
-        """Put an object there, look for it, read it and remove it.
+        """Check the bucket: write, list, read and remove one object.
 
         Raises:
-            OutputError: where one of these cannot be done.
+            OutputError: if one of these fails.
         """
         folder = f".probe-{token_hex(8)}"
         content = token_bytes(64)
         local = self._scratch / folder
-        where = self._file(folder, "probe")
+        file = self._file(folder, "probe")
         try:
             local.write_bytes(content)
-            for copied in self._copy([(str(local), where)], _never):
+            for copied in self._copy([(str(local), file)], _never):
                 if copied.kind is not None:
-                    raise OutputError(f"{self}: nothing can be put there: {copied.reason}")
-            if self._engine.open(where).read(0, len(content)) != content:
-                raise OutputError(f"{self}: what is put there is not what is read")
-            if not self._listed(folder):
-                raise OutputError(f"{self}: what is put there is not listed")
-            self._engine.remove(where)
+                    raise OutputError(f"{self}: cannot write to it: {copied.reason}")
+            if self._engine.open(file).read(0, len(content)) != content:
+                raise OutputError(f"{self}: an object read back differs from what was written")
+            if not self._list_paths(folder):
+                raise OutputError(f"{self}: an object just written is not listed")
+            self._engine.remove(file)
         except OSError as error:
             if isinstance(error, OutputError):
                 raise
@@ -147,65 +148,65 @@ class Bucket:
             local.unlink(missing_ok=True)
 
     def scratch(self, job: str) -> Path:
-        """Give the local folder of a job."""
+        """Return the local folder of a job."""
         return self._scratch / job
 
     def put(self, job: str, files: Files, stopped: Callable[[], bool]) -> Iterator[int]:
-        """Copy files, and remove them; a bucket that cannot be reached is tried for a while."""
-        left = dict(enumerate(files))
+        """Copy files and remove the local ones; retry for a while if the bucket is unreachable."""
+        remaining = dict(enumerate(files))
         until = time.monotonic() + PATIENCE_S
-        while left and not stopped():
-            numbers = list(left)
-            orders = [(made, self._file(job, name)) for made, name in left.values()]
+        while remaining and not stopped():
+            numbers = list(remaining)
+            orders = [(local, self._file(job, name)) for local, name in remaining.values()]
             for copied in self._copy(orders, stopped):
                 number = numbers[copied.number]
                 if copied.kind is None:
                     until = time.monotonic() + PATIENCE_S
-                    os.unlink(left.pop(number)[0])
+                    os.unlink(remaining.pop(number)[0])
                     yield number
                 elif copied.kind != "SourceError" or time.monotonic() > until:
-                    name = left[number][1]
-                    raise OutputError(f"{self}: {name} cannot be put there: {copied.reason}")
-            if left:
+                    name = remaining[number][1]
+                    raise OutputError(f"{self}: cannot write {name} to it: {copied.reason}")
+            if remaining:
                 time.sleep(PAUSE_S)
 
     def _copy(
         self, orders: Sequence[tuple[str, str]], stopped: Callable[[], bool]
     ) -> Iterator[_swathe.Copied]:
-        """Copy local files; tells of each what became of it, until stopped."""
-        versions = [self._engine.open(made).version for made, _ in orders]
-        largest = max(os.path.getsize(made) for made, _ in orders)
+        """Copy local files, and yield the outcome of each, until stopped."""
+        versions = [self._engine.open(local).version for local, _ in orders]
+        largest = max(os.path.getsize(local) for local, _ in orders)
         copies = _swathe.Copies(
-            [(made, version, to) for (made, to), version in zip(orders, versions, strict=True)],
+            [(local, version, to) for (local, to), version in zip(orders, versions, strict=True)],
             max(LEAST_THREADS, min(THREADS, PUT_MEMORY // max(1, largest))),
             self._engine,
         )
         try:
-            while (done := copies.poll(POLL_S)) is not None:
-                yield from done
+            while (outcomes := copies.poll(POLL_S)) is not None:
+                yield from outcomes
                 if stopped():
                     return
         finally:
             copies.cancel()
             limit = time.monotonic() + DRAIN_S
-            # None must arrive later, and be taken for what is put there next.
+            # No copy may arrive later and count as one of the next call.
             while copies.poll(POLL_S) is not None and time.monotonic() < limit:
                 pass
 
     def find(self, job: str, name: str) -> StoredResult:
-        """Give a result."""
+        """Return a result of a job."""
         file = self._file(job, name)
         source = self._source(file)
         return StoredResult(file, source.size, lambda: reader(source, BUFFER))
 
     def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
-        """Give results to be read one after the other; some are fetched before."""
+        """Yield results as open files, one after the other; some are fetched ahead."""
         pool = ThreadPoolExecutor(AHEAD, "swathe-results")
         coming: deque[Future[BinaryIO]] = deque()
         try:
             for name in names:
                 file = self._file(job, name)
-                coming.append(pool.submit(copy_context().run, self._opened, file))
+                coming.append(pool.submit(copy_context().run, self._open_result, file))
                 if len(coming) > AHEAD:
                     with coming.popleft().result() as opened:
                         yield opened
@@ -215,7 +216,7 @@ class Bucket:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _opened(self, file: str) -> BinaryIO:
+    def _open_result(self, file: str) -> BinaryIO:
         source = self._source(file)
         if source.size <= SMALL:
             return io.BytesIO(source.read(0, source.size))
@@ -226,44 +227,46 @@ class Bucket:
             return self._engine.open(file)
         except NotFoundError as error:
             name = file.rpartition("/")[2]
-            raise NoSuchResultError(f"{name}: the result is gone: {error}") from error
+            raise NoSuchResultError(f"{name}: the result no longer exists: {error}") from error
 
     def leave(self, job: str) -> None:
         """Remove the local folder of a job."""
         shutil.rmtree(self.scratch(job), ignore_errors=True)
 
     def put_away(self, job: str) -> None:
-        """Remove the local folder of a job: whoever still works on it can put nothing more."""
+        """Remove the local folder of a job, so that a worker still running it can write no more."""
         self.leave(job)
 
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
         """Remove the objects of a job."""
         self.leave(job)
-        paths = self._listed(job)
+        paths = self._list_paths(job)
         pool = ThreadPoolExecutor(THREADS, "swathe-remove")
         try:
-            done = pool.map(self._engine.remove, [f"{self.store.name}:{path}" for path in paths])
-            for _ in done:
+            removals = pool.map(
+                self._engine.remove, [f"{self.store.name}:{path}" for path in paths]
+            )
+            for _ in removals:
                 if stopped():
                     return False
         finally:
             pool.shutdown(cancel_futures=True)
         return True
 
-    def _listed(self, folder: str) -> list[str]:
-        """Give the paths in the store of all that is in a folder."""
+    def _list_paths(self, folder: str) -> list[str]:
+        """Return the paths in the store of all objects in a folder."""
         listing = self._engine.list(self._file(f"{folder}/"))
-        found = []
+        listed_paths = []
         while (page := listing.next_page()) is not None:
-            found += [path for path, *_ in page]
-        return found
+            listed_paths += [path for path, *_ in page]
+        return listed_paths
 
     def _file(self, *parts: str) -> str:
         return f"{self.store.name}:{'/'.join(filter(None, (self.prefix, *parts)))}"
 
 
 class _Object(io.RawIOBase):
-    """The bytes of an object, read by ranges."""
+    """Bytes of an object, read by ranges."""
 
     def __init__(self, source: _swathe.Source) -> None:
         self._source, self._at = source, 0
@@ -286,14 +289,14 @@ class _Object(io.RawIOBase):
         return b"".join(iter(partial(self.read, MOST_AT_ONCE), b""))
 
     def readinto(self, buffer: Any) -> int:
-        wanted = min(len(buffer), MOST_AT_ONCE, max(0, self._source.size - self._at))
-        buffer[:wanted] = self._source.read(self._at, self._at + wanted)
-        self._at += wanted
-        return wanted
+        count = min(len(buffer), MOST_AT_ONCE, max(0, self._source.size - self._at))
+        buffer[:count] = self._source.read(self._at, self._at + count)
+        self._at += count
+        return count
 
 
 def reader(source: _swathe.Source, buffer: int) -> BinaryIO:
-    """Return an open object as a file that reads so many bytes at once."""
+    """Return an open object as a file with a read buffer of this size."""
     return cast("BinaryIO", io.BufferedReader(_Object(source), buffer))
 
 

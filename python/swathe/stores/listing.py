@@ -1,4 +1,4 @@
-"""What objects a store has below a prefix: folders, indexes of HTTP servers, WebDAV, buckets."""
+"""List the objects of a store below a prefix: folders, HTTP indexes, WebDAV, buckets."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 30
 LONGEST_PATH_BYTES = 1_000
-"""What the catalogue keeps, in UTF-8."""
+"""Limit of the catalogue for a path, in bytes of UTF-8."""
 LONGEST_ETAG = 100
-"""What the catalogue keeps; all that are known are shorter."""
+"""Limit of the catalogue for an ETag; all known ones are shorter."""
 LARGEST_PAGE_BYTES = 256 << 20
 LARGEST_XML_BYTES = 64 << 20
-"""It takes far more in memory than an index; this is some 100,000 objects in one folder."""
+"""Limit of a WebDAV answer: about 100,000 objects in one folder. XML takes more memory."""
 HIDDEN = "."
-"""Names that start so are no objects of a dataset."""
+"""Prefix of names that are not objects of a dataset."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """An object that a listing names.
+    """An object in a listing.
 
     Attributes:
-        path: in the store.
-        size: bytes, where it says so exactly.
-        modified: what it says of the time, in whatever words; `None` where nothing.
-        etag: its ETag, without quotes, where it says that.
+        path: path in the store.
+        size: size in bytes; `None` if the listing does not give it exactly.
+        modified: modification time as the listing writes it; `None` if it gives none.
+        etag: ETag without quotes; `None` if the listing gives none.
     """
 
     path: str
@@ -57,17 +57,17 @@ class Listed:
 
     @property
     def mark(self) -> str | None:
-        """What would be another if the object were: its ETag, else its time."""
+        """Return the object's version mark: its ETag, else its time."""
         return self.etag or self.modified
 
     def is_told(self) -> bool:
-        """Tell whether a change of the object would show here."""
+        """Check whether a change of the object would show in the listing."""
         return self.size is not None and self.mark is not None
 
 
 @dataclass(frozen=True)
 class Unlisted:
-    """Something that could not be listed, and why."""
+    """An entry that could not be listed, and the reason."""
 
     path: str
     reason: str
@@ -76,37 +76,37 @@ class Unlisted:
 def list_objects(
     store: Store, prefix: str, pattern: str | None, *, may_lack: bool = False
 ) -> Iterator[Listed | Unlisted]:
-    """Give the objects below a folder of a store whose names are as the pattern says.
+    """Yield the objects below a folder of a store whose names match the pattern.
 
-    A pattern without a slash is compared with the last part of the path, another with all of what
-    is behind the prefix. Sub-folders that cannot be listed are told and stop nothing. Where there
-    `may_lack` such a folder, nothing is given if there is none.
+    A pattern without a slash is matched with the last part of the path. A pattern with a slash is
+    matched with the whole path after the prefix. A sub-folder that cannot be listed is yielded as
+    `Unlisted` and does not stop the listing. With `may_lack` a missing folder yields nothing.
 
     Raises:
-        NotFoundError, AccessError, SourceError: where the folder cannot be listed.
-        DatasetError: where what the server gives is no index.
+        NotFoundError, AccessError, SourceError: if the folder cannot be listed.
+        DatasetError: if the server's answer is not an index.
     """
     scheme = store.url.partition("://")[0]
     if scheme == "file":
         root = unquote(store.url.removeprefix("file://"))
         if may_lack and not os.path.lexists(os.path.join(root, prefix)):
             return
-        found = _local(root, prefix, folders_of(store.url, store.options))
+        entries = _local(root, prefix, folders_of(store.url, store.options))
     elif to_native([store]).can_list(f"{store.name}:"):
-        found = _in_bucket(store, prefix, may_lack)
+        entries = _in_bucket(store, prefix, may_lack)
     else:
-        found = _served(store, prefix, may_lack)
-    for each in found:
+        entries = _list_served(store, prefix, may_lack)
+    for each in entries:
         if isinstance(each, Unlisted) or matches(each.path, prefix, pattern):
-            yield _checked(each)
+            yield _check_length(each)
 
 
 def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed | Unlisted]:
-    """Give the objects that a text file names, one a line; empty lines and # lines are none.
+    """Yield the objects named in a text file, one a line; skip empty lines and # lines.
 
     Raises:
-        NotFoundError, SourceError: where it cannot be read.
-        DatasetError: where it is no text, or a line is no path below the prefix.
+        NotFoundError, SourceError: if the file cannot be read.
+        DatasetError: if the file is not text, or a line is not a path below the prefix.
     """
     try:
         lines = file.read_text("utf-8").splitlines()
@@ -116,7 +116,7 @@ def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed |
         raise DatasetError(f"{file}: a list of objects is UTF-8 text: {error}") from error
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror}") from error
-    seen = set()
+    names = set()
     for number, line in enumerate(lines, 1):
         path = line.strip()
         if not path or path.startswith("#"):
@@ -127,20 +127,20 @@ def read_list(file: Path, prefix: str, pattern: str | None) -> Iterator[Listed |
                 f"{file}, line {number}: expected the path of an object in the store, below "
                 f"{prefix or 'its root'!r}; found {path[:100]!r}"
             )
-        if path not in seen and matches(path, prefix, pattern):
-            seen.add(path)
-            yield _checked(Listed(path))
+        if path not in names and matches(path, prefix, pattern):
+            names.add(path)
+            yield _check_length(Listed(path))
 
 
 _SET = re.compile(r"\[!?(?:\][^\]]*(\])|[^\]]*(\]?))")
-"""A set of characters, and what ends it, if anything does."""
+"""Set of characters in a pattern, with its end if it has one."""
 
 
 def checked_pattern(pattern: str | None) -> str | None:
-    """Give a pattern if it is one.
+    """Return the pattern if it is valid.
 
     Raises:
-        DatasetError: where it is empty, or has a [ without its ].
+        DatasetError: if the pattern is empty, or has a [ without a ].
     """
     if pattern is None:
         return None
@@ -153,7 +153,7 @@ def checked_pattern(pattern: str | None) -> str | None:
 
 
 def matches(path: str, prefix: str, pattern: str | None) -> bool:
-    """Tell whether an object is one that a pattern asks for."""
+    """Check whether a path matches a pattern."""
     if pattern is None:
         return True
     below = path.removeprefix(f"{prefix}/") if prefix else path
@@ -161,15 +161,15 @@ def matches(path: str, prefix: str, pattern: str | None) -> bool:
     return fnmatch.fnmatchcase(compared, pattern)
 
 
-def _checked(found: Listed | Unlisted) -> Listed | Unlisted:
+def _check_length(entry: Listed | Unlisted) -> Listed | Unlisted:
     try:
-        length = len(found.path.encode())
+        length = len(entry.path.encode())
     except UnicodeEncodeError:
-        shown = found.path.encode("utf-8", "backslashreplace").decode()
-        return Unlisted(shown, "its name is no UTF-8 text")
+        shown = entry.path.encode("utf-8", "backslashreplace").decode()
+        return Unlisted(shown, "its name is not UTF-8 text")
     if length > LONGEST_PATH_BYTES:
-        return Unlisted(found.path, f"its path has {length} bytes, more than {LONGEST_PATH_BYTES}")
-    return found
+        return Unlisted(entry.path, f"its path has {length} bytes, more than {LONGEST_PATH_BYTES}")
+    return entry
 
 
 def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed | Unlisted]:
@@ -177,7 +177,7 @@ def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed 
     if not is_within(start, folders):
         raise AccessError(f"{start}: leads out of its store")
     if os.path.isfile(start):
-        yield _stated(prefix, os.stat(start))
+        yield _entry_of_file(prefix, os.stat(start))
         return
     waiting = [prefix]
     while waiting:
@@ -197,16 +197,16 @@ def _local(root: str, prefix: str, folders: tuple[str, ...]) -> Iterator[Listed 
             try:
                 if entry.is_symlink() and not is_within(entry.path, folders):
                     yield Unlisted(path, "a link that leads out of its store")
-                # Links to folders might lead in circles.
+                # Links to folders could form loops.
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(path)
                 elif entry.is_file():
-                    yield _stated(path, entry.stat())
+                    yield _entry_of_file(path, entry.stat())
             except OSError as error:
                 yield Unlisted(path, f"{error.strerror}")
 
 
-def _stated(path: str, stat: os.stat_result) -> Listed:
+def _entry_of_file(path: str, stat: os.stat_result) -> Listed:
     return Listed(path, stat.st_size, str(stat.st_mtime_ns))
 
 
@@ -218,7 +218,7 @@ def _local_error(path: str, error: OSError) -> Exception:
     return SourceError(f"{path}: {error.strerror}")
 
 
-def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
+def _list_served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unlisted]:
     engine = to_native([store])
     token = engine.bearer(f"{store.name}:")
     root = (engine.asked_by_http(f"{store.name}:") or store.url).rstrip("/")
@@ -226,7 +226,7 @@ def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unli
     by_webdav = None if scheme in WEBDAV else False
     is_xrootd = scheme in ("root", "roots")
     waiting = [prefix]
-    seen = set(waiting)
+    folders = set(waiting)
     while waiting:
         folder = waiting.pop()
         url = f"{root}/{quote(folder)}/" if folder else f"{root}/"
@@ -251,8 +251,8 @@ def _served(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | Unli
             elif not each.is_folder:
                 etag = each.etag[:LONGEST_ETAG] if each.etag else None
                 yield Listed(path, each.size, each.modified, etag)
-            elif path not in seen:
-                seen.add(path)
+            elif path not in folders:
+                folders.add(path)
                 waiting.append(path)
 
 
@@ -264,7 +264,7 @@ def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | U
     while (page := listing.next_page()) is not None:
         lacks = lacks and not page
         for path, size, modified, etag in page:
-            # What makes a folder in some programs: an empty object before those in it.
+            # Some programs mark a folder by an empty object before those in it.
             if before and not (before.size == 0 and path.startswith(f"{before.path}/")):
                 yield before
             hidden = path.startswith(HIDDEN) or f"/{HIDDEN}" in path
@@ -277,14 +277,14 @@ def _in_bucket(store: Store, prefix: str, may_lack: bool) -> Iterator[Listed | U
 
 
 def _page(url: str, token: str | None) -> tuple[str, bytes]:
-    """Give the content type and the text of an index."""
+    """Return the content type and the text of an index."""
     request = urllib.request.Request(url, headers={"Accept": "application/json, text/html"})
     try:
-        given, headers, content = _answer(url, request, token, LARGEST_PAGE_BYTES)
+        final_url, headers, content = _answer(url, request, token, LARGEST_PAGE_BYTES)
     except urllib.error.HTTPError as error:
         raise _refusal(url, error.code) from None
-    if not given.endswith("/"):
-        raise DatasetError(f"{url}: its index is not given, but {given}")
+    if not final_url.endswith("/"):
+        raise DatasetError(f"{url}: expected its index, found a redirect to {final_url}")
     return headers.get_content_type(), content
 
 
@@ -297,38 +297,38 @@ def _refusal(url: str, status: int) -> Exception:
 
 
 NO_WEBDAV = (403, 405, 501)
-"""So servers answer that may write by WebDAV, but list by an index only: nginx says 403."""
+"""Status codes of servers that write by WebDAV but list only by index; nginx sends 403."""
 
 
 def _inside(
     url: str, token: str | None, by_webdav: bool | None, is_xrootd: bool
 ) -> list[WebdavEntry] | None:
-    """Give what a WebDAV server says is in a folder; None where it is to be asked for an index.
+    """Return the entries of a folder on a WebDAV server; `None` if an index must be read instead.
 
-    What is not known (None) of the first folder is so of all the others.
+    If this is not yet known for the first folder (`None`), it holds for all other folders.
     """
     if by_webdav is False:
         return None
     request = urllib.request.Request(url, QUESTION, HEADERS, method="PROPFIND")
     try:
-        given, headers, content = _answer(url, request, token, LARGEST_XML_BYTES)
+        final_url, headers, content = _answer(url, request, token, LARGEST_XML_BYTES)
     except urllib.error.HTTPError as error:
         if by_webdav or error.code not in NO_WEBDAV:
             raise _refusal(url, error.code) from None
         return None
     server = headers.get("Server", "")
-    # dCache speaks root:// too, and encodes names; a proxy may stand before either.
+    # dCache also serves root://, but encodes names; a proxy may be in front of either.
     is_xrootd = server.startswith("XrootD") or (is_xrootd and not server.startswith("dCache"))
-    # Where we were sent on to, names are those of that server.
-    inside = list(found_in(given, content, not is_xrootd))
+    # After a redirect, names are those of the server redirected to.
+    inside = list(found_in(final_url, content, not is_xrootd))
     if is_xrootd:
-        why = "XRootD cuts names before a ?, also an encoded one, and would give another object"
+        why = "XRootD cuts names at a ?, also an encoded one, and would return another object"
         inside = [each._replace(fault=why) if "?" in each.name else each for each in inside]
     return inside
 
 
 class _Redirected(urllib.request.HTTPRedirectHandler):
-    """Asks who we are sent on to the same question, where urllib would give up."""
+    """Redirect handler that repeats the method and body of the request; urllib would give up."""
 
     def redirect_request(
         self,
@@ -352,13 +352,13 @@ def _opener() -> urllib.request.OpenerDirector:
 def _answer(
     url: str, request: urllib.request.Request, token: str | None, most_bytes: int
 ) -> tuple[str, http.client.HTTPMessage, bytes]:
-    """Give the URL that answered at last, the headers, and the content."""
+    """Return the URL that answered at last, the headers, and the content."""
     if token:
-        # Not shown to whoever the server sends us on to.
+        # Not sent to a server we are redirected to.
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
         with _opener().open(request, timeout=TIMEOUT_S) as answer:
-            given, headers = answer.geturl(), answer.headers
+            final_url, headers = answer.geturl(), answer.headers
             content: bytes = answer.read(most_bytes + 1)
     except urllib.error.HTTPError as error:
         error.close()
@@ -366,14 +366,14 @@ def _answer(
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise SourceError(f"{url}: its index cannot be read: {reason}") from error
-    # Of a part of it the objects in the rest would be taken to have vanished.
-    announced, found = headers["Content-Length"], len(content)
-    if found > most_bytes or announced not in (None, str(found)):
+    # A truncated index would make the missing objects look deleted.
+    announced, size = headers["Content-Length"], len(content)
+    if size > most_bytes or announced not in (None, str(size)):
         raise SourceError(
             f"{url}: expected an index of {announced or 'some'} bytes, at most "
-            f"{most_bytes}; found {found}"
+            f"{most_bytes}; found {size}"
         )
-    return given, headers, content
+    return final_url, headers, content
 
 
 def _entries(url: str, kind: str, content: bytes) -> list[WebdavEntry]:
@@ -388,7 +388,7 @@ def _entries(url: str, kind: str, content: bytes) -> list[WebdavEntry]:
 
 
 def _json_entries(url: str, content: bytes) -> list[WebdavEntry]:
-    """As nginx writes with `autoindex_format json`."""
+    """Parse an index as nginx writes it with `autoindex_format json`."""
     try:
         return [
             WebdavEntry(
@@ -401,7 +401,7 @@ def _json_entries(url: str, content: bytes) -> list[WebdavEntry]:
         ]
     except (ValueError, TypeError, KeyError) as error:
         raise DatasetError(
-            f"{url}: expected a list of name, type, size and mtime, as nginx gives; found "
+            f"{url}: expected a list of name, type, size and mtime, as nginx writes; found "
             f"{content[:60]!r}"
         ) from error
 
@@ -412,10 +412,10 @@ _TIMED = re.compile(r"(\d{1,4}-\w{2,3}-\d{2,4}\s+\d\d:\d\d(?::\d\d)?)(?:\s+(\S+)
 
 
 def _html_entries(url: str, page: str) -> list[WebdavEntry]:
-    """As nginx and Apache write: links to what is in the folder, time and size behind them."""
+    """Parse an index as nginx and Apache write it: links, each followed by time and size."""
     if "<a" not in page.lower():
         raise DatasetError(f"{url}: expected an index of the folder; found a page without links")
-    found: dict[str, WebdavEntry] = {}
+    entries: dict[str, WebdavEntry] = {}
     base = urlsplit(url)
     for link, behind in _links(page):
         target = urlsplit(urljoin(url, html.unescape(link)))
@@ -424,14 +424,14 @@ def _html_entries(url: str, page: str) -> list[WebdavEntry]:
         elsewhere = target.netloc != base.netloc or below == target.path
         if elsewhere or target.query or not name or "/" in name:
             continue
-        told = _TIMED.search(behind)
-        size = int(told[2]) if told and told[2] and told[2].isdecimal() else None
-        found[name] = WebdavEntry(name, below.endswith("/"), size, told[1] if told else None)
-    return list(found.values())
+        match = _TIMED.search(behind)
+        size = int(match[2]) if match and match[2] and match[2].isdecimal() else None
+        entries[name] = WebdavEntry(name, below.endswith("/"), size, match[1] if match else None)
+    return list(entries.values())
 
 
 def _links(page: str) -> Iterator[tuple[str, str]]:
-    """Give where each link leads, and the text behind it."""
+    """Yield the target of each link, and the text after it."""
     link = None
     for tag in _TAG.finditer(page):
         if tag[1] is None:

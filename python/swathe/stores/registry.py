@@ -1,4 +1,4 @@
-"""The storages that the catalogue knows, as the engine takes them."""
+"""Stores of the catalogue, in the form the engine takes."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ if TYPE_CHECKING:
 
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]+:")
 LOCAL_ROOT = "file:///"
-"""In the catalogue, that of local files that lie in no named store."""
+"""Key in the catalogue of local files outside all named stores."""
 END = r"(?![\w/.-])"
-"""Where a root ends that is meant itself: no longer name begins with it."""
+"""Endings of a root that end its name: no longer name begins with it."""
 RELOAD_S = 5.0
-"""A catalogue on a server is asked again after this time; a file, when it has changed."""
+"""Interval at which a catalogue on a server is read again; a file, when it has changed."""
 
 
 @dataclass(frozen=True)
 class StoreSnapshot:
-    """What a catalogue knows of storages, to be taken over by a process that has none.
+    """A catalogue's stores and their costs, for a process without a catalogue.
 
     Attributes:
-        host: the machine it comes from; what was measured there stands in for others.
-        stores: name, root and options of each; no credentials, for a catalogue has none.
-        costs: by host and key of the store.
-        spreads: by host and key of the store.
-        compute: by host, what computing costs there.
+        host: machine of the catalogue; its measurements are used for unmeasured hosts.
+        stores: name, root and options of each store. There are no credentials, since a catalogue
+            holds none.
+        costs: measured costs by host and key of the store.
+        spreads: relative spread by host and key of the store.
+        compute: costs of computing by host.
     """
 
     host: str
@@ -48,7 +49,7 @@ class StoreSnapshot:
     compute: dict[str, Any]
 
     def seen_from(self, host: str) -> tuple[dict[str, Any], dict[str, float], Any]:
-        """Give costs, spreads and costs of computing of a host, or what stands in for them."""
+        """Return costs, spreads and computing costs of a host, or those of `self.host`."""
         both = (self.host, host)
         costs = {root: of for each in both for root, of in self.costs.get(each, {}).items()}
         spreads = {root: of for each in both for root, of in self.spreads.get(each, {}).items()}
@@ -56,10 +57,10 @@ class StoreSnapshot:
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What was read of a catalogue, and what state it was in.
+class _CatalogContent:
+    """Content of a catalogue, and the state of the catalogue when it was read.
 
-    `names` are those of stores by their roots, which `roots` finds in a text.
+    `names` holds the names of stores by root; `roots` is a pattern that finds roots in a text.
     """
 
     state: object
@@ -70,19 +71,19 @@ class _Known:
     compute: str | None
 
 
-_loaded: _Known | None = None
-_adopted: _Known | None = None
+_loaded: _CatalogContent | None = None
+_adopted: _CatalogContent | None = None
 _local: tuple[object, _swathe.Stores | None] | None = None
 
 
 def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
-    """Give the storages of the catalogue, where one of these objects may lie in them.
+    """Return the stores of the catalogue if one of these objects may be in them.
 
-    Plain paths need none, but where local files or this host were measured: opening the catalogue
-    as a whole costs more than a cut, so for them a look is taken at that alone.
+    Plain paths need the catalogue only if local files or this host were measured. Opening the
+    whole catalogue costs more than a cut, so for plain paths only these measurements are read.
 
     Raises:
-        CatalogError: where there is a catalogue that cannot be read.
+        CatalogError: if a catalogue exists but cannot be read.
     """
     if any(NAMED.match(name) for name in objects):
         return known_stores()
@@ -90,22 +91,22 @@ def stores_for(objects: Iterable[str]) -> _swathe.Stores | None:
 
 
 def is_named(path: str) -> bool:
-    """Tell whether this is `NAME:path` of a store of the catalogue."""
+    """Check whether a path is `NAME:path` of a store of the catalogue."""
     stores = stores_for([path])
     return stores is not None and stores.locate(path)[1] != path
 
 
 def known_stores() -> _swathe.Stores | None:
-    """Give all storages of the catalogue; `None` where there is no catalogue."""
-    known = _known()
-    return known.stores if known else None
+    """Return all stores of the catalogue; `None` if there is no catalogue."""
+    content = _load_if_changed()
+    return content.stores if content else None
 
 
 def local_paths(objects: Iterable[str]) -> list[str]:
-    """Return the paths of those objects that are files of this machine.
+    """Return the paths of the objects that are files on this machine.
 
     Raises:
-        CatalogError: if there is a catalogue that cannot be read.
+        CatalogError: if a catalogue exists but cannot be read.
     """
     names = list(objects)
     stores = stores_for(names) or _swathe.Stores("[]")
@@ -114,18 +115,18 @@ def local_paths(objects: Iterable[str]) -> list[str]:
 
 
 def with_store_names(text: str) -> str:
-    """Give a text with files of stores called `NAME:path`, not by where they lie."""
+    """Return a text in which paths and URLs of stores are replaced by `NAME:path`."""
     try:
-        known = _known()
+        content = _load_if_changed()
     except CatalogError:
-        known = _loaded  # that it is away may be what the text tells
-    if known is None or not known.names:
+        content = _loaded  # the text may be about the missing catalogue
+    if content is None or not content.names:
         return text
-    return known.roots.sub(lambda found: f"{known.names[found[0]]}:", text)
+    return content.roots.sub(lambda match: f"{content.names[match[0]]}:", text)
 
 
 def to_native(stores: Iterable[Store]) -> _swathe.Stores:
-    """Give these stores and no others as the engine takes them, with costs taken for granted."""
+    """Return only these stores, in the engine's form, with assumed costs."""
     described = [
         {"name": store.name, "root": _plain(store.url), "options": store.options}
         for store in stores
@@ -134,47 +135,51 @@ def to_native(stores: Iterable[Store]) -> _swathe.Stores:
 
 
 def spread_of(root: str) -> float:
-    """Give half the relative range of the middle 80 % of times measured over times predicted."""
-    known = _known()
-    return known.spreads.get(root, 0.0) if known else 0.0
+    """Return half the relative range of the middle 80 % of measured over predicted times."""
+    content = _load_if_changed()
+    return content.spreads.get(root, 0.0) if content else 0.0
 
 
 def compute_costs() -> str | None:
-    """Give what computing costs on this host, as JSON; `None` where it was not measured."""
-    known = _known()
-    return known.compute if known else None
+    """Return the computing costs of this host as JSON; `None` if they were not measured."""
+    content = _load_if_changed()
+    return content.compute if content else None
 
 
 def storages() -> StoreSnapshot:
-    """Give what the catalogue knows of storages, as seen from all hosts.
+    """Return the stores and costs of the catalogue, as measured on all hosts.
 
     Raises:
-        CatalogError: where there is none, or it cannot be read.
+        CatalogError: if there is no catalogue, or it cannot be read.
     """
     from swathe.catalog import Catalog
 
     costs: dict[str, dict[str, Any]] = {}
     spreads: dict[str, dict[str, float]] = {}
     with Catalog.open(default_url()) as catalog:
-        for kept in catalog.profiles():
-            costs.setdefault(kept.host, {})[kept.root] = kept.costs
-            spreads.setdefault(kept.host, {})[kept.root] = float(kept.spread.get("model", 0))
+        for profile in catalog.profiles():
+            costs.setdefault(profile.host, {})[profile.root] = profile.costs
+            spreads.setdefault(profile.host, {})[profile.root] = float(
+                profile.spread.get("model", 0)
+            )
         stores = [
             {"name": store.name, "root": store.url, "options": store.options}
             for store in catalog.stores()
         ]
         hosts = {this_host(), *costs}
-        compute = {host: found for host in hosts if (found := catalog.compute(host)) is not None}
+        compute = {
+            host: costs_here for host in hosts if (costs_here := catalog.compute(host)) is not None
+        }
     return StoreSnapshot(this_host(), stores, costs, spreads, compute)
 
 
 def use_snapshot(found: StoreSnapshot) -> None:
-    """Use these storages from now on, whatever catalogue this process may have."""
+    """Use these stores from now on in place of those of a catalogue."""
     global _adopted
     _adopted = _of(found, this_host(), None)
 
 
-def _known() -> _Known | None:
+def _load_if_changed() -> _CatalogContent | None:
     global _loaded
     if _adopted is not None:
         return _adopted
@@ -187,47 +192,47 @@ def _known() -> _Known | None:
     return _loaded
 
 
-def _load(url: str) -> _Known:
-    # Loading may touch the files, so their state is taken after it.
-    found = storages()
-    return _of(found, this_host(), _state(url))
+def _load(url: str) -> _CatalogContent:
+    # Loading may change the files, so their state is read after it.
+    snapshot = storages()
+    return _of(snapshot, this_host(), _state(url))
 
 
-def _of(found: StoreSnapshot, host: str, state: object) -> _Known:
-    """Give storages as the engine takes them, as seen from a host."""
-    costs, spreads, compute = found.seen_from(host)
-    described = [{**store, "root": _plain(store["root"])} for store in found.stores]
+def _of(snapshot: StoreSnapshot, host: str, state: object) -> _CatalogContent:
+    """Return stores in the engine's form, as seen from a host."""
+    costs, spreads, compute = snapshot.seen_from(host)
+    described = [{**store, "root": _plain(store["root"])} for store in snapshot.stores]
     measured = {_plain(root): of for root, of in costs.items()}
     names: dict[str, str] = {}
-    for store in found.stores:
+    for store in snapshot.stores:
         root = _plain(store["root"]).removeprefix("file://")
-        if root:  # else every slash would be one
+        if root:  # an empty root would match every slash
             names.setdefault(f"{root}/", store["name"])
             names.setdefault(root, store["name"])
-    told = None if compute is None else json.dumps(compute)
-    seen = {_plain(root): spread for root, spread in spreads.items()}
-    stores = _swathe.Stores(json.dumps(described), json.dumps(measured), told)
-    return _Known(state, stores, names, _any_of(names), seen, told)
+    compute_json = None if compute is None else json.dumps(compute)
+    relative_spreads = {_plain(root): spread for root, spread in spreads.items()}
+    stores = _swathe.Stores(json.dumps(described), json.dumps(measured), compute_json)
+    return _CatalogContent(state, stores, names, _any_of(names), relative_spreads, compute_json)
 
 
 def _any_of(roots: Iterable[str]) -> re.Pattern[str]:
-    """Give what finds roots where they begin a path, the innermost first."""
+    """Return a pattern that finds roots at the start of a path, innermost first."""
     ordered = sorted(roots, key=lambda root: -len(root))
     ways = (re.escape(root) + ("" if root.endswith("/") else END) for root in ordered)
     return re.compile(rf"(?<![\w.-])(?:{'|'.join(ways)})")
 
 
 def _plain(root: str) -> str:
-    """Give a root as the engine has it: of files not percent-encoded, that of all as file://."""
+    """Return a root as the engine writes it: files not percent-encoded, all files as file://."""
     if root == LOCAL_ROOT:
         return "file://"
     return unquote(root) if root.startswith("file://") else root
 
 
 def _local_files() -> _swathe.Stores | None:
-    """Give what was measured of files in no store and of this host, if anything was.
+    """Return the measurements of local files and of this host; `None` if there are none.
 
-    Of a catalogue in a file only.
+    Only a catalogue in a file is read.
     """
     global _local
     if _adopted is not None:
@@ -242,17 +247,17 @@ def _local_files() -> _swathe.Stores | None:
         if costs is not None or compute is not None:
             measured = {} if costs is None else {_plain(LOCAL_ROOT): json.loads(costs)}
             stores = _swathe.Stores("[]", json.dumps(measured), compute)
-        # Looking may have touched the files.
+        # Reading may have changed the files.
         _local = _state(url), stores
     return _local[1]
 
 
 def _state(url: str) -> tuple[object, ...] | None:
-    """Give what changes when the catalogue does; `None` where there is none."""
+    """Return a value that changes when the catalogue does; `None` if there is no catalogue."""
     prefix, _, path = url.partition(":///")
     if not prefix.startswith("sqlite"):
         return url, time.monotonic() // RELOAD_S
-    found = []
+    marks = []
     for name in (path, f"{path}-wal"):
         try:
             stat = os.stat(name)
@@ -260,5 +265,5 @@ def _state(url: str) -> tuple[object, ...] | None:
             if name == path:
                 return None
             continue
-        found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
-    return url, *found
+        marks.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+    return url, *marks

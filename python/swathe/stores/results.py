@@ -1,7 +1,7 @@
-"""Where the results of jobs are: in a folder, or in a bucket.
+"""Result stores of jobs: a folder or a bucket.
 
-They are made in a local folder, and then put in their place, where each is seen when it is whole.
-To put one there again changes nothing.
+Results are made in a local folder and then moved to their final names, where each appears only
+when it is complete. Storing a result again changes nothing.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from swathe import _swathe
 from swathe.core.errors import NoSuchResultError, OutputError
 
 INPUTS = ".inputs"
-"""In the local folder of a job: what goes into results, until they are made."""
+"""Name of a folder in a job's local folder, for parts of results being made."""
 GONE, GONE_BYTES = ".gone-", 8
 
 Files = Sequence[tuple[str, str]]
-"""Path of what was made, and of its place among the results of a job."""
+"""Local path of each result, and its name among the results of the job."""
 
 
 @dataclass(frozen=True)
 class StoredResult:
-    """A result.
+    """A stored result.
 
     Attributes:
-        file: as the engine opens it: a path, or `STORE:path`.
-        size: bytes.
-        open: gives a file to read it from.
+        file: name for the engine: a path, or `STORE:path`.
+        size: size in bytes.
+        open: function that returns a file to read it from.
     """
 
     file: str
@@ -42,59 +42,59 @@ class StoredResult:
 
 
 class ResultStore(Protocol):
-    """What jobs ask of the place of their results."""
+    """Interface that jobs use to store and read results."""
 
     def scratch(self, job: str) -> Path:
-        """Give the local folder, which may not be there yet, where those of a job are made."""
+        """Return the local folder in which a job's results are made; it may not exist yet."""
 
     def put(self, job: str, files: Files, stopped: Callable[[], bool]) -> Iterator[int]:
-        """Put files in their place; tells the number of each that is there, until stopped.
+        """Store files, and yield the number of each when it is stored, until stopped.
 
         Raises:
-            OutputError: where some cannot be put there.
+            OutputError: if a file cannot be stored.
         """
 
     def find(self, job: str, name: str) -> StoredResult:
-        """Give a result.
+        """Return a result.
 
         Raises:
-            NoSuchResultError: where it is not there.
-            SourceError, AccessError: where that cannot be told.
+            NoSuchResultError: if the result does not exist.
+            SourceError, AccessError: if this cannot be found out.
         """
 
     def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
-        """Give results to be read one after the other, each closed when the next is asked for.
+        """Yield results as open files; each is closed when the next is requested.
 
         Raises:
-            NoSuchResultError, SourceError, AccessError: as `find`.
+            NoSuchResultError, SourceError, AccessError: as in `find`.
         """
 
     def leave(self, job: str) -> None:
-        """Remove what was made of a job on the way to its results."""
+        """Remove the intermediate files of a job."""
 
     def put_away(self, job: str) -> None:
-        """Begin to remove all of a job: what takes no time.
+        """Begin to remove all files of a job, with the steps that take no time.
 
         Raises:
-            OutputError: where that cannot be.
+            OutputError: if that fails.
         """
 
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:
-        """Remove all of a job; tells whether it was not stopped before.
+        """Remove all files of a job; return false if it was stopped before the end.
 
         Raises:
-            OutputError, SourceError, AccessError: where some of it cannot be removed.
+            OutputError, SourceError, AccessError: if a file cannot be removed.
         """
 
 
 class Folder:
-    """Results in a local folder; they are made within it, too, and renamed."""
+    """Results in a local folder. They are made inside it and renamed."""
 
     def __init__(self, root: Path) -> None:
-        """Take the folder; it is made if need be.
+        """Set the folder, and make it if it does not exist.
 
         Raises:
-            OutputError: where nothing can be written there.
+            OutputError: if the folder cannot be written to.
         """
         self._root = root.absolute()
         try:
@@ -102,52 +102,52 @@ class Folder:
             with tempfile.TemporaryFile(dir=self._root):
                 pass
         except OSError as error:
-            raise OutputError(f"{root}: no folder for results: {error}") from error
+            raise OutputError(f"{root}: cannot be a folder for results: {error}") from error
 
     def __str__(self) -> str:
-        """Give its path."""
+        """Return the path."""
         return str(self._root)
 
     def scratch(self, job: str) -> Path:
-        """Give the folder of a job."""
+        """Return the folder of a job."""
         return self._root / job
 
     def put(self, job: str, files: Files, stopped: Callable[[], bool]) -> Iterator[int]:  # noqa: ARG002 - takes no time
         """Rename files."""
-        # As text: paths would take as long as the rest.
+        # As text: Path objects would take as long as the renaming.
         top = f"{self._root}/{job}"
-        moves = [(made, f"{top}/{name}") for made, name in files]
-        done = 0
-        while done < len(moves):
-            moved = _swathe.rename_each(moves[done:])
-            if done + moved < len(moves):
-                # The first of its folder, or it cannot be moved at all.
-                move(*moves[done + moved], top)
+        moves = [(local, f"{top}/{name}") for local, name in files]
+        count = 0
+        while count < len(moves):
+            moved = _swathe.rename_each(moves[count:])
+            if count + moved < len(moves):
+                # The first file of its folder, or a file that cannot be moved at all.
+                move(*moves[count + moved], top)
                 moved += 1
-            yield from range(done, done + moved)
-            done += moved
+            yield from range(count, count + moved)
+            count += moved
 
     def find(self, job: str, name: str) -> StoredResult:
-        """Give a result."""
+        """Return a result."""
         path = self._root / job / name
         try:
             size = path.stat().st_size
         except OSError as error:
-            raise NoSuchResultError(f"{path.name}: the result is gone: {error}") from error
+            raise NoSuchResultError(f"{path.name}: the result no longer exists: {error}") from error
         return StoredResult(str(path), size, lambda: path.open("rb"))
 
     def opened(self, job: str, names: Sequence[str]) -> Iterator[BinaryIO]:
-        """Give results to be read one after the other."""
+        """Yield results as open files, one after the other."""
         for name in names:
             with self.find(job, name).open() as file:
                 yield file
 
     def leave(self, job: str) -> None:
-        """Remove what went into results."""
+        """Remove the intermediate files."""
         shutil.rmtree(self._root / job / INPUTS, ignore_errors=True)
 
     def put_away(self, job: str) -> None:
-        """Rename the folder of a job: whoever still writes into it finds it no more."""
+        """Rename the folder of a job, so that a worker still writing to it fails."""
         try:
             (self._root / job).rename(self._root / f"{GONE}{token_hex(GONE_BYTES)}")
         except FileNotFoundError:
@@ -156,7 +156,7 @@ class Folder:
             raise OutputError(f"{self._root / job}: cannot remove it: {error}") from error
 
     def remove(self, job: str, stopped: Callable[[], bool]) -> bool:  # noqa: ARG002 - takes little time
-        """Remove the folder of a job, and what was put away."""
+        """Remove the folder of a job, and folders renamed by `put_away`."""
         self.put_away(job)
         fault: OSError | None = None
         for path in list(self._root.glob(GONE + "[0-9a-f]" * (2 * GONE_BYTES))):
@@ -172,15 +172,15 @@ class Folder:
 
 
 def move(made: str, place: str, top: str) -> None:
-    """Rename a file; folders are made for it within `top`.
+    """Rename a file, and make its folders within `top`.
 
     Raises:
-        OSError: where it cannot be.
+        OSError: if the file cannot be renamed.
     """
     try:
         os.replace(made, place)
     except FileNotFoundError:
-        # Not with the folder of the job: one that is deleted must not come back.
+        # Do not make the folder of the job: the folder of a deleted job must not come back.
         folder = Path(place).parent
         for missing in (folder.parent, folder):
             if str(missing) != top:

@@ -1,4 +1,4 @@
-"""What a WebDAV server says of a folder (PROPFIND, RFC 4918)."""
+"""Parse the answer of a WebDAV server about a folder (PROPFIND, RFC 4918)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ QUESTION = b"""<?xml version="1.0" encoding="utf-8"?>
 <resourcetype/><getcontentlength/><getlastmodified/><getetag/>
 </prop></propfind>
 """
-"""What is asked of a folder and of each that is in it."""
+"""Properties requested for a folder and for each entry in it."""
 HEADERS = {"Depth": "1", "Content-Type": 'application/xml; charset="utf-8"'}
 
 
 class WebdavEntry(NamedTuple):
-    """Something in a folder: its name, and what the server says of it.
+    """An entry of a folder: its name and the server's properties of it.
 
-    `fault` is why it does not say whether this is a folder.
+    `fault` is the reason if it is not known whether the entry is a folder.
     """
 
     name: str
@@ -36,20 +36,20 @@ class WebdavEntry(NamedTuple):
 
 
 def found_in(url: str, content: bytes, is_encoded: bool = True) -> Iterator[WebdavEntry]:
-    """Give what is in a folder, of the answer to `QUESTION`.
+    """Yield the entries of a folder from the answer to `QUESTION`.
 
     Args:
-        url: of the folder.
-        content: the answer.
-        is_encoded: whether names stand there as in URLs, with `%20` for a space; those of XRootD
-            stand there as they are.
+        url: URL of the folder.
+        content: body of the answer.
+        is_encoded: whether names are encoded as in URLs, with `%20` for a space. XRootD does not
+            encode names.
 
     Raises:
-        SourceError: where the answer is none, or does not say what is in that folder.
+        SourceError: if the answer is invalid, or does not describe that folder.
     """
     try:
-        # What declares entities could grow without bounds. A NUL is of UTF-16, where we would
-        # not see it.
+        # Entity declarations could expand without bounds. A NUL means UTF-16, in which they would
+        # not be found.
         if b"\0" in content:
             raise ValueError("it has null characters")
         if b"<!" in content.replace(b"<!--", b"").replace(b"<![CDATA[", b""):
@@ -57,56 +57,60 @@ def found_in(url: str, content: bytes, is_encoded: bool = True) -> Iterator[Webd
         responses = ET.fromstring(content).findall("{DAV:}response")
     except (ET.ParseError, ValueError) as error:
         raise SourceError(
-            f"{url}: expected what is in the folder, as XML: {error}; found {content[:60]!r}"
+            f"{url}: expected the entries of the folder, as XML: {error}; found {content[:60]!r}"
         ) from error
     folder = _path(url, True)
-    named = [
+    by_path = [
         (_path(response.findtext("{DAV:}href", ""), is_encoded), response) for response in responses
     ]
-    if all(path != folder for path, _ in named):
-        # Of an answer about another one, all that is in it would be taken to have vanished.
-        raise SourceError(f"{url}: expected an answer about {folder}/; found {len(named)} others")
-    for path, response in named:
+    if all(path != folder for path, _ in by_path):
+        # An answer about another folder would make all objects of this one look deleted.
+        raise SourceError(f"{url}: expected an answer about {folder}/; found {len(by_path)} others")
+    for path, response in by_path:
         below = path.removeprefix(f"{folder}/")
-        found = _found(below, response)
-        if path == folder and found.fault:
-            raise SourceError(f"{url}: {found.fault}")
+        entry = _entry(below, response)
+        if path == folder and entry.fault:
+            raise SourceError(f"{url}: {entry.fault}")
         if path != folder and below != path and "/" not in below:
-            yield found
+            yield entry
 
 
 def _path(href: str, is_encoded: bool) -> str:
     if is_encoded:
-        # A space that belongs to a name is none here.
+        # A space that belongs to a name must stay.
         href = href.strip()
         href = unquote(urlsplit(href).path if "://" in href else href)
-    # Those of XRootD begin with two slashes in its root.
+    # In the root, names of XRootD begin with two slashes.
     return re.sub("/+", "/", href).rstrip("/")
 
 
-def _found(name: str, response: ET.Element) -> WebdavEntry:
-    told: dict[str, ET.Element] = {}
-    # Of all of it, where nothing else is said.
+def _entry(name: str, response: ET.Element) -> WebdavEntry:
+    properties: dict[str, ET.Element] = {}
+    # Properties of the whole response, if it is not divided by status.
     refusals = [response.findtext("{DAV:}status", "")]
     for group in response.findall("{DAV:}propstat"):
         status = group.findtext("{DAV:}status", "")
         if status.split()[1:2] == ["200"]:
-            told.update((each.tag, each) for each in group.findall("{DAV:}prop/*"))
+            properties.update((each.tag, each) for each in group.findall("{DAV:}prop/*"))
         else:
             refusals.append(status)
 
     def text(name: str) -> str | None:
-        element = told.get(f"{{DAV:}}{name}")
+        element = properties.get(f"{{DAV:}}{name}")
         return (element.text or "").strip() or None if element is not None else None
 
-    kind, size, tag = told.get("{DAV:}resourcetype"), text("getcontentlength"), text("getetag")
+    kind, size, tag = (
+        properties.get("{DAV:}resourcetype"),
+        text("getcontentlength"),
+        text("getetag"),
+    )
     fault = None
-    # Of what is no folder, XRootD tells no kind.
+    # XRootD gives no resource type for entries that are not folders.
     if kind is None and size is None:
-        said = "; ".join(filter(None, map(str.strip, refusals))) or "nothing"
-        fault = f"expected whether it is a folder; the server says {said[:200]}"
+        statuses = "; ".join(filter(None, map(str.strip, refusals))) or "nothing"
+        fault = f"cannot tell whether it is a folder: expected its type, found {statuses[:200]}"
     is_folder = kind is not None and kind.find("{DAV:}collection") is not None
-    # A weak ETag is not that of every byte.
+    # A weak ETag does not identify every byte.
     etag = tag.strip('"') if tag and not tag.startswith("W/") else None
     bytes_ = int(size) if size and size.isdecimal() else None
     return WebdavEntry(name, is_folder, bytes_, text("getlastmodified"), etag, fault)

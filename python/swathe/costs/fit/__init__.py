@@ -1,1 +1,1 @@
-"""Costs fitted to what was measured."""
+"""Fit costs to measurements."""

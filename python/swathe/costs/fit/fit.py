@@ -1,12 +1,12 @@
-"""From samples to a profile: `fit` after a probe, `refit` as real reads go on.
+"""Fit a profile to samples: `fit` after a probe, `refit` from later real reads.
 
 Rules of this module:
 
-- Medians and bounded losses only: one sample in twenty may be anything.
-- Errors count relative to the time, so that a request of 1 KiB weighs as much as one of 16 MiB.
-- A parameter that the samples do not tell is not guessed from noise: it gets a default that
-  does not bind, and a note.
-- What comes out is finite and positive whatever goes in.
+- Medians and bounded losses only: one sample in twenty may have any value.
+- Errors are relative to the time, so a request of 1 KiB weighs as much as one of 16 MiB.
+- A parameter that the samples do not determine is not guessed from noise. It gets a default that
+  has no effect, and a note.
+- Results are finite and positive for any input.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 MB = 1_000_000
 LEAST_PREAD_S, MOST_PREAD_S, LEAST_PREAD_BYTES_PER_S = 5e-8, 10.0, 1e5
-"""Reading a file by position takes a call of the system at least."""
+"""Least time to read a file by position: one system call."""
 
 
 def fit(samples: Iterable[Sample]) -> Profile:
     """Fit the model to the samples of a probe.
 
     Raises:
-        ValueError: If no sample of a read is usable.
+        ValueError: if no sample of a read is usable.
     """
-    kept, rejected = screen(samples)
-    reads = [sample for sample in kept if sample.kind == "read"]
+    samples_used, rejected = screen(samples)
+    reads = [sample for sample in samples_used if sample.kind == "read"]
     if not reads:
         raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
     notes: list[str] = []
@@ -54,24 +54,25 @@ def fit(samples: Iterable[Sample]) -> Profile:
         spread["requests_per_s"] = limits.requests_spread
     if works:
         spread["served_bytes_per_s"] = limits.served_spread
-    # Limits that were not reached: what the streams take when nothing is shared.
-    seen = max(sample.bytes / sample.seconds for sample in reads)
+    # Limits that were not reached: the sum of the streams, as if nothing were shared.
+    best_bytes_per_s = max(sample.bytes / sample.seconds for sample in reads)
     most = max(sample.streams for sample in reads)
     if not math.isfinite(total):
-        total = min(max(most * curve.bytes_per_s, seen), COPY_BYTES_PER_S)
+        total = min(max(most * curve.bytes_per_s, best_bytes_per_s), COPY_BYTES_PER_S)
         notes.append(
-            f"total_bytes_per_s: no limit was reached, {seen / 1e6:.3g} MB/s were seen; "
-            f"{total / 1e6:.3g} MB/s is {most} streams that do not share"
+            "total_bytes_per_s: no limit was reached, "
+            f"{best_bytes_per_s / 1e6:.3g} MB/s were measured; "
+            f"{total / 1e6:.3g} MB/s is {most} streams that share nothing"
         )
     if not math.isfinite(served):
         notes.append(f"requests_per_s: no limit was reached with {most} streams")
-    connects = np.array([sample.seconds for sample in kept if sample.kind == "connect"])
+    connects = np.array([sample.seconds for sample in samples_used if sample.kind == "connect"])
     connect_s = middle(connects) if len(connects) else 0.0
     if len(connects):
         spread["connect_s"] = spread_of(connects)
     else:
         notes.append("connect_s: not measured; 0 s")
-    opens = [sample for sample in kept if sample.kind == "open"]
+    opens = [sample for sample in samples_used if sample.kind == "open"]
     open_s, spread["open_s"] = _opening(opens, curve)
     if not opens:
         notes.append("open_s: not measured; 0 s")
@@ -91,41 +92,43 @@ def fit(samples: Iterable[Sample]) -> Profile:
 
 
 def fit_local(samples: Iterable[Sample]) -> Profile:
-    """Fit latency and bandwidth of one reader, which is all that reading files by position needs.
+    """Fit latency and bandwidth of one reader; reading files by position needs nothing else.
 
-    The straight line and the absence of other limits are what the native half has a fast way for.
-    Of files that were in memory in part, the commoner kind of reads is taken.
+    The engine has a fast path for a straight line without other limits. If some reads were from
+    memory and some not, the more frequent kind is used.
 
     Raises:
-        ValueError: If no sample of a read is usable, or no local file is read so.
+        ValueError: if no sample of a read is usable, or the result is impossible for a local file.
     """
-    kept, rejected = screen(samples)
-    alone = [sample for sample in kept if sample.kind == "read" and sample.streams == 1]
+    samples_used, rejected = screen(samples)
+    alone = [sample for sample in samples_used if sample.kind == "read" and sample.streams == 1]
     warm = [sample for sample in alone if sample.in_memory]
     cold = [sample for sample in alone if sample.in_memory is False]
     notes = []
     if warm and cold:
         alone = warm if len(warm) >= len(cold) else cold
         of = "in memory" if alone is warm else "not in memory"
-        notes.append(f"request: only the {len(alone)} reads of what was {of} are fitted")
+        notes.append(f"request: fitted only to the {len(alone)} reads that were {of}")
     if not alone:
         raise ValueError(f"no usable sample of a read; rejected: {rejected or 'none'}")
     latency_s, bytes_per_s, model = fit_line(alone)
     if latency_s < LEAST_PREAD_S:
-        # A line through short reads from memory and long ones that met the disk begins below zero.
+        # A line through short reads from memory and long ones from the disk would begin below zero.
         size = np.array([float(sample.bytes) for sample in alone])
-        taken = np.array([sample.seconds for sample in alone])
-        latency_s = middle(taken[size == size.min()])
-        model = spread_of(taken / (latency_s + size / bytes_per_s))
-        notes.append("request: long reads are slower than short ones promise")
+        seconds = np.array([sample.seconds for sample in alone])
+        latency_s = middle(seconds[size == size.min()])
+        model = spread_of(seconds / (latency_s + size / bytes_per_s))
+        notes.append("request: long reads are slower than short ones suggest")
     if not (LEAST_PREAD_S <= latency_s <= MOST_PREAD_S and bytes_per_s >= LEAST_PREAD_BYTES_PER_S):
-        raise ValueError(f"no file is read in {latency_s:.3g} s and at {bytes_per_s:.3g} bytes/s")
-    opens = np.array([sample.seconds for sample in kept if sample.kind == "open"])
+        raise ValueError(
+            f"expected a local file, found {latency_s:.3g} s and {bytes_per_s:.3g} bytes/s"
+        )
+    opens = np.array([sample.seconds for sample in samples_used if sample.kind == "open"])
     costs = Costs(
         connect_s=0.0,
         open_s=middle(opens) if len(opens) else 0.0,
         request=((0, latency_s), (MB, latency_s + MB / bytes_per_s)),
-        # A little more than one reader has, so that they never bind.
+        # A little above the rate of one reader, so that these limits never bind.
         total_bytes_per_s=1.01 * bytes_per_s,
         requests_per_s=1.01 / latency_s,
         streams=1,
@@ -135,14 +138,14 @@ def fit_local(samples: Iterable[Sample]) -> Profile:
 
 
 def _opening(opens: list[Sample], curve: Curve) -> tuple[float, float]:
-    """What opening an object takes beyond a request of its bytes, and its spread."""
+    """Return the time to open an object beyond a request of its bytes, and its spread."""
     if not opens:
         return 0.0, 0.0
     seconds = np.array([sample.seconds for sample in opens])
     size = np.array([float(sample.bytes) for sample in opens])
-    # Of the line too: between points far apart the curve may lie low.
+    # Include the error of the line: between distant points the curve may be too low.
     request_s = np.maximum(curve(size), curve.seconds[0] + size / curve.bytes_per_s)
     beyond = seconds - request_s
     doubt = 2 * math.hypot(curve.noise / math.sqrt(len(opens)), 0.05) * float(np.median(request_s))
-    found = middle(beyond)
-    return (found, spread_of(beyond)) if found > doubt else (0.0, 0.0)
+    extra_s = middle(beyond)
+    return (extra_s, spread_of(beyond)) if extra_s > doubt else (0.0, 0.0)

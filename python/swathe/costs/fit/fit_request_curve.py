@@ -1,4 +1,4 @@
-"""The time of one request against its size, from requests that were alone."""
+"""Fit the time of a single request as a function of its size."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 LEAST_SLOPE = 1 / COPY_BYTES_PER_S
-"""Seconds a byte."""
+"""Least slope, in seconds per byte."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The curve t() as fitted."""
+    """The fitted curve t()."""
 
     sizes: Array
     seconds: Array
@@ -41,27 +41,27 @@ class Curve:
     spread: float
 
     def __call__(self, size: Array) -> Array:
-        """Seconds of requests of these sizes."""
+        """Return the seconds of requests of these sizes."""
         slope = 1 / self.bytes_per_s
         beyond = np.maximum(size - self.sizes[-1], 0)
         return np.asarray(np.interp(size, self.sizes, self.seconds) + slope * beyond)
 
 
 def fit_curve(reads: Sequence[Sample], notes: list[str]) -> Curve:
-    """Fit the time of one request against its size, from requests that were alone.
+    """Fit the time of a request as a function of its size, from requests that ran alone.
 
-    A straight line first, robustly; then each size may leave it as far as its own samples are
-    beyond doubt about it; then the whole is made to rise.
+    First a straight line is fitted robustly. Then each size may deviate from it as far as its own
+    samples support. Finally the curve is made to rise.
     """
     alone = [sample for sample in reads if sample.streams == 1]
     if not alone:
-        notes.append("request: never measured alone; taken from requests that shared the line")
+        notes.append("request: never measured alone; fitted to requests that shared the line")
         alone = list(reads)
     size = np.round([sample.bytes / sample.requests for sample in alone])
-    taken = np.array(
+    request_s = np.array(
         [sample.seconds / math.ceil(sample.requests / sample.streams) for sample in alone]
     )
-    sizes, seconds, counts, deviations = by_size(size, taken)
+    sizes, seconds, counts, deviations = by_size(size, request_s)
     noise = noise_of(deviations)
     errors = np.hypot(1.25 * noise / np.sqrt(counts), 0.01)
 
@@ -72,18 +72,19 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> Curve:
     trust = np.maximum(0, 1 - (2 * errors / np.maximum(np.abs(off), 1e-12)) ** 2)
     fitted = _rising(line * np.exp(trust * off), counts)
     if slope_known and trust[-3:].any() and len(sizes) > 3:
-        # Not a line at the end: its slope from the largest sizes.
+        # The end is not straight: take the slope from the largest sizes.
         slope = float(np.clip(_median_slope(sizes[-4:], fitted[-4:]), slope / 3, slope * 3))
     if not slope_known:
-        # As much as the noise could hide.
+        # The largest slope that the noise could hide.
         slope = max(slope, float(errors[-1] * latency / max(sizes[-1], 1.0)))
         notes.append(
-            "request: the bandwidth of one stream does not show against the latency; "
+            "request: the bandwidth of one stream is hidden by the latency; "
             f"{1e-6 / slope:.3g} MB/s is used beyond the largest size"
         )
     slope = max(slope, LEAST_SLOPE)
 
-    # From nothing to twice the largest, so that both ends are of the fit and not of two samples.
+    # From zero to twice the largest size, so that both ends come from the fit, not from two
+    # samples.
     if sizes[0] > 0:
         empty = fitted[0] * latency / (latency + slope * sizes[0])
         sizes, fitted = np.append(0, sizes), np.append(empty, fitted)
@@ -94,23 +95,23 @@ def fit_curve(reads: Sequence[Sample], notes: list[str]) -> Curve:
         least = fitted[point - 1] + (sizes[point] - sizes[point - 1]) / COPY_BYTES_PER_S
         fitted[point] = max(fitted[point], least)
     if len(counts) == 1:
-        notes.append("request: one size only was measured")
+        notes.append("request: only one size was measured")
     pooled = np.exp(np.concatenate(deviations))
     return Curve(sizes, fitted, 1 / slope, noise, spread_of(pooled))
 
 
 def fit_line(reads: Sequence[Sample]) -> tuple[float, float, float]:
-    """Latency, bandwidth, and spread of measured over fitted time, of single requests."""
+    """Return latency, bandwidth, and spread of measured over fitted time of single requests."""
     size = np.array([float(sample.bytes) for sample in reads])
-    taken = np.array([sample.seconds for sample in reads])
-    sizes, seconds, counts, deviations = by_size(size, taken)
+    request_s = np.array([sample.seconds for sample in reads])
+    sizes, seconds, counts, deviations = by_size(size, request_s)
     errors = np.hypot(1.25 * noise_of(deviations) / np.sqrt(counts), 0.01)
     latency, slope = _line(sizes, seconds, errors)
-    return latency, 1 / slope, spread_of(taken / (latency + slope * size))
+    return latency, 1 / slope, spread_of(request_s / (latency + slope * size))
 
 
 def _line(sizes: Array, seconds: Array, errors: Array) -> tuple[float, float]:
-    """Latency and slope of the line through the medians, in relative errors, Huber's loss."""
+    """Return latency and slope of the line through the medians: relative errors, Huber's loss."""
     latency = max(float(seconds[0]), LEAST_S)
     slope = max(float(seconds[-1] - latency) / max(float(sizes[-1]), 1.0), LEAST_SLOPE)
     if len(sizes) == 1:
@@ -134,7 +135,7 @@ def _line(sizes: Array, seconds: Array, errors: Array) -> tuple[float, float]:
 
 
 def _rising(values: Array, weights: Array) -> Array:
-    """The nearest values that never fall (isotonic regression, of logarithms)."""
+    """Return the nearest values that never fall (isotonic regression of logarithms)."""
     blocks: list[list[float]] = []  # mean, weight, length
     for value, weight in zip(np.log(values).tolist(), weights.tolist(), strict=True):
         blocks.append([value, weight, 1])
@@ -149,6 +150,6 @@ def _rising(values: Array, weights: Array) -> Array:
 
 
 def _median_slope(sizes: Array, seconds: Array) -> float:
-    """Median of the slopes of all pairs (Theil and Sen)."""
+    """Return the median of the slopes of all pairs (Theil and Sen)."""
     one, other = np.triu_indices(len(sizes), 1)
     return float(np.median((seconds[other] - seconds[one]) / (sizes[other] - sizes[one])))

@@ -1,4 +1,4 @@
-"""Profiles follow what real reads take."""
+"""Update profiles from the times of real reads."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ if TYPE_CHECKING:
     Timing = tuple[str, int, int, float, float]
 
 ENOUGH = 20
-"""New reads of a store before its profile is fitted anew."""
+"""Number of new reads of a store before its profile is fitted again."""
 MOST = 200
-"""The newest so many reads are fitted to."""
+"""Number of newest reads used in a fit."""
 MOST_CHANGE = 2.0
-"""No part of a profile changes by more than this factor at a time."""
+"""Largest factor by which a parameter changes in one fit."""
 NEIGHBOURS = 4
-NOTE = "followed real reads since it was probed"
+NOTE = "updated from real reads since the probe"
 
 
 def feed_back(catalog: Catalog, timings: Iterable[Timing]) -> list[str]:
-    """Keep the timings of real reads, and let profiles follow them.
+    """Store the timings of real reads, and update profiles from them.
 
     Args:
-        catalog: where they go.
-        timings: as `_swathe.take_timings()` gives them: key of the store, bytes, requests in
-            flight, seconds to the first byte, seconds.
+        catalog: catalogue that stores the timings.
+        timings: timings from `_swathe.take_timings()`: key of the store, bytes, requests in flight,
+            seconds to the first byte, seconds.
 
     Returns:
         The roots whose profiles changed.
 
     Raises:
-        CatalogError: where the catalogue cannot be read or written.
+        CatalogError: if the catalogue cannot be read or written.
     """
     by_root: dict[str, list[Timing]] = defaultdict(list)
     for timing in timings:
         by_root[timing[0]].append(timing)
     changed = []
-    for given, of_root in by_root.items():
+    for key, of_root in by_root.items():
         try:
-            root = root_url(given)
+            root = root_url(key)
         except StoreSettingsError:
-            continue  # a scheme that no store has
-        catalog.add_samples(root, this_host(), _kept(of_root))
+            continue  # a scheme that stores do not have
+        catalog.add_samples(root, this_host(), _sample_records(of_root))
         if _follow(catalog, root):
             changed.append(root)
     return changed
 
 
-def _kept(timings: Sequence[Timing]) -> list[KeptSample]:
+def _sample_records(timings: Sequence[Timing]) -> list[KeptSample]:
     now = datetime.now(UTC)
     return [
         KeptSample("read", size, flying, seconds, min(first_byte_s, seconds), now, "read")
@@ -70,46 +70,46 @@ def _kept(timings: Sequence[Timing]) -> list[KeptSample]:
     ]
 
 
-def _in_flight(told: Sequence[int]) -> list[int]:
-    """How many requests each shared the store with.
+def _in_flight(counts: Sequence[int]) -> list[int]:
+    """Return the number of requests with which each one shared the store.
 
-    A request is told of those sent before it only, so the first of many that are sent at once
-    knows of none: it is as for its neighbours.
+    A request counts only those sent before it, so the first of many simultaneous requests counts
+    none. The largest count of its neighbours is used.
     """
     return [
-        max(told[max(at - NEIGHBOURS, 0) : at + NEIGHBOURS + 1], default=1)
-        for at in range(len(told))
+        max(counts[max(at - NEIGHBOURS, 0) : at + NEIGHBOURS + 1], default=1)
+        for at in range(len(counts))
     ]
 
 
 def _follow(catalog: Catalog, root: str) -> bool:
-    """Fit a profile to the reads since it was fitted, if there are enough.
+    """Fit a profile to the reads since its last fit, if there are enough.
 
-    Only those that had the store to themselves tell what a request takes; of others it is not
-    known how many shared the line until they ended. What all together carry stays as probed.
+    Only reads that were alone at the store determine the time of a request. For others it is not
+    known how many shared the line until they ended. The total bandwidth stays as probed.
     """
     host = this_host()
-    kept = catalog.profile(root, host)
-    if kept is None:
+    record = catalog.profile(root, host)
+    if record is None:
         return False
     reads = [
         Sample("read", sample.bytes, sample.seconds, first_byte_s=sample.first_byte_s)
-        for sample in catalog.samples(root, host, kinds=("read",), since=kept.fitted_at)
+        for sample in catalog.samples(root, host, kinds=("read",), since=record.fitted_at)
         if sample.source == "read" and sample.streams == 1
     ]
     if len(reads) < ENOUGH:
         return False
-    spread = {name: float(value) for name, value in kept.spread.items()}
-    profile = Profile(Costs.from_dict(kept.costs), spread, kept.notes)
-    found = refit(profile, reads[-MOST:], most=MOST_CHANGE)
+    spread = {name: float(value) for name, value in record.spread.items()}
+    profile = Profile(Costs.from_dict(record.costs), spread, record.notes)
+    fitted = refit(profile, reads[-MOST:], most=MOST_CHANGE)
     costs = replace(
-        found.costs,
+        fitted.costs,
         total_bytes_per_s=profile.costs.total_bytes_per_s,
         requests_per_s=profile.costs.requests_per_s,
         served_bytes_per_s=profile.costs.served_bytes_per_s,
     )
-    notes = [*(note for note in kept.notes if note != NOTE), NOTE]
-    # After the reads, so that they do not count again.
+    notes = [*(note for note in record.notes if note != NOTE), NOTE]
+    # Later than the reads, so that they do not count again.
     now = datetime.now(UTC)
-    catalog.put_profile(root, host, costs.as_dict(), found.spread, now, notes)
+    catalog.put_profile(root, host, costs.as_dict(), fitted.spread, now, notes)
     return True

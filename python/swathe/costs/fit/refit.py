@@ -1,4 +1,4 @@
-"""Following what real reads take."""
+"""Update costs from the times of real reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 HALF_LIFE_SAMPLES = 12.0
 HISTORY_SAMPLES = 4.0
-"""How many samples the profile counts for in a refit, against all the new ones together."""
+"""Weight of the profile in a refit, as a number of samples, against all new ones."""
 
 
 def refit(
@@ -36,27 +36,26 @@ def refit(
     samples: Sequence[Sample],
     most: float = 32.0,
 ) -> Profile:
-    """Follow what real reads took, oldest first; all that are kept may be given each time.
+    """Update costs from real reads, oldest first; the same reads may be passed again later.
 
-    Latency, bandwidth of a stream, bandwidth of all and what the server serves in a second may
-    each change by a factor. The factors are those of least absolute error, where the profile
-    counts as HISTORY_SAMPLES samples that say "no change" and a sample counts half as much as one
-    HALF_LIFE_SAMPLES later. So a single sample never moves anything, however odd; a lasting
-    change is followed as soon as it is the weightier part; and of two explanations the one
-    with fewer changes is taken. No factor is more than `most`.
+    Latency, bandwidth of a stream, total bandwidth and throughput of the server may each change by
+    a factor. The factors minimise the absolute error. The profile counts as HISTORY_SAMPLES samples
+    of "no change", and a sample counts half as much as one HALF_LIFE_SAMPLES later. So a single
+    sample never changes anything, however odd. A lasting change is followed as soon as it has the
+    larger weight. Of two explanations the one with fewer changes is used. No factor exceeds `most`.
     """
-    kept, rejected = screen(samples)
-    if not kept:
+    samples_used, rejected = screen(samples)
+    if not samples_used:
         return replace(profile, rejected=rejected)
     costs = profile.costs
     for name in ("connect", "open"):
-        times = np.array([sample.seconds for sample in kept if sample.kind == name])
+        times = np.array([sample.seconds for sample in samples_used if sample.kind == name])
         old = getattr(costs, f"{name}_s")
         if len(times):
             values, weights = np.append(old, times), np.append(HISTORY_SAMPLES, _recency(times))
             changed: dict[str, Any] = {f"{name}_s": weighted_median(values, weights)}
             costs = replace(costs, **changed)
-    reads = [sample for sample in kept if sample.kind == "read"]
+    reads = [sample for sample in samples_used if sample.kind == "read"]
     spread = dict(profile.spread)
     if reads:
         costs = _follow(costs, reads, most)
@@ -78,13 +77,13 @@ _DIRECTIONS = np.array(
         (1, 1, 1, 1),  # the host
     ]
 )
-"""Which of _PARTS may change, alone or together."""
+"""Parts (_PARTS) that may change, alone or together."""
 
 
 def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
-    """Slow down or speed up the parts of the model that the reads tell of."""
+    """Return costs with the parts of the model scaled to fit the reads."""
     weights = _recency(np.array(reads))
-    taken = np.log([sample.seconds for sample in reads])
+    log_seconds = np.log([sample.seconds for sample in reads])
     size, requests, streams = counts_of(reads)
     empty = costs.request[0][1]
     rounds = np.ceil(requests / streams)
@@ -92,14 +91,14 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     sending = size / costs.total_bytes_per_s
     others = costs.others_s(size / requests, requests, streams)
     serving = size / requests * costs.byte_s()
-    # First bytes tell of the latency alone, where that is known.
-    told = [sample.first_byte_s or math.nan for sample in reads]
-    first = np.log(np.maximum(np.array(told), LEAST_S) / empty)
+    # Times to the first byte determine the latency alone, if they are known.
+    first_byte_s = [sample.first_byte_s or math.nan for sample in reads]
+    first = np.log(np.maximum(np.array(first_byte_s), LEAST_S) / empty)
     first_weights = np.where(np.isnan(first), 0.0, weights / 2)
     first = np.nan_to_num(first)
 
     def loss(factors: Array) -> Array:
-        """Absolute error and the history's of each row: logarithms of a time factor a part."""
+        """Return absolute error plus penalty of each row: logarithms of a time factor per part."""
         latency, stream, total, rate = np.exp(factors).T[:, :, None]
         each = empty * latency + body * stream
         own = empty * latency + serving * rate if costs.served_bytes_per_s else each
@@ -108,13 +107,13 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
         model = np.maximum(queue, shared)
         moved = np.abs(factors)
         history = HISTORY_SAMPLES * (0.75 * moved.max(axis=1) + 0.25 * moved.sum(axis=1))
-        missed = (weights * np.abs(taken - np.log(model))).sum(axis=1)
+        missed = (weights * np.abs(log_seconds - np.log(model))).sum(axis=1)
         late = (first_weights * np.abs(first - factors[:, :1])).sum(axis=1)
         return np.asarray(missed + late + history, dtype=np.float64)
 
     best = np.zeros(len(_PARTS))
     least = float(loss(best[None])[0])
-    # The one change that explains most, then the next.
+    # First the one change that explains most, then the next.
     for _ in range(2 * len(_PARTS)):
         tried = (best + _STEPS[:, None, None] * _DIRECTIONS).reshape(-1, len(_PARTS))
         misses = loss(tried)
@@ -124,11 +123,11 @@ def _follow(costs: Costs, reads: Sequence[Sample], most: float) -> Costs:
     if not best.any():
         return costs
     best = np.clip(best, -math.log(most), math.log(most))
-    return _changed(costs, dict(zip(_PARTS, best.tolist(), strict=True)))
+    return _scale_costs(costs, dict(zip(_PARTS, best.tolist(), strict=True)))
 
 
-def _changed(costs: Costs, factors: dict[str, float]) -> Costs:
-    """Costs with times multiplied by the exponentials of these factors."""
+def _scale_costs(costs: Costs, factors: dict[str, float]) -> Costs:
+    """Return costs with times multiplied by the exponentials of these factors."""
     times = {name: math.exp(min(max(factor, -20), 20)) for name, factor in factors.items()}
     empty = costs.request[0][1]
     request: list[tuple[int, float]] = []
@@ -150,5 +149,5 @@ def _changed(costs: Costs, factors: dict[str, float]) -> Costs:
 
 
 def _recency(samples: NDArray[np.generic]) -> Array:
-    """Weights of samples, the newest last: 1, halved every HALF_LIFE_SAMPLES."""
+    """Return weights of samples, the newest last: 1, halved every HALF_LIFE_SAMPLES."""
     return np.asarray(0.5 ** (np.arange(len(samples))[::-1] / HALF_LIFE_SAMPLES))

@@ -1,4 +1,4 @@
-"""Medians, noise, and which samples are possible: what all fitting shares."""
+"""Robust statistics for all fits: medians, noise, and rejection of impossible samples."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 COPY_BYTES_PER_S = 2e11
-"""No host copies memory faster: bandwidth above it was never measured, whatever the clock says."""
+"""Upper limit of memory bandwidth of any host; a faster sample is a fault of the clock."""
 
 LEAST_S, MOST_S = 1e-9, 1e6
-"""No request is faster than the one, and none was waited for longer than the other: 12 days."""
+"""Least and largest possible time of a request; the largest is 12 days."""
 
 TIE = 0.05
-"""Differences below this are none, even where the noise is smaller."""
+"""Relative differences below this are ignored, even if the noise is smaller."""
 
 NOISE = 0.1
-"""Assumed where no size was measured three times."""
+"""Relative noise assumed if no size was measured three times."""
 
 HUBER = 1.5
 
 
 def screen(samples: Iterable[Sample]) -> tuple[list[Sample], dict[str, int]]:
-    """Part the possible samples from the impossible, which are counted by reason."""
-    kept, rejected = [], Counter[str]()
+    """Return the possible samples, and the number of impossible ones by reason."""
+    possible, rejected = [], Counter[str]()
     for sample in samples:
         reason = _impossible(sample)
         if reason:
             rejected[reason] += 1
         else:
-            kept.append(sample)
-    return kept, dict(rejected)
+            possible.append(sample)
+    return possible, dict(rejected)
 
 
 def _impossible(sample: Sample) -> str | None:
     first, seconds = sample.first_byte_s, sample.seconds
-    # Of differences, none is as good as any.
+    # Differences of times may be zero or less.
     least = 0.0 if sample.kind == "connect" else LEAST_S
     if not least <= seconds <= MOST_S:
-        return "time not possible"
+        return "impossible time"
     if first is not None and not 0 <= first <= seconds:
         return "first byte before the start or after the end"
     if sample.bytes < 0 or sample.requests < 1 or sample.streams < 1:
-        return "senseless size or count"
+        return "invalid size or count"
     if sample.asked_bytes is not None and sample.bytes != sample.asked_bytes:
-        return "size is not what was asked for"
+        return "size differs from the request"
     if sample.bytes > COPY_BYTES_PER_S * seconds:
         return "faster than a copy in memory"
     return None
 
 
 def by_size(size: Array, seconds: Array) -> tuple[Array, Array, Array, list[Array]]:
-    """Medians of size and time in half octaves, counts, and logarithms of time over median."""
+    """Return medians of size and time by half octave, counts, and logarithms of time / median."""
     octave = np.round(2 * np.log2(size + 1))
     groups = [octave == value for value in np.unique(octave)]
     middles = np.array([middle(size[group]) for group in groups])
@@ -75,13 +75,13 @@ def by_size(size: Array, seconds: Array) -> tuple[Array, Array, Array, list[Arra
 
 
 def middle(values: Array) -> float:
-    """The median; of two in the middle the smaller, for what is odd about a time makes it long."""
+    """Return the median; of two middle values the smaller one, since errors make times longer."""
     return float(np.sort(values)[(len(values) - 1) // 2])
 
 
 def noise_of(deviations: Sequence[Array]) -> float:
-    """Relative noise of one sample, from groups of at least three that should be alike."""
-    # A median of three hides one of them: the deviations of the rest are that much smaller.
+    """Return the relative noise of one sample, from groups of at least three similar samples."""
+    # A median of three equals one of them, so the other deviations are smaller than the noise.
     scales = [
         1.4826 * float(np.median(np.abs(group))) * math.sqrt(len(group) / (len(group) - 1))
         for group in deviations
@@ -91,26 +91,26 @@ def noise_of(deviations: Sequence[Array]) -> float:
 
 
 def weighted_median(values: Array, weights: Array) -> float:
-    """The value that half the weight is not above."""
+    """Return the largest value with at most half the weight below it."""
     order = np.argsort(values)
     half = np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)
     return float(values[order][half])
 
 
 def counts_of(reads: Sequence[Sample]) -> tuple[Array, Array, Array]:
-    """Bytes, requests and streams of samples."""
+    """Return bytes, requests and streams of samples."""
     table = [(sample.bytes, sample.requests, sample.streams) for sample in reads]
     size, requests, streams = np.array(table, dtype=float).T
     return size, requests, streams
 
 
 def ratios(costs: Costs, reads: Sequence[Sample]) -> Array:
-    """Measured over predicted time."""
+    """Return measured over predicted times."""
     return np.array([sample.seconds for sample in reads]) / costs.read_s(*counts_of(reads))
 
 
 def spread_of(values: Array) -> float:
-    """Half the range of the middle 80 %, relative to the median."""
+    """Return half the range of the middle 80 %, relative to the median."""
     if len(values) < 2:
         return 0.0
     low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))

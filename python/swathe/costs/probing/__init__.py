@@ -1,1 +1,1 @@
-"""Measuring stores and this host."""
+"""Measure stores and this host."""

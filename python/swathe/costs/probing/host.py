@@ -1,7 +1,7 @@
-"""What this host takes for its own part of the work, whatever the storage.
+"""Measure the costs of computing on this host, independent of the store.
 
-Measured on made frames in a temporary folder, one thread, in page cache. Every repeat has files
-of new names, so that nothing is known of them: seek points are made once.
+Synthetic frames in a temporary folder are cut by one thread from the page cache. Each repeat uses
+new file names, so that nothing is cached and seek points are made anew.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ SMALL, MANY, FILES = 16, 64, 24
 LARGE, FEW = 256, 6
 REQUESTS, FEW_REQUESTS, STREAMS = 256, 64, 8
 SMALL_BYTES, LARGE_BYTES = 4096, 1 << 20
-"""Sides of small and large cuts, how many of each, and of how many files."""
+"""Sides of small and large cuts, their number, and the number of files."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame as it is stored in one way."""
+    """A frame in one kind of file."""
 
     suffix: str
     content: bytes
@@ -52,14 +52,14 @@ class Frame:
 
 @dataclass(frozen=True)
 class BatchTiming:
-    """What a batch on one thread took.
+    """Time of a batch on one thread.
 
     Attributes:
-        cpu_s: seconds of computing, but for what `unpack_s` has.
-        unpack_s: of opening, reading and decoding, by the clock. Opening a stream unpacks its
-            beginning, of bzip2 up to 900 kB.
-        open_s: of opening alone.
-        wall_s: of all, by the clock.
+        cpu_s: computing time, without `unpack_s`.
+        unpack_s: elapsed time of opening, reading and decoding. Opening a stream decompresses its
+            beginning, for bzip2 up to 900 kB.
+        open_s: elapsed time of opening alone.
+        wall_s: elapsed time of the whole.
     """
 
     cpu_s: float
@@ -69,48 +69,48 @@ class BatchTiming:
 
 
 def measure_host(quick: bool = False) -> dict[str, Any]:
-    """Measure what computing costs on this host, in some seconds.
+    """Measure the costs of computing on this host; takes some seconds.
 
     Returns:
-        `job_s`: starting and ending a job; `request_s`: each request to a server, and
-        `received_byte_s`: each byte of its answers; `object_s`: opening a local object and
-        parsing its header; `cut_s`: each cut, however small; `byte_s`: each byte of pixels cut
-        out; `gzip_byte_s`: each byte inflated, and `gzip_first_byte_s`: where seek points are made
-        on the way; `restart_s`: starting to inflate at a seek point; `bzip2_byte_s`: each byte
-        decompressed; `tile_byte_s`: by codec, each byte decoded.
+        Costs in seconds. `job_s`: per job; `request_s`: per request to a server;
+        `received_byte_s`: per byte of its answers; `object_s`: per local object, to open it and
+        parse its header; `cut_s`: per cut of any size; `byte_s`: per byte of pixels cut out;
+        `gzip_byte_s`: per byte decompressed, and `gzip_first_byte_s`: the same while seek points
+        are made; `restart_s`: per start at a seek point; `bzip2_byte_s`: per byte decompressed;
+        `tile_byte_s`: per byte decoded, by codec.
     """
     budget_s = QUICK_BUDGET_S if quick else BUDGET_S
     started = time.perf_counter()
     frames = make_frames(QUICK_ROWS if quick else ROWS)
-    found: dict[str, list[float]] = {}
+    samples: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="swathe-host-") as name:
         for turn in range(MOST_REPEATS):
             begun = time.perf_counter()
             folder = Path(name) / str(turn)
             folder.mkdir()
             for cost, seconds in _once(folder, frames).items():
-                found.setdefault(cost, []).append(seconds)
+                samples.setdefault(cost, []).append(seconds)
             now = time.perf_counter()
             if turn + 1 >= LEAST_REPEATS and now + (now - begun) - started > budget_s:
                 break
-    found |= _receiving(FEW_REQUESTS if quick else REQUESTS)
-    costs = {cost: middle(np.array(seconds)) for cost, seconds in found.items()}
+    samples |= _receiving(FEW_REQUESTS if quick else REQUESTS)
+    costs = {cost: middle(np.array(seconds)) for cost, seconds in samples.items()}
     tiles = {codec: costs.pop(codec) for codec in CODECS if codec in costs}
     return {**costs, "tile_byte_s": tiles}
 
 
 def _receiving(requests: int) -> dict[str, list[float]]:
-    """Seconds of computing for each request to a server, and for each byte it sends."""
+    """Return the computing time per request to a server, and per byte received."""
     small, large = [(0, SMALL_BYTES)] * requests, [(0, LARGE_BYTES)] * (requests // 16)
-    found: dict[str, list[float]] = {"request_s": [], "received_byte_s": []}
+    samples: dict[str, list[float]] = {"request_s": [], "received_byte_s": []}
     with loopback() as url:
-        _cpu_s(url, small[:8])  # connections, and what is only made once
+        _cpu_s(url, small[:8])  # warm up: connections and other one-time work
         for _ in range(LEAST_REPEATS):
             request_s = _cpu_s(url, small) / len(small)
             byte_s = (_cpu_s(url, large) / len(large) - request_s) / LARGE_BYTES
-            found["request_s"].append(request_s)
-            found["received_byte_s"].append(max(byte_s, 1e-11))
-    return found
+            samples["request_s"].append(request_s)
+            samples["received_byte_s"].append(max(byte_s, 1e-11))
+    return samples
 
 
 def _cpu_s(url: str, requests: list[tuple[int, int]]) -> float:
@@ -120,7 +120,7 @@ def _cpu_s(url: str, requests: list[tuple[int, int]]) -> float:
 
 
 def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
-    """Seconds per unit of each cost."""
+    """Return the seconds per unit of each cost."""
     plain, *others = [_put(folder, kind, frame) for kind, frame in frames.items()]
     rows = frames["plain"].raw_bytes // (2 * NAXIS1)
     small = [(31 * at % 1900, at * (rows - SMALL) // MANY, SMALL, SMALL) for at in range(MANY)]
@@ -133,7 +133,7 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
     cut_s = max((many.cpu_s - one.cpu_s) / (MANY - 1), 1e-7)
     large_bytes = 2 * sum(width * height for _, _, width, height in large)
     object_s = max((across.cpu_s + across.open_s - one.cpu_s - one.open_s) / (FILES - 1), 1e-7)
-    found = {
+    costs = {
         "job_s": max(one.wall_s - object_s, 1e-6),
         "object_s": max(object_s - cut_s, 1e-7),
         "cut_s": cut_s,
@@ -144,19 +144,19 @@ def _once(folder: Path, frames: dict[str, Frame]) -> dict[str, float]:
         first = _unpacking(path, whole, folder, frame, one.open_s)
         match kind:
             case "gzip":
-                found["gzip_first_byte_s"] = first
-                # Its seek points are known now.
-                found["gzip_byte_s"] = _unpacking(path, whole, folder, frame, one.open_s)
-                found["restart_s"] = middle(np.array(_swathe.measure_restarts(str(path))))
+                costs["gzip_first_byte_s"] = first
+                # Its seek points are cached now.
+                costs["gzip_byte_s"] = _unpacking(path, whole, folder, frame, one.open_s)
+                costs["restart_s"] = middle(np.array(_swathe.measure_restarts(str(path))))
             case "bzip2":
-                found["bzip2_byte_s"] = first
+                costs["bzip2_byte_s"] = first
             case codec:
-                found[codec] = first
-    return found
+                costs[codec] = first
+    return costs
 
 
 def _unpacking(path: Path, whole: list[Box], folder: Path, frame: Frame, open_s: float) -> float:
-    """Seconds for each byte unpacked."""
+    """Return the seconds per byte decompressed."""
     return max(run_batch([path], whole, folder).unpack_s - open_s, 1e-9) / frame.raw_bytes
 
 
@@ -167,7 +167,7 @@ def _put(folder: Path, name: str, frame: Frame) -> Path:
 
 
 def make_frames(rows: int) -> dict[str, Frame]:
-    """Make a frame in all kinds, `plain` first, then `gzip`, `bzip2` and the codecs of tiles."""
+    """Make a frame in all kinds: `plain` first, then `gzip`, `bzip2` and the tile codecs."""
     from astropy.io import fits
 
     pixels, cards = draw(1, 1)[:rows], header(1, 1)
@@ -177,7 +177,7 @@ def make_frames(rows: int) -> dict[str, Frame]:
         "gzip": Frame(".fit.gz", gzip.compress(plain, compresslevel=6, mtime=0), len(plain)),
         "bzip2": Frame(".fit.bz2", bz2.compress(plain), len(plain)),
     }
-    # Signed and small, so that all codecs take them; PLIO_1 is for masks.
+    # Signed and small, so that all codecs accept them; PLIO_1 is for masks.
     signed: NDArray[np.int16] = (pixels >> 1).astype(np.int16)
     mask = (signed > np.quantile(signed, 0.95)).astype(np.int16)
     for codec in CODECS:
@@ -190,20 +190,20 @@ def make_frames(rows: int) -> dict[str, Frame]:
 
 
 def run_batch(files: Iterable[Path], boxes: list[Box], folder: Path) -> BatchTiming:
-    """Cut these boxes out of each file, on one thread."""
+    """Cut these boxes from each file on one thread."""
     cuts = [(str(file), *box) for file in files for box in boxes]
     columns = zip(("file", "x0", "y0", "width", "height"), zip(*cuts, strict=True), strict=True)
-    read = read_targets({name: list(values) for name, values in columns}, _no_sky)
+    target_list = read_targets({name: list(values) for name, values in columns}, _no_sky)
     output = Path(tempfile.mkdtemp(dir=folder))
     begun_s, began_s = time.perf_counter(), time.process_time()
     names = [f"{number}.fits" for number in range(len(cuts))]
-    batch = to_engine_job(read, names=names, output=str(output), threads=1).start()
-    done: list[str] = []
+    batch = to_engine_job(target_list, names=names, output=str(output), threads=1).start()
+    statuses: list[str] = []
     while (rows := batch.poll(0.1)) is not None:
-        done += rows.status
+        statuses += rows.status
     stages = batch.finish()
     wall_s, cpu_s = time.perf_counter() - begun_s, time.process_time() - began_s
-    assert done == ["ok"] * len(cuts), "made frames can be cut"
+    assert statuses == ["ok"] * len(cuts), "made frames can be cut"
     unpack_s = stages["open"] + stages["read"] + stages["decode"]
     return BatchTiming(max(cpu_s - unpack_s, 0.0), unpack_s, stages["open"], wall_s)
 

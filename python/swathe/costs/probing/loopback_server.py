@@ -1,7 +1,7 @@
-"""A server on this machine that answers with zeros: what receiving them takes is this host's part.
+"""A server on this machine that sends zeros, to measure this host's cost of receiving.
 
-Run as a process of its own, so that its work is not counted; it prints its port, and ends when
-standard input does.
+It runs in a process of its own, so that its work is not counted. It prints its port, and ends when
+its standard input is closed.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        first, last = (int(part) for part in asked.groups()) if asked else (0, LENGTH - 1)
+        byte_range = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        first, last = (int(part) for part in byte_range.groups()) if byte_range else (0, LENGTH - 1)
         last = min(last, LENGTH - 1)
-        # As of a server far away: to be woken for each answer is part of what receiving takes.
+        # As with a distant server: waking up for each answer is part of the cost of receiving.
         time.sleep(DELAY_S)
-        self.send_response(206 if asked else 200)
+        self.send_response(206 if byte_range else 200)
         self.send_header("Content-Length", str(last + 1 - first))
         self.send_header("ETag", '"zeros"')
-        if asked:
+        if byte_range:
             self.send_header("Content-Range", f"bytes {first}-{last}/{LENGTH}")
         self.end_headers()
         self.wfile.write(ZEROS[first : last + 1])
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def loopback() -> Iterator[str]:
-    """Give the URL of an object of 4 MiB on a server that runs meanwhile.
+    """Start a server, and yield the URL of an object of 4 MiB on it.
 
     Raises:
-        OSError: where it cannot be started.
+        OSError: if the server cannot be started.
     """
     command = [sys.executable, "-m", "swathe.costs.probing.loopback_server"]
     pipe = subprocess.PIPE
@@ -58,7 +58,7 @@ def loopback() -> Iterator[str]:
             assert server.stdout is not None
             port = server.stdout.readline().strip()
             if not port:
-                raise OSError("no server could be started on this machine to measure with")
+                raise OSError("the local server for measuring could not be started")
             timer.cancel()
             yield f"http://127.0.0.1:{port}/zeros"
         finally:
@@ -67,10 +67,10 @@ def loopback() -> Iterator[str]:
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input is closed."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(server.server_address[1], flush=True)  # noqa: T201 - this is what it is for
+    print(server.server_address[1], flush=True)  # noqa: T201 - the parent process reads it
     sys.stdin.read()
 
 

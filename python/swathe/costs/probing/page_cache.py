@@ -1,4 +1,4 @@
-"""Local files: which to read, and whether they are in memory."""
+"""Choose local files to read, and check whether they are in the page cache."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 FILES = 16
-"""Of a folder, the largest so many are read."""
+"""Number of files read of a folder, the largest ones."""
 
 
 def largest_files(folder: Path) -> list[str]:
-    """The largest files of a folder, the largest first.
+    """Return the largest files of a folder, the largest first.
 
     Raises:
-        NotFoundError: where it has none of 1 KiB.
+        NotFoundError: if no file has at least 1 KiB.
     """
     files = []
     for entry in folder.rglob("*"):
@@ -35,7 +35,7 @@ def largest_files(folder: Path) -> list[str]:
 
 
 def cache_state(resident: Collection[bool]) -> str:
-    """`warm`, `cold` or `mixed`, by how many of some bytes were in memory; else `unknown`."""
+    """Return `warm`, `cold` or `mixed` by how many bytes were in memory; `unknown` without any."""
     if not resident:
         return "unknown"
     share = sum(resident) / len(resident)
@@ -43,19 +43,19 @@ def cache_state(resident: Collection[bool]) -> str:
 
 
 def in_memory(path: Path, offsets: Iterable[int]) -> list[bool]:
-    """Whether the bytes of a file at these offsets are in the page cache; nothing if unknown."""
+    """Return whether the bytes at these offsets are in the page cache; empty if unknown."""
     if not hasattr(os, "RWF_NOWAIT"):
         return []
-    found = []
+    resident = []
     try:
         with path.open("rb", buffering=0) as file:
             for offset in offsets:
                 try:
-                    found.append(
+                    resident.append(
                         bool(os.preadv(file.fileno(), [bytearray(1)], offset, os.RWF_NOWAIT))
                     )
                 except BlockingIOError:
-                    found.append(False)
+                    resident.append(False)
     except OSError:
-        return []  # a file system without it
-    return found
+        return []  # the file system does not support it
+    return resident

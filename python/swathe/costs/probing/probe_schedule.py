@@ -1,4 +1,4 @@
-"""What a probe reads: sizes, numbers of streams, budgets."""
+"""Plan a probe: sizes, numbers of streams, budgets."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from swathe import _swathe
 from swathe.core.format import KIB, MIB, megabytes, size_text
 
 OPENING_BYTES = 32 * KIB
-"""What the native half reads to open an object of a server, about."""
+"""Bytes that the engine reads to open an object of a server, roughly."""
 SIZES = tuple(KIB * 4**power for power in range(8))
 QUICK_SIZES = (KIB, 16 * KIB, 256 * KIB, 4 * MIB)
 STREAMS = (1, 2, 4, 8, 16, 32, 64)
 QUICK_STREAMS = (1, 4, 16)
 ALONE = 3
-"""Single requests of one size a round."""
+"""Number of single requests of one size in a round."""
 PRECISE = 0.03
-"""A size and number of streams is settled when its median is known to this part."""
+"""Relative precision at which the median of a size and number of streams suffices."""
 ROUNDS = 30
 PARTS, QUICK_PARTS = 12, 5
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Requests of one size on one number of streams."""
+    """Requests of one size with one number of streams."""
 
     size: int
     streams: int
@@ -32,22 +32,22 @@ class Cell:
 
     @property
     def bytes(self) -> int:
-        """Moved each time."""
+        """Return the bytes moved in one measurement."""
         return self.size * self.requests
 
     def at_once(self) -> Cell:
-        """One round of it."""
+        """Return the cell with only one round of requests."""
         return replace(self, requests=self.streams)
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a probe may use and will do; kept with its result.
+    """Plan and limits of a probe, stored with its result.
 
     Attributes:
-        rounds: how often each size and number of streams is measured at most.
-        parts: one measurement takes at most so small a part of what is left of each budget.
-        seed: of the order of measurements and the places that are read.
+        rounds: largest number of measurements of each size and number of streams.
+        parts: one measurement uses at most 1 / parts of the rest of each budget.
+        seed: seed of the order of measurements and of the positions read.
     """
 
     sizes: tuple[int, ...]
@@ -61,20 +61,20 @@ class Parameters:
     write: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """In numbers, texts and lists, without secrets: objects are named as users see them."""
+        """Return the values for JSON, without secrets; objects are named as users see them."""
         own = asdict(replace(self, objects=tuple(map(_swathe.shown, self.objects)))).items()
         return {name: list(of) if isinstance(of, tuple) else of for name, of in own}
 
     def cells(self) -> list[Cell]:
-        """All combinations of size and streams that the bytes have room for."""
+        """Return all combinations of size and streams that the byte budget allows."""
         cells = [Cell(size, streams, 0) for size in self.sizes for streams in self.streams]
-        return [found[0] for cell in cells if (found := self.choices(cell.size, cell.streams))]
+        return [ways[0] for cell in cells if (ways := self.choices(cell.size, cell.streams))]
 
     def choices(self, size: int, streams: int) -> list[Cell]:
-        """Ways to measure a combination, the best first.
+        """Return ways to measure a combination, the best first.
 
-        Four rounds of all streams, or two: a single one tells little of the line, which is idle
-        until the first of its bytes; it is measured besides.
+        These are four rounds of all streams, or two. One round tells little about the line, which
+        is idle until the first byte; it is measured in addition.
         """
         numbers = (ALONE, 1) if streams == 1 else (4 * streams, 2 * streams)
         cells = (Cell(size, streams, number) for number in numbers)
@@ -83,7 +83,7 @@ class Parameters:
     def __str__(self) -> str:
         cells = self.cells()
         streams = max((cell.streams for cell in cells), default=1)
-        # All of a cell, once more all at once, and for each the object is opened.
+        # Every measurement of a cell, once more one round, and opening the object for each.
         requests = self.rounds * sum(cell.requests + cell.streams + 2 for cell in cells)
         size = min(self.budget_bytes, self.rounds * sum(cell.bytes for cell in cells))
         return (

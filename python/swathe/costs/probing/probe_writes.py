@@ -1,4 +1,4 @@
-"""Writing to a store, as `swathe dataset mirror` does: how long it takes, what it costs."""
+"""Measure writing to a store, as `swathe dataset mirror` does it."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from swathe.costs.probing.resolve_target import ProbeTarget
 
 STREAMS = (1, 8)
-"""Objects written at the same time: one, and as many as a mirror writes."""
+"""Numbers of objects written at the same time: one, and as many as a mirror writes."""
 PATIENCE_S, DRAIN_S = 60.0, 10.0
 POLL_S = 0.05
 
 
 class Writing:
-    """Objects put into a folder or a store under hidden names, and removed again.
+    """Objects written to a folder or a store under hidden names, and removed again.
 
-    Each is verified as every copy is (docs/design/010), which is part of what it takes.
+    Each is verified as every copy is (docs/design/010); that is part of the time.
     """
 
     def __init__(self, place: ProbeTarget) -> None:
-        """Take the store.
+        """Set the store.
 
         Raises:
-            RegionError: where it can only be read.
+            RegionError: if it is read-only.
         """
         if place.writable is None:
             raise RegionError(
-                f"{place.shown}: only a local folder, or a store that is a bucket or of dav(s):// "
-                "or root://, can be written to"
+                f"{place.shown}: cannot be written to: expected a local folder, a bucket, or a "
+                "store of dav(s):// or root://"
             )
         self._prefix = f"{place.writable}.swathe-probe-{os.getpid()}-"
         self._engine = place.stores or _swathe.Stores("[]")
@@ -53,31 +53,31 @@ class Writing:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove what was written, the others also where one of them cannot be."""
+        """Remove the objects written, all that can be removed."""
         with contextlib.ExitStack() as every:
             every.callback(self._made.cleanup)
             for name in sorted(self._names):
                 every.callback(self._engine.remove, name)
 
     def put(self, size: int, streams: int = 1) -> float:
-        """Write so many objects of this size at the same time; seconds until all are there.
+        """Write this many objects of one size in parallel; return the seconds until all exist.
 
         Raises:
-            OutputError: where one cannot be written, or not in a minute.
+            OutputError: if one cannot be written, or takes more than a minute.
         """
-        made = Path(self._made.name) / f"{size}"
-        if not made.exists():
-            made.write_bytes(os.urandom(size))
-        version = self._engine.open(str(made)).version
+        local = Path(self._made.name) / f"{size}"
+        if not local.exists():
+            local.write_bytes(os.urandom(size))
+        version = self._engine.open(str(local)).version
         names = [f"{self._prefix}{size}-{number}" for number in range(streams)]
         self._names.update(names)
         began = time.perf_counter()
         copies = _swathe.Copies(
-            [(str(made), version, name) for name in names], streams, self._engine
+            [(str(local), version, name) for name in names], streams, self._engine
         )
         try:
-            while (done := copies.poll(POLL_S)) is not None:
-                for copied in done:
+            while (outcomes := copies.poll(POLL_S)) is not None:
+                for copied in outcomes:
                     if copied.kind is not None:
                         name = names[copied.number]
                         raise OutputError(f"{name}: cannot be written: {copied.reason}")
@@ -88,17 +88,17 @@ class Writing:
             return time.perf_counter() - began
         finally:
             copies.cancel()
-            # None must arrive after it was removed.
+            # No copy may arrive after its removal.
             until = time.perf_counter() + DRAIN_S
             while copies.poll(POLL_S) is not None and time.perf_counter() < until:
                 pass
 
 
 def writing_costs(samples: Iterable[Sample]) -> Costs | None:
-    """Fit the model of reading to what was written; None where nothing was.
+    """Fit the cost model to samples of writing; return None if there are none.
 
-    A `request` is an object or a part of one, written and verified; `streams` are those on their
-    way at the same time.
+    A `request` is an object, or a part of one, written and verified; `streams` is the number of
+    them in flight.
     """
-    written = [replace(sample, kind="read") for sample in samples if sample.kind == "write"]
-    return fit(written).costs if written else None
+    writes = [replace(sample, kind="read") for sample in samples if sample.kind == "write"]
+    return fit(writes).costs if writes else None

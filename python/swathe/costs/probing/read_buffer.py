@@ -1,8 +1,7 @@
-"""The read-buffer study: the time to read an object, against how much is asked for at a time.
+"""Study the read buffer: the time to read an object against the size of a request.
 
-Sizes take turns in an order drawn anew each time, so that a slow minute falls on all of them.
-Where reading the whole object with small buffers would take too long, a part is read and the
-time scaled.
+Sizes take turns in a random order, so that a slow minute affects all of them. If the whole object
+would take too long with small buffers, a part is read and the time is scaled.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ REPEATS = 7
 
 @dataclass
 class BufferStudy:
-    """What was found.
+    """Result of a study.
 
     Attributes:
-        object: as users may see it.
-        sizes: of the buffer, bytes.
-        seconds: to read the whole object, shape (repeats, sizes); NaN where there was no time to.
-        parts: part of the object that was really read, for each size.
-        low, high: the sizes around the best that are within 5 % of it, or within the noise where
-            that is more.
-        chosen: what a planner should use: the smallest of these.
-        cache: `warm`, `cold`, `mixed`, `unknown` or `remote`, as for a probe.
+        object: object as users may see it.
+        sizes: buffer sizes in bytes.
+        seconds: time to read the whole object, shape (repeats, sizes); NaN if there was no time.
+        parts: part of the object that was actually read, for each size.
+        low, high: range of sizes around the best that are within 5 % of it, or within the noise
+            if that is larger.
+        chosen: size for planners: the smallest in this range.
+        cache: `warm`, `cold`, `mixed`, `unknown` or `remote`, as in a probe.
     """
 
     object: str
@@ -83,12 +82,12 @@ class BufferStudy:
 
     @staticmethod
     def _around(best: int, good: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The run of good places that `best` is in."""
+        """Return the run of good sizes that contains `best`."""
         run = np.cumsum(np.append(True, np.diff(good.astype(int)) != 0))
         return np.flatnonzero(run == run[best])
 
     def table(self) -> Table:
-        """One row per size of buffer."""
+        """Return a table with one row per buffer size."""
         from astropy.table import Table
 
         low, high = np.nanquantile(self.seconds, (0.1, 0.9), axis=0)
@@ -107,7 +106,7 @@ class BufferStudy:
         )
 
     def summary(self) -> dict[str, Any]:
-        """All that is one value."""
+        """Return all single values."""
         names = ("object", "object_bytes", "best", "low", "high", "chosen", "cache", "host")
         more = ("took_s", "bytes_moved", "seed")
         return {name: getattr(self, name) for name in names + more}
@@ -127,18 +126,18 @@ def study_buffer(
     """Read an object with buffers of 1 KiB to 16 MiB, one request at a time.
 
     Args:
-        place: the store and what to read of it, which is its first object.
-        repeats: how often each size, if the budget allows.
-        budget_s: seconds it may take.
-        budget_bytes: bytes it may move.
-        seed: of the order; by default another one each time.
-        tell: is told what the study will use, before it does.
-        reader: what to read with.
-        clock: its time, in seconds.
+        place: store and objects; the first object is read.
+        repeats: number of measurements of each size, if the budget allows.
+        budget_s: time limit in seconds.
+        budget_bytes: limit of bytes moved.
+        seed: seed of the order; by default another one each time.
+        tell: function called with the plan of the study before it begins.
+        reader: reader to measure with.
+        clock: clock of the reader, in seconds.
 
     Raises:
-        NotFoundError: where there is nothing to read.
-        ChangedError: where less came than was asked for.
+        NotFoundError: if there is nothing to read.
+        ChangedError: if fewer bytes came than were requested.
     """
     name = place.objects[0]
     seed = seed if seed is not None else int.from_bytes(os.urandom(4), "big")
@@ -153,39 +152,41 @@ def study_buffer(
             f"at most {megabytes(most)} and {budget_s:g} s: buffers of {sizes[0]} to "
             f"{sizes[-1]} bytes, {repeats} times each"
         )
-    # The native half opens the object first, each time.
+    # The engine opens the object first, each time.
     opening = 0 if place.is_local else min(OPENING_BYTES, length)
     started, moved = clock(), opening
     resident: list[bool] = []
     samples: list[Sample] = []
     seconds = np.full((repeats, len(sizes)), np.nan)
     parts = np.zeros(len(sizes))
-    # One read with any buffer may take this.
+    # Time limit of one read with any buffer.
     share_s, share_bytes = budget_s / repeats / len(sizes), budget_bytes // repeats // len(sizes)
     request_s = np.full(len(sizes), np.nan)
     path = place.file(name)
     for turn, column in _turns(repeats, len(sizes), rng):
-        size, left = int(sizes[column]), budget_s - (clock() - started)
-        known = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
-        affordable = 4 if math.isnan(known) else int(min(share_s, left) / known)
+        size, remaining_s = int(sizes[column]), budget_s - (clock() - started)
+        each_s = request_s[column] if turn else 2 * request_s[max(column - 1, 0)]
+        affordable = 4 if math.isnan(each_s) else int(min(share_s, remaining_s) / each_s)
         whole = -(-length // size)
         requests = max(min(affordable, share_bytes // size, whole), 1)
-        # What a first read takes nobody knows.
-        late = left <= 0 or requests * known > left
+        # The time of a first read is unknown.
+        late = remaining_s <= 0 or requests * each_s > remaining_s
         if samples and (late or moved + requests * size + opening > budget_bytes):
             continue
         first = int(rng.integers(whole))
         ranges = [_range((first + step) % whole, size, length) for step in range(requests)]
         if path is not None:
             resident.extend(in_memory(path, [offset for offset, _ in ranges[:8]]))
-        asked, took = _read(reader, place, ranges, length)
+        requested, took = _read(reader, place, ranges, length)
         if took <= 0:
             continue
-        moved += asked + opening
+        moved += requested + opening
         request_s[column] = np.fmin(request_s[column], took / requests)
-        seconds[turn, column] = took * length / asked
-        parts[column] = max(parts[column], asked / length)
-        samples.append(Sample("read", asked, took, requests, 1, asked_bytes=asked, at=time.time()))
+        seconds[turn, column] = took * length / requested
+        parts[column] = max(parts[column], requested / length)
+        samples.append(
+            Sample("read", requested, took, requests, 1, asked_bytes=requested, at=time.time())
+        )
     return BufferStudy(
         _swathe.shown(name),
         length,
@@ -205,9 +206,9 @@ def _range(slot: int, size: int, length: int) -> tuple[int, int]:
 
 
 def _turns(repeats: int, sizes: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Give which size is read next: the repeat it is of, and its place among the sizes."""
+    """Yield the next measurement: its repeat, and its index among the sizes."""
     for turn in range(repeats):
-        # The first time upwards: a size tells how many requests of the next there is time for.
+        # At first in ascending order: a size tells how many requests of the next there is time for.
         order = range(sizes) if turn == 0 else rng.permutation(sizes).tolist()
         for column in order:
             yield turn, column
@@ -216,14 +217,14 @@ def _turns(repeats: int, sizes: int, rng: np.random.Generator) -> Iterator[tuple
 def _read(
     reader: Reader, place: ProbeTarget, ranges: list[tuple[int, int]], length: int
 ) -> tuple[int, float]:
-    """Read ranges of the object, one after the other; gives their bytes, and the seconds."""
+    """Read ranges of the object in order; return their bytes, and the seconds."""
     name = place.objects[0]
     timings = reader.measure(name, ranges, 1, stores=place.stores)
-    asked = sum(range_bytes for _, range_bytes in ranges)
+    requested = sum(range_bytes for _, range_bytes in ranges)
     came = sum(timing.bytes for timing in timings)
-    if came != asked:
+    if came != requested:
         raise ChangedError(
-            f"{_swathe.shown(name)}: {came} bytes came of {asked} asked for within its "
+            f"{_swathe.shown(name)}: {came} bytes came of {requested} requested within its "
             f"{length} bytes; was it changed while it was read?"
         )
-    return asked, max(timing.end_s for timing in timings) - min(t.start_s for t in timings)
+    return requested, max(timing.end_s for timing in timings) - min(t.start_s for t in timings)

@@ -1,4 +1,4 @@
-"""What measuring reads with: the native half, or a stand-in for it."""
+"""Protocol of the reader used for measurements: the engine, or a stand-in for it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 
 
 class Timing(Protocol):
-    """One request; times in seconds since the call."""
+    """Times of one request, in seconds since the call."""
 
     @property
     def bytes(self) -> int:
-        """Received."""
+        """Return the bytes received."""
 
     @property
     def start_s(self) -> float:
-        """When it was made."""
+        """Return the time of the request."""
 
     @property
     def first_byte_s(self) -> float:
-        """When its answer began."""
+        """Return the time of the first byte of the answer."""
 
     @property
     def end_s(self) -> float:
-        """When its answer was complete."""
+        """Return the time at which the answer was complete."""
 
 
 class Reader(Protocol):
-    """The module `swathe._swathe` is one."""
+    """Functions that measure; the module `swathe._swathe` has them."""
 
     def measure(
         self,
@@ -42,7 +42,7 @@ class Reader(Protocol):
         fresh: bool = False,
         stores: Stores | None = None,
     ) -> Sequence[Timing]:
-        """Read ranges (offset, length), so many in flight; `fresh`: on a new connection each."""
+        """Read ranges (offset, length), `streams` in flight; `fresh`: each on a new connection."""
 
     def measure_open(self, url: str, stores: Stores | None = None) -> tuple[float, int]:
-        """Learn what is needed to read an object; seconds, and its size in bytes."""
+        """Open an object; return the seconds, and its size in bytes."""

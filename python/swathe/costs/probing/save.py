@@ -1,4 +1,4 @@
-"""What measurements leave in the catalogue."""
+"""Store measurements in the catalogue."""
 
 from __future__ import annotations
 
@@ -21,54 +21,54 @@ LEAST_BUFFER = 16 * KIB
 
 
 def keep_probe(catalog: Catalog, found: Probe) -> None:
-    """Keep a probe, its samples, and its profile, which every later read goes by.
+    """Store a probe, its samples, and its profile, which all later reads use.
 
     Raises:
-        CatalogError: where the catalogue cannot be written.
+        CatalogError: if the catalogue cannot be written.
     """
     parameters = {**found.parameters.as_dict(), "cache": found.cache, "stopped": found.stopped}
     moved = found.bytes_moved
     number = catalog.add_probe(found.root, found.host, parameters, found.seconds, moved)
-    catalog.add_samples(found.root, found.host, _kept(found.samples), number)
+    catalog.add_samples(found.root, found.host, _sample_records(found.samples), number)
     profile = found.profile
     notes = [*profile.notes, *found.notes]
     costs, now = profile.costs.as_dict(), datetime.now(UTC)
-    if (known := catalog.profile(found.root, found.host)) is not None:
-        costs["buffer_bytes"] = known.costs.get("buffer_bytes")
+    if (earlier := catalog.profile(found.root, found.host)) is not None:
+        costs["buffer_bytes"] = earlier.costs.get("buffer_bytes")
     catalog.put_profile(found.root, found.host, costs, profile.spread, now, notes)
 
 
 def keep_buffer(catalog: Catalog, root: str, found: BufferStudy) -> int | None:
-    """Keep the size of buffer that a study chose, by which files of a local store are read.
+    """Store the buffer size that a study chose, for reading files of a local store.
 
     Returns:
-        Bytes that are read at a time from now on: smaller buffers than LEAST_BUFFER are chosen
-        where the object is as small. None of a store that was not probed: it has no profile to
-        keep them in.
+        Buffer size used from now on, in bytes; at least LEAST_BUFFER, since a study of a small
+        object chooses smaller ones. None if the store was not probed: it has no profile to hold
+        the size.
 
     Raises:
-        CatalogError: where the catalogue cannot be written.
+        CatalogError: if the catalogue cannot be written.
     """
-    kept = catalog.profile(root, found.host)
-    if kept is None:
+    profile = catalog.profile(root, found.host)
+    if profile is None:
         return None
     size = max(found.chosen, LEAST_BUFFER)
-    costs = {**kept.costs, "buffer_bytes": size}
-    # As old as it is: reads since then still count.
-    catalog.put_profile(root, found.host, costs, kept.spread, kept.fitted_at, kept.notes)
+    costs = {**profile.costs, "buffer_bytes": size}
+    # Keep the time of the fit, so that reads since then still count.
+    catalog.put_profile(root, found.host, costs, profile.spread, profile.fitted_at, profile.notes)
     return size
 
 
 def keep_host(catalog: Catalog, compute: dict[str, object]) -> None:
-    """Keep what computing costs on this host.
+    """Store the costs of computing on this host.
 
     Raises:
-        CatalogError: where the catalogue cannot be written.
+        CatalogError: if the catalogue cannot be written.
     """
     catalog.put_compute(this_host(), compute, datetime.now(UTC))
 
 
-def _kept(samples: Iterable[Sample]) -> list[KeptSample]:
+def _sample_records(samples: Iterable[Sample]) -> list[KeptSample]:
     return [
         KeptSample(
             kind=sample.kind,

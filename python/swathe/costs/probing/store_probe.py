@@ -1,9 +1,8 @@
-"""Measuring a store: which reads, in which order, until when.
+"""Measure a store: choose the reads, their order, and the end.
 
-A probe reads ranges of several sizes with several numbers of streams, in rounds that each go
-through them in another order, so that a slow minute of the store falls on all alike. It keeps
-to a budget of seconds and bytes that it tells beforehand, and stops sooner where what it knows
-is precise enough.
+A probe reads ranges of several sizes with several numbers of streams. It does so in rounds, each in
+another order, so that a slow minute of the store affects all alike. It keeps to a budget of seconds
+and bytes, which it shows beforehand, and stops earlier if the results are precise enough.
 """
 
 from __future__ import annotations
@@ -48,25 +47,25 @@ if TYPE_CHECKING:
     from swathe.costs.probing.resolve_target import ProbeTarget
 
 WRITINGS = 3
-"""How often objects of each size are written."""
+"""Number of writes of objects of each size."""
 OPENINGS = 3
-"""How often opening an object, and a connection, are measured."""
+"""Number of measurements of opening an object, and of opening a connection."""
 SLOWEST_BYTES_PER_S = 1e5
-"""Few stores send slower than this; of those a quick probe may take longer than it should."""
+"""Assumed least bandwidth of a store; with a slower one a quick probe may take too long."""
 LIMITS = ("total_bytes_per_s", "requests_per_s")
 
 
 @dataclass
 class Probe:
-    """What a probe found.
+    """Result of a probe.
 
     Attributes:
-        root: of the store, as the catalogue has it.
-        shown: what the user named.
-        cache: of local files, whether their bytes were in memory: `warm`, `cold`, `mixed`,
-            `unknown`; `remote` of others.
-        stopped: why it ended: `precise`, `rounds`, `seconds` or `bytes`.
-        writing: what that costs, a `request` being an object; None where it was not measured.
+        root: key of the store in the catalogue.
+        shown: name given by the user.
+        cache: for local files, whether their bytes were in memory: `warm`, `cold`, `mixed`,
+            `unknown`; for others `remote`.
+        stopped: reason for the end: `precise`, `rounds`, `seconds` or `bytes`.
+        writing: costs of writing, a `request` being an object; None if not measured.
     """
 
     root: str
@@ -84,7 +83,7 @@ class Probe:
     writing: Costs | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """All but the samples, for JSON."""
+        """Return all but the samples, for JSON."""
         return {
             "root": self.root,
             "shown": self.shown,
@@ -119,21 +118,21 @@ def probe(
     """Measure a store.
 
     Args:
-        place: the store and what to read of it; see `find_place`.
-        quick: some seconds, fewer sizes.
-        budget_s: seconds it may take; by default 30, or 5.
-        budget_bytes: bytes it may move; by default 512 MiB, or 64 MiB; of local files eight
-            times that.
-        seed: of the order; by default another one each time.
-        write: also write objects, and remove them.
-        tell: is told what the probe will use, before it does.
-        reader: what to read with.
-        clock: its time, in seconds.
+        place: store and objects to read; see `find_place`.
+        quick: whether to take only some seconds, with fewer sizes.
+        budget_s: time limit in seconds; by default 30, or 5 if `quick`.
+        budget_bytes: limit of bytes moved; by default 512 MiB, or 64 MiB if `quick`; for local
+            files eight times that.
+        seed: seed of the order; by default another one each time.
+        write: whether to write objects, too, and remove them.
+        tell: function called with the plan of the probe before it begins.
+        reader: reader to measure with.
+        clock: clock of the reader, in seconds.
 
     Raises:
-        NotFoundError: where there is nothing to read.
-        RegionError: where nothing can be written, and it was to be.
-        OutputError: where writing fails.
+        NotFoundError: if there is nothing to read.
+        RegionError: if `write` is true and nothing can be written.
+        OutputError: if writing fails.
     """
     usual_bytes = (64 if quick else 512) * MIB * (8 if place.is_local else 1)
     parameters = Parameters(
@@ -152,7 +151,7 @@ def probe(
 
 
 class _Run:
-    """A probe on its way."""
+    """A probe in progress."""
 
     def __init__(
         self,
@@ -177,7 +176,7 @@ class _Run:
         self.started = self.clock()
 
     def run(self, tell: Callable[[str], None], writing: Writing | None) -> Probe:
-        """Do it all."""
+        """Run the whole probe."""
         for name in self.parameters.objects:
             self.sizes[name] = self.reader.measure_open(name, self.stores)[1]
             self._count(self._opening_bytes(name), 0 if self.place.is_local else 1)
@@ -210,7 +209,7 @@ class _Run:
         )
 
     def _open(self) -> None:
-        """Measure what comes before the first byte."""
+        """Measure the time before the first byte."""
         name, size = next(iter(self.sizes.items()))
         part = [(0, min(self.parameters.sizes[0], size))]
         begun = self._opening_bytes(name)
@@ -225,31 +224,31 @@ class _Run:
                 self.fresh.append(timing.first_byte_s - timing.start_s)
 
     def _connect(self) -> None:
-        """Tell what first bytes take longer where a connection has to be opened for them."""
+        """Measure how much later first bytes come if a connection must be opened for them."""
         size = min(self.parameters.sizes[0], next(iter(self.sizes.values())))
-        kept = [
+        open_seconds = [
             sample.first_byte_s
             for sample in self.samples
             if sample.kind == "read" and sample.bytes == size and sample.first_byte_s is not None
         ]
         for seconds in self.fresh:
-            self._keep(Sample("connect", 0, max(seconds - middle(np.array(kept)), 0.0)))
+            self._keep(Sample("connect", 0, max(seconds - middle(np.array(open_seconds)), 0.0)))
 
     def _timed(
         self, name: str, ranges: list[tuple[int, int]], streams: int, fresh: bool = False
     ) -> Sequence[Timing]:
-        """Read; the native half opens the object first, each time."""
+        """Read; the engine opens the object first, each time."""
         timings = self.reader.measure(name, ranges, streams, fresh=fresh, stores=self.stores)
         size = sum(length for _, length in ranges) + self._opening_bytes(name)
         self._count(size, len(ranges) + (0 if self.place.is_local else 1))
         return timings
 
     def _opening_bytes(self, name: str) -> int:
-        """Bytes read to open an object: none of a local file."""
+        """Return the bytes read to open an object: none for a local file."""
         return 0 if self.place.is_local else min(OPENING_BYTES, self.sizes[name])
 
     def _scout(self) -> None:
-        """Read twice of each size, alone, while the next is affordable even if it is all bytes."""
+        """Read each size twice, alone, while the next is affordable even if time goes by bytes."""
         sizes = self.parameters.sizes
         seconds, twice = [0.0], True
         for size, larger in zip(sizes, [*sizes[1:], 0], strict=True):
@@ -257,7 +256,7 @@ class _Run:
                 self.short_of = "bytes"
                 break
             twice = twice and self._most_bytes(Cell(size, 1, 2)) <= self._left_bytes()
-            # Of two, the shorter tells what the next will take.
+            # Of two times, the shorter predicts the next size.
             self._measure(Cell(size, 1, 2 if twice else 1))
             again = Cell(size, 1, 1)
             quick = self.samples[-1].seconds < self._left_s() / 8
@@ -267,7 +266,7 @@ class _Run:
             seconds.append(min(sample.seconds for sample in reads))
             growth = larger / size
             more = max(seconds[-1] - seconds[-2], 0.0) if len(seconds) > 2 else 0.0
-            # If all of it were for its bytes; but hardly for so few, nor where less took as long.
+            # As if all time were for bytes; but hardly for so few, or if fewer bytes took as long.
             most = seconds[-1] + min(seconds[-1] * growth, larger / SLOWEST_BYTES_PER_S)
             if len(seconds) > 2:
                 most = min(most, seconds[-1] + 3 * more * growth)
@@ -280,16 +279,16 @@ class _Run:
             twice = most < self._left_s() / 8
 
     def _read(self) -> str:
-        """Read round after round; gives why it ended."""
+        """Read round after round; return why it ended."""
         self._scout()
         if self.fresh:
             self._connect()
         open_cells = self._first_round()
         for _ in range(1, self.parameters.rounds):
-            done = 0
+            count = 0
             for place in self.rng.permutation(len(open_cells)).tolist():
-                done += self._try(open_cells[place])
-            if not done:
+                count += self._try(open_cells[place])
+            if not count:
                 return self.short_of
             open_cells = [cell for cell in open_cells if not self._settled(cell)]
             if not open_cells:
@@ -299,17 +298,17 @@ class _Run:
     def _first_round(self) -> list[Cell]:
         """Climb to the most requests and the most bytes, then do the rest in any order.
 
-        A step tells whether the next is affordable. Should there be no time for the rest, the
-        limits of the store were looked for. Gives what there is to repeat.
+        A step tells whether the next is affordable. If there is no time for the rest, the limits of
+        the store have been tried. Return the cells to repeat.
         """
-        found: dict[tuple[int, int], Cell] = {}
+        cells: dict[tuple[int, int], Cell] = {}
 
         def attempt(size: int, streams: int) -> bool:
-            if (size, streams) in found:
+            if (size, streams) in cells:
                 return True
             for cell in self.parameters.choices(size, streams):
                 if self._try(cell):
-                    found[size, streams] = cell
+                    cells[size, streams] = cell
                     return True
             return False
 
@@ -317,19 +316,19 @@ class _Run:
         # In large steps: each opens more connections, which takes round trips.
         for number in streams[::2]:
             attempt(sizes[0], number)
-            # Of any, the largest size that there is room for.
+            # For each number of streams, the largest affordable size.
             any(attempt(size, number) for size in reversed(sizes))
         rest = [(size, number) for size in sizes for number in streams]
         for place in self.rng.permutation(len(rest)).tolist():
             attempt(*rest[place])
-        # As most plans read: all at once, and no more.
-        at_once = [cell.at_once() for cell in found.values() if cell.requests > cell.streams > 1]
-        return [*found.values(), *filter(self._try, at_once)]
+        # As most plans read: all requests at once, in one round.
+        at_once = [cell.at_once() for cell in cells.values() if cell.requests > cell.streams > 1]
+        return [*cells.values(), *filter(self._try, at_once)]
 
     def _try(self, cell: Cell) -> bool:
         """Measure a cell if it is affordable."""
         parts = self.parameters.parts
-        # What is large must leave room for what is small to be repeated.
+        # Large reads must leave room to repeat small ones.
         if max(cell.bytes * parts, self._most_bytes(cell)) > self._left_bytes():
             self.short_of = "bytes"
             return False
@@ -340,10 +339,10 @@ class _Run:
         return True
 
     def _measure(self, cell: Cell) -> None:
-        """Read once what a cell says."""
+        """Measure a cell once."""
         name = self._object(cell.size)
         if cell.streams > self.connections:
-            # So that opening connections is no part of the time.
+            # Open the connections first, so that their time does not count.
             length = min(KIB, self.sizes[name])
             warm = [(0, length)] * cell.streams
             self._timed(name, warm, cell.streams)
@@ -368,13 +367,13 @@ class _Run:
     # Choosing -----------------------------------------------------------------------------------
 
     def _object(self, size: int) -> str:
-        """The next object that is large enough."""
+        """Return the next object that is large enough."""
         names = [name for name, length in self.sizes.items() if length >= size]
         self.turn += 1
         return names[self.turn % len(names)]
 
     def _offset(self, name: str, size: int) -> int:
-        """A place to read, at random, none twice before all were."""
+        """Return a random position to read; none is repeated before all were read."""
         slots = self.slots.setdefault((name, size), [])
         if not slots:
             count = min(self.sizes[name] // size, 4096)
@@ -389,7 +388,7 @@ class _Run:
         return self.parameters.budget_bytes - self.bytes_moved
 
     def _most_bytes(self, cell: Cell) -> int:
-        """What measuring a cell moves: the object is opened, and connections that lack."""
+        """Return the bytes moved to measure a cell, with opening the object and new connections."""
         opening = max(map(self._opening_bytes, self.sizes))
         connecting = cell.streams * KIB + opening if cell.streams > self.connections else 0
         return cell.bytes + opening + connecting
@@ -398,16 +397,16 @@ class _Run:
         return self.parameters.budget_s - (self.clock() - self.started)
 
     def _likely_s(self, cell: Cell) -> float:
-        """What a cell takes if no limit binds but those that were found."""
+        """Return the time of a cell if only the limits found so far bind."""
         if len(self.samples) >= 1.25 * self.known_samples:
-            found = fit(self.samples)
-            none: dict[str, Any] = {name: 1e300 for name in LIMITS if name not in found.spread}
-            self.known, self.known_samples = replace(found.costs, **none), len(self.samples)
+            profile = fit(self.samples)
+            none: dict[str, Any] = {name: 1e300 for name in LIMITS if name not in profile.spread}
+            self.known, self.known_samples = replace(profile.costs, **none), len(self.samples)
         assert self.known is not None
         return float(self.known.read_s(cell.bytes, cell.requests, cell.streams))
 
     def _most_s(self, cell: Cell) -> float:
-        """What a cell takes if the store gives no more than it has given so far."""
+        """Return the time of a cell if the store is no faster than so far."""
         reads = [sample for sample in self.samples if sample.kind == "read"]
         bytes_per_s = max(sample.bytes / sample.seconds for sample in reads)
         requests_per_s = max(sample.requests / sample.seconds for sample in reads)
@@ -415,7 +414,7 @@ class _Run:
         return max(self._likely_s(cell), *limits)
 
     def _settled(self, cell: Cell) -> bool:
-        """Whether the median of a cell is known well enough."""
+        """Check whether the median of a cell is precise enough."""
         requests = 1 if cell.streams == 1 else cell.requests
         alike = cell.size * requests, requests, cell.streams
         logs = np.log(
@@ -435,14 +434,14 @@ class _Run:
     # Local files --------------------------------------------------------------------------------
 
     def _residence(self, name: str, ranges: Iterable[tuple[int, int]]) -> bool | None:
-        """Whether what will be read is in memory; both ends of each range are looked at."""
+        """Check whether the bytes to read are in memory, at both ends of each range."""
         path = self.place.file(name)
         if path is None:
             return None
         places = [at for offset, size in list(ranges)[:8] for at in (offset, offset + size - 1)]
-        found = in_memory(path, places)
-        self.resident.extend(found)
-        return all(found) if found else None
+        states = in_memory(path, places)
+        self.resident.extend(states)
+        return all(states) if states else None
 
     def _cache(self) -> str:
         return cache_state(self.resident) if self.place.is_local else "remote"
@@ -459,14 +458,14 @@ class _Run:
         return notes
 
     def _write(self, writing: Writing) -> None:
-        """Write what a fifth of the budgets has room for; the rest of them is for reading."""
+        """Write what a fifth of the budgets allows; the rest is for reading."""
         until = self.clock() + self.parameters.budget_s / 5
         bytes_left = self.parameters.budget_bytes // 5
         cells = [(size, streams) for size in self.parameters.sizes for streams in WRITTEN_AT_ONCE]
         cells.sort(key=math.prod)
         least_byte_s = 0.0
         for turn in range(WRITINGS):
-            # First upwards: each tells what the next may take.
+            # First in ascending order: each predicts the time of the next.
             order = self.rng.permutation(len(cells)) if turn else range(len(cells))
             for size, streams in (cells[at] for at in order):
                 moved = size * streams
@@ -495,7 +494,7 @@ def _sample(timings: Sequence[Timing], asked_bytes: int, streams: int) -> Sample
 def read_table(
     samples: Iterable[Sample], costs: Costs
 ) -> dict[int, dict[int, tuple[float, float]]]:
-    """MB/s by size of a request and number of streams: the median measured, and the model's."""
+    """Return MB/s by request size and number of streams: median measured, and the model's."""
     groups: dict[tuple[int, int], list[Sample]] = {}
     for sample in samples:
         if sample.kind == "read":

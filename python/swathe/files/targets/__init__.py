@@ -1,1 +1,1 @@
-"""Lists of targets: which region of which file, however they are written."""
+"""Read lists of targets: regions of files, in any supported form."""

@@ -1,4 +1,4 @@
-"""Cells of tables as text and plain values."""
+"""Convert cells of tables to text and plain values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def texts(column: Any) -> list[str]:
-    """Give a column as text."""
+    """Return a column as text."""
     kind = getattr(getattr(column, "dtype", None), "kind", "")
     values = column.tolist() if kind in ("U", "O") else list(column)
     if set(map(type, values)) == {str} and "".join(values).isascii():
         return list(map(str.strip, values))
-    # By way of the distinct values, which are often few.
+    # Only distinct values are converted, since they are often few.
     distinct: dict[str, str] = {}
     cells = []
     for value in values:
@@ -23,19 +23,19 @@ def texts(column: Any) -> list[str]:
 
 
 def text_of(value: Any) -> str:
-    """Give a cell as text, empty where it is missing."""
+    """Return a cell as text, empty if it is missing."""
     if isinstance(value, str) and value.isascii():
         return value.strip()
     if is_missing(value):
         return ""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    # Names from a file system may hold what is no text, which no manifest can.
+    # Names from a file system may hold bytes that are not text, which a manifest cannot store.
     return str(value).strip().encode("utf-8", "backslashreplace").decode()
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a cell is empty, masked or NaN."""
+    """Check whether a cell is empty, masked or NaN."""
     import numpy as np
 
     if value is None or value is np.ma.masked:
@@ -44,16 +44,16 @@ def is_missing(value: Any) -> bool:
 
 
 def floats(column: Any) -> list[float]:
-    """Give numbers; where there is none, the row has a fault and any will do."""
-    found = []
+    """Return numbers; a row without one already has a fault, so 0 stands in."""
+    numbers = []
     for value in column:
         try:
-            found.append(float(value))
+            numbers.append(float(value))
         except (TypeError, ValueError, OverflowError):
-            found.append(0.0)
-    return found
+            numbers.append(0.0)
+    return numbers
 
 
 def plain_cells(column: Any) -> list[Any]:
-    """Give the values of a column as Python has them; `None` where they are masked."""
+    """Return the values of a column as Python objects; masked ones are `None`."""
     return column.tolist() if hasattr(column, "tolist") else list(column)

@@ -1,12 +1,12 @@
-"""Columns of a list of targets, whatever they are called and in whatever units and frame.
+"""Convert the columns of a list of targets, with any names, units and frame.
 
-`standard_columns` gives them as the package takes them: `ra` and `dec` in ICRS degrees, `size_deg`,
-or `size` where not all are squares of an angle; pixels as they are. A cell that makes no sense
-stays as it is, so that its row has a fault and no other.
+`standard_columns` returns the columns that the package uses: `ra` and `dec` in ICRS degrees,
+`size_deg` (or `size`, if not all are squares of an angle), and pixels unchanged. An invalid cell is
+kept, so that only its row has a fault.
 
-Which columns are the position: those named (`ra=`, `dec=`), else `ra` and `dec`, else the one
-column of coordinates, else the two that their UCDs call main, else those of a known name or UCD.
-Of several the user chooses.
+The columns of the position are: those named by the user (`ra=`, `dec=`), else `ra` and `dec`, else
+the one column of coordinates, else the two that their UCDs call main, else those with a known name
+or UCD. If several remain, the user must choose.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ PIXEL_COLUMNS = frozenset({*CENTER, *BOX})
 SIZES_DEG = {"size_deg": 1.0, "size_arcmin": 1 / 60, "size_arcsec": 1 / 3600}
 SIZE_COLUMNS = ("size", *SIZES_DEG, "size_pix")
 COORDINATES = ("sky", "coord", "coords", "skycoord", "position")
-"""Which of several columns of coordinates is the position."""
+"""Names that select the position among several columns of coordinates."""
 
-# Names end the doubt about a frame only where a file does not say it (COOSYS). RAJ2000 and its
-# kin count as ICRS then: VizieR labels them FK5 at J2000, but the catalogues that have them since
-# Hipparcos (2MASS, SDSS, AllWISE) are tied to ICRS, from which FK5 at J2000 differs by 0.03".
+# Names decide about the frame only if a file does not state it (COOSYS). RAJ2000 and similar names
+# count as ICRS then. VizieR labels them FK5 at J2000, but the catalogues since Hipparcos that use
+# them (2MASS, SDSS, AllWISE) are tied to ICRS, which differs from FK5 at J2000 by 0.03".
 EQUATORIAL = (
     ("ra_icrs", "de_icrs"),
     ("ra_icrs", "dec_icrs"),
@@ -78,12 +78,12 @@ POSITION_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user says of a list, beside what it holds.
+    """Options of the user for a list of targets.
 
     Attributes:
-        file: the object of rows that name none.
-        size: of rows that have none: an angle or pixels, as Quantity or text.
-        frame: of positions that tell none in a column `frame`; by default what the columns are.
+        file: object of rows without one.
+        size: size of rows without one: an angle or pixels, as Quantity or text.
+        frame: frame of positions without a column `frame`; by default that of the columns.
         ra: name of the column of right ascension or longitude.
         dec: name of the column of declination or latitude.
     """
@@ -96,7 +96,7 @@ class Choices:
 
 
 class Pair(NamedTuple):
-    """Two columns that are a position."""
+    """Two columns that form a position, and their frame."""
 
     lon: str
     lat: str
@@ -107,10 +107,10 @@ class Pair(NamedTuple):
 
 
 def standard_columns(table: Table, choices: Choices | None = None) -> dict[str, Any]:
-    """Give the columns of a list of targets by their standard names, all others in small letters.
+    """Return the columns of a list of targets by standard names; other names in lower case.
 
     Raises:
-        TargetsError: where columns are ambiguous, or a unit cannot be converted.
+        TargetsError: if columns are ambiguous, or a unit cannot be converted.
     """
     choices = choices or Choices()
     try:
@@ -122,7 +122,7 @@ def standard_columns(table: Table, choices: Choices | None = None) -> dict[str, 
 def _standard(table: Table, choices: Choices) -> dict[str, Any]:
     columns = _by_key(table)
     if choices.file is not None:
-        columns["file"] = _filled_file(columns.get("file"), choices.file, len(table))
+        columns["file"] = _fill_file(columns.get("file"), choices.file, len(table))
     is_whole = all(name in columns for name in BOX) or all(name in columns for name in CENTER)
     has_size = choices.size is not None or any(name in columns for name in SIZE_COLUMNS)
     if not is_whole or has_size:
@@ -133,7 +133,7 @@ def _standard(table: Table, choices: Choices) -> dict[str, Any]:
 
 
 def _enter_place(table: Table, columns: dict[str, Any], choices: Choices, is_whole: bool) -> None:
-    """Enter the place in the sky and the sizes, in place of the columns they are of."""
+    """Replace the columns of the sky position and the sizes by the standard ones."""
     pair = _pair(table, columns, choices)
     if isinstance(pair, Pair):
         columns["ra"], columns["dec"] = _icrs(table, columns, pair, choices.frame)
@@ -150,7 +150,7 @@ def _enter_place(table: Table, columns: dict[str, Any], choices: Choices, is_who
         _enter_pixels(columns, sizes)
         return
     columns["size_deg" if sizes.dtype.kind == "f" else "size"] = sizes
-    # Of a list that has both, the user may mean either; sizes that are angles are of the sky.
+    # If a list has both, the user may mean either; sizes that are angles belong to the sky.
     if choices.ra is not None or not (is_whole or _in_pixels(sizes)):
         for name in PIXEL_COLUMNS:
             columns.pop(name, None)
@@ -163,25 +163,25 @@ def _in_pixels(sizes: Any) -> bool:
 
 
 def _by_key(table: Table) -> dict[str, Any]:
-    """Give columns by their names in small letters."""
-    known = {"file", "id", "hdu", "frame", "ra", "dec", *SIZE_COLUMNS, *PIXEL_COLUMNS}
+    """Return columns by name in lower case."""
+    standard_names = {"file", "id", "hdu", "frame", "ra", "dec", *SIZE_COLUMNS, *PIXEL_COLUMNS}
     columns: dict[str, Any] = {}
     for name in table.colnames:
         key = name.strip().lower()
-        if key in columns and key in known:
+        if key in columns and key in standard_names:
             raise TargetsError(f"the targets have two columns named {key}")
         columns.setdefault(key, table[name])
     return columns
 
 
-def _filled_file(column: Any, file: str, count: int) -> list[str]:
+def _fill_file(column: Any, file: str, count: int) -> list[str]:
     from swathe.files.targets.cells import texts
 
     return [file] * count if column is None else [name or file for name in texts(column)]
 
 
 def _pixels(column: Any, name: str) -> Any:
-    """Give a column of pixels without its unit, which must be of pixels."""
+    """Return a column of pixels without its unit, which must be pixels."""
     unit = getattr(column, "unit", None)
     if unit is not None and str(unit) and not is_pixel(unit):
         raise TargetsError(f"column {name}: expected pixels, found unit {str(unit)!r}")
@@ -192,9 +192,9 @@ def _pixels(column: Any, name: str) -> Any:
 
 
 def _pair(table: Table, columns: Mapping[str, Any], choices: Choices) -> Pair | str | None:
-    """Give the columns that are the position, or the name of one of coordinates."""
+    """Return the columns of the position, or the name of the one column of coordinates."""
     if choices.ra is not None or choices.dec is not None:
-        return _chosen(table, choices)
+        return _chosen_pair(table, choices)
     if "ra" in columns and "dec" in columns:
         names = {name.strip().lower(): name for name in table.colnames}
         return Pair(names["ra"], names["dec"], _coosys(table[names["ra"]]) or "icrs")
@@ -205,26 +205,26 @@ def _pair(table: Table, columns: Mapping[str, Any], choices: Choices) -> Pair | 
     if mains:
         return _only(mains)
     by_name = _by_name(table)
-    taken = {name for pair in by_name for name in pair[:2]}
-    by_ucd = [pair for pair in _by_ucd(table, main=False) if not taken & set(pair[:2])]
-    found = [*by_name, *by_ucd]
-    equatorial = [pair for pair in found if pair.frame in ("icrs", "fk4", "fk5")]
-    if equatorial or found:
-        return _only(equatorial or found)
+    used_names = {name for pair in by_name for name in pair[:2]}
+    by_ucd = [pair for pair in _by_ucd(table, main=False) if not used_names & set(pair[:2])]
+    pairs = [*by_name, *by_ucd]
+    equatorial = [pair for pair in pairs if pair.frame in ("icrs", "fk4", "fk5")]
+    if equatorial or pairs:
+        return _only(equatorial or pairs)
     return _frameless(table, choices)
 
 
-def _chosen(table: Table, choices: Choices) -> Pair:
-    named = {"ra": choices.ra, "dec": choices.dec}
-    for what, name in named.items():
+def _chosen_pair(table: Table, choices: Choices) -> Pair:
+    choice_of = {"ra": choices.ra, "dec": choices.dec}
+    for what, name in choice_of.items():
         if name is None:
-            raise TargetsError(f"{what}: expected a column, as {_other(what)} is given")
+            raise TargetsError(f"{what}: expected a column, since {_other(what)} is given")
         if name not in table.colnames:
             listed = ", ".join(table.colnames)[:300]
             raise TargetsError(f"{what}: there is no column {name!r}; there are {listed}")
     pair = Pair(str(choices.ra), str(choices.dec), "icrs")
-    known = [each for each in _by_name(table) if each[:2] == pair[:2]]
-    frame = known[0].frame if known else "icrs"
+    matches = [each for each in _by_name(table) if each[:2] == pair[:2]]
+    frame = matches[0].frame if matches else "icrs"
     return pair._replace(frame=_coosys(table[pair.lon]) or frame)
 
 
@@ -233,16 +233,16 @@ def _other(what: str) -> str:
 
 
 def _coordinate_column(table: Table) -> str | None:
-    """Give the name of the column of coordinates: the only one, or the one so named."""
+    """Return the name of the column of coordinates: the only one, or the one with a known name."""
     names: list[str] = [name for name in table.colnames if hasattr(table[name], "transform_to")]
     if len(names) > 1:
-        named = [name for name in names if name.strip().lower() in COORDINATES]
-        if len(named) != 1:
+        matches = [name for name in names if name.strip().lower() in COORDINATES]
+        if len(matches) != 1:
             raise TargetsError(
                 f"the targets have several columns of coordinates: {', '.join(names)}; name one "
                 "of them 'sky'"
             )
-        return named[0]
+        return matches[0]
     return names[0] if names else None
 
 
@@ -258,8 +258,8 @@ def _only(pairs: list[Pair]) -> Pair:
 def _by_name(table: Table) -> list[Pair]:
     names = {name.strip().lower(): name for name in table.colnames}
     pairs = []
-    for frame, known in PAIRS:
-        for lon, lat in known:
+    for frame, names_of_frame in PAIRS:
+        for lon, lat in names_of_frame:
             if lon in names and lat in names:
                 where = _coosys(table[names[lon]]) or frame
                 pairs.append(Pair(names[lon], names[lat], where))
@@ -267,7 +267,7 @@ def _by_name(table: Table) -> list[Pair]:
 
 
 def _frameless(table: Table, choices: Choices) -> Pair | None:
-    """Give columns that are a position in the frame that the user says."""
+    """Return columns that form a position in the user's frame."""
     names = {name.strip().lower(): name for name in table.colnames}
     for lon, lat in FRAMELESS:
         if lon in names and lat in names:
@@ -282,7 +282,7 @@ def _frameless(table: Table, choices: Choices) -> Pair | None:
 
 
 def _by_ucd(table: Table, *, main: bool) -> list[Pair]:
-    """Give positions by UCD: those called main, or the others where there is one of each."""
+    """Return positions by UCD: those called main, or the others if there is one of each."""
     pairs = []
     ucds = {name: _ucd(table, name) for name in table.colnames}
     for frame, *words in UCDS:
@@ -296,7 +296,7 @@ def _by_ucd(table: Table, *, main: bool) -> list[Pair]:
 
 
 def _ucd(table: Table, name: str) -> str:
-    """Give the UCD of a column: from a VOTable, or of a FITS table its TUCDn."""
+    """Return the UCD of a column from a VOTable, or from TUCDn of a FITS table."""
     at = table.colnames.index(name) + 1
     ucd = (getattr(getattr(table[name], "info", None), "meta", None) or {}).get("ucd")
     return str(ucd or table.meta.get(f"TUCD{at}") or "").strip().lower()
@@ -310,7 +310,7 @@ def _means(ucd: str, words: Iterable[str], main: bool) -> bool:
 
 
 def _coosys(column: Any) -> str | None:
-    """Give the frame that a VOTable tells of a column, with its equinox."""
+    """Return the frame of a column in a VOTable, with its equinox."""
     meta = getattr(getattr(column, "info", None), "meta", None) or {}
     frame = meta.get("coosys")
     return None if frame is None else str(frame)
@@ -322,14 +322,14 @@ def _coosys(column: Any) -> str | None:
 def _icrs(
     table: Table, columns: Mapping[str, Any], pair: Pair, frame: str | None
 ) -> tuple[Any, Any]:
-    """Give ICRS degrees of two columns; what is no angle stays as it is."""
+    """Return ICRS degrees of two columns; cells that are not angles are kept."""
     usual = frame or pair.frame
     names = _frame_names(columns.get("frame"), usual, len(table))
     lon = _angles(table[pair.lon], pair.lon, is_equatorial(_parts(usual)[0]))
     lat = _angles(table[pair.lat], pair.lat, False)
     if names is None:
-        return _turned(lon, lat, _frame(usual))
-    return _turned_each(lon, lat, names)
+        return _to_icrs(lon, lat, _frame(usual))
+    return _rows_to_icrs(lon, lat, names)
 
 
 def _parts(frame: str) -> tuple[str, str | None]:
@@ -342,7 +342,7 @@ def _frame(name: str) -> BaseCoordinateFrame:
 
 
 def _frame_names(column: Any, usual: str, count: int) -> list[str] | None:
-    """Give the frame of each row, if there is a column of names."""
+    """Return the frame of each row, if there is a column of frame names."""
     from swathe.files.targets.cells import texts
 
     if column is None or getattr(getattr(column, "dtype", None), "kind", "O") not in "UOS":
@@ -351,8 +351,8 @@ def _frame_names(column: Any, usual: str, count: int) -> list[str] | None:
     return [name or usual for name in names] if count else None
 
 
-def _turned(lon: Any, lat: Any, frame: BaseCoordinateFrame) -> tuple[Any, Any]:
-    """Turn columns of degrees into ICRS, where both are sound."""
+def _to_icrs(lon: Any, lat: Any, frame: BaseCoordinateFrame) -> tuple[Any, Any]:
+    """Convert columns of degrees to ICRS, in the rows where both are valid."""
     import numpy as np
 
     if frame.name == "icrs":
@@ -369,8 +369,8 @@ def _turned(lon: Any, lat: Any, frame: BaseCoordinateFrame) -> tuple[Any, Any]:
     return ra, dec
 
 
-def _turned_each(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
-    """Turn rows of several frames; one that is none becomes the fault of its rows."""
+def _rows_to_icrs(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
+    """Convert rows with several frames; an unknown frame is a fault of its rows."""
     import numpy as np
 
     ra, dec = np.array(lon, object), np.array(lat, object)
@@ -378,7 +378,7 @@ def _turned_each(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
         rows = [row for row, each in enumerate(names) if each == name]
         try:
             frame = _frame(name)
-            some = _turned(_taken(lon, rows), _taken(lat, rows), frame)
+            some = _to_icrs(_take_rows(lon, rows), _take_rows(lat, rows), frame)
         except RegionError as error:
             ra[rows] = Bad(str(error), name)
             continue
@@ -386,7 +386,7 @@ def _turned_each(lon: Any, lat: Any, names: list[str]) -> tuple[Any, Any]:
     return ra, dec
 
 
-def _taken(column: Any, rows: list[int]) -> Any:
+def _take_rows(column: Any, rows: list[int]) -> Any:
     import numpy as np
 
     return np.asarray(column)[rows]
@@ -394,7 +394,7 @@ def _taken(column: Any, rows: list[int]) -> Any:
 
 @dataclass(frozen=True)
 class Bad:
-    """A cell whose row has a fault: what is wrong, and what stood there."""
+    """An invalid cell, whose row has a fault: the error and the original value."""
 
     fault: str
     cell: Any = None
@@ -404,7 +404,7 @@ class Bad:
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
-    """Give a column as floats, NaN where a cell is no number."""
+    """Return a column as floats; NaN for cells that are not numbers."""
     import numpy as np
 
     if getattr(getattr(column, "dtype", None), "kind", "O") == "f":
@@ -414,7 +414,7 @@ def _floats(column: Any) -> NDArray[np.float64]:
 
 
 def _of_coordinates(column: Any, frame: str | None) -> tuple[Any, Any]:
-    """Give ICRS degrees of a column of coordinates."""
+    """Return ICRS degrees of a column of coordinates."""
     import numpy as np
 
     if frame is not None:
@@ -422,13 +422,15 @@ def _of_coordinates(column: Any, frame: str | None) -> tuple[Any, Any]:
     try:
         place = column.icrs
     except Exception as error:  # astropy's classes for frames share no base
-        raise TargetsError(f"the column of coordinates cannot be made ICRS: {error}") from error
-    ra, dec = (_unmasked(angle.deg) for angle in (place.ra, place.dec))
+        raise TargetsError(
+            f"the column of coordinates cannot be converted to ICRS: {error}"
+        ) from error
+    ra, dec = (_nan_if_masked(angle.deg) for angle in (place.ra, place.dec))
     return np.atleast_1d(ra), np.atleast_1d(dec)
 
 
-def _unmasked(values: Any) -> NDArray[np.float64]:
-    """Give numbers, NaN where they are masked."""
+def _nan_if_masked(values: Any) -> NDArray[np.float64]:
+    """Return numbers; masked ones are NaN."""
     import numpy as np
 
     mask = getattr(values, "mask", None)
@@ -440,30 +442,30 @@ def _unmasked(values: Any) -> NDArray[np.float64]:
 
 
 def _angles(column: Any, name: str, hours: bool) -> Any:
-    """Give a column in degrees: floats, or cells where some are no angles.
+    """Return a column in degrees: floats, or cells if some are not angles.
 
     Raises:
-        TargetsError: where its unit is of no angle.
+        TargetsError: if its unit is not an angle.
     """
     kind = getattr(getattr(column, "dtype", None), "kind", "O")
     unit = getattr(column, "unit", None)
     if kind in "iuf" or hasattr(column, "to_value"):
-        return _unmasked(_value(column)) * _scale(unit, name)
+        return _nan_if_masked(_value(column)) * _scale(unit, name)
     scale, hours = _text_unit(unit, name, hours)
     what = "ra" if hours else name.strip()
 
-    def read(cell: Any) -> float:
+    def parse(cell: Any) -> float:
         if isinstance(cell, str) and scale != 1:
             from swathe.core.angles import parse_angle
 
             return parse_angle(cell, what, hours=hours, unit_deg=scale)
         return degrees_of(cell, what, hours=hours)
 
-    return _cells(column, read)
+    return _cells(column, parse)
 
 
 def _value(column: Any) -> Any:
-    """Give the numbers of a column, in its own unit."""
+    """Return the numbers of a column in its own unit."""
     return column.value if hasattr(column, "to_value") else column
 
 
@@ -475,9 +477,9 @@ def _scale(unit: Any, name: str) -> float:
 
 
 def _text_unit(unit: Any, name: str, hours: bool) -> tuple[float, bool]:
-    """Give the degrees of one unit of numbers in text, and whether sexagesimal text is in hours."""
+    """Return degrees per unit of numbers in text, and whether sexagesimal text is in hours."""
     word = str(unit or "").strip().strip("\"'").lower()
-    # What VizieR says of sexagesimal columns.
+    # Units that VizieR writes for sexagesimal columns.
     if word in ("h:m:s", "hms"):
         return 1.0, True
     if word in ("d:m:s", "dms"):
@@ -486,7 +488,7 @@ def _text_unit(unit: Any, name: str, hours: bool) -> tuple[float, bool]:
 
 
 def _cells(column: Any, read: Callable[[Any], Any]) -> Any:
-    """Give the value of every cell; a cell that has none keeps what is wrong with it."""
+    """Return the value of every cell; an invalid cell keeps its error."""
     import numpy as np
 
     from swathe.files.targets.cells import is_missing, plain_cells
@@ -517,7 +519,7 @@ def _cells(column: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def _sizes(columns: Mapping[str, Any], usual: Any, count: int, *, in_sky: bool) -> Any:
-    """Give the size of every row: degrees of squares as floats, or cells; `None` without any."""
+    """Return the size of every row: degrees of squares, or cells; `None` if there are no sizes."""
     import numpy as np
 
     fill = None if usual is None else size_of(usual)
@@ -546,7 +548,7 @@ def _sizes(columns: Mapping[str, Any], usual: Any, count: int, *, in_sky: bool) 
 
 
 def _squares(column: Any, name: str) -> Any:
-    """Give a column of sizes: degrees, or cells where some are more than the side of a square."""
+    """Return a column of sizes: degrees, or cells if some are not the side of a square."""
     import numpy as np
 
     unit = getattr(column, "unit", None)
@@ -554,7 +556,7 @@ def _squares(column: Any, name: str) -> Any:
     has_unit = unit is not None and bool(str(unit))
     bare_deg = SIZES_DEG.get(name)
     if kind in "iuf" or hasattr(column, "to_value"):
-        numbers = _unmasked(_value(column))
+        numbers = _nan_if_masked(_value(column))
         if (has_unit and is_pixel(unit)) or (not has_unit and name == "size_pix"):
             return _pixel_squares(numbers)
         if not has_unit and bare_deg is None:
@@ -566,11 +568,11 @@ def _squares(column: Any, name: str) -> Any:
     if has_unit and not is_pixel(unit):
         bare_deg = _scale(unit, name)
 
-    def read(cell: Any) -> Size:
+    def parse(cell: Any) -> Size:
         bare = f"{cell}pix" if name == "size_pix" and not has_unit and _is_bare(cell) else cell
         return size_of(bare, name, bare_deg=bare_deg)
 
-    cells = _cells(column, read)
+    cells = _cells(column, parse)
     squares = [cell.square_deg if isinstance(cell, Size) else cell for cell in cells.tolist()]
     if all(isinstance(square, float) for square in squares):
         return np.array(squares, float)
@@ -599,7 +601,7 @@ def _pixel_squares(numbers: NDArray[np.float64]) -> Any:
 
 
 def _rectangles(columns: Mapping[str, Any]) -> Any:
-    """Give heights and widths beside a place in the sky, which need a unit."""
+    """Return heights and widths of sky positions, which need a unit."""
     import numpy as np
 
     sides = []
@@ -609,7 +611,7 @@ def _rectangles(columns: Mapping[str, Any]) -> Any:
         kind = getattr(getattr(column, "dtype", None), "kind", "O")
         if kind in "iuf" and (unit is None or not str(unit)):
             raise TargetsError(
-                f"column {name}: expected a unit of an angle or pixels beside a place in the sky"
+                f"column {name}: expected a unit of an angle or pixels for a sky position"
             )
         sides.append(_side_cells(column, name))
     cells = np.empty(len(sides[0]), object)
@@ -619,7 +621,7 @@ def _rectangles(columns: Mapping[str, Any]) -> Any:
 
 
 def _side_cells(column: Any, name: str) -> list[Any]:
-    """Give sides as sizes; what is none stays as `_squares` leaves it."""
+    """Return sides as sizes; invalid ones are as in `_squares`."""
     cells = _squares(column, name).tolist()
     return [
         Size(cell, cell) if isinstance(cell, float) and cell == cell else cell for cell in cells
@@ -636,7 +638,7 @@ def _rectangle(height: Any, width: Any) -> Any:
 
 
 def _enter_pixels(columns: dict[str, Any], sizes: Any) -> None:
-    """Give sizes in pixels as heights and widths, beside a centre in pixels."""
+    """Replace sizes in pixels by heights and widths, for a centre in pixels."""
     import numpy as np
 
     height, width = np.empty(len(sizes), object), np.empty(len(sizes), object)

@@ -1,4 +1,4 @@
-"""Celestial frames by name, and positions in them as ICRS."""
+"""Look up celestial frames by name, and convert positions to ICRS."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from swathe.core.errors import RegionError
 if TYPE_CHECKING:
     from astropy.coordinates import BaseCoordinateFrame, SkyCoord
 
-# The ecliptic of J2000 seen from the barycentre is what catalogues mean by ecliptic coordinates.
+# In catalogues, ecliptic coordinates are those of J2000 seen from the barycentre.
 OTHER_NAMES = {
     "ecliptic": "barycentricmeanecliptic",
     "j2000": "fk5",
     "b1950": "fk4",
     "equatorial": "icrs",
-    # Values of COOSYS in a VOTable, in the words of 2003 and of the IVOA vocabulary `refframe`.
+    # Values of COOSYS in a VOTable: those of 2003, and of the IVOA vocabulary `refframe`.
     "eq_fk5": "fk5",
     "eq_fk4": "fk4",
     "ecl_fk5": "barycentricmeanecliptic",
@@ -25,10 +25,10 @@ USUAL = "icrs, fk5, fk4, galactic, supergalactic, ecliptic"
 
 
 def frame_named(name: str, equinox: str | None = None) -> BaseCoordinateFrame:
-    """Give a frame by the name that astropy, a VOTable or common use has for it.
+    """Return a frame by its name in astropy, in a VOTable or in common use.
 
     Raises:
-        RegionError: where there is none, or it needs a time or a place on Earth.
+        RegionError: if the name is unknown, or the frame needs a time or a place on Earth.
     """
     from astropy.coordinates import frame_transform_graph
     from astropy.time import Time
@@ -49,10 +49,10 @@ def frame_named(name: str, equinox: str | None = None) -> BaseCoordinateFrame:
 
 
 def in_frame(lon_deg: Any, lat_deg: Any, frame: BaseCoordinateFrame) -> SkyCoord:
-    """Give ICRS coordinates of finite degrees in a frame, as an array of at least one.
+    """Return ICRS coordinates of finite degrees in a frame, as an array of at least one.
 
     Raises:
-        RegionError: where a latitude is beyond a pole, or the frame does not lead to ICRS.
+        RegionError: if a latitude is beyond a pole, or the frame cannot be converted to ICRS.
     """
     import numpy as np
     from astropy.coordinates import SkyCoord, UnitSphericalRepresentation
@@ -68,8 +68,8 @@ def in_frame(lon_deg: Any, lat_deg: Any, frame: BaseCoordinateFrame) -> SkyCoord
     try:
         place = UnitSphericalRepresentation(lon * deg, lat * deg)
         return SkyCoord(frame.realize_frame(place)).icrs
-    except Exception as error:  # each frame that lacks something has an error of its own
+    except Exception as error:  # each incomplete frame raises an error of its own
         raise RegionError(
-            f"frame: expected one of {USUAL}, found {frame.name!r}, which does not lead to ICRS "
-            f"without more: {error}"
+            f"frame: expected one of {USUAL}, found {frame.name!r}, which cannot be converted to "
+            f"ICRS: {error}"
         ) from error

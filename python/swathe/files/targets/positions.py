@@ -1,4 +1,4 @@
-"""Positions and sizes as Python has them: numbers, text, Quantity, Angle, SkyCoord."""
+"""Convert positions and sizes from Python values: numbers, text, Quantity, Angle, SkyCoord."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 def position(sky: Any, frame: str | None = None) -> SkyCoord:
-    """Give one position as coordinates, an array of one.
+    """Return one position as coordinates, an array of one.
 
     Args:
-        sky: a pair of longitude and latitude, each degrees, an angle or text; one text of both;
-            the name of an object, where a resolver is configured; or a coordinate of astropy.
-        frame: of a pair or a text; ICRS by default.
+        sky: a pair of longitude and latitude, each degrees, an angle or text; one text with both;
+            the name of an object, if a resolver is configured; or an astropy coordinate.
+        frame: frame of a pair or a text; ICRS by default.
 
     Raises:
-        RegionError: where it is no position.
+        RegionError: if it is not a position.
     """
     if hasattr(sky, "transform_to"):
         return _coordinate(sky, frame)
-    # Hours are those of a right ascension, not of other longitudes.
+    # Only right ascensions may be in hours, not other longitudes.
     hours = frame is None or is_equatorial(frame)
     if isinstance(sky, str):
         lon, lat, is_named = parse_position(sky, hours=hours)
         if is_named and frame is not None:
-            raise RegionError(f"frame: expected none beside the name of an object, found {frame!r}")
+            raise RegionError(f"frame: expected none with the name of an object, found {frame!r}")
     else:
         if not _is_pair(sky):
             raise RegionError(f"sky: expected (ra, dec), text or a SkyCoord, found {sky!r:.100}")
@@ -47,7 +47,7 @@ def position(sky: Any, frame: str | None = None) -> SkyCoord:
 
 @lru_cache
 def is_equatorial(frame: str) -> bool:
-    """Tell whether longitudes of a frame are right ascensions."""
+    """Check whether the longitudes of a frame are right ascensions."""
     return "ra" in frame_named(frame).get_representation_component_names()
 
 
@@ -55,7 +55,7 @@ def _coordinate(sky: Any, frame: str | None) -> SkyCoord:
     from astropy.coordinates import SkyCoord
 
     if frame is not None:
-        raise RegionError(f"frame: expected none beside a SkyCoord, found {frame!r}")
+        raise RegionError(f"frame: expected none with a SkyCoord, found {frame!r}")
     coordinate = sky if isinstance(sky, SkyCoord) else SkyCoord(sky)
     if coordinate.size != 1:
         raise RegionError(f"sky must be one position, not {coordinate.size}")
@@ -63,15 +63,15 @@ def _coordinate(sky: Any, frame: str | None) -> SkyCoord:
 
 
 def degrees_of(value: Any, what: str, *, hours: bool = False) -> float:
-    """Give the degrees of one angle: a number, text, or a Quantity.
+    """Return the degrees of one angle: a number, text, or a Quantity.
 
     Args:
-        value: the angle.
-        what: its name in errors.
+        value: angle.
+        what: name of the value in errors.
         hours: whether sexagesimal text is in hours.
 
     Raises:
-        RegionError: where it is no angle.
+        RegionError: if it is not an angle.
     """
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
@@ -92,7 +92,7 @@ def _float(value: Any, what: str) -> float:
 
 
 def _quantity(value: Any, what: str) -> float:
-    """Give the degrees of a Quantity; one without dimension is degrees."""
+    """Return the degrees of a Quantity; a dimensionless one is in degrees."""
     scale = degrees_per(value.unit)
     if scale is None:
         raise RegionError(f"{what}: expected an angle, found unit {str(value.unit)!r}")
@@ -100,25 +100,25 @@ def _quantity(value: Any, what: str) -> float:
 
 
 def degrees_per(unit: Any) -> float | None:
-    """Give the degrees of one unit; 1 where there is none, `None` where it is of no angle."""
+    """Return degrees per unit; 1 without a unit, `None` if the unit is not an angle."""
     from astropy import units
 
     if unit is None or unit == "":
         return 1.0
     try:
-        read = units.Unit(unit)
-        if read == units.dimensionless_unscaled:
+        parsed = units.Unit(unit)
+        if parsed == units.dimensionless_unscaled:
             return 1.0
-        # Hours of a right ascension: there are no others.
-        if read == units.hour:
+        # Hours can only be those of a right ascension here.
+        if parsed == units.hour:
             return 15.0
-        return float(read.to(units.deg))
+        return float(parsed.to(units.deg))
     except (ValueError, TypeError):  # UnitConversionError is both
         return None
 
 
 def is_pixel(unit: Any) -> bool:
-    """Tell whether a unit is of pixels."""
+    """Check whether a unit is pixels."""
     from astropy import units
 
     try:
@@ -128,15 +128,15 @@ def is_pixel(unit: Any) -> bool:
 
 
 def size_of(value: Any, what: str = "size", *, bare_deg: float | None = None) -> Size:
-    """Give a size: an angle or pixels as Quantity, Angle or text, or a pair of height and width.
+    """Return a size from an angle or pixels (Quantity, Angle, text), or from height and width.
 
     Args:
-        value: the size.
-        what: its name in errors.
-        bare_deg: degrees of one unit of a bare number; by default those are refused.
+        value: size.
+        what: name of the value in errors.
+        bare_deg: degrees per unit of a bare number; `None` if bare numbers are refused.
 
     Raises:
-        RegionError: where it is no size, or a bare number that may mean degrees or pixels.
+        RegionError: if it is not a size, or is a bare number that may mean degrees or pixels.
     """
     if isinstance(value, Size):
         return value
@@ -153,7 +153,7 @@ def size_of(value: Any, what: str = "size", *, bare_deg: float | None = None) ->
 
 
 def _is_pair(value: Any) -> bool:
-    """Tell whether a value is two others; the shape of a scalar Quantity is ()."""
+    """Check whether a value is a pair; the shape of a scalar Quantity is ()."""
     return getattr(value, "shape", (0,)) != () and isinstance(value, Sized) and len(value) == 2
 
 

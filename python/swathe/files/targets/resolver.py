@@ -1,6 +1,6 @@
-"""Names of objects as positions, by a resolver that speaks as Sesame of the CDS does.
+"""Resolve names of objects to positions, by a service like Sesame of the CDS.
 
-Off unless `SWATHE_RESOLVER` is set: `sesame`, or the URL of a service that answers as it does.
+Off unless `SWATHE_RESOLVER` is set to `sesame`, or to the URL of a compatible service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from swathe.core.errors import RegionError
 VARIABLE = "SWATHE_RESOLVER"
 SESAME = "sesame"
 TIMEOUT_S, PAUSE_S = 10.0, 30.0
-"""How long an answer may take, and how long a service that gave none is not asked again."""
+"""Time limit of an answer, and the wait before a service that failed is asked again."""
 MOST_CACHED = 10_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +.*_()\[\]-]{0,59}")
 
@@ -30,12 +30,12 @@ _until: ContextVar[float] = ContextVar("_until", default=math.inf)
 
 
 class UnaskedError(Exception):
-    """A name has to be asked about, and the time for that is over."""
+    """A name must be looked up, and the time for that is over."""
 
 
 @contextmanager
 def asking_for(seconds: float) -> Iterator[None]:
-    """Ask about names for so many seconds; then `resolve` raises UnaskedError. For 0, ask none."""
+    """Allow look-ups of names for some seconds (0: none); then `resolve` raises UnaskedError."""
     token = _until.set(time.monotonic() + seconds)
     try:
         yield
@@ -44,20 +44,20 @@ def asking_for(seconds: float) -> Iterator[None]:
 
 
 def is_configured() -> bool:
-    """Tell whether names can be asked about."""
+    """Check whether a resolver is configured."""
     return bool(os.environ.get(VARIABLE, "").strip())
 
 
 def resolve(name: str) -> tuple[float, float]:
-    """Give right ascension and declination (ICRS, degrees) of an object.
+    """Return right ascension and declination (ICRS, degrees) of an object.
 
     Raises:
-        RegionError: where no resolver is configured, it does not answer, or knows no such object.
-        UnaskedError: where the time of `asking_for` is over.
+        RegionError: if no resolver is configured, it does not answer, or it knows no such object.
+        UnaskedError: if the time of `asking_for` is over.
     """
     words = " ".join(name.split())
     if not NAME.fullmatch(words):
-        raise RegionError(f"{words[:60]!r} is no name of an object")
+        raise RegionError(f"{words[:60]!r} is not the name of an object")
     service = os.environ.get(VARIABLE, "").strip()
     if not service:
         raise RegionError(f"{words}: names of objects need a resolver; set {VARIABLE}={SESAME}")
@@ -70,13 +70,13 @@ def resolve(name: str) -> tuple[float, float]:
 
 @lru_cache(MOST_CACHED)
 def _ask(service: str, name: str) -> tuple[float, float]:
-    """Ask a service; answers are kept, errors are not."""
+    """Look up a name; answers are cached, errors are not."""
     from astropy.coordinates import get_icrs_coordinates
     from astropy.coordinates.name_resolve import NameResolveError, sesame_url
     from astropy.utils.data import conf
 
     urls = sesame_url.get() if service == SESAME else [service.rstrip("/") + "/"]
-    # The settings of astropy are those of all threads.
+    # Settings of astropy are shared by all threads.
     with _lock:
         if time.monotonic() < _silent_until.get(service, 0):
             raise RegionError(f"{name}: the resolver did not answer; try again in a minute")
@@ -87,5 +87,5 @@ def _ask(service: str, name: str) -> tuple[float, float]:
             if "queries failed" in str(error):
                 _silent_until[service] = time.monotonic() + PAUSE_S
             text = " ".join(str(error).split())[:200]
-            raise RegionError(f"{name}: the resolver gives no position: {text}") from error
+            raise RegionError(f"{name}: the resolver returned no position: {text}") from error
     return float(place.ra.deg), float(place.dec.deg)

@@ -1,4 +1,4 @@
-"""Tables of targets in files: of which kinds, and how each is read."""
+"""Read files of targets: FITS, VOTable, Parquet and text tables."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ READERS = {
 PACKED = ".gz"
 BLOCK_BYTES = 1 << 20
 LARGEST_TEXT_BYTES = 1 << 30
-"""Of a list as text, unpacked; larger ones are better sent as Parquet or FITS."""
+"""Limit of a text list after decompression; larger lists should be Parquet or FITS."""
 
 
 class Listing(NamedTuple):
     """A list of targets as a table.
 
     Attributes:
-        table: a row for each target.
-        folder: where files that it names lie, if it is a file.
-        faults: of rows that could not be read: why.
+        table: one row per target.
+        folder: folder to which file names are relative, if the list is a file.
+        faults: reason for each row that could not be read.
     """
 
     table: Table
@@ -49,10 +49,10 @@ class Listing(NamedTuple):
 
 
 def kind_of(path: Path) -> str:
-    """Tell how a file is read, by its suffix, that before `.gz` where it is packed.
+    """Return the reader of a file from its suffix; `.gz` at the end is ignored.
 
     Raises:
-        TargetsError: where it is of no such kind.
+        TargetsError: if the suffix is unknown.
     """
     suffix = path.suffix.lower()
     if suffix == PACKED:
@@ -67,15 +67,15 @@ def kind_of(path: Path) -> str:
 
 
 def read_listing(path: Path, *, hours: bool = True) -> Listing:
-    """Read a file of targets, of the kind that its suffix tells.
+    """Read a file of targets, in the format given by its suffix.
 
     Args:
-        path: the file.
+        path: file to read.
         hours: whether sexagesimal longitudes of lines are in hours.
 
     Raises:
-        NotFoundError: where there is none.
-        TargetsError: where it cannot be read.
+        NotFoundError: if the file does not exist.
+        TargetsError: if it cannot be read.
     """
     reader = kind_of(path)
     if not path.exists():
@@ -109,16 +109,16 @@ def _read(path: Path, reader: str) -> Table:
 
 
 def table_of_lines(lines: Sequence[str], *, hours: bool = True) -> tuple[Table, dict[int, str]]:
-    """Give lines of text as a table, and why some rows of it could not be read.
+    """Return lines of text as a table, and the reasons why some rows could not be read.
 
     Raises:
-        TargetsError: where no line is a target.
+        TargetsError: if no line is a target.
     """
     return table_of_list(parse_lines(lines, hours=hours))
 
 
 def table_of_list(read: TextList) -> tuple[Table, dict[int, str]]:
-    """Give a list as a table in which lines that are no targets are rows with faults."""
+    """Return a list as a table; lines that are not targets become rows with faults."""
     from astropy.table import Table
 
     numbers = sorted([*read.numbers, *(number for number, _ in read.faults)])
@@ -138,7 +138,7 @@ def table_of_list(read: TextList) -> tuple[Table, dict[int, str]]:
 
 
 def _column(cells: list[Any]) -> Any:
-    """Give cells as floats if they are, NaN where there is none, else as objects."""
+    """Return cells as floats if all are numbers or empty (NaN), else as objects."""
     import numpy as np
 
     if all(cell is None or isinstance(cell, float) for cell in cells):
@@ -149,26 +149,26 @@ def _column(cells: list[Any]) -> Any:
 
 
 def _set_unit(table: Table, name: str, unit: str) -> None:
-    """Set a unit of a table of text; one that is of no known kind is kept as it stands."""
+    """Set a unit of a text table; an unknown one is kept as written."""
     from astropy.units import Unit
 
     table[name].unit = Unit(unit.strip('"'), parse_strict="silent")
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     is_packed = path.suffix.lower() == PACKED
     return cast("IO[bytes]", gzip.open(path)) if is_packed else path.open("rb")
 
 
 def _text(path: Path) -> str:
-    """Read a text, of which no more than LARGEST_TEXT_BYTES is taken.
+    """Read a text of at most LARGEST_TEXT_BYTES.
 
     Raises:
-        TargetsError: where it is larger.
+        TargetsError: if the text is larger.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         content = bytearray()
-        # To read all at once would take the memory for the largest text before any is there.
+        # Reading all at once would allocate memory for the largest text.
         while block := file.read(BLOCK_BYTES):
             content += block
             if len(content) > LARGEST_TEXT_BYTES:
@@ -179,8 +179,8 @@ def _text(path: Path) -> str:
 
 
 def _csv_mark(path: Path) -> str:
-    """Tell what divides the values of a CSV: commas, or the semicolons of other languages."""
-    with _opened(path) as file:
+    """Return the separator of a CSV: comma, or semicolon as in some languages."""
+    with _open(path) as file:
         first = file.readline(LONGEST_ROW).decode("utf-8-sig", "replace")
     if "," in first or header_of(first) is None:
         return ","
@@ -197,7 +197,7 @@ def _read_fits(path: Path) -> Table:
         if not tables or isinstance(tables[0], fits.CompImageHDU):
             raise TargetsError("expected a table, found no HDU with one")
         table = Table.read(tables[0], format="fits", character_as_bytes=False)
-        # Nothing of the file is needed when it is closed.
+        # Copy, so that nothing refers to the file when it is closed.
         return table.copy()
 
 
@@ -222,9 +222,9 @@ def _read_votable(path: Path) -> Table:
 
 
 def _read_parquet(path: Path) -> Table:
-    """Astropy's reader stops at empty cells, and warns of tables that it did not write.
+    """Read a Parquet file; astropy's reader fails at empty cells and warns about foreign tables.
 
-    Units and UCDs are those that astropy wrote, or of the VOTable that describes the file.
+    Units and UCDs are those that astropy wrote, or those of the VOTable that describes the file.
     """
     from astropy.table import Table
     from pyarrow import parquet
@@ -240,7 +240,7 @@ def _read_parquet(path: Path) -> Table:
 
 
 def _of_astropy(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:
-    """Give name and unit of the columns of a Parquet file that astropy wrote."""
+    """Yield name and unit of the columns of a Parquet file that astropy wrote."""
     from astropy.table.meta import get_header_from_yaml
 
     if (text := metadata.get(b"table_meta_yaml")) is not None:
@@ -249,7 +249,7 @@ def _of_astropy(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str
 
 
 def _of_votable(metadata: Mapping[bytes, bytes]) -> Iterator[tuple[str, Any, str | None]]:
-    """Give name, unit and UCD of the columns of a Parquet file with a VOTable in its metadata."""
+    """Yield name, unit and UCD of the columns of a Parquet file with a VOTable in its metadata."""
     from astropy.io.votable import parse
 
     if (content := metadata.get(b"IVOA.VOTable-Parquet.content")) is not None:

@@ -1,13 +1,13 @@
-"""Lists of targets: which region of which file.
+"""Read lists of targets: regions of files.
 
-A list is a table with a column `file` and one of these sets, optionally `id` and `hdu`:
+A list is a table with a column `file` and one of these sets; `id` and `hdu` are optional:
 
-- `x`, `y`, `height`, `width`: centre (zero-based pixels) and size, as `Cutout2D`;
+- `x`, `y`, `height`, `width`: centre (zero-based pixels) and size, as in `Cutout2D`;
 - `x0`, `y0`, `width`, `height`: zero-based lower-left pixel and size;
-- a position in the sky and a size, as `swathe.files.targets.columns` finds them; or lines of
-  text, as `swathe.files.targets.text_line` reads them.
+- a sky position and a size, as `swathe.files.targets.columns` finds them; or lines of text, as
+  `swathe.files.targets.text_line` reads them.
 
-What is wrong with one row is kept for the manifest and stops no other.
+An error in one row is recorded in the manifest and does not stop the others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = ["BOX", "CENTER", "READERS", "SKY", "Choices", "Targets", "read_target
 
 SKY = ("ra", "dec", "size_deg")
 NAME_BYTES = 60
-"""With a number behind it a name still fits into an EXTNAME, of at most 68 characters."""
+"""Longest name in characters: with a number added it fits into an EXTNAME (68 characters)."""
 LARGEST = (1 << 63) - 1
 
 T = TypeVar("T")
@@ -55,19 +55,19 @@ T = TypeVar("T")
 
 @dataclass
 class Targets:
-    """A list that was understood.
+    """A parsed list of targets.
 
     Attributes:
-        ids: the user's names, or row numbers.
-        names: a file name for each, without suffix: unique, of harmless characters.
-        files: the objects.
-        file: for each target, the number of its object.
-        hdus: the HDUs meant.
-        hdu: for each target, the number of its HDU in `hdus`.
-        boxes: `(n, 4)`: x0, y0, width, height.
+        ids: ids of the user, or row numbers.
+        names: file name of each target, without suffix: unique, of safe characters.
+        files: objects.
+        file: number of each target's object in `files`.
+        hdus: HDUs.
+        hdu: number of each target's HDU in `hdus`.
+        boxes: x0, y0, width, height, `(n, 4)`.
         faults: status and reason of targets that cannot be cut.
-        unplaced: those in the sky whose boxes were left for later.
-        combined: where results are made of several.
+        unplaced: sky targets whose boxes are not computed yet.
+        combined: further values, if results are made from several targets.
     """
 
     ids: list[str]
@@ -85,7 +85,7 @@ class Targets:
         return len(self.ids)
 
     def of_rows(self, rows: list[int]) -> Targets:
-        """Return those of some rows."""
+        """Return the targets of some rows."""
         ids = [self.ids[row] for row in rows]
         faults = {at: self.faults[row] for at, row in enumerate(rows) if row in self.faults}
         combined = None if self.combined is None else self.combined.of_rows(rows)
@@ -103,13 +103,13 @@ class Targets:
 
 @dataclass
 class Combined:
-    """What is known of targets that go into stacks, or pictures of three bands.
+    """Further values of targets of stacks, or of pictures of three bands.
 
     Attributes:
-        sky: `(n, 3)`: right ascension, declination and size in degrees.
-        groups: the result that each goes into, empty where none is named.
-        bands: of each image, empty where none is named.
-        has_bands: whether there is a column of them.
+        sky: right ascension, declination and size in degrees, `(n, 3)`.
+        groups: group of each target, empty if it has none.
+        bands: band of each image, empty if it has none.
+        has_bands: whether there is a column of bands.
     """
 
     sky: NDArray[np.float64]
@@ -118,7 +118,7 @@ class Combined:
     has_bands: bool
 
     def of_rows(self, rows: list[int]) -> Combined:
-        """Return that of some rows."""
+        """Return the values of some rows."""
         groups, bands = ([each[row] for row in rows] for each in (self.groups, self.bands))
         return Combined(self.sky[rows], groups, bands, self.has_bands)
 
@@ -134,13 +134,13 @@ def read_targets(
 ) -> Targets:
     """Read a list: a table, a mapping of columns, lines of text, or the path of a table.
 
-    Relative files of a table that is a file are relative to its folder, or all are paths in a
-    `store`. `sky_of` gives the place in the sky of an HDU; it is asked for `most_images` at most.
-    `choices` fill what the list lacks. If results are made of several, `combined`, targets must be
-    places in the sky.
+    Relative file names in a table file are relative to its folder; with a `store` all are paths in
+    it. `sky_of` returns the sky mapping of an HDU, and is called for at most `most_images` images.
+    `choices` fill in what the list lacks. With `combined`, results are made from several targets,
+    which must be sky positions.
 
     Raises:
-        TargetsError: where the table cannot be read or lacks columns.
+        TargetsError: if the table cannot be read or lacks columns.
     """
     import numpy as np
 
@@ -149,8 +149,8 @@ def read_targets(
     columns = standard_columns(table, choices)
     if "file" not in columns:
         raise TargetsError(
-            f"the targets need a column 'file'; found: {_listed(table.colnames)}; or give one file "
-            "for all: --file, file= in Python"
+            f"the targets need a column 'file'; found: {_names_text(table.colnames)}; or give "
+            "one file for all: --file, file= in Python"
         )
     if combined:
         columns = one_angle(columns, "a stack or rgb")
@@ -158,17 +158,19 @@ def read_targets(
     if combined and way != SKY:
         raise TargetsError(
             f"a stack or rgb needs targets in the sky: {', '.join(SKY)}; "
-            f"found: {_listed(table.colnames)}"
+            f"found: {_names_text(table.colnames)}"
         )
     count = len(table)
-    named, number = numbered(texts(columns["file"]))
-    # Of each file once: to tell what a name means asks the file system and the stores.
+    named_files, number = numbered(texts(columns["file"]))
+    # Once per file: what a name means depends on the file system and the stores.
     if store is not None:
-        named = [_in_store(name, store) for name in named]
+        named_files = [_in_store(name, store) for name in named_files]
     elif folder is not None:
-        # A file for all rows is the user's, not the table's.
-        named = [name if name == choices.file else _beside(name, folder) for name in named]
-    files, which = numbered(named)
+        # A file for all rows comes from the user, not from the table.
+        named_files = [
+            name if name == choices.file else _beside(name, folder) for name in named_files
+        ]
+    files, which = numbered(named_files)
     file = np.array(which, np.int32)[number]
     faults = {row: ("error", fault) for row, fault in wrong.items()}
     keys = _hdus(columns["hdu"], faults) if "hdu" in columns else [None] * count
@@ -188,7 +190,7 @@ def read_targets(
     )
     for unnamed in (at for at, name in enumerate(files) if not name):
         for row in np.flatnonzero(file == unnamed).tolist():
-            targets.faults.setdefault(row, ("error", "no file is given"))
+            targets.faults.setdefault(row, ("error", "file is missing"))
     if way == SKY:
         _place_in_sky(targets, columns, sky_of, most_images)
     else:
@@ -203,7 +205,7 @@ def read_targets(
 
 
 def one_angle(columns: dict[str, Any], whole: str) -> dict[str, Any]:
-    """Give sizes as degrees; one that is no single angle is a fault of that target of `whole`."""
+    """Return sizes in degrees; one that is not a single angle is a fault of its target."""
     import numpy as np
 
     if "size" not in columns:
@@ -226,10 +228,10 @@ def choices_of(
     ra: str | None = None,
     dec: str | None = None,
 ) -> Choices:
-    """Check what a user says of a list of targets beside it.
+    """Check the user's options for a list of targets.
 
     Raises:
-        RegionError: where the size or the frame is none.
+        RegionError: if the size or the frame is invalid.
     """
     if frame is not None:
         frame_named(frame)
@@ -238,10 +240,10 @@ def choices_of(
 
 
 def read_list(given: Any, choices: Choices | None = None) -> Listing:
-    """Give a list of targets as a table, the folder where it lies if it is a file, and faults.
+    """Return a list of targets as a table, with its folder if it is a file, and its faults.
 
     Raises:
-        TargetsError: where it cannot be read.
+        TargetsError: if the list cannot be read.
     """
     from astropy.table import Table
 
@@ -273,20 +275,20 @@ def read_list(given: Any, choices: Choices | None = None) -> Listing:
     )
 
 
-def _values(given: Any) -> Any:
-    """Give a column of a mapping as a table takes it soonest: lists of one kind as an array."""
+def _values(column: Any) -> Any:
+    """Return a column of a mapping in its fastest form: lists of one type as an array."""
     import numpy as np
 
-    if hasattr(given, "unit") or hasattr(given, "transform_to"):
-        return given
-    values = list(given)
+    if hasattr(column, "unit") or hasattr(column, "transform_to"):
+        return column
+    values = list(column)
     kinds = set(map(type, values))
     if kinds & {Size, Bad}:
         cells = np.empty(len(values), object)
         cells[:] = values
         return cells
     if kinds == {str}:
-        # As objects: one that is long would make all take as much.
+        # As objects: in an array of text, one long value would make all as long.
         return np.array(values, object)
     if kinds == {float} or (kinds == {int} and -LARGEST <= min(values) <= max(values) <= LARGEST):
         return np.array(values)
@@ -294,11 +296,11 @@ def _values(given: Any) -> Any:
 
 
 def read_table(path: Path) -> Table:
-    """Read a file, of the kind that its suffix tells.
+    """Read a file of targets, in the format given by its suffix.
 
     Raises:
-        NotFoundError: where there is none.
-        TargetsError: where it, or a line of it, cannot be read.
+        NotFoundError: if the file does not exist.
+        TargetsError: if the file, or a line of it, cannot be read.
     """
     table, _, faults = read_listing(path)
     if faults:
@@ -318,13 +320,13 @@ def _way(columns: Mapping[str, Any], table: Table) -> tuple[str, ...]:
     has[SKY] = "ra" in columns and "dec" in columns and ("size_deg" in columns or "size" in columns)
     ways = [way for way, is_there in has.items() if is_there]
     if len(ways) != 1:
-        wanted = " or ".join(f"({', '.join(shown[way])})" for way in (ways or shown))
+        expected = " or ".join(f"({', '.join(shown[way])})" for way in (ways or shown))
         what = "have more than one of" if ways else "need the columns"
-        raise TargetsError(f"the targets {what} {wanted}; found: {_listed(table.colnames)}")
+        raise TargetsError(f"the targets {what} {expected}; found: {_names_text(table.colnames)}")
     return ways[0]
 
 
-def _listed(names: Any) -> str:
+def _names_text(names: Any) -> str:
     return ", ".join(map(str, names)) or "none"
 
 
@@ -355,7 +357,7 @@ def _hdu(value: Any) -> HduKey | None:
 
 
 def parse_hdu(text: str) -> HduKey:
-    """Read which HDU is meant: a number, a name, or `NAME,2` for a name and its EXTVER."""
+    """Parse an HDU: a number, a name, or `NAME,2` for a name and its EXTVER."""
     text = text.strip()
     if _is_whole(text):
         return int(text)
@@ -364,7 +366,7 @@ def parse_hdu(text: str) -> HduKey:
 
 
 def hdu_text(hdu: HduKey | None) -> str | None:
-    """Write which HDU is meant, so that `parse_hdu` reads it."""
+    """Return the text of an HDU that `parse_hdu` reads back."""
     if hdu is None:
         return None
     return f"{hdu[0]},{hdu[1]}" if isinstance(hdu, tuple) else str(hdu)
@@ -375,15 +377,15 @@ def _is_whole(text: str) -> bool:
 
 
 def _in_store(name: str, store: str) -> str:
-    """Give the object of a store that is meant: of another store, or of a folder that is one."""
+    """Return the name of an object in the given store, also from a path or another store's name."""
     is_in_store = is_named(name)
     if not is_in_store and ("://" in name or os.path.isabs(name)):
         place = with_store_names(name if "://" in name else os.path.normpath(name))
         if not is_named(place):
-            raise TargetsError(f"{name}: is no path in the store {store}, nor in any other")
+            raise TargetsError(f"{name}: is not a path in the store {store}, nor in any other")
         name, is_in_store = place, True
     if is_in_store:
-        # Found in one store, and wanted from another that holds the same.
+        # Found in one store, to be read from another with the same objects.
         name = name.partition(":")[2]
     return name and f"{store}:{name}"
 
@@ -393,44 +395,44 @@ def _beside(name: str, folder: Path) -> str:
 
 
 def numbered(values: Sequence[T]) -> tuple[list[T], list[int]]:
-    """Give the distinct values, and for each value its number among them."""
+    """Return the distinct values, and for each value its number among them."""
     numbers: dict[T, int] = {}
-    found = [numbers.setdefault(value, len(numbers)) for value in values]
-    return list(numbers), found
+    result = [numbers.setdefault(value, len(numbers)) for value in values]
+    return list(numbers), result
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
 DEVICE = r"(?ai:(?:con|prn|aux|nul|conin|conout|com[0-9]|lpt[0-9])(?:\.|$))"
-"""Names that are devices on Windows, whatever their suffix."""
+"""Names of devices on Windows, with any suffix."""
 _DEVICE = re.compile(DEVICE)
 _HARMLESS = re.compile(rf"(?!{DEVICE})[A-Za-z0-9_+][A-Za-z0-9._+-]{{0,{NAME_BYTES - 1}}}")
 
 
 def unique_names(ids: list[str]) -> list[str]:
-    """Give a file name for each id, without suffix: unique, of harmless characters.
+    """Return a file name for each id, without suffix: unique, of safe characters.
 
-    Letters lose their accents, names of devices have `_` in front.
+    Letters lose their accents; names of devices get a `_` in front.
     """
     if len(set(map(str.lower, ids))) == len(ids) and all(map(_HARMLESS.fullmatch, ids)):
         return list(ids)
-    taken: set[str] = set()
-    seen: dict[str, int] = {}
+    used: set[str] = set()
+    counts: dict[str, int] = {}
     names = []
     for user_id in ids:
         clean = _clean(user_id)
         key = lower = clean.lower()
-        name, copies = clean, seen.get(key, 1)
-        while lower in taken:
+        name, copies = clean, counts.get(key, 1)
+        while lower in used:
             copies += 1
             name, lower = f"{clean}-{copies}", f"{key}-{copies}"
-        seen[key] = copies
-        taken.add(lower)
+        counts[key] = copies
+        used.add(lower)
         names.append(name)
     return names
 
 
 def _clean(user_id: str) -> str:
-    """Return an id as a file name of ASCII, which all file systems, archives and FITS take."""
+    """Return an id as a file name in ASCII, valid in all file systems, archives and FITS."""
     letters = "".join(each for each in normalize("NFKD", user_id) if not combining(each))
     clean = _UNSAFE.sub("_", letters).lstrip(".-") or "target"
     return f"{'_' if _DEVICE.match(clean) else ''}{clean}"[:NAME_BYTES]
@@ -448,7 +450,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
-    """Fill in the boxes of targets given in pixels, all at once where all are sound."""
+    """Compute the boxes of targets in pixels, all at once if all are valid."""
     import numpy as np
 
     numbers = _float_columns(columns)
@@ -460,15 +462,15 @@ def _place(targets: Targets, way: tuple[str, ...], columns: list[Any]) -> None:
         width, height = (d, c) if way == CENTER else (c, d)
         x0, y0 = a, b
         if way == CENTER:
-            with np.errstate(invalid="ignore"):  # of infinities; such rows are not good
+            with np.errstate(invalid="ignore"):  # infinities; such rows are invalid
                 x0, y0 = np.ceil(a - width / 2), np.ceil(b - height / 2)
         boxes = np.column_stack([x0, y0, width, height])
-        whole = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # of NaN neither is true
+        whole = (np.abs(boxes) <= LIMIT) & (boxes == np.floor(boxes))  # both false for NaN
         whole[:, 2:] &= boxes[:, 2:] >= 1
         good = np.logical_and.reduce(whole, axis=1)
         targets.boxes[good] = boxes[good].astype(np.int64)
     for row in np.flatnonzero(~good).tolist():
-        # Once more, one by one, for what there is to say.
+        # Again one by one, to get the error of each.
         values = {name: column[row] for name, column in zip(way, columns, strict=True)}
         _set_box(targets, row, partial(_one_box, make, values))
 
@@ -478,7 +480,7 @@ def _one_box(make: Callable[..., Box], values: Mapping[str, Any]) -> Box:
 
 
 def _float_columns(columns: list[Any]) -> list[NDArray[np.float64]] | None:
-    """Give columns as floats, NaN where masked; `None` where one holds anything but numbers."""
+    """Return columns as floats, NaN if masked; `None` if one holds anything but numbers."""
     import numpy as np
 
     floats = []
@@ -505,7 +507,7 @@ def _place_in_sky(
     sky_of: Callable[[str, HduKey | None], SkyMapping],
     most_images: int | None,
 ) -> None:
-    """Fill in the boxes of targets given in the sky, those of one image together."""
+    """Compute the boxes of sky targets, those of one image together."""
     import numpy as np
 
     sizes = columns["size_deg"] if "size_deg" in columns else columns["size"]
@@ -538,14 +540,14 @@ def _size(cell: Any) -> float | Size:
 
 
 def sound(ra: Any, dec: Any, size: Any) -> Box:
-    """Raise where a row in the sky has no sense; the box itself comes later.
+    """Raise an error if a sky target is invalid; its box is computed later.
 
     Raises:
-        RegionError: saying what is wrong.
+        RegionError: with the reason.
     """
     ra, dec = _number(ra, "ra"), _number(dec, "dec")
     if not (math.isfinite(ra) and abs(dec) <= 90):
-        coordinates(ra, dec)  # Says why; too slow to be asked about every row.
+        coordinates(ra, dec)  # Raises the error; too slow to call for every row.
     if isinstance(size, Size):
         return 0, 0, 1, 1
     number = _number(size, "size")

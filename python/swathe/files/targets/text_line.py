@@ -1,13 +1,13 @@
-"""One target as a line of text.
+"""Parse one target from a line of text.
 
     ra dec [size]               150.1 2.2 0.5arcmin     10:00:28.6 +02:12:21 30"
     file ra dec [size]          survey:a.fits 150.1 2.2 30"
     file x y height width       survey:a.fits 812.4 533.9 100 80
-    name [size]                 M31 30"                 where a resolver is configured
+    name [size]                 M31 30"                 if a resolver is configured
 
-Words are divided by blanks, or by commas, semicolons or tabs. Numbers alone are degrees, those
-behind a file and its x and y are pixels. A file before a position without a size has a
-`.`, `/` or `:`, as `M 31 30"` is an object and a size.
+Words are separated by blanks, or by commas, semicolons or tabs. Numbers without a unit are degrees;
+after a file with x and y they are pixels. A file before a position without a size must have a `.`,
+`/` or `:`, since `M 31 30"` is an object and a size.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _UNITS = {*UNITS_DEG, *PIXELS, *HOURS}
 
 @dataclass(frozen=True)
 class Line:
-    """A target, of a line.
+    """A target from a line.
 
     Attributes:
-        file: the object, or nothing where the line has none.
-        sky: right ascension and declination, degrees, in the frame of the list.
-        size: height and width of a place in the sky, if the line has one.
+        file: object; empty if the line has none.
+        sky: right ascension and declination in degrees, in the frame of the list.
+        size: height and width of a sky target, if the line has a size.
         center: x, y, height, width in pixels.
-        is_named: whether the place is ICRS, of an object's name.
+        is_named: whether the position is that of a named object, in ICRS.
     """
 
     file: str = ""
@@ -58,7 +58,7 @@ class Line:
 
     @property
     def kind(self) -> str:
-        """Give what the line has, in words."""
+        """Return the kinds of values in the line."""
         place = "x y height width" if self.center else "RA Dec size" if self.size else "RA Dec"
         return f"FILE {place}" if self.file else place
 
@@ -67,11 +67,11 @@ def parse_line(text: str, *, hours: bool = True) -> Line:
     """Parse one target.
 
     Args:
-        text: a line without a comment.
-        hours: whether sexagesimal longitudes are in hours: right ascensions are.
+        text: line without a comment.
+        hours: whether sexagesimal longitudes are in hours, as for right ascensions.
 
     Raises:
-        RegionError: where it is no target, saying which word is wrong.
+        RegionError: if it is not a target, with the invalid word.
     """
     words = words_of(text)
     if len(words) == 5 and not _begins_position(words):
@@ -81,21 +81,21 @@ def parse_line(text: str, *, hours: bool = True) -> Line:
         file, words = words[0], words[1:]
     if _begins_position(words):
         return _in_sky(file, words, text, hours)
-    return _named(words, text)
+    return _named_object(words, text)
 
 
 def parse_position(text: str, *, hours: bool = True) -> tuple[float, float, bool]:
     """Parse one position, or the name of an object.
 
     Args:
-        text: a position.
-        hours: as for `parse_line`.
+        text: position.
+        hours: as in `parse_line`.
 
     Returns:
-        Longitude and latitude in degrees, and whether they are ICRS, of a name.
+        Longitude and latitude in degrees, and whether they are ICRS from an object's name.
 
     Raises:
-        RegionError: where it is neither.
+        RegionError: if it is neither.
     """
     line = parse_line(text, hours=hours)
     if line.sky is None or line.size is not None or line.file:
@@ -104,10 +104,10 @@ def parse_position(text: str, *, hours: bool = True) -> tuple[float, float, bool
 
 
 def words_of(text: str) -> list[str]:
-    """Divide a line into words, a number and its unit being one.
+    """Split a line into words; a number and its unit are one word.
 
     Raises:
-        RegionError: where the line is too long.
+        RegionError: if the line is too long.
     """
     if len(text) > LONGEST_LINE:
         raise RegionError(f"{text[:40]!r}...: expected up to {LONGEST_LINE} characters")
@@ -116,7 +116,7 @@ def words_of(text: str) -> list[str]:
         parts = text.split()
     else:
         parts = next(csv.reader([text], delimiter=mark, skipinitialspace=True), [])
-        # A position may be one of the cells.
+        # One of the cells may be a position.
         parts = [word for part in parts for word in _cell_words(part.strip())]
     words: list[str] = []
     for part in parts:
@@ -128,12 +128,12 @@ def words_of(text: str) -> list[str]:
 
 
 def delimiter_of(text: str) -> str | None:
-    """Give the mark that divides a line: a tab, semicolon or comma; `None` for blanks."""
+    """Return the separator of a line: a tab, semicolon or comma; `None` for blanks."""
     return next((mark for mark in "\t;," if mark in text), None)
 
 
 def _cell_words(cell: str) -> list[str]:
-    """Divide a cell that is a position; any other is one word, as files may have blanks."""
+    """Split a cell that is a position; any other cell is one word, as files may contain blanks."""
     parts = cell.split()
     is_place = len(parts) > 1 and all(is_angle(part) or part.lower() in _UNITS for part in parts)
     return parts if is_place else [cell]
@@ -144,7 +144,7 @@ def _begins_position(words: list[str]) -> bool:
 
 
 def _begins_with_file(words: list[str]) -> bool:
-    """Tell whether a file stands before a position: `M 31 30arcmin` is an object and a size."""
+    """Check whether a file precedes a position: `M 31 30arcmin` is an object and a size."""
     if len(words) < 3 or _begins_position(words) or not _begins_position(words[1:]):
         return False
     return len(words) > 3 or any(mark in words[0] for mark in "./:")
@@ -173,20 +173,23 @@ def _in_sky(file: str, words: list[str], text: str, hours: bool) -> Line:
 
 
 def _position(words: list[str], hours: bool) -> tuple[tuple[float, float], list[str]]:
-    """Give a position of two words, and the words behind it."""
+    """Return a position of two words, and the words after it."""
     return (parse_angle(words[0], "ra", hours=hours), parse_angle(words[1], "dec")), words[2:]
 
 
 def _spaced_position(words: list[str], hours: bool) -> tuple[tuple[float, float], list[str]]:
-    """Give a position as `10 00 28.6 +02 12 21`, and the words behind it."""
+    """Return a position such as `10 00 28.6 +02 12 21`, and the words after it."""
     wholes, seconds = (*words[:2], *words[3:5]), (words[2], words[5])
     if all(map(_DIGITS.fullmatch, wholes)) and all(map(_SECONDS.fullmatch, seconds)):
-        return (_spaced(words[:3], "ra", hours), _spaced(words[3:6], "dec", False)), words[6:]
+        return (
+            _spaced_angle(words[:3], "ra", hours),
+            _spaced_angle(words[3:6], "dec", False),
+        ), words[6:]
     return _position(words, hours)
 
 
-def _spaced(words: list[str], what: str, hours: bool) -> float:
-    """Give the degrees of `10 00 28.6`."""
+def _spaced_angle(words: list[str], what: str, hours: bool) -> float:
+    """Return the degrees of `10 00 28.6`."""
     whole = words[0]
     sign = whole[0] if whole[0] in "+-" else ""
     if words[1][0] in "+-":
@@ -194,8 +197,8 @@ def _spaced(words: list[str], what: str, hours: bool) -> float:
     return from_parts(sign, whole.lstrip("+-"), words[1], words[2], what, hours=hours)
 
 
-def _named(words: list[str], text: str) -> Line:
-    """Give the position of an object by its name."""
+def _named_object(words: list[str], text: str) -> Line:
+    """Return the position of an object from its name."""
     size = None
     if len(words) > 1 and is_angle(words[-1]) and not words[-1].lstrip("+-").isdecimal():
         try:
@@ -204,7 +207,7 @@ def _named(words: list[str], text: str) -> Line:
             size = None
     name = " ".join(words)
     is_name = bool(NAME.fullmatch(name)) and any(letter.isalpha() for letter in name)
-    # Without a resolver only what nothing else could be is taken for a name, such as NGC 1068.
+    # Without a resolver, only text that can be nothing else counts as a name, such as NGC 1068.
     is_short = len(words) == 1 or (len(words) == 2 and any(map(str.isdecimal, name)))
     if not is_name or not (is_configured() or is_short):
         _refuse(text, "RA Dec [size]")

@@ -1,10 +1,10 @@
-"""Lists of targets as text: a table, or one target a line. `#` begins a comment.
+"""Parse lists of targets as text: a table, or one target a line. `#` begins a comment.
 
-A table has a line of column names, then values with commas, tabs, semicolons or blanks between; a
-table of VizieR has a line of units and one of dashes below the names. Any other text is one target
-a line, as `swathe.files.targets.text_line` reads them, all of one kind.
+A table has a line of column names, then values separated by commas, tabs, semicolons or blanks. A
+table of VizieR also has a line of units and one of dashes below the names. Any other text is one
+target a line, as `swathe.files.targets.text_line` reads them, all of one kind.
 
-What is wrong with one line stops no other.
+An error in one line does not stop the others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAMES = {
 }
 LONGEST_ROW = 100_000
 MOST_NAMES = 100
-"""Names of objects in one list: each is asked about."""
+"""Limit of names of objects in one list, since each is looked up."""
 NUMBERS = {"ra", "dec", "size_deg", *PIXEL_COLUMNS}
 
 Cell = str | float
@@ -36,11 +36,11 @@ class TextList:
     """A list as columns.
 
     Attributes:
-        columns: by name; all are equally long.
-        units: of columns, where a table tells them.
-        faults: number and fault of lines that are no targets.
-        numbers: of each row, the number of its line.
-        numbered: whether numbers of lines are the ids, for want of others.
+        columns: columns by name, all of one length.
+        units: units of columns, if the table has them.
+        faults: line number and error of lines that are not targets.
+        numbers: line number of each row.
+        numbered: whether line numbers are the ids, since there are no others.
     """
 
     columns: dict[str, list[Cell]] = field(default_factory=dict)
@@ -54,14 +54,14 @@ class TextList:
 
 
 def parse_lines(texts: Sequence[str], *, hours: bool = True) -> TextList:
-    """Parse a list of targets; where there are no ids, line numbers are.
+    """Parse a list of targets; without ids, line numbers are used.
 
     Args:
-        texts: its lines.
-        hours: whether sexagesimal longitudes are in hours: right ascensions are.
+        texts: lines of the list.
+        hours: whether sexagesimal longitudes are in hours, as for right ascensions.
 
     Raises:
-        TargetsError: where it is empty, or no line is a target.
+        TargetsError: if the list is empty, or no line is a target.
     """
     # Cells at both ends of a row with tabs may be empty.
     stripped = [(number, line.strip(" \r\n\f\v")) for number, line in enumerate(texts, 1)]
@@ -78,7 +78,7 @@ def parse_lines(texts: Sequence[str], *, hours: bool = True) -> TextList:
 
 
 def header_of(line: str) -> list[str] | None:
-    """Give the names of columns in small letters, if a line is of such."""
+    """Return the column names in lower case, if the line is a header."""
     if len(line) > LONGEST_ROW:
         raise TargetsError(f"{line[:40]!r}...: expected up to {LONGEST_ROW:,} characters")
     names = [name.strip().strip('"').lower() for name in _split(line, delimiter_of(line))]
@@ -87,47 +87,47 @@ def header_of(line: str) -> list[str] | None:
 
 
 def _table(names: list[str], lines: list[tuple[int, str]], mark: str | None) -> TextList:
-    """Take rows of as many values as there are names; other lines are faults."""
+    """Parse rows with as many values as there are names; other lines are faults."""
     repeated = {name for name in names if name and names.count(name) > 1}
     if repeated:
         raise TargetsError(f"there are two columns {min(repeated)[:50]!r}")
-    made = TextList()
-    lines = _without_units(made, names, lines, mark)
+    result = TextList()
+    lines = _without_units(result, names, lines, mark)
     rows: list[list[str]] = []
     for number, line in lines:
         values = [value.strip() for value in _split(line, mark)] if len(line) <= LONGEST_ROW else []
         if len(values) != len(names):
             listed = ", ".join(names)[:200]
             fault = f"expected {len(names)} values ({listed}), found {len(values)}"
-            made.faults.append((number, fault))
+            result.faults.append((number, fault))
             continue
         rows.append(values)
-        made.numbers.append(number)
+        result.numbers.append(number)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     for name, column in zip(names, columns, strict=True):
-        made.columns[name] = _numbers(name, list(column))
+        result.columns[name] = _numbers(name, list(column))
     if "id" not in names:
-        _number(made)
-    return made
+        _number(result)
+    return result
 
 
 def _without_units(
-    made: TextList, names: list[str], lines: list[tuple[int, str]], mark: str | None
+    result: TextList, names: list[str], lines: list[tuple[int, str]], mark: str | None
 ) -> list[tuple[int, str]]:
-    """Take the units and dashes that VizieR writes below the names."""
+    """Remove the lines of units and dashes that VizieR writes below the names."""
     if mark != "\t" or len(lines) < 2 or set(lines[1][1]) - set("-\t "):
         return lines
     units = [unit.strip() for unit in lines[0][1].split("\t")]
     if len(units) == len(names):
-        made.units = {name: unit for name, unit in zip(names, units, strict=True) if unit}
+        result.units = {name: unit for name, unit in zip(names, units, strict=True) if unit}
     elif any(units):
         raise TargetsError(f"line {lines[0][0]}: expected {len(names)} units, found {len(units)}")
     return lines[2:]
 
 
-def _number(made: TextList) -> None:
-    made.columns["id"] = [str(number) for number in made.numbers]
-    made.numbered = True
+def _number(result: TextList) -> None:
+    result.columns["id"] = [str(number) for number in result.numbers]
+    result.numbered = True
 
 
 def _split(line: str, mark: str | None) -> list[str]:
@@ -137,7 +137,7 @@ def _split(line: str, mark: str | None) -> list[str]:
 
 
 def _numbers(name: str, column: list[str]) -> list[Cell]:
-    """Give a column as numbers if it is one throughout; what is wrong is found later."""
+    """Return a column as numbers if all are numbers; errors are found later."""
     if name in NUMBERS:
         try:
             return [float(value) for value in column]
@@ -147,8 +147,8 @@ def _numbers(name: str, column: list[str]) -> list[Cell]:
 
 
 def _targets(lines: list[tuple[int, str]], hours: bool) -> TextList:
-    """Take one target a line, of the kind of the first that is one."""
-    made = TextList()
+    """Parse one target a line; all must be of the kind of the first one."""
+    result = TextList()
     targets: list[Line] = []
     names = 0
     for number, text in lines:
@@ -156,18 +156,18 @@ def _targets(lines: list[tuple[int, str]], hours: bool) -> TextList:
             target = parse_line(text, hours=hours)
             _check_kind(target, targets)
         except RegionError as error:
-            made.faults.append((number, str(error)))
+            result.faults.append((number, str(error)))
             continue
         names += target.is_named
         if names > MOST_NAMES:
             raise TargetsError(f"line {number}: expected up to {MOST_NAMES} names of objects")
         targets.append(target)
-        made.numbers.append(number)
+        result.numbers.append(number)
     if not targets:
-        raise TargetsError(_all_wrong(made))
-    made.columns = _columns_of(targets)
-    _number(made)
-    return made
+        raise TargetsError(_all_wrong(result))
+    result.columns = _columns_of(targets)
+    _number(result)
+    return result
 
 
 def _check_kind(target: Line, earlier: list[Line]) -> None:
@@ -177,8 +177,8 @@ def _check_kind(target: Line, earlier: list[Line]) -> None:
         )
 
 
-def _all_wrong(made: TextList) -> str:
-    number, fault = made.faults[0]
+def _all_wrong(result: TextList) -> str:
+    number, fault = result.faults[0]
     return f"line {number}: {fault}"
 
 
