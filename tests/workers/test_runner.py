@@ -208,7 +208,7 @@ def test_what_is_done_is_kept_when_the_catalogue_is_back(
     with running(jobs) as runner:
         wait_for(jobs, lambda: len(tries) > 2 * dispatch.TRIES)
         # Nobody looks at the database any more: it is told all the same.
-        wait_for(jobs, lambda: "what is done cannot be kept: " in runner.trouble)
+        wait_for(jobs, lambda: "results cannot be saved: " in runner.trouble)
         assert str(error.orig) in runner.trouble
         back.set()
         assert [ended(jobs, each).phase for each in two] == ["COMPLETED"] * 2
@@ -389,7 +389,7 @@ def test_the_giver_goes_on_and_tells_what_was_wrong(
         broken.set()
         assert [ended(jobs, each).phase for each in two] == ["COMPLETED"] * 2
         wait_for(jobs, lambda: not runner.trouble)
-    assert runner.trouble == "swathe-jobs-giver: is not running"
+    assert runner.trouble == "swathe-jobs-giver: not running"
     (record, *_) = [
         each for each in caplog.records if each.name == "swathe.workers.restarting_thread"
     ]
@@ -460,7 +460,7 @@ def test_pauses_grow_while_nothing_succeeds(caplog: pytest.LogCaptureFixture) ->
 
     ending = Impatient()
     thread = Lasting("a thread", turn, ending)
-    assert thread.trouble == "a thread: is not running"
+    assert thread.trouble == "a thread: not running"
     thread.start()
     assert thread.join(PATIENCE_S)
     assert waited == [0.5, 1.0, 2.0, 0.5]

@@ -1,4 +1,4 @@
-"""Where batches of jobs are done: by threads of this process, or by workers of a Dask scheduler.
+"""Execution of job batches: by threads of this process, or by workers of a Dask scheduler.
 
 >>> runner = Runner(jobs)
 >>> runner.start()

@@ -1,7 +1,7 @@
-"""A pool of workers as it would run: events in order of time, drawn from a seed.
+"""Discrete-event simulation of a pool, with a seed.
 
-Placement, growth and what caches keep are the code that real workers use: the shelf of numbers
-is the engine's. Simulated are the storage, the links and the threads.
+Placement, growth and eviction use the code of real workers: the cache index is the engine's.
+Stores, links and threads are simulated.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from swathe.workers.simulate.state import Blocks, Task, Worker, first
 from swathe.workers.simulate.workload import Batch, Workload
 
 TICK_S = 1.0
-"""How often growth looks."""
+"""Seconds between two steps of growth."""
 HEIRS = 32
-"""Of those that leave at the same time."""
+"""Heirs of workers that leave at the same time."""
 STUCK = 100_000
-"""After so many events in which no batch was done, and some for each worker, none ever will be."""
+"""Events without a finished batch (plus some per worker) after which the run is stuck."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,22 @@ class Pool:
     """The workers, all alike.
 
     Attributes:
-        workers: how many; with `grow` at the start none but its minimum.
-        threads: of each.
-        cores: that all of them share, where they are on one machine; else each thread has its own.
-        core_s: that a batch takes of these for each second of computing, all it takes beside too.
-        cache_bytes: of each.
-        link_bytes_per_s: of each, in and out.
-        peer_latency_s: of a request to another worker.
-        dispatch_s: between one batch given out and the next: one scheduler serves all.
+        workers: number of workers; with `grow` the run starts with its minimum.
+        threads: threads per worker.
+        cores: cores shared by all workers, if they are on one machine; else each thread has its
+            own.
+        core_s: core seconds a batch takes per second of computing, including overhead.
+        cache_bytes: cache size per worker.
+        link_bytes_per_s: rate of each worker's link, in and out.
+        peer_latency_s: latency of a request to another worker.
+        dispatch_s: time between two sent batches: one scheduler serves all.
         ahead: batches in flight per thread, at most.
-        predicted: how long batches are predicted to compute, before the first of an object that
-            its worker held is back, for each second that they do.
-        fails_s: mean time until a worker is lost; another comes after `start_s`.
-        walltime_s: after which a worker must end.
-        start_s: how long a worker takes to come.
-        grow: by the queue, within these limits; `None`: there are as many all the time.
+        predicted: ratio of predicted to actual computing time, until the first batch of an object
+            cached by its worker is back.
+        fails_s: mean time until a worker is lost; its replacement comes after `start_s`.
+        walltime_s: time after which a worker must end.
+        start_s: time until a worker has joined.
+        grow: growth limits; `None`: the number of workers is fixed.
     """
 
     workers: int
@@ -80,7 +81,7 @@ class Pool:
 
 
 class StuckError(ValueError):
-    """No batch is ever done: workers end before one could be."""
+    """No batch ever finishes: workers end before one can."""
 
 
 class Simulation:
@@ -89,10 +90,10 @@ class Simulation:
     def __init__(
         self, pool: Pool, store: Store, workload: Workload, clients: int, rounds: int, seed: int
     ) -> None:
-        """Take who works, on what, how often.
+        """Take the pool, the workload, and the number of rounds.
 
-        With `clients`, each asks for a batch when it has its last; with none all of a round is
-        there from the start, as a job is.
+        With `clients`, each requests a batch when it has its last one. Without clients all batches
+        of a round are there from the start, as in a job.
         """
         self._pool, self._workload = pool, workload
         self._clients, self._rounds = clients, rounds
@@ -116,10 +117,10 @@ class Simulation:
         self._told = Tally()
 
     def run(self) -> Result:
-        """Run until all is done.
+        """Run to the end.
 
         Raises:
-            StuckError: where that will never be.
+            StuckError: If it never ends.
         """
         grow = self._growth
         for _ in range(self._pool.workers if grow is None else grow.limits.minimum):
@@ -131,8 +132,8 @@ class Simulation:
         while self._left:
             if not self._events or self._count > self._done_at + stuck:
                 raise StuckError(
-                    f"after {self._now:,.0f} s none of {self._left:,} batches left was done: "
-                    "workers end before one is"
+                    f"after {self._now:,.0f} s none of {self._left:,} remaining batches has "
+                    "finished: workers end before a batch does"
                 )
             self._now, _, call, given = heapq.heappop(self._events)
             self._wires.now = self._now
@@ -145,7 +146,7 @@ class Simulation:
         self._count += 1
         heapq.heappush(self._events, (time, self._count, call, given))
 
-    # What is asked for.
+    # Requests.
 
     def _next_round(self) -> None:
         self._source = self._workload.batches(self._round)
@@ -155,7 +156,7 @@ class Simulation:
         self._dispatch()
 
     def _ask(self) -> None:
-        """Let a client ask for its next batch."""
+        """Let a client request its next batch."""
         if self._undrawn:
             self._undrawn -= 1
             self._pending.append(Task(next(self._source), self._now, True))
@@ -189,10 +190,10 @@ class Simulation:
             if self._round < self._rounds:
                 self._next_round()
 
-    # Who does it.
+    # Placement.
 
     def _dispatch(self) -> None:
-        """Give out a batch when the scheduler is free, if there is one."""
+        """Send a batch when the scheduler is free, if there is one."""
         if not self._dispatching and (self._pending or (self._undrawn and not self._clients)):
             self._dispatching = True
             self._at(max(self._now, self._free_at), self._give)
@@ -206,7 +207,7 @@ class Simulation:
         seconds = self._paces.expected_s("", self._pool.predicted * batch.seconds)
         placed = self._placement.place(task, Work({batch.source: batch.bytes}, seconds), self._now)
         if placed is None:
-            return  # whoever ends next asks again
+            return  # the next batch that ends tries again
         self._pending.popleft()
         if not task.client:
             task.asked_at = self._now
@@ -228,11 +229,11 @@ class Simulation:
         self._dispatch()
 
     def _depart(self, worker: Worker, task: Task, at: float) -> None:
-        """Send a batch to its worker, with who is to be asked for what it lacks."""
+        """Send a batch to its worker, with the peer to ask for what it lacks."""
         source = task.batch.source
         told = self._placement.peers(source, worker.name, task.chosen)
         coming = task.chosen is not None and self._placement.is_coming(task.chosen, source)
-        # One that is still fetching is waited for.
+        # The worker waits for a peer that is still fetching.
         first = (task.chosen,) if coming and task.chosen is not None else ()
         task.peers = tuple(dict.fromkeys((*first, *told)))
         self._at(at, self._arrive, worker, task)
@@ -244,7 +245,7 @@ class Simulation:
         self._begin(worker)
 
     def _begin(self, worker: Worker) -> None:
-        """Let a free thread take the next batch."""
+        """Let a free thread start the next batch."""
         if not worker.queue or len(worker.running) == self._pool.threads:
             return
         task = worker.queue.popleft()
@@ -283,16 +284,16 @@ class Simulation:
         self._begin(worker)
         self._dispatch()
 
-    # What moves.
+    # Transfers.
 
     def _fetch(self, worker: Worker, task: Task) -> float:
-        """Bring what a batch needs; gives when all of it is there."""
+        """Fetch what a batch needs; return when all of it has arrived."""
         batch, told, wires = task.batch, self._told, self._wires
         source, size = batch.source, batch.block_bytes
         have = worker.blocks.get(source, Blocks())
         here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
         task.fetched = bool(missing)
-        # What another thread of this worker fetches comes once.
+        # Data fetched by another thread of this worker is fetched only once.
         end = max(self._now, have.ready_at) if here & have.late else self._now
         came_at = have.came_at if here else inf
         peers = [self._workers[name] for name in task.peers if name in self._workers]
@@ -310,17 +311,17 @@ class Simulation:
                 left, missing = left & ~given, missing & ~given
         asked = source not in worker.opened
         if asked or self._now - came_at > TRUSTED_S:
-            # Whoever has it: the store says which version there is, at first with its header.
+            # The store is always asked for the version; the first answer includes the header.
             worker.opened.add(source)
             end += wires.alone_s(0)
         if missing:
-            # The store is asked for what peers had not.
+            # The store delivers what peers lack.
             moved = missing.bit_count() * size
             end += wires.from_store(worker.down, moved) - self._now
             came_at = min(came_at, end)
             told.store_bytes += moved
         told.cache_bytes += here.bit_count() * size
-        # What it costs to fetch a block again.
+        # Cost of fetching a block again.
         block_s = wires.alone_s(size)
         if peers:
             block_s = min(block_s, wires.peer_s(size))
@@ -329,7 +330,7 @@ class Simulation:
         return end
 
     def _keep(self, worker: Worker, source: str, new: Blocks, block_s: float) -> None:
-        """Put blocks into the cache of a worker; what goes for them is gone."""
+        """Put blocks into a worker's cache; evict others for them."""
         old = worker.blocks.get(source, Blocks())
         late = new.late if old.ready_at <= self._now else old.late | new.late
         both = Blocks(
@@ -347,10 +348,10 @@ class Simulation:
                 worker.blocks[least] = left
             else:
                 del worker.blocks[least]
-            worker.changed[least] = None  # which it tells with the next batch that is done
+            worker.changed[least] = None  # reported with the next finished batch
 
     def _tell(self, worker: Worker, source: str) -> None:
-        """Say what a worker holds of an object."""
+        """Report what a worker has cached of an object."""
         size = worker.blocks.get(source, Blocks()).bytes
         if not size:
             self._placement.drop(worker.name, source)
@@ -358,7 +359,7 @@ class Simulation:
             self._placement.hold(worker.name, source, size)
 
     def _spread(self, source: str, heir: Worker) -> None:
-        """Copy a hot object to another worker, unless enough are being made."""
+        """Copy a hot object to another worker, unless enough copies are running."""
         if heir.name in self._copying or len(self._copying) >= COPIES:
             self._placement.forgo(heir.name, source)
             return
@@ -366,7 +367,7 @@ class Simulation:
         self._copy(source, heir)
 
     def _copy(self, source: str, heir: Worker) -> float:
-        """Copy an object to another worker, from the one that has most; gives when it is there."""
+        """Copy an object from its fullest holder to another worker; return the time of arrival."""
         holders = self._placement.holders(source)
         giver = self._workers[max(holders, key=lambda name: holders[name])]
         blocks = giver.blocks.get(source, Blocks())
@@ -382,7 +383,7 @@ class Simulation:
         self._placement.forgo(heir.name, source)
         self._copying.discard(heir.name)
 
-    # Who comes and goes.
+    # Workers.
 
     def _join(self) -> None:
         pool = self._pool
@@ -415,7 +416,7 @@ class Simulation:
         self._at(self._now + self._pool.start_s, self._come)
 
     def _lose(self, worker: Worker) -> None:
-        """End a worker wherever it is; what it had to do goes elsewhere."""
+        """End a worker at any point; its batches go elsewhere."""
         if worker.gone:
             return
         self._told.lost += 1
@@ -437,7 +438,7 @@ class Simulation:
         self._dispatch()
 
     def _grow(self) -> None:
-        """Ask for workers, or let some go."""
+        """Request workers, or let some go."""
         assert self._growth is not None
         limits = self._growth.limits
         waiting = len(self._pending) + (0 if self._clients else self._undrawn)
@@ -466,7 +467,7 @@ class Simulation:
         self._at(self._now + TICK_S, self._grow)
 
     def _alone(self, worker: Worker) -> Iterator[tuple[str, Blocks]]:
-        """Give what only this worker holds."""
+        """Yield the objects that only this worker has cached."""
         for name, held in worker.blocks.items():
             if self._placement.holders(name).keys() == {worker.name}:
                 yield name, held
@@ -475,7 +476,7 @@ class Simulation:
         return sum(self._wires.alone_s(held.bytes) for _, held in self._alone(worker))
 
     def _hand_over(self, worker: Worker, heirs: Sequence[Worker], limits: Limits) -> None:
-        """Let a worker go, and its heirs have what is worth it."""
+        """Let a worker go, and hand over what is worth it."""
         rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
         blocks = [
             Block(name, held.bytes, self._wires.alone_s(held.bytes))

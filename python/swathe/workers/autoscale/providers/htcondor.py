@@ -1,4 +1,4 @@
-"""Workers that are jobs of HTCondor."""
+"""Workers as jobs of HTCondor."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ STATES: Mapping[int, tuple[State, str]] = {
     6: ("ended", "completing"),
     7: ("running", "suspended"),
 }
-"""What is held does nothing until somebody looks after it, which nobody does for a worker."""
+"""A held job does nothing until a person releases it; for a worker nobody does."""
 HELD_S = 60
-"""So long it can be looked at."""
+"""Seconds a held job stays in the queue for inspection."""
 SUBMITTED = re.compile(r"^(\d+)\.\d+ - ", re.MULTILINE)
 SHOWN = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
-"""Variables that are passed besides ours: those of a job are shown to whoever asks for them."""
+"""Variables passed in addition to ours. Every user can read the variables of a job."""
 
 
 class HTCondor(BatchSystem):
-    """Jobs of HTCondor; the options are further lines of the submit description."""
+    """Jobs of HTCondor; the options are extra lines of the submit description."""
 
     ends = ("condor_rm",)
 
@@ -40,7 +40,8 @@ class HTCondor(BatchSystem):
         again = "JobStatus == 1 && NumJobStarts > 0"
         held = f"JobStatus == 5 && time() - EnteredCurrentStatus > {HELD_S}"
         lines = [
-            # Called by another name, as programs are there, Python does not find its libraries.
+            # Python must be started under its own name, as HTCondor does not: else it misses its
+            # libraries.
             "executable = /bin/sh",
             f"arguments = {quoted(['-c', f'exec {shlex.join(command)}'])}",
             f"environment = {quoted(_passed())}",
@@ -64,7 +65,7 @@ class HTCondor(BatchSystem):
         return found[1]
 
     def jobs(self) -> Iterator[tuple[str, str, Started]]:
-        """Give the jobs of this pool."""
+        """Yield the jobs of this pool."""
         ours = f'substr(JobBatchName, 0, {len(self._prefix)}) == "{self._prefix}"'
         asked = "JobBatchName,JobStatus,SwatheWalltime,JobCurrentStartDate"
         asked += ",HoldReason,LastRejMatchReason"
@@ -81,13 +82,13 @@ class HTCondor(BatchSystem):
                 raise unexpected("condor_q", expected, json.dumps(job)) from error
             why = job.get("HoldReason" if called == "held" else "LastRejMatchReason", "")
             told = f"job {number} of HTCondor: {called} ({str(why).strip()})"
-            if called == "idle" and not why:  # it was not looked at yet
+            if called == "idle" and not why:  # not yet considered by the scheduler
                 told = ""
             yield name, number, Started(state, told, left_s)
 
 
 def quoted(words: Sequence[str]) -> str:
-    """Give words as submit descriptions have them: quotes are doubled, a dollar begins a macro."""
+    """Quote words for a submit description: quotes are doubled; `$` starts a macro."""
     for word in words:
         if "\n" in word or "$$" in word:
             raise ProviderError(f"condor_submit: expected no line break and no $$, found {word!r}")
@@ -96,7 +97,7 @@ def quoted(words: Sequence[str]) -> str:
 
 
 def _passed() -> list[str]:
-    """Give the variables that jobs have: ours but for tokens, and some that are none of a user."""
+    """Return the variables passed to jobs: ours without tokens, and some common ones."""
     return [
         f"{name}={value}"
         for name, value in environment().items()
@@ -105,7 +106,7 @@ def _passed() -> list[str]:
 
 
 def _parsed(said: str) -> list[dict[str, Any]]:
-    """Give what `condor_q` says; of an empty queue that is nothing."""
+    """Parse the output of `condor_q`; it is empty if the queue is empty."""
     if not said.strip():
         return []
     try:

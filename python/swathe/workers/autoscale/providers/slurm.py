@@ -1,4 +1,4 @@
-"""Workers that are jobs of Slurm."""
+"""Workers as jobs of Slurm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATES: Mapping[str, State] = {
     "RUNNING": "running",
     "SUSPENDED": "running",
 }
-"""Those in which a worker is there, or comes; one that completes is leaving."""
+"""States in which a worker runs or waits; a job that completes is leaving."""
 
 
 class Slurm(BatchSystem):
@@ -42,14 +42,14 @@ class Slurm(BatchSystem):
         return said.strip().partition(";")[0]
 
     def jobs(self) -> Iterator[tuple[str, str, Started]]:
-        """Give the jobs of this user."""
+        """Yield the jobs of this user."""
         asked = ["squeue", "--me", "--noheader", "--states=all", "--format=%j|%i|%T|%L|%r"]
         for line in run(asked).splitlines():
             name, _, rest = line.strip().partition("|")
-            if not name.startswith(self._prefix):  # it may have bars of its own
+            if not name.startswith(self._prefix):  # the name may contain bars
                 continue
             number, state, left, why = rest.split("|", 3)
             told = f"job {number} of Slurm: {state} ({why})"
-            if state == "PENDING" and why == "None":  # it was not looked at yet
+            if state == "PENDING" and why == "None":  # not yet considered by the scheduler
                 told = ""
             yield name, number, Started(STATES.get(state, "ended"), told, seconds_of(left))
