@@ -123,7 +123,7 @@ def test_a_job_whose_rows_are_damaged_fails_alone(jobs: Jobs, two: tuple[Job, Jo
         damage = update(JobBlockTable).where(JobBlockTable.job == number)
         session.execute(damage.values(asked=b"no rows"))
     with running(jobs):
-        assert_one_fails(jobs, two, "nothing of it can be given out: JSONDecodeError: ")
+        assert_one_fails(jobs, two, "its rows cannot be leased: JSONDecodeError: ")
 
 
 def test_a_job_whose_prediction_makes_no_sense_fails_alone(
@@ -133,7 +133,7 @@ def test_a_job_whose_prediction_makes_no_sense_fails_alone(
         damage = update(JobTable).where(JobTable.id == two[0].id)
         session.execute(damage.values(predicted={"hours": 1}))
     with running(jobs):
-        assert_one_fails(jobs, two, "nothing of it can be given out: KeyError: 'seconds'")
+        assert_one_fails(jobs, two, "its rows cannot be leased: KeyError: 'seconds'")
 
 
 def test_a_batch_that_cannot_be_made_fails_its_job(

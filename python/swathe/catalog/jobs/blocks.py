@@ -1,8 +1,8 @@
 """Rows of jobs in the database: blocks of a thousand, by position.
 
-Of a block, what is asked for stays as it was kept; what became of it is written anew with each
-chunk. Beside, block number n holds where the rows of the n-th thousand of the user's list are, and
-where those whose names fall to it.
+The request part of a block never changes; its result part is rewritten with each chunk. Block
+number n also holds the positions of the n-th thousand rows of the user's list, and of the names
+that hash to it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ LONGEST_REASON = 1_000
 LONGEST_NAME = 1_000
 LONGEST_SOURCE = 10_000
 READ_AT_ONCE = 100
-"""Blocks."""
+"""Blocks per read."""
 
 
 def insert_rows(session: Session, job: int, rows: RowTable) -> None:
-    """Keep the rows of a new job, in the order of their positions."""
+    """Store the rows of a new job, in order of position."""
     rows = _plain(rows)
     count = -(-len(rows) // BLOCK_ROWS)
     place = np.empty(len(rows), np.int64)
@@ -73,7 +73,7 @@ def insert_rows(session: Session, job: int, rows: RowTable) -> None:
 
 
 def _plain(rows: RowTable) -> RowTable:
-    """Give rows with texts as every database takes them."""
+    """Return rows with texts that every database accepts."""
     return replace(
         rows,
         id=_plain_texts(rows.id, LONGEST_NAME),
@@ -98,19 +98,19 @@ def _plain_texts(texts: list[str], longest: int) -> list[str]:
 
 
 def rows_between(session: Session, job: int, first: int, last: int) -> RowTable:
-    """Give the rows from one position to another, the last included."""
+    """Return the rows from one position to another, the last included."""
     return RowTable.joined(list(parts_between(session, job, first, last)))
 
 
 def parts_between(session: Session, job: int, first: int, last: int) -> Iterator[RowTable]:
-    """Give the same block by block."""
+    """Yield the same block by block."""
     wanted = range(first // BLOCK_ROWS, last // BLOCK_ROWS + 1)
     for block in _blocks(session, job, wanted):
         yield block.take((block.position >= first) & (block.position <= last))
 
 
 def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> RowTable:
-    """Give the rows at some positions, in their order."""
+    """Return the rows at some positions, in that order."""
     order = np.argsort(positions, kind="stable")
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
@@ -118,13 +118,13 @@ def rows_at(session: Session, job: int, positions: NDArray[np.int64]) -> RowTabl
 
 
 def parts_at(session: Session, job: int, positions: NDArray[np.int64]) -> Iterator[RowTable]:
-    """Give the rows at some positions, which ascend, block by block."""
+    """Yield the rows at ascending positions, block by block."""
     for block, part in _blocks_of(session, job, positions):
         yield block.take(positions[part] - block.position[0])
 
 
 def rows_numbered(session: Session, job: int, first: int, count: int) -> RowTable:
-    """Give at most so many rows of the user's list from a number on."""
+    """Return at most `count` rows of the user's list, starting at a number."""
     if count <= 0:
         return RowTable.of([])
     last = first + count - 1
@@ -146,12 +146,12 @@ def rows_numbered(session: Session, job: int, first: int, count: int) -> RowTabl
 def rows_with_status(
     session: Session, job: int, statuses: Sequence[RowStatus], start: int = 0, most: int = 1
 ) -> RowTable:
-    """Give rows with one of some statuses in the order of the user's list, from a number on."""
+    """Return rows with some statuses in the user's order, starting at a number."""
     query = _having(job, statuses).with_only_columns(
         JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became
     )
     codes = [CODES[status] for status in statuses]
-    # Numbers and positions of the first so far: more are in no memory, nor more blocks than a few.
+    # Numbers and positions of the first rows so far: memory holds no more, and few blocks.
     first = np.empty((2, 0), np.int64)
     for blocks in session.execute(query.execution_options(yield_per=READ_AT_ONCE)).partitions():
         found = [first]
@@ -168,14 +168,14 @@ def rows_with_status(
 
 
 def all_with_status(session: Session, job: int, *statuses: RowStatus) -> Iterator[RowTable]:
-    """Give all rows with one of some statuses, block by block."""
+    """Yield all rows with one of some statuses, block by block."""
     numbers = list(session.scalars(_having(job, statuses)))
     for block in _blocks(session, job, numbers):
         yield block.take(block.has(*statuses))
 
 
 def _having(job: int, statuses: Sequence[RowStatus]) -> Any:
-    """Ask for the blocks some of whose rows have one of some statuses."""
+    """Return the query for blocks that contain rows with one of some statuses."""
     bits = statuses_bits(CODES[status] for status in statuses)
     return (
         select(JobBlockTable.number)
@@ -185,7 +185,7 @@ def _having(job: int, statuses: Sequence[RowStatus]) -> Any:
 
 
 def rows_into(session: Session, job: int, results: Sequence[int]) -> RowTable:
-    """Give the rows that go into some results, in the order of the user's list."""
+    """Return the input rows of some combined results, in the user's order."""
     query = select(JobBlockTable.number, JobBlockTable.asked).where(JobBlockTable.job == job)
     positions = [np.empty(0, np.int64)]
     for block, asked in session.execute(query.execution_options(yield_per=READ_AT_ONCE)):
@@ -198,7 +198,7 @@ def rows_into(session: Session, job: int, results: Sequence[int]) -> RowTable:
 
 
 def row_named(session: Session, job: int, name: str) -> RowRecord | None:
-    """Give the row whose file has a name."""
+    """Return the row with a file name."""
     count = session.scalar(
         select(func.count()).select_from(JobBlockTable).where(JobBlockTable.job == job)
     )
@@ -213,26 +213,28 @@ def row_named(session: Session, job: int, name: str) -> RowRecord | None:
 
 
 def end_of_object(session: Session, job: int, at: int, most: int) -> int:
-    """Give the last position of those from `at` to `most` that are of the same object.
+    """Return the last position from `at` to `most` of the same object.
 
     Raises:
-        CatalogError: where there is no row at `at`.
+        CatalogError: If there is no row at `at`.
     """
     rows = rows_between(session, job, at, most)
     if not len(rows) or rows.position[0] != at:
-        raise CatalogError(f"job {job}: the database is damaged: it has no row at position {at}")
+        raise CatalogError(
+            f"job {job}: the database is damaged: expected a row at position {at}, found none"
+        )
     same = rows.source.codes == rows.source.codes[0]
     return at + int(np.flatnonzero(same)[-1])
 
 
 def mark_rows(session: Session, job: int, rows: RowTable) -> None:
-    """Keep what became of rows."""
+    """Store the results of rows."""
     rows = _plain(rows.take(np.argsort(rows.position)))
     _mark(session, job, rows.position, lambda _block, part: rows[part])
 
 
 def let_wait(session: Session, job: int, positions: NDArray[np.int64]) -> None:
-    """Make the rows at some positions, which ascend, wait again."""
+    """Reset the rows at ascending positions to waiting."""
 
     def waiting(block: RowTable, part: slice) -> RowTable:
         return block.take(positions[part] - block.position[0]).ended("waiting")
@@ -246,7 +248,7 @@ def _mark(
     positions: NDArray[np.int64],
     became: Callable[[RowTable, slice], RowTable],
 ) -> None:
-    """Keep what became of the rows at positions, which ascend, told for those of each block."""
+    """Update the rows at ascending positions, block by block; `became` returns the new values."""
     values = []
     for block, part in _blocks_of(session, job, positions):
         marked = _marked(block, became(block, part))
@@ -269,7 +271,7 @@ def _mark(
 
 
 def _marked(block: RowTable, rows: RowTable) -> RowTable:
-    """Give a block with what became of some of its rows."""
+    """Return a block with updated rows."""
     together = RowTable.joined([block, rows])
     newest = np.arange(len(block))
     newest[rows.position - block.position[0]] = len(block) + np.arange(len(rows))
@@ -279,14 +281,14 @@ def _marked(block: RowTable, rows: RowTable) -> RowTable:
 def _blocks_of(
     session: Session, job: int, positions: NDArray[np.int64]
 ) -> Iterator[tuple[RowTable, slice]]:
-    """Give the blocks of some positions, which ascend, and which of those are in each."""
+    """Yield the blocks of ascending positions, and the slice of positions in each."""
     for block in _blocks(session, job, np.unique(positions // BLOCK_ROWS).tolist()):
         begins = block.position[0]
         yield block, slice(*np.searchsorted(positions, (begins, begins + BLOCK_ROWS)).tolist())
 
 
 def _blocks(session: Session, job: int, numbers: Sequence[int]) -> Iterator[RowTable]:
-    """Give blocks, in order."""
+    """Yield blocks, in order."""
     columns = select(JobBlockTable.number, JobBlockTable.asked, JobBlockTable.became)
     for at in range(0, len(numbers), READ_AT_ONCE):
         query = columns.where(

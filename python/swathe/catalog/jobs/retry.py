@@ -1,4 +1,4 @@
-"""Failed rows that are tried again."""
+"""Retry of failed rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BRIEF = [
     ("status", np.uint8),
     ("bytes", np.int64),
 ]
-"""What is kept of each row in memory: it may be all of the job."""
+"""Columns of each row held in memory: there may be as many as the job has rows."""
 
 
 def retry(session: Session, job: JobTable) -> None:
-    """Make failed rows, of which a second try may come out otherwise, wait again."""
+    """Reset failed rows to waiting if a retry may succeed."""
     failed = all_with_status(session, job.number, *FAILED)
-    # What the list itself had wrong stays wrong.
+    # Errors in the list itself stay.
     again = _brief(rows.take(rows.placed | rows.in_sky) for rows in failed)
     again = np.concatenate([again, _results_of(session, job, again)])
     if not len(again):
@@ -48,7 +48,7 @@ def retry(session: Session, job: JobTable) -> None:
 
 
 def _brief(parts: Iterator[RowTable]) -> NDArray[Any]:
-    """Give what is needed of rows."""
+    """Return the needed columns of rows."""
     found = [np.empty(0, BRIEF)]
     for rows in parts:
         brief = np.empty(len(rows), BRIEF)
@@ -59,8 +59,8 @@ def _brief(parts: Iterator[RowTable]) -> NDArray[Any]:
 
 
 def _results_of(session: Session, job: JobTable, again: NDArray[Any]) -> NDArray[Any]:
-    """Give the results that rows go into, of those that do not wait and are not among the rows."""
-    # They are the last, in either order: their numbers are their positions.
+    """Return the combined results of rows that must be made again and are not among the rows."""
+    # They are the last rows, in either order: their numbers are their positions.
     into = np.setdiff1d(again["result"][again["result"] >= 0], again["position"])
     made = parts_at(session, job.number, into)
     return _brief(rows.take(~rows.has("waiting")) for rows in made)
@@ -69,9 +69,10 @@ def _results_of(session: Session, job: JobTable, again: NDArray[Any]) -> NDArray
 def _stretches(
     session: Session, job: JobTable, positions: NDArray[np.int64]
 ) -> Iterator[tuple[int, int]]:
-    """Give few stretches that hold all positions, which ascend, but for those in a chunk.
+    """Yield few intervals that cover all ascending positions, except those in a chunk.
 
-    None holds more than so many of them, or reaches over a chunk or the first result.
+    An interval covers a limited number of positions, and does not reach over a chunk or the first
+    combined result.
     """
     chunks = session.execute(
         select(JobChunkTable.first, JobChunkTable.last)
