@@ -1,4 +1,4 @@
-"""How far a sender's clock is off, from four times as NTP has them."""
+"""Offset of a sender's clock, from four times as in NTP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 KEPT = 8
-"""The best of the last so many exchanges counts."""
+"""The best of this many latest exchanges counts."""
 
 QUOTED = rb'(?:"(?:[^"\\]|\\.)*"|[^ "]*)'
 REPLY = re.compile(
@@ -19,12 +19,12 @@ NUMBER = re.compile(rb" (ECHO|RECEIVED)=(\d{1,19})(?= |$)")
 
 @dataclass(frozen=True)
 class Reply:
-    """What a sender answered, ns since 1970.
+    """Answer of a sender, times in ns since 1970.
 
     Attributes:
-        asked_ns: by the clock of who asked.
-        received_ns: when it saw that, by its own.
-        sent_ns: when it answered, by its own.
+        asked_ns: time of the question, by the collector's clock.
+        received_ns: time of its arrival, by the sender's clock.
+        sent_ns: time of the answer, by the sender's clock.
     """
 
     asked_ns: int
@@ -34,14 +34,14 @@ class Reply:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How far a clock is ahead, and the most that this can be wrong by."""
+    """Offset of a clock, positive if ahead, and its largest possible error."""
 
     offset_s: float
     spread_s: float
 
 
 def read_reply(line: bytes) -> Reply | None:
-    """Read a line CLOCK_REPLY, without its end; `None` where it is another, or damaged."""
+    """Parse a line CLOCK_REPLY, without its end; `None` if it is another line, or damaged."""
     found = REPLY.fullmatch(line)
     if found is None:
         return None
@@ -57,7 +57,7 @@ def read_reply(line: bytes) -> Reply | None:
 
 
 class Clock:
-    """That of one sender."""
+    """Clock of one sender."""
 
     def __init__(self) -> None:
         self._asked: deque[int] = deque(maxlen=KEPT)
@@ -68,7 +68,7 @@ class Clock:
         self._asked.append(now_ns)
 
     def answered(self, reply: Reply, now_ns: int) -> Estimate | None:
-        """Take an answer; `None` where nobody asked that."""
+        """Take an answer; return `None` if there was no such question."""
         if reply.asked_ns not in self._asked:
             return None
         self._asked.remove(reply.asked_ns)

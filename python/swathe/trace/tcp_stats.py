@@ -1,4 +1,4 @@
-"""What the kernel tells of TCP: segments sent again, and round trips of established connections."""
+"""Kernel statistics of TCP: retransmitted segments, and round trips of established connections."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MOST_BYTES = 1 << 18
 
 
 def retransmits() -> int:
-    """Give how many segments were sent again since the machine started.
+    """Return the number of retransmitted segments since boot.
 
     Raises:
-        OSError: where the kernel does not tell.
+        OSError: If the kernel does not provide it.
     """
     titles, values = (row.split() for row in SNMP.read_text().splitlines() if row[:4] == "Tcp:")
     return int(values[titles.index("RetransSegs")])
 
 
 def round_trips() -> list[float]:
-    """Give the smoothed round trip time of each established connection, seconds.
+    """Return the smoothed round trip time of each established connection, seconds.
 
     Raises:
-        OSError: where the kernel does not tell.
+        OSError: If the kernel does not provide it.
     """
     found: list[float] = []
     for family in (socket.AF_INET, socket.AF_INET6):
@@ -46,7 +46,7 @@ def round_trips() -> list[float]:
 
 def _of_family(family: int) -> list[float]:
     if not hasattr(socket, "AF_NETLINK"):
-        raise OSError("this system has no sock_diag")
+        raise OSError("expected sock_diag, which this system lacks")
     asked = struct.pack("=BBBxI48x", family, socket.IPPROTO_TCP, 1 << (INFO - 1), 1 << ESTABLISHED)
     head = MESSAGE.pack(MESSAGE.size + len(asked), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0)
     found: list[float] = []
@@ -60,7 +60,7 @@ def _of_family(family: int) -> list[float]:
 
 
 def _read(answer: bytes, found: list[float]) -> bool:
-    """Read the messages of an answer; tells whether more will come."""
+    """Parse the messages of an answer; return whether more follow."""
     at = 0
     while at + MESSAGE.size <= len(answer):
         size, kind, *_ = MESSAGE.unpack_from(answer, at)
@@ -69,7 +69,7 @@ def _read(answer: bytes, found: list[float]) -> bool:
             return False
         if kind == ERROR:
             number = -struct.unpack_from("=i", body)[0]
-            raise OSError(number, "the kernel does not tell of connections")
+            raise OSError(number, "the kernel does not list connections")
         rtt_s = _rtt_s(body)
         if rtt_s is not None:
             found.append(rtt_s)
@@ -78,7 +78,7 @@ def _read(answer: bytes, found: list[float]) -> bool:
 
 
 def _rtt_s(body: bytes) -> float | None:
-    """Read the attributes that follow what all connections have."""
+    """Parse the attributes that follow the common part of a connection."""
     at = DIAG_BYTES
     while at + 4 <= len(body):
         size, kind = struct.unpack_from("=HH", body, at)

@@ -1,4 +1,4 @@
-"""Clocks of several machines, set to that of the collector."""
+"""Alignment of the clocks of several machines to the collector's clock."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Offset:
-    """How far the clock of a sender was ahead of the collector's.
+    """Offset of a sender's clock from the collector's.
 
     Attributes:
         sender: `HOST:PID`.
-        offset_s: the median of what was found.
-        spread_s: the least that this can be wrong by.
-        drift_s: the greatest less the smallest offset found.
-        found: how often.
-        events: that were set right.
+        offset_s: median offset, positive if the sender is ahead.
+        spread_s: smallest possible error of the offset.
+        drift_s: largest minus smallest measured offset.
+        found: number of measurements.
+        events: number of corrected events.
     """
 
     sender: str
@@ -38,9 +38,9 @@ class Offset:
 
 
 def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
-    """Give the times of events by the collector's clock, and what was taken off.
+    """Return the times of events by the collector's clock, and the offsets subtracted.
 
-    Between two points CLOCK of a sender its offset is taken to change evenly.
+    The offset is interpolated linearly between two CLOCK points of a sender.
     """
     time_ns = events.time_ns.copy()
     asked = np.flatnonzero(np.isin(events.event.codes, event_codes(events, ["CLOCK"])))
@@ -54,7 +54,7 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
     for sender in np.unique(senders[usable]):
         at = usable[senders[usable] == sender]
         rows = rows_of.get(names[sender], np.zeros(0, np.int64))
-        # CLOCK has the collector's time, the others have their own.
+        # CLOCK points carry the collector's time, other events their own.
         theirs_ns = events.time_ns[at] + np.round(offset_s[at] * 1e9).astype(np.int64)
         begun_ns = theirs_ns[0]
         ahead_s = np.interp(
@@ -77,7 +77,7 @@ def aligned(events: Events) -> tuple[NDArray[np.int64], list[Offset]]:
 
 
 def on_one_clock(events: Events) -> Events:
-    """Give the events at the times of the collector's clock, in their order by that."""
+    """Return the events with times by the collector's clock, sorted by them."""
     time_ns, found = aligned(events)
     if not found:
         return events
@@ -96,7 +96,7 @@ def _ordered(column: Coded, order: NDArray[np.int64]) -> Coded:
 
 
 def _rows_by_process(events: Events) -> dict[str, NDArray[np.int64]]:
-    """Give the events of each `HOST:PID`."""
+    """Return the rows of each `HOST:PID`."""
     hosts, host_words = codes_of(events, "HOST")
     pids, pid_words = codes_of(events, "PID")
     rows = np.flatnonzero((hosts >= 0) & (pids >= 0))

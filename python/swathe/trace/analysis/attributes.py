@@ -1,4 +1,4 @@
-"""What an event carries beside its time, name and process, some rows at a time."""
+"""Attributes of events other than time, name and process, for some rows at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Value = str | int | float
 def attributes(
     events: Events, rows: NDArray[np.int64], but: Sequence[str] = PROCESS
 ) -> list[dict[str, Value]]:
-    """Give the fields of some events but for these; whole numbers as `int`."""
+    """Return the fields of some events, except `but`; whole numbers as `int`."""
     found: list[dict[str, Value]] = [{} for _ in range(len(rows))]
     for name, column in events.fields.items():
         if name in but:

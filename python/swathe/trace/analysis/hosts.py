@@ -1,4 +1,4 @@
-"""What hosts were doing, from the points of the monitor."""
+"""Load of hosts, from the points of the monitor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ FIGURES = {
     "PING": ("RTT_S",),
 }
 TOGETHER_NS, LATEST_NS = 100_000_000, 10_000_000_000
-"""Points of one reading are written within the first; a reading after the other tells nothing."""
+"""Points of one reading are written within the first time; a reading later than the second is
+ignored."""
 WHICH = {"DISK": "DEVICE", "NET": "INTERFACE", "PING": "STORE"}
 
 
@@ -33,9 +34,9 @@ def figures(
     from_ns: int | None = None,
     until_ns: int | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Give averages by host, `CPU.USER_PERCENT` or `DISK.sda.BUSY_PERCENT`.
+    """Return averages by host, such as `CPU.USER_PERCENT` or `DISK.sda.BUSY_PERCENT`.
 
-    A point tells of the time before it, so of a part of a run the first one after it counts too.
+    A point describes the time before it, so the first point after an interval counts too.
     """
     rows = np.flatnonzero(np.isin(events.event.codes, event_codes(events, FIGURES)))
     hosts, names = codes_of(events, "HOST")

@@ -1,7 +1,7 @@
-"""Events as spans of OpenTelemetry, sent to a receiver over HTTP (OTLP, protobuf).
+"""Export as OpenTelemetry spans, sent to a receiver over HTTP (OTLP, protobuf).
 
-A job is a trace; so is what belongs to no job, each outermost stage one of its own. Points are
-events of the span that their thread was in. Ids follow from what was recorded: sent again, the same
+A job is a trace. A stage outside a job is a trace of its own with what it contains. Points are
+events of the span that their thread was in. Ids are derived from the events: sent again, the same
 spans have the same ids.
 """
 
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 AT_ONCE = 512
-"""Spans of a request."""
+"""Spans per request."""
 MOST_POINTS = 128
-"""Of a span, as the SDKs have it; how many more there were is told."""
+"""Points per span, as in the SDKs; the number of dropped points is reported."""
 TIMEOUT_S = 30.0
 AGAIN = (429, 502, 503, 504)
 PAUSES_S = (0.5, 1.0, 2.0, 4.0)
@@ -62,10 +62,10 @@ class Sent:
 
     Attributes:
         spans: stages.
-        points: with them.
-        requests: in so many.
-        unfinished: stages without an end, which OpenTelemetry has no word for.
-        unowned: points in no stage, those of the host monitor included.
+        points: points within them.
+        requests: requests.
+        unfinished: stages without an end, which OpenTelemetry cannot express.
+        unowned: points outside any stage, including those of the host monitor.
     """
 
     spans: int
@@ -79,12 +79,12 @@ def send(events: Events, url: str) -> Sent:
     """Send the stages of events to a receiver.
 
     Args:
-        events: of a run.
-        url: of the receiver; `/v1/traces` is added where it has no path. What it needs of headers
-            is taken from $OTEL_EXPORTER_OTLP_HEADERS, `name=value,name=value`.
+        events: events of a run.
+        url: URL of the receiver; `/v1/traces` is added if it has no path. Headers are taken from
+            $OTEL_EXPORTER_OTLP_HEADERS, `name=value,name=value`.
 
     Raises:
-        OutputError: where it cannot be reached, or takes them not or not all.
+        OutputError: If it cannot be reached, or does not accept all spans.
     """
     made = _Otlp(events)
     rejected, said, requests = 0, "", 0
@@ -96,7 +96,7 @@ def send(events: Events, url: str) -> Sent:
             said = said or answer.partial_success.error_message
     if rejected:
         raise OutputError(
-            f"{shown(url)}: took all but {rejected} of {len(made.spans)} spans: {said[:500]}"
+            f"{shown(url)}: rejected {rejected} of {len(made.spans)} spans: {said[:500]}"
         )
     return Sent(
         spans=len(made.spans),
@@ -124,7 +124,7 @@ def _headers() -> dict[str, str]:
 
 
 def _post(client: httpx.Client, url: str, body: bytes) -> ExportTraceServiceResponse:
-    """Send a request; again, where the receiver is busy."""
+    """Send a request; retry if the receiver is busy."""
     for pause_s in (*PAUSES_S, None):
         try:
             answer = client.post(url, content=body)
@@ -139,12 +139,12 @@ def _post(client: httpx.Client, url: str, body: bytes) -> ExportTraceServiceResp
     try:
         taken: ExportTraceServiceResponse = ExportTraceServiceResponse.FromString(answer.content)
     except Exception as error:
-        raise OutputError(f"{shown(url)}: its answer is not OTLP: {error}") from error
+        raise OutputError(f"{shown(url)}: the answer is not OTLP: {error}") from error
     return taken
 
 
 class _Otlp:
-    """Makes requests."""
+    """OTLP requests of a trace."""
 
     def __init__(self, events: Events) -> None:
         self.events = events
@@ -158,7 +158,7 @@ class _Otlp:
         self._points_of = self._owned_points()
 
     def requests(self) -> Iterator[ExportTraceServiceRequest]:
-        """Give all spans in order of their beginning."""
+        """Yield all spans in order of their beginning."""
         for first in range(0, len(self.spans), AT_ONCE):
             numbers = np.arange(first, min(first + AT_ONCE, len(self.spans)))
             begun = attributes(self.events, self.spans.start[numbers], but=BUT)

@@ -1,4 +1,4 @@
-"""A picture of a trace for reports: what the viewer shows at first."""
+"""Figure of a trace for reports: the viewer's initial view."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072b2", "#b8860b", "#cc79a7", "#d55e00")
-"""Of OUTCOMES: told apart also by those who see fewer colours."""
+"""Colours of OUTCOMES, distinct also for colour-blind readers."""
 FEW = 20_000
-"""More segments than these are drawn as a density."""
+"""Segments above which they are drawn as a density."""
 PALE = 0.4
 BINS = 400
 PER_INCH = 100
@@ -41,7 +41,7 @@ def figure(
     width: int = 1600,
     height: int = 1000,
 ) -> Figure:
-    """Draw lifelines, and load-lines below them on the same axis."""
+    """Draw lifelines, and load-lines below them on the same time axis."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -62,7 +62,7 @@ def figure(
 
 
 def seconds(traced: Traced, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give times after the first event."""
+    """Return times in seconds after the first event."""
     start = traced.events.time_ns[0] if len(traced.events.time_ns) else 0
     made: NDArray[np.float64] = (times_ns - start) / 1e9
     return made
@@ -71,7 +71,7 @@ def seconds(traced: Traced, times_ns: NDArray[np.int64]) -> NDArray[np.float64]:
 def segments(
     traced: Traced, lines: Lines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Give the events at both ends of each piece between chosen types, and of which line it is."""
+    """Return the two events of each segment between chosen types, and its line."""
     points, line = points_of(traced, lines, events)
     same = line[1:] == line[:-1]
     return points[:-1][same], points[1:][same], line[1:][same]
@@ -80,7 +80,7 @@ def segments(
 def points_of(
     traced: Traced, lines: Lines, events: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Give the events of chosen types, and of which line each is."""
+    """Return the events of chosen types, and the line of each."""
     codes = traced.events.event
     shown = np.array([events is None or word in events for word in codes.words], bool)
     line = np.repeat(np.arange(len(lines)), np.diff(lines.starts))
@@ -95,7 +95,7 @@ def draw_lines(
     events: Sequence[str] | None = None,
     width: int = 1600,
 ) -> None:
-    """Draw lifelines; as a density where they are many."""
+    """Draw lifelines; as a density if there are many."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
 
@@ -108,7 +108,7 @@ def draw_lines(
     end = float(x[-1]) if len(x) else 1.0
     codes = traced.events.event.codes
     around = np.array([stage_of(word)[0] in AROUND for word in words])
-    # Waiting for a job to come and to end is nobody's outcome.
+    # Waiting for the beginning or end of a job has no outcome.
     waits = (around[codes[first]] | around[codes[last]]) if len(line) else np.zeros(0, bool)
     how = np.where(waits, -1, lines.outcome[line].astype(np.int64))
     for outcome, color in ((-1, COLORS[0]), *enumerate(COLORS)):
@@ -126,7 +126,7 @@ def draw_lines(
     points, line = points_of(traced, lines, events)
     for outcome, color in enumerate(COLORS):
         a = points[lines.outcome[line] == outcome]
-        # One of those that fall on one pixel: there may be millions.
+        # One per pixel: there may be millions.
         columns = (x[a] / (end or 1.0) * width).astype(np.int64)
         _, one = np.unique(columns * len(shown) + lane[a], return_index=True)
         if len(one):
@@ -154,10 +154,10 @@ def density(
     most: tuple[float, int],
     width: int,
 ) -> NDArray[np.int64]:
-    """Count how many segments go through each pixel, of `width` columns up to `most`."""
+    """Count the segments through each pixel, with `width` columns and rows up to `most`."""
     end, lanes = most
     rows = max(2, 600 // lanes)
-    # Of each row what begins in a column, less what has ended before it.
+    # For each row, what begins in a column, less what ended before it.
     change = np.zeros((lanes * rows, width + 1), np.int64)
     for across in np.unique(np.abs(y2 - y1)):
         mine = np.abs(y2 - y1) == across
@@ -222,14 +222,14 @@ def draw_load(axes: Axes, traced: Traced, load: Load) -> None:
 
 
 def save(made: Figure, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write a picture.
+    """Write a figure.
 
     Raises:
-        OutputExistsError: if there is a file of this name, and `overwrite` is false.
-        OutputError: if it cannot be written.
+        OutputExistsError: If there is a file of this name, and `overwrite` is false.
+        OutputError: If it cannot be written.
     """
     where = Path(path)
     kind = where.suffix.lower()
     if kind not in (".png", ".svg"):
-        raise OutputError(f"{where}: a picture is *.png or *.svg")
+        raise OutputError(f"{where}: expected *.png or *.svg")
     write_file(where, lambda file: made.savefig(file, format=kind[1:]), overwrite=overwrite)

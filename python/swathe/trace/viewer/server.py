@@ -1,4 +1,4 @@
-"""A page on loopback that shows a trace: no more than this needs."""
+"""Minimal server on loopback for a page that shows a trace."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ log = logging.getLogger("swathe.trace.viewer")
 
 
 def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTTPServer:
-    """Give what serves the page at `/` and its data at `/data`; port 0: any free one.
+    """Return the server of the page at `/` and its data at `/data`; port 0: any free port.
 
     Raises:
-        OSError: where the port is taken.
+        OSError: If the port is taken.
     """
     made = page(title, source="data", **settings)
 
@@ -38,7 +38,8 @@ def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTT
 
         def do_GET(self) -> None:
             """Send the page or its data."""
-            # Names of others that lead here are of pages that want to read along.
+            # Other host names that resolve to this machine may belong to pages that want to read
+            # the data.
             name = re.sub(r":[0-9]*$", "", self.headers.get("Host", ""))
             if name not in NAMES:
                 self._answer(400, b"this is not called so", "text/plain")
@@ -79,9 +80,9 @@ def server(shown: Shown, title: str, port: int, **settings: Any) -> ThreadingHTT
             self.end_headers()
             self.wfile.write(body)
 
-        # The name is that of the base.
+        # The name of the base class.
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Keep what is asked for out of the terminal."""
+            """Keep requests out of the terminal."""
             log.debug(format, *args)
 
     found = ThreadingHTTPServer((HOST, port), Handler)
