@@ -1,4 +1,4 @@
-"""The read-buffer study of `swathe buffer` in the form of the other experiments."""
+"""The read-buffer study of `swathe buffer` as an experiment."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def buffer(
     """Run the study on each store.
 
     Raises:
-        SettingsError: where no store is named.
-        SwatheError: where one cannot be read.
+        SettingsError: If no store is named.
+        SwatheError: If a store cannot be read.
     """
-    del scratch  # nothing is made
+    del scratch  # nothing is written
     from astropy.table import Table, vstack
 
     from swathe.experiments.results import figures
 
     if not settings.stores:
-        raise SettingsError("buffer.stores: expected what to read, found none")
+        raise SettingsError("buffer.stores: expected stores to read, found none")
     told = circumstances(settings.stores)
     tables, samples, studies, sentences = [], [], [], []
     for given in settings.stores:

@@ -1,4 +1,4 @@
-"""Mixes of reductions, more and more at a time, and what the host does meanwhile."""
+"""Load experiment: mixes of reductions with growing concurrency, and the host's load."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 WORK = 400
-"""Different reductions of a mix."""
+"""Different reductions per mix."""
 STACKS = {"light": 0.02, "heavy": 0.8}
-"""Part of the reductions that are stacks."""
+"""Fraction of the reductions that are stacks."""
 SWAP_BYTES_PER_S = 1e6
-"""Swapping as much is running out of memory, whatever part of it is in use."""
+"""Swap rate that counts as out of memory, whatever the memory use."""
 PARTS = 10
-"""Of a level: each is a sample of its rate, and so many that `compare` can tell runs apart."""
+"""Parts of a level: each gives a sample of the rate, enough for `compare`."""
 RESOURCES = ("cpu", "disk", "memory", "swap")
 
 
 def load(
     settings: Load, scratch: Path | None = None, tell: Callable[[str], None] | None = None
 ) -> Study:
-    """Run the experiment: each mix on each store, with more and more workers.
+    """Run the experiment: each mix on each store, with a growing number of workers.
 
     Raises:
-        SwatheError: where a store cannot be read.
+        SwatheError: If a store cannot be read.
     """
     say = tell or (lambda _text: None)
     told = circumstances(settings.stores)
@@ -59,7 +59,7 @@ def load(
 def _one(
     settings: Load, place: FramesInStore, mix: str
 ) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """Go through the levels; gives the work done at each, and the host over time."""
+    """Run the levels; return the work at each, and the host's load over time."""
     levels = []
     with Monitor(settings.interval_s) as monitor:
         for workers in settings.workers:
@@ -79,7 +79,7 @@ def _one(
 
 
 def reductions(settings: Load, place: FramesInStore, mix: str) -> dict[str, Any]:
-    """Give cuts and stacks at random: a stack is the median of one place in several images."""
+    """Return random cuts and stacks; a stack is the median of one position in several images."""
     rng = np.random.default_rng(settings.seed)
     what = []
     for stack in rng.random(WORK) < STACKS[mix]:
@@ -91,9 +91,9 @@ def reductions(settings: Load, place: FramesInStore, mix: str) -> dict[str, Any]
 
 
 def host_over_time(points: Iterable[Point]) -> dict[str, Array]:
-    """Give what the host did, sample by sample: times, percents, bytes a second.
+    """Return the host's load by sample: times, percentages, bytes per second.
 
-    The readings of one moment stand together: that of CPU begins them.
+    The readings of one moment are adjacent: CPU is the first.
     """
     total = memory_bytes()
     rows: list[dict[str, float]] = []
@@ -122,7 +122,7 @@ def host_over_time(points: Iterable[Point]) -> dict[str, Array]:
 
 
 def ran_out(host: dict[str, Array], full_percent: float) -> tuple[str, float]:
-    """Give which resource ran out first, and when; `none` and infinity where none did."""
+    """Return the resource that ran out first, and when; `none` and infinity if none did."""
     limits = dict.fromkeys(RESOURCES, full_percent) | {"swap": SWAP_BYTES_PER_S / 1e6}
     times = {name: first_above(host["time"], host[name], limits[name]) for name in RESOURCES}
     first = min(RESOURCES, key=lambda name: times[name])
@@ -144,7 +144,7 @@ def _study(
         working = np.zeros(len(host["time"]), bool)
         for level in levels:
             working |= (host["time"] > level["start"]) & (host["time"] <= level["end"])
-        # Between levels processes start, which is no load of reductions.
+        # Processes that start between levels are not part of the load.
         at_work = {name: values[working] for name, values in host.items()}
         first, when = ran_out(at_work, settings.full_percent)
         begun = levels[0]["start"]
@@ -154,7 +154,7 @@ def _study(
             good = records[records["status"] == OK]
             late = good["done"] > level["end"]
             during = (host["time"] > level["start"]) & (host["time"] <= level["end"])
-            # Of all that were begun: those that the end overtakes are the longest.
+            # Of all that began: those unfinished at the end are the longest.
             response = good["done"] - good["sent"]
             rows.append(
                 {
@@ -196,11 +196,11 @@ def _sentence(
     settings: Load, store: str, mix: str, levels: list[dict[str, Any]], first: str, when: float
 ) -> str:
     if first == "none":
-        return f"{store}, {mix}: nothing ran out (no resource at {settings.full_percent:g} %)."
+        return f"{store}, {mix}: no resource was exhausted (none at {settings.full_percent:g} %)."
     begun = [level["workers"] for level in levels if level["start"] <= when]
     workers = begun[-1] if begun else levels[0]["workers"]
     names = {"cpu": "the CPU", "disk": "the disk", "memory": "memory", "swap": "memory (swapping)"}
     return (
-        f"{store}, {mix}: {names[first]} ran out first, {when - levels[0]['start']:.1f} s after "
-        f"the start, with {workers} worker{'s' if workers != 1 else ''}."
+        f"{store}, {mix}: {names[first]} was exhausted first, {when - levels[0]['start']:.1f} s "
+        f"after the start, with {workers} worker{'s' if workers != 1 else ''}."
     )

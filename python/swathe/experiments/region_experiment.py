@@ -1,4 +1,4 @@
-"""Region sizes: how many a second, what the CPU does, and how much is moved against the least."""
+"""Region experiment: rate, CPU time, and bytes moved against the minimum, by region size."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 MEGABIT = 125_000
 COPIED, COPY_S = 8, 2.0
-"""At most so many images are copied, for so long, to find what a store can give to one stream."""
+"""Most images copied, and seconds, to measure the rate of a single stream."""
 PATIENCE_S = 300.0
 TRIAL = 0.1
-"""Part of the budget in which it is found, once for each list, how long that may be."""
+"""Fraction of the budget for measuring how long each list may be."""
 
 
 class Case(NamedTuple):
-    """What is measured."""
+    """A case of the experiment."""
 
     store: str
     region: int
@@ -48,7 +48,7 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is told in one line."""
+        """Name in one line."""
         return f"{self.store} {self.region}x{self.region} {self.way}"
 
 
@@ -61,13 +61,14 @@ def region(
     """Run the experiment.
 
     Args:
-        settings: of it.
-        scratch: folder where results are put meanwhile.
-        tell: is told what is under way.
-        counters: by store, what tells the bytes its server has sent so far; else our own count.
+        settings: settings of the experiment.
+        scratch: folder for temporary results.
+        tell: called with the progress.
+        counters: by store, function that returns the bytes its server has sent; by default our own
+            count.
 
     Raises:
-        SwatheError: where a store cannot be read.
+        SwatheError: If a store cannot be read.
     """
     say = tell or (lambda _text: None)
     count = counters or {}
@@ -106,7 +107,7 @@ def region(
                 if counter:
                     one["moved"] = counter() - before
                 elif place.folder:
-                    # Our own count has only what comes from servers: 0 is not to be shown here.
+                    # Our own count covers servers only: 0 must not be shown here.
                     one["moved"] = one["read"] or one["moved"] or math.nan
                 found[case].append({**one, "image_bytes": place.image_bytes,
                                     "pixel_bytes": place.pixel_bytes})  # fmt: skip
@@ -119,7 +120,7 @@ def _order(
     settings: Region, case: Case, place: FramesInStore, turn: int, folder: Path, warm_up: str
 ) -> dict[str, Any]:
     rng = np.random.default_rng([settings.seed, turn, case.region])
-    # Every image once before any comes again, as far as there are enough.
+    # Every image once before any is repeated, if there are enough.
     rounds = -(-settings.regions // settings.frames)
     numbers = np.concatenate([rng.permutation(settings.frames) for _ in range(rounds)])
     boxes = place.boxes(settings.regions, case.region, rng)
@@ -137,7 +138,7 @@ def _order(
 
 
 def fits(order: dict[str, Any], folder: Path) -> int:
-    """How many regions of a list the budget is enough for, by cutting some one at a time.
+    """Return how many regions of a list fit the budget, by cutting some one at a time.
 
     A list cannot be stopped half way, and is rarely slower than its regions one by one.
     """
@@ -152,7 +153,7 @@ def fits(order: dict[str, Any], folder: Path) -> int:
 
 
 def copy_rate(place: FramesInStore, frames: int) -> float:
-    """Bytes a second at which whole images are copied, one after the other: the ceiling."""
+    """Return the rate of copying whole images one by one, bytes per second: the upper limit."""
     known = known_stores() or _swathe.Stores("[]")
     started, moved = time.perf_counter(), 0
     for number in range(min(frames, COPIED)):
@@ -188,15 +189,15 @@ def _study(
         ],
         {"regions": figures.region_bytes(table)},
         _sentences(table, places),
-        ["seen: bytes that the server sent, where a counter of it was given; of other servers what "
-         "we asked for; of local files what the kernel says was read, if it does.",
-         "CPU: seconds of computing of the client over seconds by the clock and cores; "
-         "the servers' part is not in it."],
+        ["seen: bytes that the server sent, if it has a counter; for other servers the bytes "
+         "requested; for local files the bytes read, if the kernel reports them.",
+         "CPU: CPU seconds of the client, divided by elapsed seconds and cores; "
+         "the servers' part is not included."],
     )  # fmt: skip
 
 
 def region_table(found: dict[Case, list[dict[str, Any]]], copies: dict[str, float]) -> Table:
-    """Give the columns of the tables of 2005: medians over the rounds."""
+    """Return the columns of the tables of 2005: medians over the rounds."""
     from astropy.table import Table
 
     rows = []

@@ -1,4 +1,4 @@
-"""On what something was measured: code, machine, and what is known of the storages."""
+"""Environment of a measurement: code, machine, and store profiles."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ PEERS = ("astropy", "fitsio", "numpy")
 
 
 def circumstances(stores: Iterable[str]) -> dict[str, Any]:
-    """Tell under which circumstances something is measured now.
+    """Return the circumstances of a measurement made now.
 
     Args:
-        stores: names, URLs or paths; of those that were probed from here the profile is told.
+        stores: names, URLs or paths; the profiles of those probed from here are included.
     """
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -45,9 +45,9 @@ def circumstances(stores: Iterable[str]) -> dict[str, Any]:
 
 
 def git_version() -> str:
-    """Give the commit of the code that runs, `+` where it was changed since; empty elsewhere."""
+    """Return the commit of the running code, with `+` if it was changed since; empty elsewhere."""
     told = _git("describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*")
-    # Installed into a folder of somebody else's repository, it is not of that.
+    # Installed into a folder of another repository, the code is not part of that.
     ours = _git("ls-files", "--error-unmatch", Path(__file__).name)
     return told if ours else ""
 
@@ -62,7 +62,7 @@ def _git(*words: str) -> str:
 
 
 def cpu_model() -> str:
-    """Give the CPU's name as Linux has it."""
+    """Return the CPU's name as Linux has it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -70,12 +70,12 @@ def cpu_model() -> str:
 
 
 def memory_bytes() -> int:
-    """Give the memory of this machine."""
+    """Return the memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def version(package: str) -> str:
-    """Give the version of a Python package."""
+    """Return the version of a Python package."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -83,7 +83,7 @@ def version(package: str) -> str:
 
 
 def profiles(stores: Iterable[str]) -> dict[str, Any]:
-    """Give what was measured of storages as seen from here, of those of which something was."""
+    """Return the profiles of those stores that were measured from here."""
     known = known_stores()
     if known is None:
         return {}

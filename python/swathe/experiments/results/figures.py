@@ -1,4 +1,4 @@
-"""Figures of experiments. Functions take what was measured and give a figure."""
+"""Figures of experiments. Functions take measurements and return a figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 POINTS = 4000
-"""Of a scatter plot, beyond which some are left out."""
+"""Most points of a scatter plot; beyond, some are left out."""
 COLORS = {
     "swathe": "C0", "swathe-indexed": "C9",
     "cfitsio": "C1", "fitsio": "C2", "astropy": "C3", "astropy-fsspec": "C6",
@@ -30,7 +30,7 @@ RESOURCES = {"cpu": "CPU, %", "disk": "disk busy, %", "memory": "memory, %", "sw
 
 
 def _grid(rows: int, columns: int, title: str, height_in: float = 3.4) -> tuple[Figure, Any]:
-    """An empty figure of several rows of plots."""
+    """Return an empty figure of several rows of plots."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -43,7 +43,7 @@ def _grid(rows: int, columns: int, title: str, height_in: float = 3.4) -> tuple[
 def _panels(
     times: Mapping[Any, Any], title: str
 ) -> tuple[Figure, list[tuple[Axes, dict[Any, Any], list[str]]]]:
-    """One plot for each store and number of crops an image; its cases, and what they are called."""
+    """Return one plot per store and number of crops per image, with its cases and their labels."""
     stores = list(dict.fromkeys(case.store for case in times))
     crops = list(dict.fromkeys(case.crops for case in times))
     made, axes = _grid(max(len(stores), 1), max(len(crops), 1), title)
@@ -58,13 +58,13 @@ def _panels(
 
 
 def short(store: str) -> str:
-    """Give the last part of a path, for titles."""
+    """Return the last part of a path, for titles."""
     name = store.rstrip("/").rpartition("/")[2]
     return name if not name.startswith(("127.", "localhost")) else store
 
 
 def _legend(made: Figure, plots: Iterable[Axes]) -> None:
-    """Tell once below all plots what colours mean, where it hides nothing."""
+    """Add one legend of the colours below all plots, where it hides nothing."""
     told: dict[str, Any] = {}
     for plot in plots:
         for handle, label in zip(*plot.get_legend_handles_labels(), strict=True):
@@ -77,12 +77,12 @@ def _legend(made: Figure, plots: Iterable[Axes]) -> None:
 
 
 def _beside(plot: Axes) -> None:
-    """Tell beside a plot what its lines are."""
+    """Add a legend of the lines beside a plot."""
     plot.legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def overview(times: Mapping[Any, Any]) -> Figure:
-    """Bars of the median total of a crop, on a log axis."""
+    """Return bars of the median total of a crop, on a log axis."""
     made, panels = _panels(times, "One crop: median of all stages together, ms")
     for axes, mine, _ in panels:
         methods = list(dict.fromkeys(case.method for case in mine))
@@ -105,7 +105,7 @@ def overview(times: Mapping[Any, Any]) -> Figure:
 
 
 def speed_ups(table: Table) -> Figure:
-    """Bars of how many times as fast we are, on a log axis."""
+    """Return bars of the speed-up over other clients, on a log axis."""
     made, (axes,) = figure(1, "Times as fast as the other client (medians)")
     made.set_size_inches(7.5, 1.5 + 0.22 * len(table))
     labels = [f"{short(str(row['store']))} {row['method']} x{row['crops']}  {row['client']}"
@@ -122,7 +122,7 @@ def speed_ups(table: Table) -> Figure:
 
 
 def boxes(times: Mapping[Any, Any]) -> Figure:
-    """Box plots of the total of every case."""
+    """Return box plots of the total of every case."""
     made, panels = _panels(times, "One crop: minimum, quartiles, maximum, ms")
     for axes, mine, labels in panels:
         totals = [1e3 * stages.sum(axis=1) for stages in mine.values()]
@@ -138,7 +138,7 @@ def boxes(times: Mapping[Any, Any]) -> Figure:
 
 
 def stage_shares(times: Mapping[Any, Any]) -> Figure:
-    """Which part of the mean time of a crop each stage has."""
+    """Return the share of each stage in the mean time of a crop."""
     made, panels = _panels(times, "Where the time goes: share of each stage")
     for axes, mine, labels in panels:
         means = np.array([stages.mean(axis=0) for stages in mine.values()])
@@ -154,7 +154,7 @@ def stage_shares(times: Mapping[Any, Any]) -> Figure:
 
 
 def region_bytes(table: Table) -> Figure:
-    """Least, seen and whole-image rates against the size of a region, and regions a second."""
+    """Return least, seen and whole-image rates against region size, and regions per second."""
     stores = list(dict.fromkeys(map(str, table["store"])))
     made, axes = _grid(len(stores), 2, "Regions: what was moved, and how many a second")
     for row, store in enumerate(stores):
@@ -181,13 +181,13 @@ def region_bytes(table: Table) -> Figure:
 
 
 def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Figure:
-    """Response time, throughput and offered load over time.
+    """Return response time, throughput and offered load over time.
 
     Args:
-        name: of the store or portal.
+        name: name of the store or portal.
         at: by name, values of each window: `time`, `clients`, `offered`, `sent`, `throughput`,
             `median`, `p95`, `busy`.
-        records: `due` and `response` of each request that was answered.
+        records: `due` and `response` of each answered request.
     """
     made, axes = _grid(3, 1, f"Clients join: {short(name)}", 2.5)
     first, second, third = (row[0] for row in axes)
@@ -215,7 +215,7 @@ def ramp(name: str, at: Mapping[str, Array], records: Mapping[str, Array]) -> Fi
 
 
 def per_client(name: str, table: Table) -> Figure:
-    """What each client got."""
+    """Return what each client got."""
     from matplotlib.ticker import MaxNLocator
 
     made, (left, right) = figure(2, f"Each client: {short(name)}")
@@ -233,12 +233,12 @@ def per_client(name: str, table: Table) -> Figure:
 
 
 def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Array]) -> Figure:
-    """CPU, disk, memory and swap over time, and against each other.
+    """Return CPU, disk, memory and swap over time, and against each other.
 
     Args:
-        title: of the figure.
+        title: title of the figure.
         host: by name, samples of the host: `time`, `cpu`, `disk`, `memory`, `swap`, `network`.
-        work: of each window: `time`, `rate`, `workers`.
+        work: values of each window: `time`, `rate`, `workers`.
     """
     made, axes = _grid(2, 3, title, 3.0)
     over, against = axes
@@ -260,7 +260,7 @@ def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Arr
     ):
         plot.plot(host[x], host[y], ".", color="C0")
         plot.set(xlabel=RESOURCES[x], ylabel=RESOURCES[y])
-        # What stayed at nothing has an axis, too.
+        # A series of zeros also has an axis.
         most = [1.05 * float(np.max(host[name], initial=1.0)) for name in (x, y)]
         plot.set(xlim=(0, most[0]), ylim=(0, most[1]))
     for plot in (*over, *against):
@@ -269,7 +269,7 @@ def load_over_time(title: str, host: Mapping[str, Array], work: Mapping[str, Arr
 
 
 def differences(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
-    """Ratios of two runs with their intervals, those that differ coloured."""
+    """Return ratios of two runs with their intervals; those that differ are coloured."""
     made, (axes,) = figure(1, title)
     made.set_size_inches(7.5, 1.5 + 0.22 * len(rows))
     colors = {"worse": "C3", "better": "C2"}
@@ -286,7 +286,7 @@ def differences(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
 
 
 def buffers(studies: Iterable[Any]) -> dict[str, Figure]:
-    """The read-buffer study of each store."""
+    """Return the figures of the read-buffer study, one per store."""
     from swathe.costs.plots import buffer_figure
 
     return {
