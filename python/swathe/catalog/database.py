@@ -132,10 +132,10 @@ class Database:
         return CatalogSetupError(f"{self._told(said)}; {todo}")
 
     def _told(self, what: object) -> str:
-        said = " ".join(str(what).split()) or type(what).__name__
+        text = " ".join(str(what).split()) or type(what).__name__
         for secret in self._secrets:
-            said = said.replace(secret, "***")
-        return f"{self._shown}: {said}"
+            text = text.replace(secret, "***")
+        return f"{self._shown}: {text}"
 
     def check_writable(self) -> None:
         """Check that all tables can be written, before work whose results go there.
@@ -174,17 +174,17 @@ class Database:
                 )
             return False
         try:
-            found = connection.scalars(text(f"SELECT version_num FROM {VERSION_TABLE}")).one()
+            version = connection.scalars(text(f"SELECT version_num FROM {VERSION_TABLE}")).one()
         except NoResultFound:
             return False
-        if found not in REVISIONS:
+        if version not in REVISIONS:
             raise CatalogError(
                 self._told(
-                    f"made by a newer Swathe: its tables have version {found}, this one knows "
+                    f"made by a newer Swathe: its tables have version {version}, this one knows "
                     f"them up to {REVISIONS[-1]}"
                 )
             )
-        return bool(found == REVISIONS[-1])
+        return bool(version == REVISIONS[-1])
 
     def _keep_a_log(self) -> None:
         """Let readers continue while someone writes: a write-ahead log.
@@ -229,11 +229,11 @@ def _parsed(url: str) -> sqlalchemy.URL:
 
 
 def _secrets(url: sqlalchemy.URL) -> list[str]:
-    found = [str(url.password)] if url.password else []
+    secrets = [str(url.password)] if url.password else []
     for name, value in url.query.items():
         if _SECRET_PARAMETER.search(name):
-            found += [value] if isinstance(value, str) else value
-    return [secret for secret in found if secret]
+            secrets += [value] if isinstance(value, str) else value
+    return [secret for secret in secrets if secret]
 
 
 def _shown(url: sqlalchemy.URL) -> str:

@@ -51,18 +51,18 @@ def remedy(error: BaseException, path: str | None = None) -> str | None:
     `error` is of the database, `path` its file if it has one. `None` means that the error is
     temporary, or a mistake in the statement.
     """
-    said = error.orig if isinstance(error, DBAPIError) else error
-    text = str(said)
-    if isinstance(said, sqlite3.Error):
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    text = str(cause)
+    if isinstance(cause, sqlite3.Error):
         # Errors of Python's module itself have no code.
-        code = getattr(said, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code == sqlite3.SQLITE_ERROR and text.startswith(("no such table", "no such column")):
             return TABLES
         if code == sqlite3.SQLITE_CANTOPEN and path is not None and not _is_usable(path):
             return READ  # otherwise too many files are open
         return _SQLITE.get(code)
-    state = getattr(said, "sqlstate", None)
-    if state is None and isinstance(said, Exception):
+    state = getattr(cause, "sqlstate", None)
+    if state is None and isinstance(cause, Exception):
         missing = "does not exist" in text and ("role " in text or "database " in text)
         if isinstance(error, OperationalError) and (
             missing or any(refusal in text for refusal in _REFUSALS)
@@ -78,14 +78,14 @@ def may_pass(error: BaseException) -> bool:
     """
     if isinstance(error, CatalogSetupError):
         return False
-    said = error.__cause__ if isinstance(error, CatalogError) else error
-    if said is not None and remedy(said) is not None:
+    cause = error.__cause__ if isinstance(error, CatalogError) else error
+    if cause is not None and remedy(cause) is not None:
         return False
-    if isinstance(said, DBAPIError) and said.connection_invalidated:
+    if isinstance(cause, DBAPIError) and cause.connection_invalidated:
         return True
     # SQLite's error at the begin of a transaction is not wrapped.
     passing = (OperationalError, InterfaceError, NoConnectionError, sqlite3.OperationalError)
-    return isinstance(said, (*passing, OSError))
+    return isinstance(cause, (*passing, OSError))
 
 
 def _is_usable(path: str) -> bool:

@@ -162,8 +162,8 @@ class Performance(Database):
             .limit(1)
         )
         with self._reading() as session:
-            found = session.execute(query).first()
-            return None if found is None else _profile(*found)
+            row = session.execute(query).first()
+            return None if row is None else _profile(*row)
 
     def profiles(self) -> list[Profile]:
         """Return the latest profile of every link, by root and host."""
@@ -185,8 +185,8 @@ class Performance(Database):
             .where(newest.c.age == 1)
         )
         with self._reading() as session:
-            found = [_profile(*row) for row in session.execute(query)]
-        return sorted(found, key=lambda profile: (profile.root, profile.host))
+            rows = [_profile(*row) for row in session.execute(query)]
+        return sorted(rows, key=lambda profile: (profile.root, profile.host))
 
     def put_compute(self, host: str, compute: Mapping[str, Any], at: datetime) -> None:
         """Store the compute costs of a host, replacing earlier ones.
@@ -196,16 +196,16 @@ class Performance(Database):
                 of such; or if `at` has no time zone.
         """
         _check_host(host)
-        kept = {"compute": _plain(compute), "fitted_at": at}
+        values = {"compute": _plain(compute), "fitted_at": at}
         with self._writing() as session:
-            new = _insert(session)(HostRow).values(host=host, **kept)
-            session.execute(new.on_conflict_do_update(index_elements=["host"], set_=kept))
+            new = _insert(session)(HostRow).values(host=host, **values)
+            session.execute(new.on_conflict_do_update(index_elements=["host"], set_=values))
 
     def compute(self, host: str) -> dict[str, Any] | None:
         """Return the compute costs of a host, if measured."""
         with self._reading() as session:
-            found = session.scalar(select(HostRow.compute).where(HostRow.host == host))
-            return None if found is None else dict(found)
+            costs = session.scalar(select(HostRow.compute).where(HostRow.host == host))
+            return None if costs is None else dict(costs)
 
 
 def _check_host(host: str) -> None:

@@ -86,10 +86,10 @@ class Demand(Database):
         columns = JobTable.id, JobTable.waiting, JobTable.inputs, JobTable.predicted
         query = select(*columns).where(JobTable.phase.in_(AT_WORK), JobTable.waiting > 0)
         with self._reading() as session:
-            found = session.execute(query).all()
+            records = session.execute(query).all()
         return [
             Waiting(job, rows, None if predicted is None else predicted["seconds"] / max(inputs, 1))
-            for job, rows, inputs, predicted in found
+            for job, rows, inputs, predicted in records
         ]
 
     def reserve(self, workers: int, starts_at: datetime, ends_at: datetime) -> Reserved:
@@ -111,8 +111,8 @@ class Demand(Database):
         """Return the reservations that have not ended, earliest first."""
         query = select(ReservationTable).where(ReservationTable.ends_at > datetime.now(UTC))
         with self._reading() as session:
-            found = session.scalars(query.order_by(ReservationTable.starts_at))
-            return [_reserved(row) for row in found]
+            rows = session.scalars(query.order_by(ReservationTable.starts_at))
+            return [_reserved(row) for row in rows]
 
     def release(self, number: int) -> bool:
         """End a reservation; return whether there was one."""

@@ -52,9 +52,9 @@ class Stores(Database):
     def stores(self) -> list[Store]:
         """Return all stores, by name."""
         with self._reading() as session:
-            found = [_store(row) for row in session.scalars(select(StoreRow))]
+            rows = [_store(row) for row in session.scalars(select(StoreRow))]
         # Databases differ in their sort order.
-        return sorted(found, key=lambda store: store.name)
+        return sorted(rows, key=lambda store: store.name)
 
     def store(self, name: str) -> Store:
         """Return the store of a name.
@@ -89,10 +89,10 @@ class Stores(Database):
                     f"the dataset {dataset!r} is in the store {name!r}; "
                     f"first: swathe dataset remove {dataset}"
                 )
-            gone = session.execute(
+            result = session.execute(
                 delete(StoreRow).where(StoreRow.name == name).returning(StoreRow.id)
             )
-            if gone.first() is None:
+            if result.first() is None:
                 raise _no_such(name)
 
 

@@ -70,8 +70,8 @@ class Tokens(Database):
             )
         unknown = set(scopes) - set(SCOPES)
         if unknown or not scopes:
-            found = ", ".join(map(repr, sorted(unknown))) or "none"
-            raise TokenError(f"scopes are {', '.join(SCOPES)}; found {found}")
+            names = ", ".join(map(repr, sorted(unknown))) or "none"
+            raise TokenError(f"scopes are {', '.join(SCOPES)}; found {names}")
         token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
         row = TokenRow(
             user=user,
@@ -110,12 +110,12 @@ class Tokens(Database):
         if which.isascii() and which.isdecimal() and len(which) < 19:
             named |= TokenRow.id == int(which)
         with self._writing() as session:
-            found = list(session.scalars(select(TokenRow).where(named).order_by(TokenRow.id)))
-            if not found:
+            rows = list(session.scalars(select(TokenRow).where(named).order_by(TokenRow.id)))
+            if not rows:
                 raise TokenError(
                     f"there is no token or user {which[:100]!r}; see: swathe token list"
                 )
-            good = [_token(row) for row in found if row.revoked_at is None]
+            good = [_token(row) for row in rows if row.revoked_at is None]
             session.execute(
                 update(TokenRow)
                 .where(TokenRow.id.in_([token.number for token in good]))

@@ -94,15 +94,15 @@ class Workers(Database):
     def worker_replicas(self, limit: int = 1000) -> list[WorkerReplicas]:
         """Return the cached objects of workers by pool, at most `limit` of the largest each."""
         table = WorkerReplicaTable
-        found = []
+        pools = []
         with self._reading() as session:
             for pool in session.scalars(select(PoolTable).order_by(PoolTable.told_at.desc())):
                 query = select(table.worker, table.object, table.bytes).where(table.pool == pool.id)
                 rows = session.execute(query.order_by(table.bytes.desc(), table.id).limit(limit))
                 replicas = [(worker, source, size) for worker, source, size in rows]
-                found.append(
+                pools.append(
                     WorkerReplicas(
                         pool.address, pool.told_at, pool.workers, pool.held, pool.bytes, replicas
                     )
                 )
-        return found
+        return pools

@@ -83,10 +83,10 @@ class Summaries(Database):
             names = dict(run(select(DatasetRow.id, DatasetRow.name)).all())
             size_of = dict(run(sizes.group_by(objects.c.dataset_id)).all())
             span_of = {of: rest for of, *rest in run(spans.where(THERE).group_by(images))}
-            told = bands.where(GranuleRow.band.is_not(None), THERE)
-            found = run(told.group_by(images, GranuleRow.band))
+            query = bands.where(GranuleRow.band.is_not(None), THERE)
+            rows = run(query.group_by(images, GranuleRow.band))
             bands_of: dict[int, dict[str, int]] = {}
-            for of, band, count in sorted(found, key=lambda row: (-row[2], row[1])):
+            for of, band, count in sorted(rows, key=lambda row: (-row[2], row[1])):
                 bands_of.setdefault(of, {})[band] = count
         return {
             name: Summary(

@@ -79,8 +79,8 @@ class Datasets(Database):
         """Return all datasets with their counts, by name."""
         query = select(DatasetRow, StoreRow.name).join(StoreRow, StoreRow.id == DatasetRow.store_id)
         with self._reading() as session:
-            found = [_counted(session, row, store) for row, store in session.execute(query)]
-        return sorted(found, key=lambda dataset: dataset.name)
+            summaries = [_counted(session, row, store) for row, store in session.execute(query)]
+        return sorted(summaries, key=lambda dataset: dataset.name)
 
     def dataset(self, name: str) -> Dataset:
         """Return a dataset with its counts.
@@ -94,10 +94,10 @@ class Datasets(Database):
             .where(DatasetRow.name == name)
         )
         with self._reading() as session:
-            found = session.execute(query).first()
-            if found is None:
+            row = session.execute(query).first()
+            if row is None:
                 raise no_such(name)
-            return _counted(session, *found)
+            return _counted(session, *row)
 
     def changes(self) -> list[tuple[str, datetime, int]]:
         """Return name, time of creation and number of changes of each dataset.
@@ -146,25 +146,27 @@ class Datasets(Database):
             query = query.where(ReplicaRow.dataset_id == number, StoreRow.name == store)
             if state is not None:
                 query = query.where(ReplicaRow.state == state)
-            found = [_replica(row) for row in session.scalars(query)]
-        return sorted(found, key=lambda replica: replica.object_path)
+            rows = [_replica(row) for row in session.scalars(query)]
+        return sorted(rows, key=lambda replica: replica.object_path)
 
     def set_states(self, dataset: str, store: str, paths: Iterable[str], state: State) -> None:
         """Set the state of copies in a store."""
-        wanted = set(paths)
-        if not wanted:
+        names = set(paths)
+        if not names:
             return
         now = datetime.now(UTC)
         with self._writing() as session:
             number = dataset_number(session, dataset)
             place = store_number(session, store)
-            known = session.execute(
+            rows_by_path = session.execute(
                 select(ReplicaRow.id, ReplicaRow.object_path).where(
                     ReplicaRow.dataset_id == number, ReplicaRow.store_id == place
                 )
             )
             rows = [
-                {"id": of, "state": state, "seen_at": now} for of, path in known if path in wanted
+                {"id": of, "state": state, "seen_at": now}
+                for of, path in rows_by_path
+                if path in names
             ]
             if rows:  # an empty list would change all rows
                 session.execute(update(ReplicaRow), rows)

@@ -92,40 +92,42 @@ class Copies(Database):
             NoSuchDatasetError: If there is no such dataset.
         """
         with self._reading() as session:
-            more, given = _conditions(session, wanted)
+            more, parameters = _conditions(session, wanted)
             if wanted.ranges is not None:
-                yield from _parts(session, sorted(touching(session, wanted.ranges)), more, given)
+                yield from _parts(
+                    session, sorted(touching(session, wanted.ranges)), more, parameters
+                )
                 return
             query = NUMBERS.format(more=more)
             if wanted.limit is None:
                 # SQLite would read all granules in order rather than some by an index.
-                numbers = sorted(session.scalars(text(query), given))
-                yield from _parts(session, numbers, more, given)
+                numbers = sorted(session.scalars(text(query), parameters))
+                yield from _parts(session, numbers, more, parameters)
                 return
             run = session.connection().execute
             ordered = text(f"{query} ORDER BY granules.id")
             # A caller that stops early leaves rows unread, and servers keep them.
-            with run(ordered, given, execution_options=STREAMED) as found:
-                yield from _parts(session, found.scalars(), more, given)
+            with run(ordered, parameters, execution_options=STREAMED) as rows:
+                yield from _parts(session, rows.scalars(), more, parameters)
 
 
 def _conditions(session: Session, wanted: Wanted) -> tuple[str, dict[str, Any]]:
     """Return the SQL conditions on granules other than position, and their parameters."""
     more = ""
-    given: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     if wanted.dataset is not None:
-        given["dataset"] = dataset_number(session, wanted.dataset)
+        parameters["dataset"] = dataset_number(session, wanted.dataset)
         more += " AND granules.dataset_id = :dataset"
     if wanted.time is not None:
-        given["start"], given["end"] = wanted.time
+        parameters["start"], parameters["end"] = wanted.time
         more += " AND granules.t_min <= :end AND granules.t_max >= :start"
     if isinstance(wanted.band, str):
-        given["band"] = wanted.band
+        parameters["band"] = wanted.band
         more += " AND granules.band = :band"
     elif wanted.band is not None:
-        given["shortest"], given["longest"] = wanted.band
+        parameters["shortest"], parameters["longest"] = wanted.band
         more += " AND granules.em_min <= :longest AND granules.em_max >= :shortest"
-    return more, given
+    return more, parameters
 
 
 def _parts(
@@ -135,5 +137,5 @@ def _parts(
     query = text(COPIES.format(more=more, among=AMONG[session.get_bind().dialect.name]))
     left = iter(numbers)
     while ids := ",".join(map(str, islice(left, PART))):
-        found = session.execute(query, {**given, "ids": ids})
-        yield sorted(map(GranuleCopy._make, found), key=attrgetter("id"))
+        rows = session.execute(query, {**given, "ids": ids})
+        yield sorted(map(GranuleCopy._make, rows), key=attrgetter("id"))

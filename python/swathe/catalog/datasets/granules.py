@@ -57,17 +57,17 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError, NoSuchStoreError: If there is no such dataset or store.
         """
-        given = list(found)
+        objects = list(found)
         now = datetime.now(UTC)
         with self._writing() as session:
             number, place = dataset_number(session, dataset), store_number(session, store)
             note_change(session, number)
-            read = [replica.object_path for replica, granules in given if granules is not None]
+            read = [replica.object_path for replica, granules in objects if granules is not None]
             _forget(
                 session,
                 number,
                 place,
-                [replica.object_path for replica, _ in given],
+                [replica.object_path for replica, _ in objects],
                 read,
             )
             for part in _parts(read):
@@ -82,10 +82,10 @@ class Granules(Database):
                     .values(state="stale", seen_at=now)
                 )
             connection = session.connection()
-            replicas = [_replica_values(each, number, place, now) for each, _ in given]
+            replicas = [_replica_values(each, number, place, now) for each, _ in objects]
             if replicas:
                 connection.execute(insert(ReplicaRow), replicas)
-            images = [granule for _, granules in given for granule in granules or ()]
+            images = [granule for _, granules in objects for granule in granules or ()]
             if not images:
                 return
             added = connection.scalars(
@@ -110,8 +110,8 @@ class Granules(Database):
         Raises:
             NoSuchDatasetError: If there is no such dataset.
         """
-        found = list(self.each_granule(wanted))
-        return sorted(found, key=lambda match: (match.file, match.granule.hdu))
+        matches = list(self.each_granule(wanted))
+        return sorted(matches, key=lambda match: (match.file, match.granule.hdu))
 
     def each_granule(self, wanted: Wanted) -> Iterator[Match]:
         """Yield the matching granules one by one, in catalogue order.
@@ -137,8 +137,8 @@ class Granules(Database):
         """
         named = (DatasetRow.name == dataset, GranuleRow.path == path, GranuleRow.hdu == hdu)
         with self._reading() as session:
-            found = list(_matches(session, [COPIES.where(*named)], 1))
-        return found[0][1] if found else None
+            matches = list(_matches(session, [COPIES.where(*named)], 1))
+        return matches[0][1] if matches else None
 
     def granules_at(
         self, cells: Sequence[int], wanted: Wanted, check: Callable[[int], None]
@@ -158,15 +158,15 @@ class Granules(Database):
         matches: dict[int, Match] = {}
         with self._reading() as session:
             query = _query(session, wanted)
-            known: set[int] = set()
+            numbers_seen: set[int] = set()
             for at in range(0, len(cells), AT_ONCE):
                 here = enumerate(cells[at : at + AT_ONCE], start=at)
-                found = _touching(session, [(place, cell, cell) for place, cell in here])
-                new = sorted({granule for _, granule in found} - known)
-                known.update(new)
+                pairs_here = _touching(session, [(place, cell, cell) for place, cell in here])
+                new = sorted({granule for _, granule in pairs_here} - numbers_seen)
+                numbers_seen.update(new)
                 parts = (query.where(GranuleRow.id.in_(ids)) for ids in _parts(new))
                 matches |= dict(_matches(session, parts, None))
-                pairs += [pair for pair in found if pair[1] in matches]
+                pairs += [pair for pair in pairs_here if pair[1] in matches]
                 check(len(pairs))
         return matches, pairs
 
@@ -183,16 +183,16 @@ def _matches(
     session: Session, parts: Iterable[Any], limit: int | None
 ) -> Iterator[tuple[int, Match]]:
     """Yield granules with their numbers and their first copy; copies are adjacent in `parts`."""
-    given, last = 0, None
+    count, last = 0, None
     for part in parts:
         # A caller that stops early leaves rows unread, and servers keep them.
-        with session.connection().execute(part, execution_options=STREAMED) as found:
-            for number, *row, dataset, calib_level, store, path in found:
+        with session.connection().execute(part, execution_options=STREAMED) as rows:
+            for number, *row, dataset, calib_level, store, path in rows:
                 if number == last:
                     continue
-                if given == limit:
+                if count == limit:
                     return
-                given, last = given + 1, number
+                count, last = count + 1, number
                 yield number, Match(dataset, calib_level, f"{store}:{path}", granule_of(*row))
 
 
@@ -230,8 +230,8 @@ it use the index for each."""
 
 def touching(session: Session, ranges: Sequence[tuple[int, int]]) -> list[int]:
     """Return the granules whose footprints touch these cells."""
-    found = _touching(session, [(0, first, last) for first, last in ranges])
-    return [granule for _, granule in found]
+    pairs = _touching(session, [(0, first, last) for first, last in ranges])
+    return [granule for _, granule in pairs]
 
 
 def _touching(session: Session, asked: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
@@ -242,8 +242,8 @@ def _touching(session: Session, asked: Sequence[tuple[int, int, int]]) -> list[t
     levels = ", ".join(f"({level}, {min(4**level, ALL_CELLS) - 1})" for level in LEVELS)
     on_sqlite = session.get_bind().dialect.name == "sqlite"
     statement = TOUCHING if on_sqlite else TOUCHING_IN_POSTGRESQL
-    found = session.execute(text(statement.format(asked=cells, levels=levels)))
-    return [(place, granule) for place, granule in found]
+    rows = session.execute(text(statement.format(asked=cells, levels=levels)))
+    return [(place, granule) for place, granule in rows]
 
 
 def _with_limits(query: Any, wanted: Wanted) -> Any:
@@ -404,6 +404,6 @@ def granule_of(
     if s_ra is not None:
         s_dec, s_fov, s_pixel_scale, outline, wcs = place
         covered = Footprint(s_ra, s_dec, s_fov, s_pixel_scale, [], outline, wcs)
-    told = (t_min, t_max, band, em_min, em_max)
+    coverage = (t_min, t_max, band, em_min, em_max)
     origin = (facility, instrument, target, tuple(pol or ()))
-    return Granule(path, hdu, name, tuple(shape), size, version, *told, covered, note, *origin)
+    return Granule(path, hdu, name, tuple(shape), size, version, *coverage, covered, note, *origin)

@@ -53,11 +53,11 @@ def insert_rows(session: Session, job: int, rows: RowTable) -> None:
     place = np.empty(len(rows), np.int64)
     place[rows.number] = rows.position
     names = packed_names(rows.name, count)
-    made = []
+    blocks = []
     for number in range(count):
         part = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
         block = rows[part]
-        made.append(
+        blocks.append(
             {
                 "job": job,
                 "number": number,
@@ -68,8 +68,8 @@ def insert_rows(session: Session, job: int, rows: RowTable) -> None:
                 "became": packed_became(block),
             }
         )
-    if made:
-        session.execute(insert(JobBlockTable), made)
+    if blocks:
+        session.execute(insert(JobBlockTable), blocks)
 
 
 def _plain(rows: RowTable) -> RowTable:
@@ -104,8 +104,8 @@ def rows_between(session: Session, job: int, first: int, last: int) -> RowTable:
 
 def parts_between(session: Session, job: int, first: int, last: int) -> Iterator[RowTable]:
     """Yield the same block by block."""
-    wanted = range(first // BLOCK_ROWS, last // BLOCK_ROWS + 1)
-    for block in _blocks(session, job, wanted):
+    numbers = range(first // BLOCK_ROWS, last // BLOCK_ROWS + 1)
+    for block in _blocks(session, job, numbers):
         yield block.take((block.position >= first) & (block.position <= last))
 
 
@@ -154,15 +154,15 @@ def rows_with_status(
     # Numbers and positions of the first rows so far: memory holds no more, and few blocks.
     first = np.empty((2, 0), np.int64)
     for blocks in session.execute(query.execution_options(yield_per=READ_AT_ONCE)).partitions():
-        found = [first]
-        for block, asked, became in blocks:
-            number = unpack(asked, "number")["number"].astype(np.int64)
-            wanted = number >= start
+        firsts = [first]
+        for block, request, became in blocks:
+            number = unpack(request, "number")["number"].astype(np.int64)
+            mask = number >= start
             if became is not None:
-                wanted &= np.isin(unpack(became, "status")["status"], codes)
-            at = np.flatnonzero(wanted)
-            found.append(np.stack((number[at], at + block * BLOCK_ROWS)))
-        together = np.concatenate(found, axis=1)
+                mask &= np.isin(unpack(became, "status")["status"], codes)
+            at = np.flatnonzero(mask)
+            firsts.append(np.stack((number[at], at + block * BLOCK_ROWS)))
+        together = np.concatenate(firsts, axis=1)
         first = together[:, np.argsort(together[0])[: max(0, most)]]
     return rows_at(session, job, first[1])
 
@@ -188,8 +188,8 @@ def rows_into(session: Session, job: int, results: Sequence[int]) -> RowTable:
     """Return the input rows of some combined results, in the user's order."""
     query = select(JobBlockTable.number, JobBlockTable.asked).where(JobBlockTable.job == job)
     positions = [np.empty(0, np.int64)]
-    for block, asked in session.execute(query.execution_options(yield_per=READ_AT_ONCE)):
-        columns = unpack(asked, "result")
+    for block, request in session.execute(query.execution_options(yield_per=READ_AT_ONCE)):
+        columns = unpack(request, "result")
         if "result" in columns:
             at = np.flatnonzero(np.isin(columns["result"], results))
             positions.append(at + block * BLOCK_ROWS)
@@ -207,8 +207,8 @@ def row_named(session: Session, job: int, name: str) -> RowRecord | None:
     query = select(JobBlockTable.names).where(
         JobBlockTable.job == job, JobBlockTable.number == mark_of(name) % count
     )
-    found = positions_named(session.scalars(query).one(), name)
-    rows = rows_at(session, job, np.array(found, np.int64))
+    candidates = positions_named(session.scalars(query).one(), name)
+    rows = rows_at(session, job, np.array(candidates, np.int64))
     return next((row for row in rows if row.name == name), None)
 
 
@@ -294,5 +294,5 @@ def _blocks(session: Session, job: int, numbers: Sequence[int]) -> Iterator[RowT
         query = columns.where(
             JobBlockTable.job == job, JobBlockTable.number.in_(numbers[at : at + READ_AT_ONCE])
         )
-        for number, asked, became in session.execute(query.order_by(JobBlockTable.number)):
-            yield unpacked_rows(number, asked, became)
+        for number, request, became in session.execute(query.order_by(JobBlockTable.number)):
+            yield unpacked_rows(number, request, became)

@@ -41,8 +41,8 @@ def pack(columns: Mapping[str, Any]) -> bytes:
             body = json.dumps(column, ensure_ascii=False, separators=(",", ":")).encode()
         directory.append([name, kind, shape, len(body)])
         bodies.append(body)
-    told = json.dumps(directory, separators=(",", ":")).encode()
-    return b"".join([len(told).to_bytes(LENGTH_BYTES, "little"), told, *bodies])
+    header = json.dumps(directory, separators=(",", ":")).encode()
+    return b"".join([len(header).to_bytes(LENGTH_BYTES, "little"), header, *bodies])
 
 
 def unpack(packed: bytes, *names: str) -> dict[str, Any]:
@@ -175,8 +175,8 @@ def packed_places(position: NDArray[np.int64]) -> bytes:
 
 def unpacked_places(packed: bytes) -> NDArray[np.int64]:
     """Unpack these positions."""
-    found: NDArray[np.int64] = unpack(packed)["position"].astype(np.int64)
-    return found
+    places: NDArray[np.int64] = unpack(packed)["position"].astype(np.int64)
+    return places
 
 
 def packed_names(names: Sequence[str], blocks: int) -> list[bytes]:
@@ -187,11 +187,11 @@ def packed_names(names: Sequence[str], blocks: int) -> list[bytes]:
     marks = np.array([mark_of(name) for name in names], np.int64)
     order = np.lexsort((marks, marks % blocks))
     ends = np.searchsorted((marks % blocks)[order], np.arange(blocks + 1))
-    found = []
+    indexes = []
     for first, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         at = order[first:end]
-        found.append(pack({"mark": marks[at].astype("<u4"), "position": at}))
-    return found
+        indexes.append(pack({"mark": marks[at].astype("<u4"), "position": at}))
+    return indexes
 
 
 def mark_of(name: str) -> int:
@@ -204,5 +204,5 @@ def positions_named(packed: bytes, name: str) -> list[int]:
     columns = unpack(packed)
     mark = mark_of(name)
     first, end = (np.searchsorted(columns["mark"], mark, side) for side in ("left", "right"))
-    found: list[int] = columns["position"][first:end].tolist()
-    return found
+    candidates: list[int] = columns["position"][first:end].tolist()
+    return candidates

@@ -147,8 +147,8 @@ class JobQueue(Database):
         """
 
         def change(session: Session, job: JobTable) -> None:
-            if (told := reason(_held(session, job.owner))) is not None:
-                fail(job, told)
+            if (text := reason(_held(session, job.owner))) is not None:
+                fail(job, text)
 
         return self._change(job_id, change)
 
@@ -201,8 +201,8 @@ class JobQueue(Database):
         """Return the ids of deleted jobs and when they were deleted, earliest first."""
         query = select(DeletedJobTable.id, DeletedJobTable.deleted_at)
         with self._reading() as session:
-            found = session.execute(query.order_by(DeletedJobTable.deleted_at)).all()
-        return [(job_id, deleted_at) for job_id, deleted_at in found]
+            rows = session.execute(query.order_by(DeletedJobTable.deleted_at)).all()
+        return [(job_id, deleted_at) for job_id, deleted_at in rows]
 
     def forget_deleted(self, job_id: str) -> None:
         """Forget the record of a deletion: nothing is left of the job."""
@@ -265,10 +265,10 @@ class JobQueue(Database):
         """
         query = select(JobTable.phase, JobTable.changes).where(JobTable.id == asked(job_id))
         with self._reading() as session:
-            found = session.execute(query).one_or_none()
-        if found is None:
+            row = session.execute(query).one_or_none()
+        if row is None:
             raise unknown_job(job_id)
-        return found[0], found[1]
+        return row[0], row[1]
 
 
 def _held(session: Session, owner: str) -> UserUsage:

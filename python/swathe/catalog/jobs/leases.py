@@ -73,8 +73,8 @@ class Chunks(Database):
                     _give_up(session, number, str(error))
                 except Exception as error:  # the job cannot be understood: its error or a bug
                     log.exception("job %d: its rows cannot be leased", number)
-                    told = f"its rows cannot be leased: {type(error).__name__}: {error}"
-                    _give_up(session, number, told)
+                    reason = f"its rows cannot be leased: {type(error).__name__}: {error}"
+                    _give_up(session, number, reason)
                 else:
                     if chunk is not None:
                         return chunk
@@ -88,8 +88,8 @@ class Chunks(Database):
         """
         with self._writing() as session:
             job = session.get(JobTable, chunk.job.number, with_for_update=True)
-            taken = session.get(JobChunkTable, (chunk.job.number, chunk.first))
-            if job is None or taken is None or taken.runner != chunk.runner:
+            lease = session.get(JobChunkTable, (chunk.job.number, chunk.first))
+            if job is None or lease is None or lease.runner != chunk.runner:
                 return None
             _mark(session, job, RowTable.of(done.rows))
             job.busy_s += done.seconds
@@ -97,9 +97,9 @@ class Chunks(Database):
             job.requests += done.requests
             add_notes(job, done.notes)
             if done.complete:
-                session.delete(taken)
+                session.delete(lease)
             else:
-                _release(taken)
+                _release(lease)
             session.flush()
             if done.failure is not None:
                 fail(job, done.failure)
@@ -149,11 +149,11 @@ class Chunks(Database):
             Number of chunks taken back.
         """
         now = datetime.now(UTC)
-        taken = select(JobChunkTable).where(JobChunkTable.state == "taken")
+        leases = select(JobChunkTable).where(JobChunkTable.state == "taken")
         with self._reading() as session:
             chunks = [
                 (chunk.job, chunk.first, chunk.runner, is_dead(chunk.runner or ""))
-                for chunk in session.scalars(taken)
+                for chunk in session.scalars(leases)
                 if chunk.lease_until is None
                 or chunk.lease_until < now
                 or is_dead(chunk.runner or "")
@@ -194,16 +194,16 @@ def _taken(
     job = session.get(JobTable, number, with_for_update=True, populate_existing=True)
     if job is None or job.phase not in ("QUEUED", "EXECUTING"):
         return None
-    taken = _free_chunk(session, job) or _next_chunk(session, job, size)
-    if taken is None:
+    lease = _free_chunk(session, job) or _next_chunk(session, job, size)
+    if lease is None:
         return None
-    taken.state, taken.runner, taken.lease_until = "taken", runner, lease_until
+    lease.state, lease.runner, lease.lease_until = "taken", runner, lease_until
     if job.phase == "QUEUED":
         job.phase, job.changes = "EXECUTING", job.changes + 1
         job.started_at = job.started_at or now
     job.served_at = now
     session.flush()
-    return Chunk(kept_job(job), taken.first, taken.last, runner, taken.deaths)
+    return Chunk(kept_job(job), lease.first, lease.last, runner, lease.deaths)
 
 
 def _give_up(session: Session, number: int, reason: str) -> None:
@@ -271,8 +271,8 @@ def _next_chunk(
     if of_results and not _inputs_done(session, job):
         return None
     end = job.rows if of_results else job.inputs
-    wanted = min(max(1, size(kept_job(job), of_results)), LARGEST_CHUNK)
-    last = min(first + wanted, end) - 1
+    row_count = min(max(1, size(kept_job(job), of_results)), LARGEST_CHUNK)
+    last = min(first + row_count, end) - 1
     if not of_results:
         last = end_of_object(session, job.number, last, min(first + LARGEST_CHUNK, end) - 1)
     chunk = JobChunkTable(job=job.number, first=first, last=last)

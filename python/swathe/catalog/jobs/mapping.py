@@ -43,9 +43,9 @@ def unknown_job(job_id: str) -> NoSuchJobError:
 
 def add_notes(job: JobTable, notes: Sequence[str]) -> None:
     """Add warnings to a job, each once."""
-    told = [plain_text(note, LONGEST_REASON) for note in notes]
+    texts = [plain_text(note, LONGEST_REASON) for note in notes]
     # A new list: the database does not notice changes within one.
-    job.notes = list(dict.fromkeys([*job.notes, *told]))[:NOTES_KEPT]
+    job.notes = list(dict.fromkeys([*job.notes, *texts]))[:NOTES_KEPT]
 
 
 def fail(job: JobTable, reason: str) -> None:

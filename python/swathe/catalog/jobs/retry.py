@@ -42,28 +42,28 @@ def retry(session: Session, job: JobTable) -> None:
     job.bytes -= int(again["bytes"][again["result"] < 0].sum())
     positions = np.sort(again["position"])
     let_wait(session, job.number, positions)
-    given = positions[positions < job.cursor]
-    for first, last in _stretches(session, job, given):
+    leased = positions[positions < job.cursor]
+    for first, last in _stretches(session, job, leased):
         session.add(JobChunkTable(job=job.number, first=first, last=last, state="free"))
 
 
 def _brief(parts: Iterator[RowTable]) -> NDArray[Any]:
     """Return the needed columns of rows."""
-    found = [np.empty(0, BRIEF)]
+    columns = [np.empty(0, BRIEF)]
     for rows in parts:
         brief = np.empty(len(rows), BRIEF)
         for name, _ in BRIEF:
             brief[name] = getattr(rows, name)
-        found.append(brief)
-    return np.concatenate(found)
+        columns.append(brief)
+    return np.concatenate(columns)
 
 
 def _results_of(session: Session, job: JobTable, again: NDArray[Any]) -> NDArray[Any]:
     """Return the combined results of rows that must be made again and are not among the rows."""
     # They are the last rows, in either order: their numbers are their positions.
     into = np.setdiff1d(again["result"][again["result"] >= 0], again["position"])
-    made = parts_at(session, job.number, into)
-    return _brief(rows.take(~rows.has("waiting")) for rows in made)
+    parts = parts_at(session, job.number, into)
+    return _brief(rows.take(~rows.has("waiting")) for rows in parts)
 
 
 def _stretches(

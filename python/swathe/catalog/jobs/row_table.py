@@ -58,9 +58,9 @@ class DictColumn(Generic[T]):
 
     def take(self, rows: Any) -> DictColumn[T]:
         """Return some rows, with no more values than rows."""
-        taken = DictColumn(self.values, self.codes[rows])
+        column = DictColumn(self.values, self.codes[rows])
         # Otherwise a few rows of each of many blocks would keep all their values in memory.
-        return taken.few() if len(taken.values) > len(taken) else taken
+        return column.few() if len(column.values) > len(column) else column
 
     def few(self) -> DictColumn[T]:
         """Return the same column without unused values."""
@@ -114,8 +114,8 @@ class RowTable(Sequence[RowRecord]):
         if isinstance(rows, RowTable):
             return rows
         names, count = RowRecord._fields, len(rows)
-        given: Any = dict(zip(names, zip(*rows, strict=True), strict=True)) if count else {}
-        column = {name: given.get(name, ()) for name in names}
+        columns: Any = dict(zip(names, zip(*rows, strict=True), strict=True)) if count else {}
+        column = {name: columns.get(name, ()) for name in names}
         nowhere = (np.nan,) * 3
         return cls(
             number=np.array(column["number"], np.int64),
@@ -159,7 +159,7 @@ class RowTable(Sequence[RowRecord]):
             rows = np.asarray(rows, None if len(rows) else np.int64)
             if rows.dtype == bool:
                 rows = np.flatnonzero(rows)
-            wanted = rows.tolist()
+            positions = rows.tolist()
         columns: dict[str, Any] = {}
         for field in fields(self):
             column: Any = getattr(self, field.name)
@@ -168,7 +168,7 @@ class RowTable(Sequence[RowRecord]):
             elif not isinstance(column, list) or isinstance(rows, slice):
                 columns[field.name] = column[rows]
             else:
-                columns[field.name] = [column[row] for row in wanted]
+                columns[field.name] = [column[row] for row in positions]
         return RowTable(**columns)
 
     def ended(
@@ -198,13 +198,13 @@ class RowTable(Sequence[RowRecord]):
 
     def counts(self) -> dict[RowStatus, int]:
         """Return the number of rows per status."""
-        found = np.bincount(self.status, minlength=len(STATUSES)).tolist()
-        return dict(zip(STATUSES, found, strict=True))
+        per_code = np.bincount(self.status, minlength=len(STATUSES)).tolist()
+        return dict(zip(STATUSES, per_code, strict=True))
 
     def has(self, *statuses: RowStatus) -> NDArray[np.bool_]:
         """Return the mask of rows with one of some statuses."""
-        found: NDArray[np.bool_] = np.isin(self.status, [CODES[status] for status in statuses])
-        return found
+        mask: NDArray[np.bool_] = np.isin(self.status, [CODES[status] for status in statuses])
+        return mask
 
     def __len__(self) -> int:
         return len(self.number)
@@ -258,14 +258,14 @@ class RowTable(Sequence[RowRecord]):
 def digests(texts: Sequence[str]) -> NDArray[np.uint8]:
     """Return SHA-256 values as bytes, from hexadecimal text; empty text gives zeros."""
     zeros = "0" * DIGEST_DIGITS
-    told = bytes.fromhex("".join([text or zeros for text in texts]))
-    return np.frombuffer(told, np.uint8).reshape(len(texts), DIGEST_BYTES)
+    content = bytes.fromhex("".join([text or zeros for text in texts]))
+    return np.frombuffer(content, np.uint8).reshape(len(texts), DIGEST_BYTES)
 
 
 def hexadecimal(sha256: NDArray[np.uint8]) -> list[str]:
     """Return SHA-256 values as hexadecimal text; empty if there is none."""
     text = sha256.tobytes().hex()
-    found = [text[at : at + DIGEST_DIGITS] for at in range(0, len(text), DIGEST_DIGITS)]
+    digits = [text[at : at + DIGEST_DIGITS] for at in range(0, len(text), DIGEST_DIGITS)]
     for row in np.flatnonzero(~np.any(sha256, axis=1)).tolist():
-        found[row] = ""
-    return found
+        digits[row] = ""
+    return digits
