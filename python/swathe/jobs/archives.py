@@ -79,16 +79,16 @@ def result_of(place: ResultStore, job: str, row: RowRecord, options: Options) ->
     Raises:
         NoSuchResultError: If the file no longer exists.
     """
-    found = place.find(job, place_of(row, options))
+    stored = place.find(job, place_of(row, options))
     suffix = SUFFIXES[options.format]
     return Result(
-        file=found.file,
+        file=stored.file,
         name=f"{row.name}{suffix}",
-        size=found.size,
+        size=stored.size,
         etag=f'"{row.sha256[:32]}"',
         media_type=MEDIA_TYPES[suffix],
         sha256=row.sha256,
-        open=found.open,
+        open=stored.open,
     )
 
 
@@ -189,8 +189,14 @@ def _zip(
             file.seek(0)
             form = NO_COMPRESSION_64(row.bytes, checksum)
             yield file_name(row, options), now, permissions, form, _parts(file)
-        told = b"".join(last())
-        yield MANIFEST, now, permissions, NO_COMPRESSION_64(len(told), zlib.crc32(told)), (told,)
+        content = b"".join(last())
+        yield (
+            MANIFEST,
+            now,
+            permissions,
+            NO_COMPRESSION_64(len(content), zlib.crc32(content)),
+            (content,),
+        )
 
     yield from stream_zip(members(), chunk_size=PART)
 
@@ -211,8 +217,8 @@ def _tar(
         yield head(file_name(row, options), row.bytes)
         yield from _rest(row, file)
         yield bytes(-row.bytes % TAR_BLOCK)
-    told = b"".join(last())
-    yield head(MANIFEST, len(told)) + told + bytes(-len(told) % TAR_BLOCK)
+    content = b"".join(last())
+    yield head(MANIFEST, len(content)) + content + bytes(-len(content) % TAR_BLOCK)
     yield bytes(2 * TAR_BLOCK)
 
 

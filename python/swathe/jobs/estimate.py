@@ -51,17 +51,17 @@ def predicted(work: Work, options: Options, done: Sequence[PastJob]) -> Predicti
 
     `done` are earlier jobs of any kind, to learn from.
     """
-    found = _of_engine(work, options)
-    if found is None:
+    prediction = _of_engine(work, options)
+    if prediction is None:
         return None
     rows = len(work.todo()) + len(work.results())
     kind = _kind(options.operation, options.format)
     alike = [job for job in done if _kind(job.operation, job.format) == kind]
     beside_s, low_s, high_s = beside(alike, kind, rows)
-    low, high = found.interval_s
+    low, high = prediction.interval_s
     return replace(
-        found,
-        seconds=found.seconds + beside_s,
+        prediction,
+        seconds=prediction.seconds + beside_s,
         interval_s=(low + low_s, high + high_s),
         beside_s=beside_s,
     )
@@ -106,24 +106,24 @@ def _of_engine(work: Work, options: Options) -> Prediction | None:
     parts: dict[tuple[int, ...] | None, list[int]] = {}
     for row in rows:
         parts.setdefault(work.planes[row], []).append(row)
-    found = [
+    targets = [
         expected(
             to_engine_job(work.read, part, mode=options.mode, planes=planes, threads=cores()),
             LOOKED_INTO,
         )
         for planes, part in parts.items()
     ]
-    if len(found) == 1:
-        return found[0]
-    low, high = (sum(each.interval_s[end] for each in found) for end in (0, 1))
-    per_store = {root: cost for each in found for root, cost in each.per_store.items()}
+    if len(targets) == 1:
+        return targets[0]
+    low, high = (sum(each.interval_s[end] for each in targets) for end in (0, 1))
+    per_store = {root: cost for each in targets for root, cost in each.per_store.items()}
     return Prediction(
-        sum(each.seconds for each in found),
+        sum(each.seconds for each in targets),
         (low, high),
-        sum(each.bytes for each in found),
-        sum(each.requests for each in found),
+        sum(each.bytes for each in targets),
+        sum(each.requests for each in targets),
         per_store,
-        compute_s=sum(each.compute_s for each in found),
+        compute_s=sum(each.compute_s for each in targets),
     )
 
 
@@ -154,8 +154,8 @@ def bytes_out(work: Work, options: Options) -> int:
                 image = open_cached(work.read.files[file]).image(work.read.hdus[work.read.hdu[row]])
                 lengths = image.shape[-3::-1]
                 spans = plane_spans(work.planes[row])
-                kept = [last - first for first, last in spans], lengths[len(spans) :]
-                per_pixel.append(math.prod(chain(*kept)) * abs(image.header["BITPIX"]) / 8)
+                plane_counts = [last - first for first, last in spans], lengths[len(spans) :]
+                per_pixel.append(math.prod(chain(*plane_counts)) * abs(image.header["BITPIX"]) / 8)
             except SwatheError:
                 continue  # reported with its rows
     if not per_pixel:

@@ -251,22 +251,22 @@ def _of_places(
     wrong = dict(_senseless(columns))
     good = [row for row in range(count) if row not in wrong]
     places = np.array([floats(columns[name]) for name in SKY]).T.reshape(count, 3)
-    found = _found(columns, options, catalog, places, good, most_rows)
+    matches_of = _found(columns, options, catalog, places, good, most_rows)
 
     # For every row: its target, and its image if any.
     rows: list[tuple[int, Match | None]] = []
     reasons: dict[int, tuple[str, str]] = {}
-    told: list[tuple[str, int]] = []
+    counts: list[tuple[str, int]] = []
     unmatched = 0
     for target in range(count):
-        matches, reason = found.get(target, ([], ""))
+        matches, reason = matches_of.get(target, ([], ""))
         if target in wrong or not matches:
             reasons[len(rows)] = wrong.get(target) or ("no-overlap", reason or NOTHING)
             unmatched += target not in wrong
             rows.append((target, None))
         rows += [(target, match) for match in matches]
-        if len(told) < TOLD:
-            told.append((ids[target], len(matches)))
+        if len(counts) < TOLD:
+            counts.append((ids[target], len(matches)))
     check_rows(len(rows), most_rows)
     of = [target for target, _ in rows]
     table = {
@@ -287,7 +287,7 @@ def _of_places(
     elif options.operation == "stack":
         group = _groups(picked, len(rows))
     planes = _planes(picked, options, read)
-    return Work(count, read, planes, places[of], group, unread, unmatched, told)
+    return Work(count, read, planes, places[of], group, unread, unmatched, counts)
 
 
 def _senseless(columns: dict[str, Any]) -> Iterator[tuple[int, tuple[str, str]]]:
@@ -321,16 +321,16 @@ def _found(
     of: dict[int, tuple[list[Match], str]] = {}
     for dataset, rows in by_dataset.items():
         only = options.bands[0] if len(wanted_bands) == 1 else None
-        wanted = Wanted(dataset=dataset, time=options.time, band=only)
-        found: SearchMatches = find_each(
+        criteria = Wanted(dataset=dataset, time=options.time, band=only)
+        search: SearchMatches = find_each(
             catalog,
             places[rows, 0] % 360.0,
             places[rows, 1],
-            wanted,
+            criteria,
             lambda pairs: check_rows(most_rows + pairs, most_rows) if pairs > most_pairs else None,
         )
-        for row, numbers in zip(rows, found.of, strict=True):
-            matches = [found.matches[number] for number in numbers]
+        for row, numbers in zip(rows, search.of, strict=True):
+            matches = [search.matches[number] for number in numbers]
             if wanted_bands:
                 matches = [match for match in matches if match.granule.band in wanted_bands]
             if bands[row]:
@@ -369,11 +369,11 @@ def _one_of_each(
 def _numbered_ids(ids: Sequence[str]) -> list[str]:
     """Return id, id-2, id-3 ... for the rows of one target."""
     seen: dict[str, int] = {}
-    found = []
+    numbered = []
     for each in ids:
         seen[each] = seen.get(each, 0) + 1
-        found.append(each if seen[each] == 1 else f"{each}-{seen[each]}")
-    return found
+        numbered.append(each if seen[each] == 1 else f"{each}-{seen[each]}")
+    return numbered
 
 
 def _groups(columns: dict[str, Any], count: int) -> list[str]:
@@ -392,16 +392,16 @@ def _planes(
     """
     if "planes" not in columns:
         return [options.planes] * len(read)
-    known: dict[str, tuple[int, ...] | None] = {"": options.planes}
-    found = []
+    parsed: dict[str, tuple[int, ...] | None] = {"": options.planes}
+    planes = []
     for row, text in enumerate(texts(columns["planes"])):
-        if text not in known:
+        if text not in parsed:
             try:
                 pairs = [read_planes("planes", part) for part in text.split(",")]
-                known[text] = tuple(chain.from_iterable(pairs))
+                parsed[text] = tuple(chain.from_iterable(pairs))
             except JobError as error:
                 read.faults.setdefault(row, ("error", str(error)))
-        found.append(known.get(text))
-        if len(known) > MOST_PLANES:
+        planes.append(parsed.get(text))
+        if len(parsed) > MOST_PLANES:
             raise TargetsError(f"the targets have more than {MOST_PLANES} different planes")
-    return found
+    return planes

@@ -63,10 +63,12 @@ def kept_rows(work: Work) -> RowTable:
     ).take(order)
     inputs.position = np.arange(count)
     if faults:
-        told = [faults[row] for row in wrong.tolist()]
-        status = np.array([CODES[cast("RowStatus", status)] for status, _ in told], np.uint8)
-        ended = inputs[: len(told)].ended(status, DictColumn.of([reason for _, reason in told]))
-        inputs = RowTable.joined([ended, inputs[len(told) :]])
+        row_faults = [faults[row] for row in wrong.tolist()]
+        status = np.array([CODES[cast("RowStatus", status)] for status, _ in row_faults], np.uint8)
+        ended = inputs[: len(row_faults)].ended(
+            status, DictColumn.of([reason for _, reason in row_faults])
+        )
+        inputs = RowTable.joined([ended, inputs[len(row_faults) :]])
     return RowTable.joined([inputs, RowTable.of(list(_result_rows(work, results)))])
 
 

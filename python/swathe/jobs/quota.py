@@ -44,8 +44,8 @@ class Allowance:
                 f"{limits.rows_waiting:,} are allowed",
                 SOON_S,
             )
-        if (told := self._results(held)) is not None:
-            raise LimitError(told, LATER_S)
+        if (text := self._results(held)) is not None:
+            raise LimitError(text, LATER_S)
 
     def check_again(self, held: UserUsage) -> None:
         """Check whether a user may start a pending job.
@@ -72,8 +72,8 @@ class Allowance:
 
     def too_much(self, held: UserUsage) -> str | None:
         """Return why a job of a user with this usage must end; `None` if it need not."""
-        told = self._results(held)
-        return None if told is None else f"{told}, and resume the job"
+        text = self._results(held)
+        return None if text is None else f"{text}, and resume the job"
 
     def expiry(self, created_at: datetime, wanted: datetime | None) -> datetime:
         """Return the expiry time of a job, within the limits."""
@@ -87,5 +87,5 @@ class Allowance:
         most = self._limits.result_bytes
         if held.bytes < most:
             return None
-        taken = size_text(held.bytes)
-        return f"your results take {taken}; {size_text(most)} are allowed: delete some"
+        size = size_text(held.bytes)
+        return f"your results take {size}; {size_text(most)} are allowed: delete some"

@@ -59,9 +59,9 @@ def _never() -> bool:
 
 def _new_id() -> str:
     """Return an id that a command line does not mistake for an option."""
-    while (made := secrets.token_urlsafe(16)).startswith("-"):
+    while (text := secrets.token_urlsafe(16)).startswith("-"):
         pass
-    return made
+    return text
 
 
 class Jobs:
@@ -200,8 +200,8 @@ class Jobs:
             changes=1,
         )
         waiting = counts["waiting"]
-        kept = self.catalog.add_job(job, rows, lambda held: self._allowance.check(held, waiting))
-        return self.start(kept.id) if start else job_view(kept)
+        record = self.catalog.add_job(job, rows, lambda held: self._allowance.check(held, waiting))
+        return self.start(record.id) if start else job_view(record)
 
     def job(self, job_id: str) -> Job:
         """Return a job.
@@ -220,7 +220,7 @@ class Jobs:
         last: int | None = None,
     ) -> JobList:
         """Return jobs, newest first; filter by user, phases and start time, or take the last n."""
-        return [job_view(kept) for kept in self.catalog.jobs(owner, phases, after, last)]
+        return [job_view(record) for record in self.catalog.jobs(owner, phases, after, last)]
 
     def rows(
         self, job_id: str, *, start: int = 0, limit: int = 1000, status: RowStatus | None = None
@@ -228,8 +228,8 @@ class Jobs:
         """Return rows in the user's order, from number `start`, with one status or all."""
         job = self.catalog.job(job_id)
         options = Options.checked(job.options)
-        kept = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
-        return [row_view(row, options) for row in kept]
+        table = self.catalog.job_rows(job.number, start=start, limit=limit, status=status)
+        return [row_view(row, options) for row in table]
 
     def start(self, job_id: str) -> Job:
         """Release a pending job. For a job that runs or has ended this is not an error.
@@ -436,13 +436,13 @@ class Jobs:
         limit = time.monotonic() + timeout_s
         while True:
             with self._news:
-                told = self._told
+                snapshot = self._told
             phase, changes = self.catalog.job_state(job_id)
             left = limit - time.monotonic()
             if is_so(phase, changes) or left <= 0 or self._closed:
                 return changes
             with self._news:
-                if self._told == told:
+                if self._told == snapshot:
                     self._news.wait(min(left, LOOK_S))
 
     def _pages(self, job: int, start: int = 0, limit: int = PAGE_ROWS) -> Iterator[RowTable]:
@@ -463,12 +463,12 @@ class Jobs:
             # Usually the next row still waits, and each change of the job leads here.
             limit = 1 if job.phase in ACTIVE else PAGE_ROWS
             for rows in self._pages(job.number, next_row, limit):
-                done = len(rows)
+                count = len(rows)
                 if job.phase in ACTIVE and (waiting := rows.has("waiting")).any():
-                    done = int(waiting.argmax())
-                yield rows[:done]
-                next_row += done
-                if done < len(rows):
+                    count = int(waiting.argmax())
+                yield rows[:count]
+                next_row += count
+                if count < len(rows):
                     break
             if next_row >= job.rows:
                 return

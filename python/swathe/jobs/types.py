@@ -65,11 +65,11 @@ class Options:
         Raises:
             JobError: If an option is invalid; the text names it, with expected and found value.
         """
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         for name in given:
-            if name not in known:
+            if name not in names:
                 raise JobError(
-                    f"unknown option {str(name)[:50]!r}; the options are {', '.join(known)}"
+                    f"unknown option {str(name)[:50]!r}; the options are {', '.join(names)}"
                 )
         read: dict[str, Any] = {}
         for name, value in given.items():
@@ -166,11 +166,11 @@ def _time(name: str, value: Any) -> tuple[float, float]:
     from swathe.datasets.search import read_times
 
     try:
-        found = read_times(value)
+        times = read_times(value)
     except DatasetError as error:
         raise JobError(f"option {name}: {error}") from error
-    assert found is not None
-    return found
+    assert times is not None
+    return times
 
 
 def _short(value: Any) -> str:
