@@ -57,7 +57,7 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
     job = chunk.job
     rows = catalog.chunk_rows(chunk)
     makes = chunk.first >= job.inputs
-    wanted = [] if makes else np.unique(rows.result[rows.result >= 0]).tolist()
+    numbers = [] if makes else np.unique(rows.result[rows.result >= 0]).tolist()
     inputs = catalog.rows_into(job.number, rows.number.tolist()) if makes else RowTable.of([])
     predicted = job.predicted or {}
     return Batch(
@@ -66,7 +66,7 @@ def batch_of(catalog: Catalog, chunk: Chunk) -> Batch:
         options=Options.checked(job.options),
         rows=rows,
         makes=makes,
-        results=dict(zip(wanted, catalog.job_results(job.number, wanted), strict=True)),
+        results=dict(zip(numbers, catalog.job_results(job.number, numbers), strict=True)),
         inputs={
             number: inputs.take(inputs.result == number) for number in rows.number.tolist() if makes
         },

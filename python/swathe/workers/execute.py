@@ -71,14 +71,14 @@ def run_batch(
         trace.scope(job=batch.job),
         trace.event("BATCH", first=batch.first, rows=len(batch.rows)) as event,
     ):
-        done = _run(batch, place, threads, stopped)
+        result = _run(batch, place, threads, stopped)
         if _swathe.trace_is_on():
-            event.add(bytes=int(RowTable.of(done.rows).bytes.sum()))
-        if done.failure is not None:
-            event.add(result="error", reason=done.failure)
-        elif not done.complete:
+            event.add(bytes=int(RowTable.of(result.rows).bytes.sum()))
+        if result.failure is not None:
+            event.add(result="error", reason=result.failure)
+        elif not result.complete:
             event.add(result="cancelled")
-    return done
+    return result
 
 
 def _run(
@@ -172,14 +172,14 @@ class _Work:
         if taken_over:
             # Written by another worker with the same rows; one of the two results is ignored.
             return ChunkResult([], time.perf_counter() - begun, complete=False)
-        done = self.done()
+        finished = self.done()
         return ChunkResult(
-            done,
+            finished,
             time.perf_counter() - begun,
             self.bytes_moved,
             self.requests,
             self.notes,
-            complete=len(done) == len(rows),
+            complete=len(finished) == len(rows),
             failure=self.failure,
             from_peers=self.from_peers,
             from_cache=self.from_cache,
@@ -216,15 +216,15 @@ class _Work:
             return rows
         nowhere = rows.take(~rows.placed & ~rows.in_sky)
         self.parts.append(nowhere.ended("error", "expected a box or a sky position, found neither"))
-        found = [rows.take(rows.placed)]
+        parts = [rows.take(rows.placed)]
         later = rows.take(~rows.placed & rows.in_sky)
         # One image at a time, so that it can be stopped.
         images = later.source.codes.astype(np.int64) * len(later.hdu.values) + later.hdu.codes
         for image in np.unique(images).tolist():
             if self._ends():
                 break
-            found.append(self._placed_on_image(later.take(images == image)))
-        return RowTable.joined(found)
+            parts.append(self._placed_on_image(later.take(images == image)))
+        return RowTable.joined(parts)
 
     def _placed_on_image(self, rows: RowTable) -> RowTable:
         columns = {
@@ -375,8 +375,8 @@ class _Work:
             used = [each for each in inputs if each.status == "ok"]
             grid = _grid_of(row)
             if not used or grid is None:
-                told = [(each.id, each.status, each.reason) for each in inputs]
-                self.single.append(_ended(row, *without_images(told)))
+                states = [(each.id, each.status, each.reason) for each in inputs]
+                self.single.append(_ended(row, *without_images(states)))
                 continue
             if (lost := self._restored(used, row)) is not None:
                 self.single.append(_ended(row, "error", lost))
@@ -435,9 +435,9 @@ class _Work:
 
     def _put(self) -> None:
         """Move results to the result store: a row is finished when its result is there."""
-        made, self.made, self.made_bytes = self.made, [], 0
-        rows = RowTable.joined([part for part, _ in made])
-        new = list(chain.from_iterable(paths for _, paths in made))
+        results, self.made, self.made_bytes = self.made, [], 0
+        rows = RowTable.joined([part for part, _ in results])
+        new = list(chain.from_iterable(paths for _, paths in results))
         # The engine may have returned many at once.
         piece = (np.cumsum(rows.bytes) - rows.bytes) // PUT_BYTES
         first = 0
@@ -472,8 +472,8 @@ def _pixels(cut: Path) -> int:
 
 
 def _ended(row: RowRecord, status: str, reason: str) -> RowRecord:
-    told = with_store_names(reason)
-    return row._replace(status=cast("RowStatus", status), reason=told, bytes=0, sha256="")
+    text = with_store_names(reason)
+    return row._replace(status=cast("RowStatus", status), reason=text, bytes=0, sha256="")
 
 
 def _targets(rows: RowTable) -> Targets:

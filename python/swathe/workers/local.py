@@ -87,8 +87,8 @@ class LocalPool:
         return PoolStatus("local", "", "", batches, [member], [], moved)
 
     def _work(self, back: Back) -> None:
-        while (given := self._given.get()) is not None:
-            number, batch, stopped = given
+        while (task := self._given.get()) is not None:
+            number, batch, stopped = task
             with self._lock:
                 self._busy += 1
             try:
@@ -102,10 +102,10 @@ class LocalPool:
 
     def _done(self, number: int, batch: Batch, stopped: Callable[[], bool]) -> ChunkResult:
         try:
-            done = run_batch(batch, self._place, self._engine_threads, stopped)
+            result = run_batch(batch, self._place, self._engine_threads, stopped)
         except BaseException as error:  # a bug or a panic: it ends the job of this batch
             log.exception("batch %d of job %s: cannot be executed", number, batch.job)
             return ChunkResult([], complete=False, failure=internal(error))
         with self._lock:
-            self._moved = self._moved.with_done(done, near=False)
-        return done
+            self._moved = self._moved.with_done(result, near=False)
+        return result

@@ -105,19 +105,23 @@ class HandOver:
     @property
     def summary(self) -> str:
         """Return one sentence on its state."""
-        given = f"{self.objects} {'object' if self.objects == 1 else 'objects'}"
-        given = f"{given}, {size_text(self.bytes)}"
+        amount = f"{self.objects} {'object' if self.objects == 1 else 'objects'}"
+        amount = f"{amount}, {size_text(self.bytes)}"
         to = f" to {', '.join(self.heirs)}" if self.heirs else ""
-        kept = f"; not handed over: {self.refused}" if self.refused else ""
+        remainder = f"; not handed over: {self.refused}" if self.refused else ""
         match self.state:
             case "finishing":
                 return f"{self.worker} is leaving: it finishes its batches"
             case "handing over":
-                return f"{self.worker} is leaving: it has handed over {given} so far{to}{kept}"
+                return (
+                    f"{self.worker} is leaving: it has handed over {amount} so far{to}{remainder}"
+                )
             case "done":
-                return f"{self.worker} left: it handed over {given}{to} in {self._took}{kept}"
+                return f"{self.worker} left: it handed over {amount}{to} in {self._took}{remainder}"
             case "broken off":
-                return f"{self.worker} was lost too early: it had handed over {given}{to}{kept}"
+                return (
+                    f"{self.worker} was lost too early: it had handed over {amount}{to}{remainder}"
+                )
             case "gave nothing" if not self.refused:
                 return f"{self.worker} left: it had cached nothing that others lack"
         return f"{self.worker} left: it handed over nothing: {self.refused}"

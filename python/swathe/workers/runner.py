@@ -154,16 +154,16 @@ class Runner:
     def _give_chunk(self, number: int, chunk: Chunk) -> None:
         self._clock.enter(chunk.job.number)
         begun = time.perf_counter()
-        given = self._given[number] = _Given(chunk)
+        entry = self._given[number] = _Given(chunk)
         try:
             if chunk.job.number not in self._begun:
                 self._begun.add(chunk.job.number)
                 trace.point("JOB_START", job=chunk.job.id, rows=chunk.job.rows)
             batch = self._tried(lambda: self._batch_of(chunk))
-            given.reading_s = time.perf_counter() - begun
-            given.counted_s = self._clock.add(chunk.job.number, given.reading_s)
-            given.stopped = self._stopped(chunk.job.id)
-            self._pool.give(number, batch, given.stopped)
+            entry.reading_s = time.perf_counter() - begun
+            entry.counted_s = self._clock.add(chunk.job.number, entry.reading_s)
+            entry.stopped = self._stopped(chunk.job.id)
+            self._pool.give(number, batch, entry.stopped)
         except BaseException as error:  # a bug must not stop other jobs
             if isinstance(error, CatalogError) and _is_of_all(error):
                 self._back(number, ChunkResult([], complete=False))
@@ -174,21 +174,21 @@ class Runner:
 
     def _stopped(self, job: str) -> _Stopped:
         """Return the stop flag of a job: shared by its chunks, and rarely checked."""
-        for given in list(self._given.values()):
-            stopped = given.stopped
+        for entry in list(self._given.values()):
+            stopped = entry.stopped
             if stopped is not None and stopped.job == job and not stopped.is_stopped:
                 return stopped
         return _Stopped(self._jobs, job, self._stopping)
 
     def _back(self, number: int, done: ChunkResult) -> None:
         """Save the result of a chunk. Never raises: the caller serves other jobs too."""
-        given = self._given.pop(number)
-        chunk = given.chunk
+        entry = self._given.pop(number)
+        chunk = entry.chunk
         if done.complete:
-            self._pace.note(chunk, len(done.rows), given.reading_s + done.seconds)
+            self._pace.note(chunk, len(done.rows), entry.reading_s + done.seconds)
         # A divided batch reports the sum of its parts, which may have run at once.
-        seconds = min(done.seconds, time.perf_counter() - given.at)
-        seconds = given.counted_s + self._clock.add(chunk.job.number, seconds)
+        seconds = min(done.seconds, time.perf_counter() - entry.at)
+        seconds = entry.counted_s + self._clock.add(chunk.job.number, seconds)
         self._clock.leave(chunk.job.number)
         try:
             self._keep_done(chunk, replace(done, seconds=seconds))
@@ -355,9 +355,9 @@ class _Pace:
 
     def rows(self, job: JobRecord, of_results: bool) -> int:
         with self._lock:
-            known = self._rows.get((job.number, of_results))
-        if known is not None:
-            return max(1, int(known))
+            pace = self._rows.get((job.number, of_results))
+        if pace is not None:
+            return max(1, int(pace))
         if of_results:
             return 1
         if job.predicted is not None and job.predicted["seconds"] > 0:
@@ -430,11 +430,11 @@ def _named(chunk: Chunk) -> str:
 def _started(pid: int) -> str:
     """Return the start time of a process as the kernel states it; empty if there is none."""
     try:
-        told = Path(f"/proc/{pid}/stat").read_text()
+        stat_text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
     # The process name may contain any character.
-    return told.rpartition(")")[2].split()[19]
+    return stat_text.rpartition(")")[2].split()[19]
 
 
 def _is_dead(runner: str) -> bool:

@@ -132,8 +132,8 @@ def needed(
         for reservation in reservations
         if reservation.start - limits.start_s <= now < reservation.until
     )
-    wanted = max(working, reserved, limits.minimum) + demand.ending
-    return min(wanted, limits.maximum)
+    count = max(working, reserved, limits.minimum) + demand.ending
+    return min(count, limits.maximum)
 
 
 class Growth:
@@ -147,10 +147,10 @@ class Growth:
 
     def target(self, demand: Demand, now: float, reservations: Iterable[Reservation] = ()) -> int:
         """Return the target number of workers, including those already requested."""
-        wanted = needed(demand, self.limits, now, reservations)
-        while self._needed and self._needed[-1][1] <= wanted:
+        count = needed(demand, self.limits, now, reservations)
+        while self._needed and self._needed[-1][1] <= count:
             self._needed.pop()
-        self._needed.append((now, wanted))
+        self._needed.append((now, count))
         while self._needed[0][0] < now - self.limits.idle_s:
             self._needed.popleft()
         return self._needed[0][1]
@@ -193,7 +193,7 @@ def hand_over(
     rooms = [(-room, heir) for heir, room in heirs.items()]
     heapq.heapify(rooms)
     left = budget_s * bytes_per_s
-    given = []
+    transfers = []
     for block in gaining:
         if not rooms or block.size > -rooms[0][0]:
             refused[block.source] = "no room" if rooms else "no other worker"
@@ -205,5 +205,5 @@ def hand_over(
         room, heir = rooms[0]
         heapq.heapreplace(rooms, (room + block.size, heir))
         left -= block.size
-        given.append((block.source, heir))
-    return Plan(given, refused)
+        transfers.append((block.source, heir))
+    return Plan(transfers, refused)

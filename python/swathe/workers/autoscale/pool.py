@@ -202,13 +202,13 @@ class GrowingPool:
         now = time.monotonic()
         reserved = self._reserved()
         self._tell(reserved=reserved)
-        told = self._pool.told()
-        if told.trouble:
-            self._tell(trouble=told.trouble)
+        status = self._pool.told()
+        if status.trouble:
+            self._tell(trouble=status.trouble)
             return
         started = self._provider.known()
         alive = {name: each for name, each in started.items() if each.state != "ended"}
-        members = {each.name: each for each in told.workers}
+        members = {each.name: each for each in status.workers}
         working = {name for name, each in members.items() if each.busy or each.waiting}
         self._follow(started, members, working, now)
         self._end_parted(members, now)
@@ -248,7 +248,7 @@ class GrowingPool:
             if each.state != "ended":
                 self._ours.setdefault(name, _Worker(now, now))
         for name, worker in list(self._ours.items()):
-            found: Started | None = started.get(name)
+            state: Started | None = started.get(name)
             refused = members[name].refused if name in members else ""
             if name in members and refused in ("", "leaving") and not worker.joined:
                 worker.joined, worker.last = True, now
@@ -256,12 +256,12 @@ class GrowingPool:
                 self._paused_until, self._failed = 0.0, ""
             if name in working:
                 worker.last = now
-            if found is None or found.state == "ended":
+            if state is None or state.state == "ended":
                 del self._ours[name]
                 if not worker.joined and not worker.told_to_end:
-                    why = "it is gone" if found is None else found.why
+                    why = "it is gone" if state is None else state.why
                     self._fail(f"a worker ended before it had joined: {why}", now)
-            elif found.state == "waiting":
+            elif state.state == "waiting":
                 worker.since = now
             elif not worker.joined and not worker.told_to_end and now - worker.since > JOIN_S:
                 worker.told_to_end = True
@@ -270,8 +270,8 @@ class GrowingPool:
                 self._fail(f"a worker has not joined in {JOIN_S:g} s{why}", now)
 
     def _start(self, count: int, now: float) -> None:
-        taken = {slot_of(name) for name in self._ours}
-        free = (slot for slot in itertools.count() if slot not in taken)
+        slots = {slot_of(name) for name in self._ours}
+        free = (slot for slot in itertools.count() if slot not in slots)
         for slot in itertools.islice(free, count):
             name = name_in(slot, self._prefix)
             try:
@@ -302,10 +302,10 @@ class GrowingPool:
             for name, each in mine.items()
             if name in members and name in alive and name not in working
         ]
-        gone = leaving(idle, surplus - len(queued), self._limits, now)
-        if gone:
-            self._pool.let_go(gone)
-            for name in gone:
+        leavers = leaving(idle, surplus - len(queued), self._limits, now)
+        if leavers:
+            self._pool.let_go(leavers)
+            for name in leavers:
                 self._ours[name].parts_by = now + FINISH_S + self._pool.hand_over_s + PART_S
 
     def _end_parted(self, members: Mapping[str, Member], now: float) -> None:

@@ -36,13 +36,15 @@ def make_certificates(folder: Path, days: int = DAYS) -> list[Path]:
         raise OutputError(f"{there}: already exists; certificates are never overwritten")
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _signed("swathe pool", authority_key, days, None)
-    made = {AUTHORITY: (authority, authority_key)}
+    certificates = {AUTHORITY: (authority, authority_key)}
     for role in ROLES:
         key = ec.generate_private_key(ec.SECP256R1())
-        made[role] = _signed(f"swathe {role}", key, days, (authority, authority_key)), key
+        certificates[role] = _signed(f"swathe {role}", key, days, (authority, authority_key)), key
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return [path for name, pair in made.items() for path in _written(folder, name, *pair)]
+        return [
+            path for name, pair in certificates.items() for path in _written(folder, name, *pair)
+        ]
     except OSError as error:
         raise OutputError(f"{folder}: cannot write certificates: {error}") from error
 

@@ -123,10 +123,10 @@ class Connection:
             scheduler: Any = client.scheduler
             try:
                 async with asyncio.timeout(SILENT_S):
-                    known = await scheduler.identity(n_workers=-1)
+                    identity = await scheduler.identity(n_workers=-1)
             except TimeoutError as error:
                 raise OSError(f"the scheduler did not answer in {SILENT_S:g} s") from error
-            self._compare(known["workers"])
+            self._compare(identity["workers"])
             self._waits = pauses()  # not earlier: a bug could repeat each time
             if ending.is_set() and await self._may_part():
                 for topic in ("all", worker.TOPIC):

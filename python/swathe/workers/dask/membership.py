@@ -45,10 +45,10 @@ class Roster:
         for address in [each for each in workers if each not in found]:
             self._lose(address, died=not workers[address].leaving)
         now = time.monotonic()
-        for address, told in found.items():
+        for address, info in found.items():
             worker = workers.get(address)
             if worker is None:
-                worker = Worker(str(told["name"]), str(told["host"]), int(told["nthreads"]))
+                worker = Worker(str(info["name"]), str(info["host"]), int(info["nthreads"]))
                 workers[address] = worker
                 self._ask(address, worker)
             elif worker.refused and now - worker.asked_at > AGAIN_S:
@@ -111,12 +111,12 @@ class Roster:
         worker.leaving = True
         self._crew.placement.leave(address)
         worker.placed = False
-        held = dict(worker.held)
+        held_bytes = dict(worker.held)
         worker.held.clear()
         for flight in [each for each in worker.flights.values() if each.task is None]:
             del worker.flights[flight.key]
             self._sending.again(flight)
-        self._spreading.part(address, held, grace_s)
+        self._spreading.part(address, held_bytes, grace_s)
         self._sending.place_all()
 
     def lose_all(self) -> None:

@@ -169,10 +169,10 @@ class DaskPool:
         """Return the state."""
         if self._thread is None or not self._thread.is_alive():
             return self._last_told
-        asked: concurrent.futures.Future[PoolStatus] = concurrent.futures.Future()
+        future: concurrent.futures.Future[PoolStatus] = concurrent.futures.Future()
         with suppress(RuntimeError, TimeoutError):  # it has just ended
-            self._loop.call_soon_threadsafe(lambda: asked.set_result(self._state()))
-            return asked.result(TELL_S)
+            self._loop.call_soon_threadsafe(lambda: future.set_result(self._state()))
+            return future.result(TELL_S)
         return self._last_told
 
     # ---- In the loop
@@ -252,7 +252,7 @@ class DaskPool:
 
     def _state(self) -> PoolStatus:
         crew = self._crew
-        workers, held = crew.told()
+        workers, objects = crew.told()
         peer_s, peer_bytes_per_s = crew.rates.peer
         return PoolStatus(
             "dask",
@@ -260,7 +260,7 @@ class DaskPool:
             self._connection.trouble,
             len(self._sending.flights),
             workers,
-            held,
+            objects,
             self._sending.moved,
             hand_overs=self._spreading.hand_overs,
             peer_s=peer_s,

@@ -124,10 +124,10 @@ async def reach(url: str, security: Security | None, role: str) -> str:
 
 def _causes(error: BaseException) -> list[BaseException]:
     """Return an error and its causes."""
-    found = [error]
-    while (cause := found[-1].__cause__ or found[-1].__context__) is not None:
-        found.append(cause)
-    return found
+    causes = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(cause)
+    return causes
 
 
 def serve_scheduler(address: Address, security: Security | None, tell: Tell) -> None:
@@ -269,14 +269,14 @@ async def _work(
         await worker.close(timeout=LEAVE_S)
         raise
     tell(worker.address)
-    told, gone = asyncio.create_task(ending.told.wait()), asyncio.create_task(worker.finished())
-    await asyncio.wait((told, gone), return_when=asyncio.FIRST_COMPLETED)
-    if told.done() and not gone.done():
+    signal, lost = asyncio.create_task(ending.told.wait()), asyncio.create_task(worker.finished())
+    await asyncio.wait((signal, lost), return_when=asyncio.FIRST_COMPLETED)
+    if signal.done() and not lost.done():
         here.end()
         # So that its running batches are not blamed for the end.
         worker.log_event(TOPIC, {"leaving": worker.address, "grace_s": grace_s})
-        await _part(worker, ending, gone, grace_s)
-    for task in (told, gone):
+        await _part(worker, ending, lost, grace_s)
+    for task in (signal, lost):
         task.cancel()
     await worker.close(timeout=LEAVE_S)
 
@@ -302,8 +302,8 @@ def _certificates(security: Security | None) -> tuple[str, str, str] | None:
     """Return the files of the authority, a worker's certificate, and its key."""
     if security is None:
         return None
-    told: Any = security
-    return told.tls_ca_file, told.tls_worker_cert, told.tls_worker_key
+    files: Any = security
+    return files.tls_ca_file, files.tls_worker_cert, files.tls_worker_key
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,8 @@ class Spreading:
             if not described:
                 return
             peers = crew.peers(source, heir, holder)
-            wanted = [(source, described[source], peers)]
-            pulled = await crew.ask(heir, COPY_S + ASK_S, member.pull, wanted, COPY_S, False)
+            objects = [(source, described[source], peers)]
+            pulled = await crew.ask(heir, COPY_S + ASK_S, member.pull, objects, COPY_S, False)
             if pulled is not None:
                 crew.hold(heir, pulled.held)
                 crew.rates.learn(heir, pulled.costs)
@@ -106,11 +106,11 @@ class Spreading:
         """
         worker = self._crew.workers[address]
         limit_s = self._hand_over_s if grace_s is None else min(grace_s, self._hand_over_s)
-        told = HandOver(worker.name, "finishing", limit_s=limit_s)
-        self._hand_overs.append(told)
+        status = HandOver(worker.name, "finishing", limit_s=limit_s)
+        self._hand_overs.append(status)
         # The workers that get its batches may still ask it for blocks.
         self._crew.parting.update(dict.fromkeys(held, address))
-        self._crew.spawn(self._part(address, worker, held, grace_s, told))
+        self._crew.spawn(self._part(address, worker, held, grace_s, status))
 
     async def _part(
         self,
@@ -175,10 +175,10 @@ class Spreading:
                 left_s = until - time.monotonic()
                 if left_s <= 0 or peer is None or self._is_gone(address, worker):
                     return
-                wanted = [
+                objects = [
                     (source, described, [peer]) for source, described in share[at : at + GROUP]
                 ]
-                pulled = await crew.ask(heir, left_s, member.pull, wanted, left_s, True)
+                pulled = await crew.ask(heir, left_s, member.pull, objects, left_s, True)
                 if pulled is None:
                     return
                 crew.hold(heir, pulled.held)
@@ -202,8 +202,8 @@ class Spreading:
         """Return the objects that each heir is to pull, if the leaving worker still has them."""
         if not plan.given:
             return {}
-        asked = [source for source, _ in plan.given]
-        described = await self._crew.ask(address, ASK_S, member.describe, asked) or {}
+        sources = [source for source, _ in plan.given]
+        described = await self._crew.ask(address, ASK_S, member.describe, sources) or {}
         shares: dict[str, Share] = {}
         for source, heir in plan.given:
             if source in described:

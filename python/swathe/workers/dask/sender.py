@@ -195,7 +195,7 @@ class Sending:
         )
         try:
             worked = await future
-            done: ChunkResult = pickle.loads(worked.done)
+            result: ChunkResult = pickle.loads(worked.done)
         except member.NotJoinedError:
             worker.state = ""
             self._land(worker, flight)
@@ -210,11 +210,11 @@ class Sending:
             self._land(worker, flight)
             self._crew.hold(address, worked.held)
             self._crew.rates.learn(address, worked.costs)
-            self.moved = self.moved.with_done(done, near=flight.near)
-            if done.complete and _computed(flight, done):
+            self.moved = self.moved.with_done(result, near=flight.near)
+            if result.complete and _computed(flight, result):
                 predicted_s = self._predicted_s(flight.batch)
-                self._paces.learn(flight.batch.job, predicted_s, done.seconds)
-            self.give_back(flight, done)
+                self._paces.learn(flight.batch.job, predicted_s, result.seconds)
+            self.give_back(flight, result)
         finally:
             future.release()
 
@@ -274,8 +274,8 @@ class Sending:
     async def look(self) -> None:
         """Stop the batches that are to stop."""
         flights = [each for each in self.flights if each.told_at is None]
-        found = await asyncio.to_thread(_asked_to_stop, flights)
-        self._stop_flights([each for each in found if each[0] in self.flights])
+        flights_to_stop = await asyncio.to_thread(_asked_to_stop, flights)
+        self._stop_flights([each for each in flights_to_stop if each[0] in self.flights])
         now = time.monotonic()
         for flight in list(self.flights):
             if flight.told_at is not None and now - flight.told_at > STOP_S:
@@ -306,15 +306,15 @@ class Sending:
 
 def _asked_to_stop(flights: Sequence[PendingBatch]) -> list[tuple[PendingBatch, Exception | None]]:
     """Return the batches to stop, and those whose stop flag cannot be read, with the error."""
-    found: list[tuple[PendingBatch, Exception | None]] = []
+    flights_to_stop: list[tuple[PendingBatch, Exception | None]] = []
     for flight in flights:
         try:
             if flight.stopped():
-                found.append((flight, None))
+                flights_to_stop.append((flight, None))
         except Exception as error:
             log.exception("batch %d: cannot check whether it is to stop", flight.number)
-            found.append((flight, error))
-    return found
+            flights_to_stop.append((flight, error))
+    return flights_to_stop
 
 
 def _computed(flight: PendingBatch, done: ChunkResult) -> bool:

@@ -91,17 +91,17 @@ class Crew:
         names = dict.fromkeys(self.placement.peers(source, asker, chosen))
         if (leaver := self.parting.get(source)) is not None:
             names[leaver] = None
-        found = (self.workers[name].peer for name in names if name in self.workers)
-        return [peer for peer in found if peer is not None][:ASKED]
+        addresses = (self.workers[name].peer for name in names if name in self.workers)
+        return [peer for peer in addresses if peer is not None][:ASKED]
 
     def told(self) -> tuple[list[Member], list[HeldObject]]:
         """Return the workers, and what they have cached."""
-        workers, held = [], []
+        workers, objects = [], []
         for each in self.workers.values():
             busy = sum(flight.began for flight in each.flights.values())
             held_bytes, worth_s = 0, 0.0
             for source, size in each.held.items():
-                held.append(HeldObject(each.name, source, size))
+                objects.append(HeldObject(each.name, source, size))
                 held_bytes += size
                 if len(self.placement.holders(source)) == 1:
                     worth_s += self.rates.store_s(source, size)
@@ -119,7 +119,7 @@ class Crew:
                     parted=each.parted,
                 )
             )
-        return workers, held
+        return workers, objects
 
     async def ask(
         self, address: str, limit_s: float, function: Callable[..., Any], *given: Any
@@ -154,5 +154,5 @@ class Crew:
 
     def named(self, names: Iterable[str]) -> dict[str, Worker]:
         """Return the workers of these names, by address."""
-        wanted = set(names)
-        return {at: each for at, each in self.workers.items() if each.name in wanted}
+        members = set(names)
+        return {at: each for at, each in self.workers.items() if each.name in members}

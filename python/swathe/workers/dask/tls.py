@@ -54,12 +54,12 @@ def read_address(text: str) -> Address:
     Raises:
         SettingsError: If it is not an address.
     """
-    found = ADDRESS.fullmatch(text.strip())
-    if found is None or not 0 < int(found[3]) < 65536:
+    match = ADDRESS.fullmatch(text.strip())
+    if match is None or not 0 < int(match[3]) < 65536:
         raise SettingsError(
             f"expected the address of a scheduler, dask://HOST:PORT, found {text!r}"
         )
-    return Address(found[1] or "dask", found[2].strip("[]"), int(found[3]))  # type: ignore[arg-type]  # the pattern has no other
+    return Address(match[1] or "dask", match[2].strip("[]"), int(match[3]))  # type: ignore[arg-type]  # the pattern has no other
 
 
 def protocol(security: Security | None) -> str:
@@ -162,15 +162,15 @@ def _make_own(folder: Path, role: Role) -> None:
 
 def _place(folder: Path) -> None:
     """Create certificates in one step; if two processes do, the first one counts."""
-    made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    new_folder = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        make_certificates(made)
-        made.rename(folder)
+        make_certificates(new_folder)
+        new_folder.rename(folder)
     except OSError:
         if not folder.is_dir():
             raise
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
 
 
 def _is_over(folder: Path) -> bool:
@@ -250,7 +250,7 @@ def _check(path: Path) -> None:
         content = path.read_bytes()
         if path.suffix != ".pem":
             return
-        found = x509.load_pem_x509_certificate(content)
+        certificate = x509.load_pem_x509_certificate(content)
     except OSError as error:
         raise SettingsError(
             f"{path}: cannot be read: {error.strerror}; `{INIT}` creates certificates"
@@ -258,8 +258,8 @@ def _check(path: Path) -> None:
     except ValueError as error:
         raise SettingsError(f"{path}: not a certificate: {error}") from error
     now = datetime.now(UTC)
-    if not found.not_valid_before_utc <= now < found.not_valid_after_utc:
+    if not certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc:
         raise SettingsError(
-            f"{path}: valid only from {found.not_valid_before_utc:%Y-%m-%d} to "
-            f"{found.not_valid_after_utc:%Y-%m-%d}; `{INIT}` creates new ones"
+            f"{path}: valid only from {certificate.not_valid_before_utc:%Y-%m-%d} to "
+            f"{certificate.not_valid_after_utc:%Y-%m-%d}; `{INIT}` creates new ones"
         )

@@ -141,8 +141,8 @@ def invite(pool: str, place: ResultStore, storages: StoreSnapshot, hosts: tuple[
         at = BucketAt(place.store, place.prefix)
     else:
         raise OutputError(f"{place}: expected a folder or a bucket for results of workers")
-    told = pickle.dumps(Invitation(pool, at, storages, hosts))
-    return b"%s\n%s" % (_swathe.__version__.encode(), told)
+    content = pickle.dumps(Invitation(pool, at, storages, hosts))
+    return b"%s\n%s" % (_swathe.__version__.encode(), content)
 
 
 def state_of(invitation: bytes) -> str:
@@ -153,17 +153,17 @@ def state_of(invitation: bytes) -> str:
 def _token(path: Path) -> str:
     """Return the token of a folder; create it if needed."""
     try:
-        made = token_hex(16)
+        token = token_hex(16)
         try:
             with path.open("x") as file:
-                file.write(made)
+                file.write(token)
         except FileExistsError:
-            made = path.read_text()
+            token = path.read_text()
     except OSError as error:
         raise OutputError(f"{path}: cannot create the token for workers: {error}") from error
-    if not made:
+    if not token:
         raise OutputError(f"{path}: expected a token, found an empty file; remove it")
-    return made
+    return token
 
 
 class WorkerState:
@@ -212,19 +212,19 @@ class WorkerState:
             version = theirs.decode() if theirs[:1].isdigit() else "an older one"
             why = f"of Swathe {ours}, the portal of {version}: both must be the same"
             return Joined(host, cache_bytes, f"{host}: {why}")
-        told: Invitation = pickle.loads(rest)
+        content: Invitation = pickle.loads(rest)
         with self._lock:
             used = self._at_work or time.monotonic() - self._last < PATIENCE_S
-            if self._pool not in ("", told.pool) and used:
+            if self._pool not in ("", content.pool) and used:
                 return Joined(host, cache_bytes, f"{host}: serves another portal")
         try:
-            place = self._checked(told.place)
+            place = self._checked(content.place)
         except SwatheError as error:
             return Joined(host, cache_bytes, f"{host}: {error}")
-        use_snapshot(told.storages)
-        _swathe.confine(list(told.hosts))
+        use_snapshot(content.storages)
+        _swathe.confine(list(content.hosts))
         with self._lock:
-            self._pool, self._place, self._state = told.pool, place, state_of(invitation)
+            self._pool, self._place, self._state = content.pool, place, state_of(invitation)
             self._held.clear()  # the new portal knows nothing of the cache
         return Joined(host, cache_bytes, peer=self._peer)
 
@@ -265,13 +265,13 @@ class WorkerState:
             bucket.check()
             return bucket
         try:
-            found = (Path(at.path) / TOKEN).read_text()
+            token = (Path(at.path) / TOKEN).read_text()
         except OSError as error:
             raise OutputError(
                 f"{at.path}: the folder for results cannot be seen from here: {error.strerror}; it "
                 "must be shared under the same path, or results stored in a bucket"
             ) from error
-        if found != at.token:
+        if token != at.token:
             raise OutputError(
                 f"{at.path}: not the same folder as the portal's; it must be shared under "
                 "the same path, or results stored in a bucket"
@@ -299,9 +299,9 @@ class WorkerState:
             batch: Batch = pickle.loads(payload)
             self._make_room(batch.job, place)
             _swathe.blocks_are_at(peers)
-            done = run_batch(batch, place, 1, stopped)
+            result = run_batch(batch, place, 1, stopped)
             _swathe.take_timings()  # nobody reads the timings here
-            return Worked(pickle.dumps(done), self._newly_held(batch), _swathe.peer_costs())
+            return Worked(pickle.dumps(result), self._newly_held(batch), _swathe.peer_costs())
         finally:
             with self._lock:
                 self._at_work -= 1
@@ -333,18 +333,18 @@ class WorkerState:
         With `only`, the other worker leaves, and no one else will have the object.
         """
         until = time.monotonic() + limit_s
-        came = blocks = 0
+        size_sum = blocks = 0
         names = []
         for source, described, peers in wanted:
             if (left_s := until - time.monotonic()) <= 0:
                 break
             size, count = _swathe.pull_blocks(source, described, peers, left_s, only)
-            came, blocks = came + size, blocks + count
+            size_sum, blocks = size_sum + size, blocks + count
             names.append(source)
-        held = dict(zip(names, _swathe.blocks_of(names), strict=True))
+        held_bytes = dict(zip(names, _swathe.blocks_of(names), strict=True))
         with self._lock:
-            self._held.update({name: size for name, size in held.items() if size})
-        return Pulled(came, blocks, held, _swathe.peer_costs())
+            self._held.update({name: size for name, size in held_bytes.items() if size})
+        return Pulled(size_sum, blocks, held_bytes, _swathe.peer_costs())
 
     def stop(self, keys: list[str]) -> None:
         """Stop batches within a second; those that have not begun stop when they begin."""
@@ -421,8 +421,12 @@ def grant(seconds: float) -> None:
 
 async def describe(objects: list[str]) -> dict[str, Described]:
     """Return what others need to pull objects."""
-    found = await asyncio.to_thread(_swathe.blocks_described, objects)
-    return {name: told for name, told in zip(objects, found, strict=True) if told is not None}
+    descriptions = await asyncio.to_thread(_swathe.blocks_described, objects)
+    return {
+        name: description
+        for name, description in zip(objects, descriptions, strict=True)
+        if description is not None
+    }
 
 
 async def pull(
@@ -436,5 +440,5 @@ async def pull(
 
 async def room() -> int:
     """Return how many more bytes the cache can take without eviction."""
-    kept = await asyncio.to_thread(_swathe.kept, "blocks")
-    return max(0, kept.limit - kept.bytes)
+    usage = await asyncio.to_thread(_swathe.kept, "blocks")
+    return max(0, usage.limit - usage.bytes)

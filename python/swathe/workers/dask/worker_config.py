@@ -45,17 +45,17 @@ class Briefing:
 
     def look(self, batch: Batch) -> None:
         """Check whether the catalogue has new stores; at once if a batch needs one."""
-        known = {store["name"] for store in self._storages.stores}
+        names = {store["name"] for store in self._storages.stores}
         sources = filter(NAMED.match, batch.rows.source.few().values)
         named = {source.partition(":")[0] for source in sources}
         old = time.monotonic() - self._asked_at > STORAGES_S
-        if not old and all(name in known for name in named - {"http", "https"}):
+        if not old and all(name in names for name in named - {"http", "https"}):
             return
         # Workers use the configuration they have.
         with suppress(CatalogError):
-            found = storages()
-            if found != self._storages:
-                self._tell(found)
+            snapshot = storages()
+            if snapshot != self._storages:
+                self._tell(snapshot)
             self._asked_at = time.monotonic()
 
     def objects(self, batch: Batch) -> dict[str, int]:
@@ -81,6 +81,6 @@ def _costs(found: StoreSnapshot) -> dict[str, Speed]:
     measured, _, _ = found.seen_from(this_host())
     costs = {}
     for store in found.stores:
-        if (kept := measured.get(store["root"])) is not None:
-            costs[store["name"]] = kept["request"][0][1], kept["total_bytes_per_s"]
+        if (profile := measured.get(store["root"])) is not None:
+            costs[store["name"]] = profile["request"][0][1], profile["total_bytes_per_s"]
     return costs

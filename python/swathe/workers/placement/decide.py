@@ -153,8 +153,8 @@ class _Choice:
         """
         room = self.member.cache_bytes
         worse_s = self.spoils_s + (TRAFFIC + behind) * (self.fetch_s + self.spoils_s)
-        taken = self.member.held_bytes + self.member.coming_bytes
-        return self.end_s + worse_s, taken / room if room else 0.0
+        cached_bytes = self.member.held_bytes + self.member.coming_bytes
+        return self.end_s + worse_s, cached_bytes / room if room else 0.0
 
 
 class Placement:
@@ -337,16 +337,16 @@ class Placement:
     def _first(self, seconds: float, now: float) -> Iterator[str]:
         """Yield the workers that are free first."""
         late = []
-        found = 0
+        count = 0
         for name in islice(self._free, 2 * LOOKED):
             if self._members[name].ends < now + seconds:
                 late.append(name)
-            elif found < FREE:
-                found += 1
+            elif count < FREE:
+                count += 1
                 yield name
         for name in late:
             self._free.move_to_end(name)
-        if not found:
+        if not count:
             # Around now: earlier entries are late.
             at = bisect_left(self._queued, (now, ""))
             yield from (name for _, name in self._queued[max(0, at - FREE) : at + FREE])

@@ -135,9 +135,9 @@ class Simulation:
                     f"after {self._now:,.0f} s none of {self._left:,} remaining batches has "
                     "finished: workers end before a batch does"
                 )
-            self._now, _, call, given = heapq.heappop(self._events)
+            self._now, _, call, arguments = heapq.heappop(self._events)
             self._wires.now = self._now
-            call(*given)
+            call(*arguments)
         for worker in self._workers.values():
             self._told.worker_s += self._now - worker.since
         return self._told.result(self._pool.workers, self._pool.threads, self._now)
@@ -168,12 +168,12 @@ class Simulation:
         return self._pending[0] if self._pending else None
 
     def _done(self, task: Task) -> None:
-        told, batch = self._told, task.batch
-        told.done_at.append(self._now)
-        told.cuts.append(batch.cuts)
-        told.responses.append(self._now - task.asked_at)
-        told.computing_s += batch.seconds
-        told.fetching_s += task.fetched_at - task.begun_at
+        tally, batch = self._told, task.batch
+        tally.done_at.append(self._now)
+        tally.cuts.append(batch.cuts)
+        tally.responses.append(self._now - task.asked_at)
+        tally.computing_s += batch.seconds
+        tally.fetching_s += task.fetched_at - task.begun_at
         self._round_cuts += batch.cuts
         self._left -= 1
         self._done_at = self._count
@@ -181,11 +181,11 @@ class Simulation:
             self._ask()
         if not self._left:
             seconds = self._now - self._round_at
-            moved = told.store_bytes - self._round_bytes
+            moved = tally.store_bytes - self._round_bytes
             rate = self._round_cuts / max(seconds, 1e-9)
-            late = responses(told.responses[-self._workload.count :])
-            told.rounds.append(Round(seconds, rate, *late, moved))
-            self._round_at, self._round_bytes, self._round_cuts = self._now, told.store_bytes, 0
+            late = responses(tally.responses[-self._workload.count :])
+            tally.rounds.append(Round(seconds, rate, *late, moved))
+            self._round_at, self._round_bytes, self._round_cuts = self._now, tally.store_bytes, 0
             self._round += 1
             if self._round < self._rounds:
                 self._next_round()
@@ -231,11 +231,11 @@ class Simulation:
     def _depart(self, worker: Worker, task: Task, at: float) -> None:
         """Send a batch to its worker, with the peer to ask for what it lacks."""
         source = task.batch.source
-        told = self._placement.peers(source, worker.name, task.chosen)
+        peers = self._placement.peers(source, worker.name, task.chosen)
         coming = task.chosen is not None and self._placement.is_coming(task.chosen, source)
         # The worker waits for a peer that is still fetching.
         first = (task.chosen,) if coming and task.chosen is not None else ()
-        task.peers = tuple(dict.fromkeys((*first, *told)))
+        task.peers = tuple(dict.fromkeys((*first, *peers)))
         self._at(at, self._arrive, worker, task)
 
     def _arrive(self, worker: Worker, task: Task) -> None:
@@ -288,7 +288,7 @@ class Simulation:
 
     def _fetch(self, worker: Worker, task: Task) -> float:
         """Fetch what a batch needs; return when all of it has arrived."""
-        batch, told, wires = task.batch, self._told, self._wires
+        batch, tally, wires = task.batch, self._told, self._wires
         source, size = batch.source, batch.block_bytes
         have = worker.blocks.get(source, Blocks())
         here, missing = have.bits & batch.blocks, batch.blocks & ~have.bits
@@ -301,16 +301,16 @@ class Simulation:
         for peer in peers:
             theirs = peer.blocks.get(source, Blocks())
             waits = peer.name == task.chosen
-            given = (theirs.bits if waits else theirs.there(self._now)) & left
-            if given:
-                ready_at = theirs.ready_at if given & theirs.late else self._now
-                moved = given.bit_count() * size
+            bits = (theirs.bits if waits else theirs.there(self._now)) & left
+            if bits:
+                ready_at = theirs.ready_at if bits & theirs.late else self._now
+                moved = bits.bit_count() * size
                 end = max(end, wires.from_peer(worker.down, peer.up, moved, ready_at))
                 came_at = min(came_at, theirs.came_at)
-                told.peer_bytes += moved
-                left, missing = left & ~given, missing & ~given
-        asked = source not in worker.opened
-        if asked or self._now - came_at > TRUSTED_S:
+                tally.peer_bytes += moved
+                left, missing = left & ~bits, missing & ~bits
+        unopened = source not in worker.opened
+        if unopened or self._now - came_at > TRUSTED_S:
             # The store is always asked for the version; the first answer includes the header.
             worker.opened.add(source)
             end += wires.alone_s(0)
@@ -319,8 +319,8 @@ class Simulation:
             moved = missing.bit_count() * size
             end += wires.from_store(worker.down, moved) - self._now
             came_at = min(came_at, end)
-            told.store_bytes += moved
-        told.cache_bytes += here.bit_count() * size
+            tally.store_bytes += moved
+        tally.cache_bytes += here.bit_count() * size
         # Cost of fetching a block again.
         block_s = wires.alone_s(size)
         if peers:
@@ -342,8 +342,8 @@ class Simulation:
         )
         worker.blocks[source] = both
         count = both.bits.bit_count()
-        for least, gone in worker.kept.note(source, count, both.each, block_s, self._now):
-            left = worker.blocks[least].without(gone)
+        for least, evicted in worker.kept.note(source, count, both.each, block_s, self._now):
+            left = worker.blocks[least].without(evicted)
             if left.bits:
                 worker.blocks[least] = left
             else:
@@ -468,19 +468,19 @@ class Simulation:
 
     def _alone(self, worker: Worker) -> Iterator[tuple[str, Blocks]]:
         """Yield the objects that only this worker has cached."""
-        for name, held in worker.blocks.items():
+        for name, cached in worker.blocks.items():
             if self._placement.holders(name).keys() == {worker.name}:
-                yield name, held
+                yield name, cached
 
     def _worth_s(self, worker: Worker) -> float:
-        return sum(self._wires.alone_s(held.bytes) for _, held in self._alone(worker))
+        return sum(self._wires.alone_s(cached.bytes) for _, cached in self._alone(worker))
 
     def _hand_over(self, worker: Worker, heirs: Sequence[Worker], limits: Limits) -> None:
         """Let a worker go, and hand over what is worth it."""
         rooms = {heir.name: self._pool.cache_bytes - heir.kept.bytes for heir in heirs}
         blocks = [
-            Block(name, held.bytes, self._wires.alone_s(held.bytes))
-            for name, held in self._alone(worker)
+            Block(name, cached.bytes, self._wires.alone_s(cached.bytes))
+            for name, cached in self._alone(worker)
         ]
         end = self._now
         rate = self._pool.link_bytes_per_s

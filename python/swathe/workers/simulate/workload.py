@@ -167,12 +167,12 @@ def read_workload(path: Path) -> Listed:
 def _batch(row: dict[str, str | None], where: str) -> Batch:
     name, size, seconds = (row[column] or "" for column in COLUMNS)
     try:
-        found = Batch(name, 1, int(size), 1, float(seconds))
+        batch = Batch(name, 1, int(size), 1, float(seconds))
     except ValueError:
-        found = None
-    if found is None or not (name and 0 < found.bytes < 1 << 50 and 0 <= found.seconds < 1e6):
+        batch = None
+    if batch is None or not (name and 0 < batch.bytes < 1 << 50 and 0 <= batch.seconds < 1e6):
         raise TargetsError(
             f"{where}: expected an object, its bytes and seconds, "
             f"found {name!r}, {size!r} and {seconds!r}"
         )
-    return found
+    return batch

@@ -68,13 +68,13 @@ class BatchSystem(ABC):
 
     def known(self) -> Mapping[str, Started]:
         """Return the jobs of this pool, including those submitted by other portals of it."""
-        found, ids = {}, {}
+        workers, ids = {}, {}
         for name, number, job in self.jobs():
             if name.startswith(self._prefix):
-                found[name] = Started(job.state, job.why, job.left_s - self._margin_s)
+                workers[name] = Started(job.state, job.why, job.left_s - self._margin_s)
                 ids[name] = number
         self._ids = ids
-        return found
+        return workers
 
     def stop(self, names: Iterable[str]) -> None:
         """Cancel jobs."""
@@ -106,7 +106,7 @@ def ran(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of a batch system; the exit codes in `fine` are no failures."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=given,
             capture_output=True,
@@ -118,16 +118,16 @@ def ran(
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProviderError(f"{command[0]}: {error}") from error
-    if done.returncode and done.returncode not in fine:
-        said = " ".join((done.stderr.strip() or done.stdout).split())[-SAID:]
-        raise ProviderError(f"{command[0]}: {said or f'exit {done.returncode}'}")
-    return done
+    if process.returncode and process.returncode not in fine:
+        text = " ".join((process.stderr.strip() or process.stdout).split())[-SAID:]
+        raise ProviderError(f"{command[0]}: {text or f'exit {process.returncode}'}")
+    return process
 
 
 def unexpected(command: str, expected: str, said: str) -> ProviderError:
     """Return the error for unexpected output of a command."""
-    found = said if len(said) <= SAID else f"{said[:SAID]}..."
-    return ProviderError(f"{command}: expected {expected}, found {found!r}")
+    excerpt = said if len(said) <= SAID else f"{said[:SAID]}..."
+    return ProviderError(f"{command}: expected {expected}, found {excerpt!r}")
 
 
 def seconds_of(text: str) -> float:

@@ -38,7 +38,7 @@ class HTCondor(BatchSystem):
         """Submit a description."""
         over = f"JobStatus == 2 && time() - JobCurrentStartDate > {self._walltime_s}"
         again = "JobStatus == 1 && NumJobStarts > 0"
-        held = f"JobStatus == 5 && time() - EnteredCurrentStatus > {HELD_S}"
+        too_long_held = f"JobStatus == 5 && time() - EnteredCurrentStatus > {HELD_S}"
         lines = [
             # Python must be started under its own name, as HTCondor does not: else it misses its
             # libraries.
@@ -52,25 +52,25 @@ class HTCondor(BatchSystem):
             f"batch_name = {name}",
             f"request_cpus = {self._threads}",
             f"+SwatheWalltime = {self._walltime_s}",
-            f"periodic_remove = ({over}) || ({again}) || ({held})",
+            f"periodic_remove = ({over}) || ({again}) || ({too_long_held})",
             "want_graceful_removal = true",
             f"job_max_vacate_time = {max(1, int(self._margin_s))}",
         ]
         if self._memory_mib:
             lines.append(f"request_memory = {self._memory_mib}")
         description = "\n".join([*lines, *self._options, "queue", ""])
-        said = run(["condor_submit", "-terse", "-"], description)
-        if not (found := SUBMITTED.search(said)):
-            raise unexpected("condor_submit", "a job's number as 1.0 - 1.0", said)
-        return found[1]
+        output = run(["condor_submit", "-terse", "-"], description)
+        if not (match := SUBMITTED.search(output)):
+            raise unexpected("condor_submit", "a job's number as 1.0 - 1.0", output)
+        return match[1]
 
     def jobs(self) -> Iterator[tuple[str, str, Started]]:
         """Yield the jobs of this pool."""
         ours = f'substr(JobBatchName, 0, {len(self._prefix)}) == "{self._prefix}"'
-        asked = "JobBatchName,JobStatus,SwatheWalltime,JobCurrentStartDate"
-        asked += ",HoldReason,LastRejMatchReason"
-        said = run(["condor_q", "-json", "-constraint", ours, "-attributes", asked])
-        for job in _parsed(said):
+        attributes = "JobBatchName,JobStatus,SwatheWalltime,JobCurrentStartDate"
+        attributes += ",HoldReason,LastRejMatchReason"
+        output = run(["condor_q", "-json", "-constraint", ours, "-attributes", attributes])
+        for job in _parsed(output):
             try:
                 name, number = str(job["JobBatchName"]), str(job["ClusterId"])
                 state, called = STATES[job["JobStatus"]]
@@ -78,13 +78,13 @@ class HTCondor(BatchSystem):
                 if state == "running":
                     left_s -= time.time() - job["JobCurrentStartDate"]
             except (KeyError, TypeError, ValueError) as error:
-                expected = f"jobs with {asked} and ClusterId ({error!r})"
+                expected = f"jobs with {attributes} and ClusterId ({error!r})"
                 raise unexpected("condor_q", expected, json.dumps(job)) from error
             why = job.get("HoldReason" if called == "held" else "LastRejMatchReason", "")
-            told = f"job {number} of HTCondor: {called} ({str(why).strip()})"
+            reason = f"job {number} of HTCondor: {called} ({str(why).strip()})"
             if called == "idle" and not why:  # not yet considered by the scheduler
-                told = ""
-            yield name, number, Started(state, told, left_s)
+                reason = ""
+            yield name, number, Started(state, reason, left_s)
 
 
 def quoted(words: Sequence[str]) -> str:
@@ -110,9 +110,9 @@ def _parsed(said: str) -> list[dict[str, Any]]:
     if not said.strip():
         return []
     try:
-        found = json.loads(said)
+        jobs = json.loads(said)
     except ValueError as error:
         raise unexpected("condor_q", f"JSON ({error})", said) from error
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(jobs, list) or not all(isinstance(each, dict) for each in jobs):
         raise unexpected("condor_q", "a list of jobs", said)
-    return found
+    return jobs

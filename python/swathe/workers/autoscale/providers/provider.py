@@ -150,30 +150,30 @@ class Processes:
 
     def start(self, name: str) -> None:
         """Start a process."""
-        said = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        output = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
         try:
             process = subprocess.Popen(
                 [*self._command(name), "--attached"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=output,
                 env=environment(),
             )
         except OSError as error:
-            said.close()
+            output.close()
             raise ProviderError(f"processes: cannot start a worker: {error}") from error
-        self._started[name] = process, said
+        self._started[name] = process, output
 
     def known(self) -> Mapping[str, Started]:
         """Return the processes; an ended one is listed once."""
-        found = {}
-        for name, (process, said) in list(self._started.items()):
+        workers = {}
+        for name, (process, output) in list(self._started.items()):
             if (code := process.poll()) is None:
-                found[name] = Started("running")
+                workers[name] = Started("running")
                 continue
-            found[name] = Started("ended", f"exit {code}: {_last_of(said)}".rstrip(": "))
+            workers[name] = Started("ended", f"exit {code}: {_last_of(output)}".rstrip(": "))
             self._forget(name)
-        return found
+        return workers
 
     def stop(self, names: Iterable[str]) -> None:
         """End processes."""
@@ -193,8 +193,8 @@ class Processes:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        process, said = self._started.pop(name)
-        said.close()
+        process, output = self._started.pop(name)
+        output.close()
         if process.stdin is not None:
             with suppress(OSError):
                 process.stdin.close()
